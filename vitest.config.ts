@@ -8,6 +8,7 @@ const longest = [
   'embedded/stack',
   'courier/chaos',
   'browser/door-page',
+  'browser/door-shift',
   'properties/interleavings',
   'courier/emails-in-browser',
   'browser/docs-page',

@@ -27,43 +27,53 @@ try {
     return ((await response.json()) as { data: unknown }).data
   }
   const register = async (name: string, more: object = {}): Promise<string> => {
-    const email = `${name.split(' ')[0]?.toLowerCase()}@example.com`
+    const email = `${name.replace(/[^a-z]/gi, '')}@example.com`
     const guest = { ticket_type_id: ticketTypeId, name, email, ...more }
     return (await post(`/events/${eventId}/registrations`, guest)).attendees[0].ticket_code
   }
   const mary = await register('Mary Jackson', { company: 'NASA' })
   const grace = await register('Grace Hopper')
+  await register('Jürgen Müller', { company: 'Müller & Söhne' })
+  await register('Ulrike Mueller')
   const paid = await post(`/events/${eventId}/ticket-types`, { name: 'Dinner', price: 4900 })
-  const unpaid = await register('Ada Lovelace', { ticket_type_id: paid.id, payment_method: 'invoice' })
+  const unpaid = await register('Ada Müllner', { ticket_type_id: paid.id, payment_method: 'invoice' })
   await post(`/events/${eventId}/check-in-points`, { name: 'Main gate' })
   await mkdir(folder, { recursive: true })
 
   const film = join(dataDir, 'ticket.y4m')
   await filmTicket(film, mary)
   const browser = await openBrowser(cameraArguments(film))
-  const telephone = async () => {
-    const viewport = { width: 390, height: 780 }
-    const context = await browser.newContext({ viewport, locale: 'en-GB', serviceWorkers: 'block' })
+  const telephone = async (device: string, films = false) => {
+    const viewport = { width: 360, height: 640 }
+    const context = await browser.newContext({ viewport, locale: 'en-GB' })
+    // The ticket of the film would be scanned between the others.
+    if (!films) await context.addInitScript(`navigator.mediaDevices.getUserMedia = () => new Promise(() => {})`)
     const page = await context.newPage()
     await page.goto(`${usher.url}/door#event=${eventId}&key=${key}`)
-    const begin = page.getByRole('button', { name: 'Start scanning' })
-    await begin.waitFor()
+    await page.getByLabel('Name of this device').fill(device)
+    const button = (name: string) => page.getByRole('button', { name, exact: true })
     return {
       page,
-      begin: () => begin.click(),
+      button,
+      goOn: () => button('Continue').click(),
+      begin: () => button('Start scanning').click(),
       setOffline: (offline: boolean) => context.setOffline(offline),
       picture: (name: string) => page.screenshot({ path: join(folder, `${name}.png`) }),
       answer: (reason: string) => page.locator(`.verdict[data-reason=${reason}]`).waitFor(),
-      next: () => page.getByRole('button', { name: 'Next' }).click(),
+      next: () => button('Next').click(),
       async type(code: string) {
-        await page.getByRole('button', { name: 'Code' }).click()
+        await button('Code').click()
         await page.getByLabel('Code of the ticket').fill(code)
-        await page.getByRole('button', { name: 'Check in' }).click()
+        await button('Check in').click()
       },
     }
   }
   try {
-    const filming = await telephone()
+    const filming = await telephone('North gate, Ada', true)
+    await filming.picture('setup')
+    await filming.goOn()
+    await filming.page.getByText('Saved on this device').waitFor()
+    await filming.page.getByLabel('Check-in point').selectOption('Main gate')
     await filming.picture('start')
     await filming.begin()
     await filming.answer('welcome')
@@ -74,14 +84,33 @@ try {
     await filming.picture('already-in')
     await filming.page.close()
 
-    const [first, second] = [await telephone(), await telephone()]
-    await first.begin()
+    const [first, second] = [await telephone('North gate, Ada'), await telephone('South gate, Bob')]
+    for (const { goOn, begin } of [first, second]) {
+      await goOn()
+      await begin()
+    }
     await first.type(unpaid)
     await first.answer('unpaid')
     await first.picture('unpaid')
     await first.next()
-    for (const { begin, setOffline, type, answer, picture, next } of [{ ...first, begin: async () => {} }, second]) {
-      await begin()
+    await first.button('Search').click()
+    await first.page.getByLabel('Name or company').fill('Müller')
+    await first.picture('search')
+    await first.page.getByRole('button', { name: 'Jürgen Müller' }).click()
+    await first.picture('person')
+    await first.button('Let in').click()
+    await first.next()
+    await first.button('Walk-in').click()
+    await first.page.getByLabel('Name', { exact: true }).fill('Katherine Johnson')
+    await first.page.getByRole('radio', { name: 'Dinner' }).check()
+    await first.picture('walk-in')
+    await first.button('Register and let in').click()
+    await first.page.getByText('in cash').waitFor()
+    await first.picture('cash')
+    await first.page.locator('.panel .primary').click()
+    await first.next()
+
+    for (const { setOffline, type, answer, picture, next } of [first, second]) {
       await setOffline(true)
       await type(grace)
       await answer('welcome')
@@ -93,7 +122,7 @@ try {
       await page.getByText('to upload').waitFor({ state: 'detached' })
     }
     await second.page.getByText('1 conflict').waitFor()
-    await second.page.getByRole('button', { name: 'More' }).click()
+    await second.button('More').click()
     await second.picture('conflicts')
   } finally {
     await browser.close()

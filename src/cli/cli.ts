@@ -289,14 +289,16 @@ While the original is in use as well, both then send what was pending at the tim
       'refuse the key after this time, such as 12h (default: a day after the event)',
       parseDuration,
     )
+    .option('--walk-ins', 'the link may also register people, and record what they pay in cash')
     .option('--json', 'print { link, expires_at, prefix } as JSON')
     .addHelpText(
       'after',
       `
-The key can check people in and read the list of the door (checkin:write), and nothing else. The QR code goes to standard error.
+The key can check people in and read the list of the door (checkin:write), and nothing else; with --walk-ins it also has events:read,
+attendees:write and orders:write: give that link to people who may take money. The QR code goes to standard error.
 Whoever has the link can use it: take it back with usher keys revoke.`,
     )
-    .action(async (options: { organisation: string; event: string; expires?: number; json?: true }) => {
+    .action(async (options: { organisation: string; event: string; expires?: number; walkIns?: true; json?: true }) => {
       const config = readConfig(environment)
       const { expires, ...rest } = options
       const { key, eventId, expiresAt } = await onDatabase((client) =>

@@ -106,7 +106,12 @@ export async function issueKey(
 /** A key for the door page of one event; by default until a day after it. */
 export async function issueDoorKey(
   client: pg.ClientBase,
-  { organisation, event, expiresAt }: { organisation: string; event: string; expiresAt?: Date },
+  {
+    organisation,
+    event,
+    expiresAt,
+    walkIns = false,
+  }: { organisation: string; event: string; expiresAt?: Date; walkIns?: boolean },
 ): Promise<{ key: string; eventId: string; expiresAt: Date }> {
   const { rows } = await client.query<{ id: string; name: string; ends_at: Date | null }>(
     `select e.id, e.name, coalesce(e.ends_at, e.starts_at) as ends_at
@@ -122,7 +127,9 @@ export async function issueDoorKey(
   const until = expiresAt ?? new Date((found.ends_at?.getTime() ?? Date.now()) + day)
   if (until.getTime() <= Date.now()) throw new AdminError('The event is over. Give --expires, such as 12h.')
   const name = `Door: ${found.name}`.slice(0, 200)
-  const key = await issueKey(client, { organisation, name, scopes: ['checkin:write'], expiresAt: until })
+  // To register somebody, see the prices, and record money.
+  const more = walkIns ? (['events:read', 'attendees:write', 'orders:write'] as const) : []
+  const key = await issueKey(client, { organisation, name, scopes: ['checkin:write', ...more], expiresAt: until })
   return { key, eventId: found.id, expiresAt: until }
 }
 

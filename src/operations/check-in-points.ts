@@ -176,6 +176,7 @@ export const DoorListSchema = z.strictObject({
     starts_at: timestamp.nullable(),
     ends_at: timestamp.nullable(),
     timezone: z.string(),
+    accent_colour: z.string().nullable().describe('Of the organisation, such as #26306b; null: none of its own.'),
   }),
   server_time: timestamp,
   salt: z.string().describe('Of code_hash; the same for the event and the key.'),

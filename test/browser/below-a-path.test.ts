@@ -55,7 +55,7 @@ test.skipIf(!hasBrowser)(
     const { code, attendeeId } = await event.guest()
     await filmTicket(film, code)
     onTestFinished(() => rm(film, { force: true }))
-    const context = await (await sharedBrowser()).newContext()
+    const context = await (await sharedBrowser()).newContext({ viewport: { width: 390, height: 844 } })
     onTestFinished(() => context.close())
     const page = await context.newPage()
     const complaints: string[] = []
@@ -120,7 +120,8 @@ async function useDoor(page: Page, context: BrowserContext, link: string): Promi
   const start = page.getByRole('button', { name: 'Start scanning' })
   // With a slash, as people type it.
   await page.goto(`${base}/door/#${link}`)
-  await page.getByRole('checkbox').check()
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await page.getByText('Saved on this device').waitFor()
   await start.click()
   await page.locator('.verdict[data-reason=welcome]').waitFor()
   expect(page.url()).not.toContain('key')

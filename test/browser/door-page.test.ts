@@ -67,11 +67,13 @@ const noDevices = `
     async resume() {}
   }`
 
-const start = async (page: Page, keep = false) => {
-  await page.getByRole('button', { name: 'Start scanning' }).waitFor()
-  if (keep) await page.getByRole('checkbox').check()
-  await page.getByRole('button', { name: 'Start scanning' }).click()
+/** Whoever opens the page for the first time is asked what the device is. */
+const setUp = async (page: Page, device = '', keep = true) => {
+  await page.getByLabel('Name of this device').fill(device)
+  await page.getByLabel('Keep the list').setChecked(keep)
+  await page.getByRole('button', { name: 'Continue' }).click()
 }
+const start = (page: Page) => page.getByRole('button', { name: 'Start scanning' }).click()
 const shown = async (page: Page, reason: string) => {
   await page.locator(`.verdict[data-reason=${reason}]`).waitFor()
 }
@@ -91,10 +93,10 @@ test.skipIf(!hasBrowser)(
     await slow.page.clock.install({ time: Date.now() - 3_600_000 })
     const letIn = async ({ page, context }: (typeof doors)[number]) => {
       await page.goto(link())
-      await start(page, true)
+      await setUp(page)
+      await page.getByText('Saved on this device').waitFor()
       await page.evaluate('navigator.serviceWorker.ready')
-      // Kept with the list, which is read once more for it.
-      await page.waitForFunction(isListKept)
+      await start(page)
       await context.setOffline(true)
       await typeCode(page, code)
       await shown(page, 'welcome')
@@ -130,19 +132,12 @@ test.skipIf(!hasBrowser)(
   },
 )
 
-const isListKept = `new Promise((resolve) => {
-  const opened = indexedDB.open('usher-door')
-  opened.onsuccess = () => {
-    const counted = opened.result.transaction('tickets').objectStore('tickets').count()
-    counted.onsuccess = () => (opened.result.close(), resolve(counted.result > 0))
-  }
-})`
-
 test.skipIf(!hasBrowser)('an answer that comes too late changes no verdict, and the conflict is reported', async () => {
   const { id, ...own } = await organisation.event()
   const { code, attendeeId } = await own.guest()
   const { page } = await telephone()
   await page.goto(link(key, id))
+  await setUp(page)
   await start(page)
   await page.route('**/check-ins/batch', async (route) => {
     // The device has decided by its list by now, which may be read again at any time.
@@ -187,11 +182,12 @@ test.skipIf(!hasBrowser)(
       }
     })
     await page.goto(link(key, own.id))
+    await setUp(page)
     await start(page)
     await page.getByText('to upload').waitFor({ state: 'detached' })
     expect(sizes.slice(0, 3)).toEqual([500, 250, 500])
     await page.getByRole('button', { name: 'More' }).click()
-    expect(await page.locator('.conflicts li').count()).toBe(1)
+    expect(await page.locator('.refused li').count()).toBe(1)
     const { rows } = await studio.query('select count(*)::int from public.check_ins where event_id = $1', [own.id])
     expect(rows[0].count).toBe(count - 1)
   },
@@ -231,6 +227,10 @@ async function tickets() {
      values ($1, $2, 'Breakfast', now() - interval '1 hour') returning id`,
     [organisation.id, own.id],
   )
+  await row(
+    `insert into public.check_in_points (organisation_id, event_id, name) values ($1, $2, 'Kiosk') returning id`,
+    [organisation.id, own.id],
+  )
   return { own, guest, unpaid, cancelled, elsewhere: await event.guest() }
 }
 
@@ -240,6 +240,9 @@ test.skipIf(!hasBrowser)('each answer can be read, a name is found, and a scan c
   const isRead = Promise.withResolvers<void>()
   await page.route('**/door-list*', (route) => isRead.promise.then(() => route.continue()))
   await page.goto(link(key, own.id))
+  await page.getByLabel('Name of this device').waitFor()
+  await expectReadable(page, ...schemes)
+  await setUp(page)
   await page.getByText('Reading the list').waitFor()
   await expectReadable(page, ...schemes)
   isRead.resolve()
@@ -253,6 +256,8 @@ test.skipIf(!hasBrowser)('each answer can be read, a name is found, and a scan c
   await page.getByRole('searchbox').fill('akesson zoe')
   await expectReadable(page, 'light')
   await page.getByRole('button', { name: 'Zoë Åkesson' }).click()
+  await expectReadable(page, ...schemes)
+  await page.getByRole('button', { name: 'Let in' }).click()
   await shown(page, 'welcome')
   await expectReadable(page, 'light')
   await page.locator('.verdict').getByRole('button', { name: 'Undo' }).click()
@@ -283,7 +288,7 @@ test.skipIf(!hasBrowser)('each answer can be read, a name is found, and a scan c
   await typeCode(page, guest.code)
   await shown(page, 'not_admitted_here')
   await next(page)
-  const atBreakfast = async (people: 'come in' | 'leave', reason: string) => {
+  const atBreakfast = async (people: 'Coming in' | 'Leaving', reason: string) => {
     await page.getByRole('button', { name: 'More' }).click()
     await page.getByRole('button', { name: 'Change the check-in point' }).click()
     await page.getByLabel('Check-in point').selectOption('Breakfast')
@@ -294,8 +299,34 @@ test.skipIf(!hasBrowser)('each answer can be read, a name is found, and a scan c
     await expectReadable(page, 'dark')
     await next(page)
   }
-  await atBreakfast('come in', 'point_closed')
-  await atBreakfast('leave', 'not_inside')
+  await atBreakfast('Coming in', 'point_closed')
+  await atBreakfast('Leaving', 'not_inside')
+  // Somebody who came in and went out is told apart from somebody who never came.
+  await page.getByRole('button', { name: 'More' }).click()
+  await page.getByRole('button', { name: 'Change the check-in point' }).click()
+  await page.getByLabel('Check-in point').selectOption('The event as such')
+  await start(page)
+  await typeCode(page, guest.code)
+  await shown(page, 'goodbye')
+  await next(page)
+  await page.getByText('list of').waitFor()
+  await typeCode(page, guest.code)
+  await shown(page, 'not_inside')
+  await page.locator('.verdict').getByText('Went out').waitFor()
+  await next(page)
+
+  // A point that is deleted shuts its door, rather than letting people in elsewhere.
+  await page.getByRole('button', { name: 'More' }).click()
+  await page.getByRole('button', { name: 'Change the check-in point' }).click()
+  await page.getByLabel('Check-in point').selectOption('Kiosk')
+  await start(page)
+  await studio.query("delete from public.check_in_points where event_id = $1 and name = 'Kiosk'", [own.id])
+  await page.evaluate(`dispatchEvent(new Event('online'))`)
+  await page.getByText('is no longer there').waitFor()
+  expect(await page.getByRole('button', { name: 'Start scanning' }).isDisabled()).toBe(true)
+  await expectReadable(page, ...schemes)
+  await page.getByLabel('Check-in point').selectOption('The event as such')
+  await start(page)
   await page.getByRole('button', { name: 'Code' }).click()
   await expectReadable(page, ...schemes)
 })
@@ -307,18 +338,20 @@ test.skipIf(!hasBrowser)(
     const revoked = await organisation.key('checkin:write')
     const { page, context } = await telephone()
     await page.goto(link(revoked, own.id))
+    await setUp(page)
     await start(page)
     await context.setOffline(true)
     await typeCode(page, unpaid.code)
     await shown(page, 'unpaid')
     await studio.query('update public.api_keys set revoked_at = now() where prefix = left($1, 19)', [revoked])
     await context.setOffline(false)
-    await page.getByText('revoked or has expired').waitFor()
+    await page.getByText('withdrawn or has expired').waitFor()
     await page.getByText('1 scan on this device').waitFor()
     await expectReadable(page, 'dark')
     await page.getByLabel('Link').fill(link(key, own.id))
     await page.getByRole('button', { name: 'Open' }).click()
     await page.getByText('to upload').waitFor({ state: 'detached' })
+    await start(page)
 
     // No verdict without a scan on the disk.
     if (await page.locator('.verdict').isVisible()) await next(page)

@@ -185,6 +185,15 @@ describe.concurrent('door-link', () => {
     expect((await as(key ?? '')('GET', `/events/${id}/door-list`)).status).toBe(200)
     expect((await as(key ?? '')('GET', '/attendees')).status).toBe(403)
 
+    const selling = await run('door-link', '--organisation', slug, '--event', 'fair', '--walk-ins', '--json')
+    const ofSelling = new URLSearchParams(new URL(JSON.parse(selling.stdout).link).hash.slice(1)).get('key') ?? ''
+    expect((await as(ofSelling)('GET', '/me')).body.data.scopes.toSorted()).toEqual([
+      'attendees:write',
+      'checkin:write',
+      'events:read',
+      'orders:write',
+    ])
+
     const unknown = await run('door-link', '--organisation', slug, '--event', 'unfair')
     expect([unknown.code, unknown.stdout]).toEqual([1, ''])
     expect(unknown.stderr).toBe(`The organisation ${slug} has no event unfair.\n`)

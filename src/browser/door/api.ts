@@ -6,7 +6,7 @@ import type { Direction, Point, Reason, Ticket } from './offline-rules.ts'
 import type { WaitingScan } from './store.ts'
 
 export type DoorList = {
-  event: { id: string; name: string; status: string; timezone: string }
+  event: { id: string; name: string; status: string; timezone: string; accent_colour: string | null }
   server_time: string
   salt: string
   complete: boolean
@@ -32,7 +32,7 @@ export type CheckIn = {
     ticket_type: { name: string }
     checked_in_at: string | null
   } | null
-  earlier: { scanned_at: string } | null
+  earlier: { scanned_at: string; device: string | null } | null
   scanned_at: string
   device: string | null
 }
@@ -61,7 +61,14 @@ export class Refused extends Error {
   }
 }
 
-async function call<T>(link: DoorLink, method: 'GET' | 'POST', path: string, wait: number, body?: unknown): Promise<T> {
+async function call<T>(
+  link: DoorLink,
+  method: 'GET' | 'POST',
+  path: string,
+  wait: number,
+  body?: unknown,
+  idempotencyKey?: string,
+): Promise<T> {
   let status: number
   let answer: { data?: unknown; error?: { code: string; message: string } }
   let retryAfter: number
@@ -71,6 +78,7 @@ async function call<T>(link: DoorLink, method: 'GET' | 'POST', path: string, wai
       headers: {
         Authorization: `Bearer ${link.key}`,
         ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       credentials: 'omit',
@@ -110,7 +118,6 @@ export const listConflicts = (link: DoorLink): Promise<Conflict[]> =>
 export async function upload(
   link: DoorLink,
   scans: readonly WaitingScan[],
-  device: string,
   wait = timeoutMs,
 ): Promise<Map<string, CheckIn>> {
   const { data } = await call<{ data: { results: { scan_id: string; check_in: CheckIn }[] } }>(
@@ -127,7 +134,7 @@ export async function upload(
         direction: scan.direction,
         scanned_at: scan.scanned_at,
         admitted: scan.admitted,
-        device,
+        device: scan.device ?? null,
       })),
     },
   )
@@ -137,3 +144,40 @@ export async function upload(
 
 export const undo = (link: DoorLink, checkInId: string): Promise<unknown> =>
   call(link, 'POST', `/check-ins/${checkInId}/undo`, timeoutMs)
+
+export const getScopes = (link: DoorLink): Promise<string[]> =>
+  call<{ data: { scopes: string[] } }>(link, 'GET', '/me', timeoutMs).then(({ data }) => data.scopes)
+
+export type TicketType = { id: string; name: string; price: number; currency: string; sales_status: string }
+
+export const listTicketTypes = (link: DoorLink): Promise<TicketType[]> =>
+  call<{ data: TicketType[] }>(link, 'GET', `/events/${link.event_id}/ticket-types?limit=100`, timeoutMs).then(
+    ({ data }) => data,
+  )
+
+export type Order = {
+  id: string
+  amount_due: number
+  currency: string
+  attendees: { id: string; name: string; company: string | null; ticket_type_id: string; status: Ticket['status'] }[]
+}
+/** A write that may be sent again: with the same key it is done once. */
+type Write = { idempotencyKey: string }
+
+export const register = (link: DoorLink, guest: object, { idempotencyKey }: Write): Promise<Order> =>
+  call<{ data: Order }>(link, 'POST', `/events/${link.event_id}/registrations`, timeoutMs, guest, idempotencyKey).then(
+    ({ data }) => data,
+  )
+
+export const recordCash = (link: DoorLink, order: Order, { idempotencyKey }: Write): Promise<Order> =>
+  call<{ data: Order }>(
+    link,
+    'POST',
+    `/orders/${order.id}/payments`,
+    timeoutMs,
+    { amount: order.amount_due, currency: order.currency, method: 'cash' },
+    idempotencyKey,
+  ).then(({ data }) => data)
+
+export const cancelOrder = (link: DoorLink, order: Order, { idempotencyKey }: Write): Promise<unknown> =>
+  call(link, 'POST', `/orders/${order.id}/cancel`, timeoutMs, {}, idempotencyKey)

@@ -4,6 +4,7 @@ import {
   admits,
   asTicketCode,
   type Door,
+  type Entry,
   entriesAfter,
   judge,
   type Scan,
@@ -15,9 +16,15 @@ import type { WaitingScan } from './store.ts'
 export class TicketList {
   #byAttendee = new Map<string, Ticket>()
   #byHash = new Map<string, Ticket>()
+  /** Of names and companies, for the search; a ticket that changes is another object. */
+  #texts = new WeakMap<Ticket, Text>()
 
   get size(): number {
     return this.#byAttendee.size
+  }
+
+  get tickets(): Iterable<Ticket> {
+    return this.#byAttendee.values()
   }
 
   put(tickets: readonly Ticket[]): void {
@@ -37,17 +44,35 @@ export class TicketList {
     return this.#byHash.get(await hashOf(code, salt))
   }
 
-  /** By parts of name and company, in any order. */
-  search(text: string, most: number): Ticket[] {
-    const parts = plain(text).split(/\s+/).filter(Boolean)
-    const found: Ticket[] = []
-    if (parts.join('').length < 2) return found
+  /** By parts of name and company, in any order: those whose words begin with them first, then by name. */
+  search(text: string, most: number): { found: Ticket[]; total: number } {
+    const asked = textOf(text)
+    const spelt = asked.spelt.split(' ').filter(Boolean)
+    // "Muller" and "Mueller" are both "Müller".
+    const parts = asked.plain
+      .split(' ')
+      .filter(Boolean)
+      .map((part, i) => [part, spelt[i] ?? part] as const)
+    if (asked.plain.trim().length < 2) return { found: [], total: 0 }
+    const ranked: { ticket: Ticket; beginnings: number }[] = []
     for (const ticket of this.#byAttendee.values()) {
-      const words = plain(`${ticket.name} ${ticket.company ?? ''}`)
-      if (parts.every((part) => words.includes(part))) found.push(ticket)
-      if (found.length === most) break
+      const words = this.#textOf(ticket)
+      let beginnings = 0
+      const isIt = parts.every(([plain, spelt]) => {
+        if (words.plain.includes(` ${plain}`) || words.spelt.includes(` ${spelt}`)) beginnings++
+        return words.plain.includes(plain) || words.spelt.includes(spelt)
+      })
+      if (isIt) ranked.push({ ticket, beginnings })
     }
-    return found
+    const { compare } = new Intl.Collator()
+    const sorted = ranked.sort((a, b) => b.beginnings - a.beginnings || compare(a.ticket.name, b.ticket.name))
+    return { found: sorted.slice(0, most).map(({ ticket }) => ticket), total: ranked.length }
+  }
+
+  #textOf(ticket: Ticket): Text {
+    const known = this.#texts.get(ticket) ?? textOf(`${ticket.name} ${ticket.company ?? ''}`)
+    this.#texts.set(ticket, known)
+    return known
   }
 
   /** Tickets that the point admits, and those of them with an entry there; without a point, with any entry. */
@@ -62,6 +87,10 @@ export class TicketList {
       if (entries.some(({ check_in_point_id }) => point === undefined || check_in_point_id === pointId)) arrived++
     }
     return { arrived, expected }
+  }
+
+  entries(door: Door, ticket: Ticket, waiting: readonly WaitingScan[] = []): Entry[] {
+    return entriesAfter(door, ticket.entries, acceptedOf(waiting))
   }
 
   judge(door: Door, ticket: Ticket | undefined, scan: Scan, waiting: readonly WaitingScan[] = []): Verdict {
@@ -87,7 +116,27 @@ export class TicketList {
 const acceptedOf = (waiting: readonly WaitingScan[] = []): readonly Scan[] =>
   waiting.filter(({ admitted, undo }) => admitted === true && !undo)
 
-const plain = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
+/** Without marks, and with umlauts as Germans spell them out; words after a space each. */
+type Text = { plain: string; spelt: string }
+
+const spelling: Record<string, string> = {
+  ...{ ä: 'ae', ö: 'oe', ü: 'ue', ø: 'oe', å: 'aa' },
+  ...{ ß: 'ss', æ: 'ae', œ: 'oe', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ı: 'i' },
+}
+// Those that are no letter with a mark to Unicode.
+const letters: Record<string, string> = { ...spelling, ä: 'a', ö: 'o', ü: 'u', å: 'a', ø: 'o' }
+
+function textOf(text: string): Text {
+  const lower = text.normalize('NFC').toLowerCase()
+  const inLetters = (of: Record<string, string>) =>
+    ` ${lower
+      .replace(/[^\0-\x7f]/g, (letter) => of[letter] ?? letter)
+      .normalize('NFKD')
+      .replace(/\p{M}/gu, '')
+      .replace(/[\s\-'’.,/]+/g, ' ')}`
+  const plain = inLetters(letters)
+  return { plain, spelt: /^[\0-\x7f]*$/.test(lower) ? plain : inLetters(spelling) }
+}
 
 async function hashOf(code: string, salt: string): Promise<string> {
   const bytes = new TextEncoder().encode(salt + asTicketCode(code))

@@ -1,93 +1,169 @@
 // Starts the page: takes the link, opens the session in one tab at a time, and connects camera, keyboard and view to it.
 
 import { render } from 'lit-html'
-import { base, nameOfStore } from './base.ts'
+import { nameOfStore } from './base.ts'
 import { type Camera, type Facing, openCamera } from './camera.ts'
-import { parseLink, takeLink } from './link.ts'
+import { fragmentOf, parseLink, takeLink } from './link.ts'
+import type { Actions, Page } from './page.ts'
+import { renew } from './renew.ts'
 import { Session } from './session.ts'
 import { allowSound, signal } from './signals.ts'
-import { type Actions, type Page, view } from './view.ts'
-import { wordsOf } from './words.ts'
+import { toneOf } from './tones.ts'
+import { spoken, view } from './view.ts'
+import { WalkIn } from './walk-in.ts'
+import { speak } from './words/index.ts'
 
 const root = document.querySelector('#door') as HTMLElement
+const said = document.querySelector('#said') as HTMLElement
 const page: Page = {
   panel: 'none',
   isScanning: false,
+  hasFiles: navigator.serviceWorker === undefined,
   query: '',
+  person: null,
+  walkIn: null,
   cameraProblem: null,
   hasTorch: false,
   torch: false,
 }
 let session: Session
 let camera: Camera | null = null
+let cameraTurn = 0
 let facing: Facing = 'environment'
+/** The button that a panel was opened by, which has the focus again after it. */
+let opener = ''
+let coloured: string | null = null
 let drawn: Session['shown'] = null
 let awake: WakeLockSentinel | null = null
 
 function draw(): void {
+  if (session.stopped !== null || session.pointLost) leaveCamera()
+  showColour()
   render(view(session, page, actions), root)
-  if (session.shown !== drawn && session.shown !== null) {
-    signal(wordsOf(session.shown.reason).tone)
+  const { shown } = session
+  if (shown !== drawn && shown !== null) {
+    signal(toneOf(shown.reason))
+    said.textContent = spoken(session, shown)
     root.querySelector<HTMLElement>('.verdict .next')?.focus({ preventScroll: true })
+  } else if (shown === null && drawn !== null) {
+    said.textContent = ''
+    root.focus({ preventScroll: true })
   }
-  drawn = session.shown
-  if (session.stopped !== null && camera !== null) stopCamera()
+  drawn = shown
+}
+
+/** The organisation's colour, with black or white on it, whichever can be read better. */
+function showColour(): void {
+  const { colour } = session
+  if (colour === null || colour === coloured) return
+  coloured = colour
+  const [red, green, blue] = [1, 3, 5].map((at) => {
+    const share = Number.parseInt(colour.slice(at, at + 2), 16) / 255
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+  }) as [number, number, number]
+  // Where both have the same contrast, by the luminance of WCAG.
+  const isBright = 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179
+  document.documentElement.style.setProperty('--accent', colour)
+  document.documentElement.style.setProperty('--on-accent', isBright ? '#000' : '#fff')
+  document.querySelector('meta[name=theme-color]')?.setAttribute('content', colour)
 }
 
 async function startCamera(): Promise<void> {
   stopCamera()
+  const turn = cameraTurn
   page.cameraProblem = null
   const video = root.querySelector('video')
   if (video === null) return
   try {
-    camera = await openCamera(video, facing, (code) => session.scanCode(code))
+    const opened = await openCamera(video, facing, {
+      isLooking: () => page.panel === 'none' && session.isReady,
+      onCode: (code) => session.scanCode(code),
+    })
+    // It was stopped, or another one was asked for, while this one opened.
+    if (turn !== cameraTurn) return opened.stop()
+    camera = opened
     page.hasTorch = camera.torch !== undefined
   } catch (error) {
-    page.cameraProblem = `No camera: ${problemOf(error)}. Search by name, type the code, or use a barcode scanner.`
+    if (turn === cameraTurn) page.cameraProblem = problemOf(error)
   }
   draw()
 }
 
-const problemOf = (error: unknown): string => {
-  if (!window.isSecureContext) return 'browsers give it to pages with https only'
-  return error instanceof DOMException && error.name === 'NotAllowedError'
-    ? 'this page may not use it'
-    : 'none was found'
+const problemOf = (error: unknown): NonNullable<Page['cameraProblem']> => {
+  if (!window.isSecureContext) return 'cameraNeedsHttps'
+  return error instanceof DOMException && error.name === 'NotAllowedError' ? 'cameraForbidden' : 'cameraMissing'
 }
 
 function stopCamera(): void {
+  cameraTurn++
   camera?.stop()
   camera = null
   page.hasTorch = page.torch = false
 }
 
+function leaveCamera(): void {
+  if (!page.isScanning) return
+  stopCamera()
+  void awake?.release()
+  Object.assign(page, { isScanning: false, panel: 'none' })
+}
+
+function stayAwake(): void {
+  navigator.wakeLock?.request('screen').then(
+    (lock) => {
+      awake = lock
+    },
+    () => {},
+  )
+}
+
+/** The camera sleeps with the screen. */
+function followScreen(): void {
+  if (!page.isScanning) return
+  if (document.hidden) stopCamera()
+  else {
+    stayAwake()
+    void startCamera()
+  }
+}
+
 const actions: Actions = {
   start() {
     allowSound()
+    // There is no point left to choose.
+    if (session.pointLost) session.choose(null, 'entry')
     page.isScanning = true
     draw()
     void startCamera()
-    navigator.wakeLock?.request('screen').then(
-      (lock) => {
-        awake = lock
-      },
-      () => {},
-    )
+    stayAwake()
   },
   stop() {
-    stopCamera()
-    void awake?.release()
-    Object.assign(page, { isScanning: false, panel: 'none' })
+    leaveCamera()
     draw()
   },
   open(panel) {
-    Object.assign(page, { panel, query: '' })
+    if (page.panel === 'none') opener = document.activeElement?.id ?? ''
+    Object.assign(page, { panel, ...(panel === 'search' && { query: '' }), walkIn: null })
+    if (panel === 'walkIn' && session.link !== null && session.may('events:read')) {
+      page.walkIn = new WalkIn(session, session.link, actions.pick, () => actions.back())
+      page.walkIn.read()
+    }
     draw()
-    root.querySelector<HTMLElement>('.panel input')?.focus()
+    root.querySelector<HTMLElement>('.panel :is(input, .close)')?.focus()
+  },
+  back() {
+    page.panel = page.panel === 'person' ? 'search' : 'none'
+    draw()
+    document.querySelector<HTMLElement>(page.panel === 'search' ? '.panel input' : `#${opener || 'door'}`)?.focus()
   },
   search(text) {
     page.query = text
     draw()
+  },
+  look(ticket) {
+    page.person = ticket.attendee_id
+    actions.open('person')
+    root.querySelector<HTMLElement>('.panel .thumb button')?.focus()
   },
   pick(ticket) {
     page.panel = 'none'
@@ -96,6 +172,10 @@ const actions: Actions = {
   code(text) {
     page.panel = 'none'
     void session.scanCode(text)
+  },
+  setUp(device, keep) {
+    page.panel = 'none'
+    void session.setUp(device, keep)
   },
   torch() {
     page.torch = !page.torch
@@ -116,6 +196,15 @@ const actions: Actions = {
     await session.forget()
     location.reload()
   },
+}
+
+/** Escape is the way back, from a verdict as from a panel. */
+function listenToEscape(): void {
+  window.addEventListener('keydown', ({ key }) => {
+    if (key !== 'Escape') return
+    if (session.shown !== null) session.dismiss()
+    else if (page.panel !== 'none') actions.back()
+  })
 }
 
 /** An external scanner types the code, faster than people, and ends with Enter. */
@@ -149,19 +238,29 @@ async function holdDoor(): Promise<void> {
 
 async function main(): Promise<void> {
   const link = takeLink()
+  await speak(navigator.languages)
+  if (await renew().catch(() => false)) {
+    if (link !== null) history.replaceState(null, '', fragmentOf(link))
+    location.reload()
+    return
+  }
   await holdDoor()
   // Another one may have been opened meanwhile.
   session = await Session.open(takeLink() ?? link, draw)
   if (session.link === null) draw()
   else session.use(session.link)
+  void navigator.serviceWorker?.ready.then(() => {
+    page.hasFiles = true
+    draw()
+  })
   listenToScanner()
+  listenToEscape()
+  document.addEventListener('visibilitychange', followScreen)
   window.addEventListener('online', () => void session.retry())
+  window.addEventListener('offline', draw)
   window.addEventListener('hashchange', () => {
     const opened = takeLink()
     if (opened !== null) session.use(opened)
-  })
-  await navigator.serviceWorker?.register(new URL('door/service-worker.ts', base), {
-    scope: new URL('door', base).pathname,
   })
 }
 

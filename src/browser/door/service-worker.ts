@@ -16,9 +16,13 @@ worker.addEventListener('install', (event) => {
   const keep = async () => {
     const cache = await caches.open(cacheName)
     await cache.addAll(paths.map((path) => new Request(path, { cache: 'no-cache' })))
-    await worker.skipWaiting()
   }
   event.waitUntil(keep())
+})
+
+// A page that is open goes on with the files that it began with; the next one asks for the new ones.
+worker.addEventListener('message', ({ data }) => {
+  if (data === 'take over') void worker.skipWaiting()
 })
 
 worker.addEventListener('activate', (event) => {

@@ -6,6 +6,7 @@ import {
   type Conflict,
   type DoorList,
   getDoorList,
+  getScopes,
   KeyRefused,
   listConflicts,
   OutOfTime,
@@ -16,14 +17,27 @@ import {
 } from './api.ts'
 import type { DoorLink } from './link.ts'
 import { TicketList } from './list.ts'
-import { canBeCode, type Direction, type Door, type Reason, type Ticket, type Verdict } from './offline-rules.ts'
+import {
+  canBeCode,
+  type Direction,
+  type Door,
+  type Entry,
+  type Reason,
+  type Ticket,
+  type Verdict,
+} from './offline-rules.ts'
 import {
   dropScans,
   forgetList,
+  getKept,
+  getSettings,
   type Kept,
   keepList,
   keepScans,
+  keepSettings,
+  keepTicket,
   openStore,
+  type Settings,
   type Store,
   type WaitingScan,
   wipe,
@@ -34,6 +48,9 @@ const liveMilliseconds = 2_000
 const batchSize = 500
 const refreshMilliseconds = 10_000
 const longestPauseMilliseconds = 60_000
+const logLength = 30
+/** An acceptance stays so long before another code may take its place; a refusal stays until it is put away. */
+const acceptanceMilliseconds = 1_000
 /** A clock that differs by more is mentioned. */
 export const clockTolerance = 60_000
 
@@ -42,28 +59,59 @@ export type Shown = {
   name: string | null
   detail: string | null
   since: string | null
+  /** The device at which the ticket was used. */
+  where: string | null
+  /** When the person went out, who is not inside. */
+  leftAt: string | null
   /** Decided by the list, not by the server. */
   offline: boolean
 }
 /** What the list and the page know of a ticket that stands before the door. */
 type Candidate = { code: string | null; ticket: Ticket | undefined }
+/** Words of the page, or those of the API. */
+export type Stopped = 'keyRefused' | 'eventGone' | 'otherTab' | { message: string }
+export type Logged = Pick<Shown, 'reason' | 'name'> & { at: string }
 type Last = { scan: WaitingScan; attendeeId: string; name: string | null }
+
+/** Until staff give it a name. */
+const someDevice = () => `door page ${crypto.randomUUID().slice(0, 4)}`
+
+/** One line, as the API takes it. */
+const asDevice = (text: string): string =>
+  text
+    .replace(/[\s\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
+    .trim()
+    .slice(0, 60)
+    .toWellFormed()
 
 export class Session {
   link: DoorLink | null = null
-  keep = false
+  /** Null until staff were asked, once. */
+  settings: Settings | null = null
+  /** Whether key and list are on the disk. */
+  saved: 'no' | 'saving' | 'saved' | 'failed' = 'no'
   door: Door | null = null
   ticketTypes = new Map<string, string>()
+  /** What the key may do; null until the server said so. */
+  scopes: string[] | null = null
+  /** The organisation's. */
+  colour: string | null = null
   list = new TicketList()
   listAt: string | null = null
   pointId: string | null = null
   direction: Direction = 'entry'
+  /** The chosen point is no more: nobody may be let in elsewhere instead without a word. */
+  pointLost = false
+  /** A scan has no verdict yet. */
+  deciding = false
   online = true
   loading = false
   /** Why it works no longer. */
-  stopped: string | null = null
+  stopped: Stopped | null = null
   shown: Shown | null = null
   last: Last | null = null
+  /** The last verdicts, the newest first. */
+  log: Logged[] = []
   conflicts: Conflict[] = []
   /** Milliseconds that the server is ahead of this device. */
   clock = 0
@@ -79,7 +127,10 @@ export class Session {
   #syncing: Promise<void> | null = null
   #timer: ReturnType<typeof setTimeout> | undefined
   #failures = 0
-  #device = `door page ${crypto.randomUUID().slice(0, 4)}`
+  #shownAt = 0
+  /** The list is written by one at a time, in the order of its changes. */
+  #keeping: Promise<void> = Promise.resolve()
+  #isListKept = false
 
   private constructor(store: Store, changed: () => void) {
     this.#store = store
@@ -90,23 +141,39 @@ export class Session {
   static async open(link: DoorLink | null, changed: () => void): Promise<Session> {
     const session = new Session(await openStore(), changed)
     for (const scan of await session.#store.getAll('scans')) session.#scans.set(scan.scan_id, scan)
-    const kept = await session.#store.get('kept', 'door')
+    const kept = await getKept(session.#store)
+    session.settings = (await getSettings(session.#store)) ?? null
     if (kept !== undefined && (link === null || link.event_id === kept.link.event_id)) await session.#restore(kept)
     else await forgetList(session.#store)
     session.link = link ?? session.link
+    session.#returnToPlace()
     return session
   }
 
   async #restore(kept: Kept): Promise<void> {
-    this.keep = true
+    this.settings ??= { device: someDevice(), keep: true, place: null }
     this.link = kept.link
     this.door = kept.door
     this.#salt = kept.salt
     this.#cursor = kept.cursor
     this.listAt = kept.list_at
     this.clock = kept.clock
+    this.colour = kept.colour ?? null
+    this.scopes = kept.scopes ?? null
     this.ticketTypes = new Map(kept.ticket_types)
     this.list.put(await this.#store.getAll('tickets'))
+    this.#isListKept = kept.door !== null
+    this.saved = this.#isListKept ? 'saved' : 'no'
+  }
+
+  /** Where this device was at this event, before the page was closed. */
+  #returnToPlace(): void {
+    const place = this.settings?.place
+    const isHere = place?.event_id === this.link?.event_id
+    this.pointId = (isHere && place?.check_in_point_id) || null
+    this.direction = (isHere && place?.direction) || 'entry'
+    this.pointLost = false
+    this.#losePoint()
     this.#count()
   }
 
@@ -116,32 +183,83 @@ export class Session {
       this.door = null
       this.list = new TicketList()
       this.#cursor = null
-      this.pointId = null
+      this.#isListKept = false
+      this.saved = 'no'
       this.last = null
       this.conflicts = []
     }
+    const isOther = this.link?.event_id !== link.event_id
+    if (this.link?.key !== link.key) this.scopes = null
     this.link = link
+    if (isOther) this.#returnToPlace()
     this.stopped = null
+    void this.#keep([], false)
     this.loading = this.door === null
     this.changed()
     void this.sync()
   }
 
-  async setKeep(keep: boolean): Promise<void> {
-    this.keep = keep
-    // Nothing but the whole list is written, so it is read again.
+  get isOnline(): boolean {
+    return this.online && navigator.onLine
+  }
+
+  get keep(): boolean {
+    return this.settings?.keep === true
+  }
+
+  /** What staff say of this device: asked for once. What is in memory is written at once. */
+  async setUp(device: string, keep: boolean): Promise<void> {
+    const name = asDevice(device) || (this.settings?.device ?? someDevice())
+    this.settings = { place: null, ...this.settings, device: name, keep }
+    this.changed()
+    await this.#keepSettings()
     if (keep) {
       void navigator.storage?.persist?.()
-      this.#cursor = null
-      await this.sync()
-    } else await forgetList(this.#store)
+      await this.#keep([], false)
+    } else {
+      this.#keeping = this.#keeping.then(() => forgetList(this.#store)).catch(reportError)
+      this.#isListKept = false
+      this.saved = 'no'
+    }
     this.changed()
+  }
+
+  async #keepSettings(): Promise<void> {
+    if (this.settings === null) return
+    await keepSettings(this.#store, this.settings).catch(() => {
+      this.storageFull = true
+    })
   }
 
   choose(pointId: string | null, direction: Direction): void {
     this.pointId = pointId
     this.direction = direction
+    this.pointLost = false
+    if (this.settings !== null && this.link !== null) {
+      this.settings.place = { event_id: this.link.event_id, check_in_point_id: pointId, direction }
+      void this.#keepSettings()
+    }
     this.#count()
+    this.changed()
+  }
+
+  #losePoint(): void {
+    if (this.door === null || this.pointId === null || this.door.points.some(({ id }) => id === this.pointId)) return
+    this.pointId = null
+    this.pointLost = true
+  }
+
+  /** Conflicts that staff have not put aside on this device. */
+  get openConflicts(): Conflict[] {
+    const aside = new Set(this.settings?.put_aside)
+    return this.conflicts.filter(({ id }) => !aside.has(id))
+  }
+
+  putAside(conflictId: string): void {
+    if (this.settings === null) return
+    const known = new Set(this.conflicts.map(({ id }) => id))
+    this.settings.put_aside = [...(this.settings.put_aside ?? []).filter((id) => known.has(id)), conflictId]
+    void this.#keepSettings()
     this.changed()
   }
 
@@ -157,19 +275,44 @@ export class Session {
     return [...this.#scans.values()].filter(({ event_id }) => event_id !== this.link?.event_id).length
   }
 
-  async scanCode(text: string): Promise<void> {
-    if (this.door === null || this.stopped !== null) return
-    if (!canBeCode(text)) return this.#show({ reason: 'not_found', since: null }, undefined, true)
-    await this.#scan({ code: text, ticket: await this.list.find(text, this.#salt) })
+  /** Whether another code may be judged now. */
+  get isReady(): boolean {
+    if (this.door === null || this.stopped !== null || this.pointLost || this.deciding) return false
+    const { shown } = this
+    const isAcceptance = shown?.reason === 'welcome' || shown?.reason === 'goodbye'
+    return shown === null || (isAcceptance && performance.now() - this.#shownAt >= acceptanceMilliseconds)
   }
 
-  async scanTicket(ticket: Ticket): Promise<void> {
-    if (this.door !== null && this.stopped === null) await this.#scan({ code: null, ticket })
+  /** @returns whether the code was judged. */
+  async scanCode(text: string): Promise<boolean> {
+    if (!this.isReady) return false
+    this.deciding = true
+    try {
+      if (!canBeCode(text)) this.#show({ reason: 'not_found', since: null }, undefined, true)
+      else await this.#scan({ code: text, ticket: await this.list.find(text, this.#salt) })
+    } finally {
+      this.deciding = false
+      this.changed()
+    }
+    return true
+  }
+
+  async scanTicket(ticket: Ticket): Promise<boolean> {
+    if (!this.isReady) return false
+    this.deciding = true
+    try {
+      await this.#scan({ code: null, ticket })
+    } finally {
+      this.deciding = false
+      this.changed()
+    }
+    return true
   }
 
   async #scan({ code, ticket }: Candidate): Promise<void> {
-    const { door, link } = this
+    const { door, link, settings } = this
     if (door === null || link === null) return
+    this.changed()
     const scan: WaitingScan = {
       scan_id: crypto.randomUUID(),
       event_id: link.event_id,
@@ -179,6 +322,7 @@ export class Session {
       attendee_id: ticket?.attendee_id ?? null,
       code: ticket === undefined ? code : null,
       name: ticket?.name ?? null,
+      device: settings?.device ?? null,
       admitted: null,
       sent: false,
       undo: false,
@@ -186,8 +330,7 @@ export class Session {
       refused: null,
     }
     const byList = this.list.judge(door, ticket, scan, this.#waitingOf(scan.attendee_id))
-    const isKept =
-      this.online && navigator.onLine ? await this.#decideLive(link, scan, byList) : await this.#decide(scan, byList)
+    const isKept = this.isOnline ? await this.#decideLive(link, scan, byList) : await this.#decide(scan, byList)
     if (isKept === 'answered') return
     if (isKept && byList.reason === null && ticket !== undefined) {
       this.last = { scan, attendeeId: ticket.attendee_id, name: ticket.name }
@@ -225,7 +368,7 @@ export class Session {
   /** @returns null when the server gave no verdict in time. */
   async #ask(link: DoorLink, scan: WaitingScan): Promise<CheckIn | null> {
     try {
-      return (await upload(link, [scan], this.#device, liveMilliseconds)).get(scan.scan_id) ?? null
+      return (await upload(link, [scan], liveMilliseconds)).get(scan.scan_id) ?? null
     } catch (error) {
       this.#note(error)
       return null
@@ -260,10 +403,12 @@ export class Session {
       }
       if (isAccepted && scan.admitted !== false && attendeeId !== undefined && this.door !== null) {
         this.list.admit(this.door, attendeeId, scan)
+        this.#keepTicket(attendeeId)
       }
     }
     await this.#put(toPut)
-    await this.#drop(done)
+    // The verdict need not wait for a list that is being written.
+    void this.#drop(done)
   }
 
   #show(
@@ -275,13 +420,24 @@ export class Session {
     const attendee = checkIn?.attendee ?? null
     const type = attendee?.ticket_type.name ?? this.ticketTypes.get(ticket?.ticket_type_id ?? '')
     const company = attendee?.company ?? ticket?.company
+    const { since } = verdict
+    const isOwn = (scan: WaitingScan) => scan.scanned_at === since
+    const entries = ticket === undefined ? [] : this.entriesOf(ticket)
     this.shown = {
       reason: verdict.reason ?? (this.direction === 'entry' ? 'welcome' : 'goodbye'),
       name: attendee?.name ?? ticket?.name ?? null,
       detail: [company, type].filter(Boolean).join(' · ') || null,
-      since: verdict.since,
+      since,
+      where: checkIn?.earlier?.device ?? this.#waitingOf(ticket?.attendee_id ?? null).find(isOwn)?.device ?? null,
+      leftAt:
+        verdict.reason === 'not_inside'
+          ? (entries.findLast((entry) => entry.check_in_point_id === this.pointId)?.exited_at ?? null)
+          : null,
       offline,
     }
+    this.#shownAt = performance.now()
+    this.log.unshift({ at: new Date().toISOString(), reason: this.shown.reason, name: this.shown.name })
+    this.log.length = Math.min(this.log.length, logLength)
     this.changed()
   }
 
@@ -300,6 +456,7 @@ export class Session {
     if (known !== undefined && !known.sent) await this.#drop([scan.scan_id])
     else await this.#put([{ ...scan, ...known, undo: true, admitted: false }])
     this.list.release(attendeeId, scan)
+    this.#keepTicket(attendeeId)
     this.#count()
     this.changed()
     await this.sync()
@@ -338,6 +495,10 @@ export class Session {
       await this.#undoAll(link)
       await this.#refresh(link)
       this.conflicts = await listConflicts(link)
+      if (this.scopes === null) {
+        this.scopes = await getScopes(link)
+        void this.#keep([], false)
+      }
       this.online = true
       this.#failures = 0
     } catch (error) {
@@ -359,7 +520,7 @@ export class Session {
       if (batch.length === 0) return
       await this.#put(batch.filter(({ sent }) => !sent).map((scan) => ({ ...scan, sent: true })))
       try {
-        const answers = await upload(link, batch, this.#device)
+        const answers = await upload(link, batch)
         // Each as it is now: it may have been undone meanwhile. What the server had no time for is in the next batch.
         await this.#settle(
           [...answers].map(([scanId, checkIn]) => [this.#scans.get(scanId) as WaitingScan, checkIn] as const),
@@ -396,7 +557,7 @@ export class Session {
 
   async #refresh(link: DoorLink): Promise<void> {
     let cursor = this.#cursor
-    const tickets: Ticket[] = []
+    let tickets: Ticket[] = []
     for (;;) {
       const sent = Date.now()
       const page = await getDoorList(link, cursor)
@@ -405,51 +566,81 @@ export class Session {
       tickets.push(...page.tickets)
       cursor = page.next_cursor
       if (page.has_more) continue
-      await this.#apply(page, tickets)
+      this.#apply(page, tickets)
       // Somebody was erased: only the whole list says who.
       if (page.complete || this.list.size <= page.tickets_total) return
       cursor = null
-      tickets.length = 0
+      tickets = []
     }
   }
 
   /** At once when all pages are there: a list in parts would turn people away. */
-  async #apply(page: DoorList, tickets: readonly Ticket[]): Promise<void> {
+  #apply(page: DoorList, tickets: readonly Ticket[]): void {
     if (page.complete) this.list = new TicketList()
     this.list.put(tickets)
     this.door = { event: page.event, points: page.points }
+    this.colour = page.event.accent_colour
     this.ticketTypes = new Map(page.ticket_types.map(({ id, name }) => [id, name]))
     this.#salt = page.salt
     this.#cursor = page.next_cursor
     this.listAt = page.server_time
-    if (!page.points.some(({ id }) => id === this.pointId)) this.pointId = null
-    if (this.keep) await this.#keep(tickets, page.complete)
+    this.#losePoint()
+    void this.#keep(tickets, page.complete)
   }
 
-  async #keep(changed: readonly Ticket[], whole: boolean): Promise<void> {
-    const { link, door, listAt } = this
-    if (link === null || door === null || listAt === null) return
+  /** Puts what changed on the disk, or all that is in memory where it is not there yet. */
+  #keep(changed: readonly Ticket[], complete: boolean): Promise<void> {
+    const { link } = this
+    if (!this.keep || link === null) return Promise.resolve()
+    if (complete) this.#isListKept = false
+    if (!this.#isListKept) this.saved = 'saving'
     const kept = {
       link,
-      door,
+      door: this.door,
       salt: this.#salt,
       cursor: this.#cursor,
-      list_at: listAt,
+      list_at: this.listAt,
       clock: this.clock,
+      colour: this.colour,
+      scopes: this.scopes,
       ticket_types: [...this.ticketTypes],
     }
-    await keepList(this.#store, kept, changed, whole).catch(() => {
-      this.storageFull = true
+    this.#keeping = this.#keeping.then(async () => {
+      if (!this.keep || this.link !== link) return
+      const whole = !this.#isListKept
+      try {
+        await keepList(this.#store, kept, whole ? this.list.tickets : changed, whole)
+        this.#isListKept = kept.door !== null
+        this.saved = this.#isListKept ? 'saved' : 'saving'
+      } catch {
+        this.#isListKept = false
+        this.saved = 'failed'
+        this.storageFull = true
+      }
+      this.changed()
     })
+    return this.#keeping
+  }
+
+  /** What the server accepted, or took back, counts here after a reload as well. */
+  #keepTicket(attendeeId: string): void {
+    const ticket = this.list.of(attendeeId)
+    this.#keeping = this.#keeping
+      .then(async () => {
+        if (ticket !== undefined && this.#isListKept) await keepTicket(this.#store, ticket)
+      })
+      .catch(() => {
+        this.storageFull = true
+      })
   }
 
   #note(error: unknown): void {
     // Another tab has the queue.
     if (this.stopped !== null) return
     if (error instanceof Unreachable) this.online = false
-    else if (error instanceof KeyRefused) this.stopped = 'The key of this link is revoked or has expired.'
+    else if (error instanceof KeyRefused) this.stopped = 'keyRefused'
     else if (error instanceof Refused) {
-      this.stopped = error.code === 'not_found' ? 'The event of this link is not there.' : error.message
+      this.stopped = error.code === 'not_found' ? 'eventGone' : { message: error.message }
     } else reportError(error)
   }
 
@@ -468,8 +659,40 @@ export class Session {
   }
 
   async #drop(scanIds: readonly string[]): Promise<void> {
-    await dropScans(this.#store, scanIds)
     for (const scanId of scanIds) this.#scans.delete(scanId)
+    // On the disk as long as their tickets are not: a scan that is uploaded twice counts once.
+    this.#keeping = this.#keeping.then(() => dropScans(this.#store, scanIds)).catch(() => {})
+    await this.#keeping
+  }
+
+  may(scope: string): boolean {
+    return this.scopes?.includes(scope) === true
+  }
+
+  /** Somebody was registered here: known before the next refresh says so. */
+  welcomeNew(attendee: Pick<Ticket, 'name' | 'company' | 'ticket_type_id' | 'status'> & { id: string }): Ticket {
+    const { id, name, company, ticket_type_id, status } = attendee
+    // By its code it is known from the next refresh on.
+    const ticket = { attendee_id: id, code_hash: id, name, company, ticket_type_id, status, entries: [] }
+    this.list.put([ticket])
+    this.#keepTicket(id)
+    return ticket
+  }
+
+  /** The entries of a ticket, with those that the server does not know of yet. */
+  entriesOf(ticket: Ticket): Entry[] {
+    return this.door === null ? [] : this.list.entries(this.door, ticket, this.#waitingOf(ticket.attendee_id))
+  }
+
+  /** What the list says of a ticket here and now; nothing is scanned. */
+  look(ticket: Ticket): Verdict {
+    if (this.door === null) return { reason: 'not_found', since: null }
+    const scan = {
+      check_in_point_id: this.pointId,
+      direction: this.direction,
+      scanned_at: new Date(Date.now() + this.clock).toISOString(),
+    }
+    return this.list.judge(this.door, ticket, scan, this.#waitingOf(ticket.attendee_id))
   }
 
   #waitingOf(attendeeId: string | null): WaitingScan[] {
@@ -487,7 +710,7 @@ export class Session {
 
   /** Another tab works with the queue from now on. */
   close(): void {
-    this.stopped = 'This door is open in another tab.'
+    this.stopped = 'otherTab'
     clearTimeout(this.#timer)
     this.#store.close()
     this.changed()
@@ -498,6 +721,7 @@ export class Session {
     clearTimeout(this.#timer)
     this.link = null
     await this.#syncing
+    await this.#keeping
     await wipe(this.#store)
   }
 }

@@ -1,6 +1,6 @@
 // What is heard and felt with a verdict: welcome and refusal differ in melody, not only in pitch.
 
-import type { Tone } from './words.ts'
+import type { Tone } from './tones.ts'
 
 // Hertz, one after the other.
 const melodies: Record<Tone, number[]> = { welcome: [660, 990], caution: [520, 520], stop: [220, 160, 110] }

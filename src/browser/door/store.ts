@@ -1,6 +1,7 @@
-// What stays on the device, in IndexedDB: always the scans that wait to be uploaded; key and list only if the person wants it.
+// What stays on the device, in IndexedDB: always the scans that wait to be uploaded, and what the device is; key and list only if the
+// person wants it.
 
-import { type DBSchema, deleteDB, type IDBPDatabase, openDB } from 'idb'
+import { type DBSchema, deleteDB, type IDBPDatabase, openDB, unwrap } from 'idb'
 import { nameOfStore } from './base.ts'
 import type { DoorLink } from './link.ts'
 import type { Direction, Door, Ticket } from './offline-rules.ts'
@@ -17,6 +18,8 @@ export type WaitingScan = {
   attendee_id: string | null
   code: string | null
   name: string | null
+  /** The device as it was called then. */
+  device?: string | null
   /** Whether this device let the person in by itself; null while the server is asked. */
   admitted: boolean | null
   /** It may have reached the server. */
@@ -27,18 +30,33 @@ export type WaitingScan = {
   refused: string | null
 }
 
+/** The list is there when the door is: the link is kept before the list was read. */
 export type Kept = {
   link: DoorLink
-  door: Door
+  door: Door | null
   salt: string
   cursor: string | null
-  list_at: string
+  list_at: string | null
   clock: number
+  colour?: string | null
+  scopes?: string[] | null
   ticket_types: [string, string][]
 }
 
+/** What staff said of this device, whose key ever it has. */
+export type Settings = {
+  /** Its name, with every scan. */
+  device: string
+  /** Whether key and list stay on it. */
+  keep: boolean
+  place: { event_id: string; check_in_point_id: string | null; direction: Direction } | null
+  /** Conflicts that need not be shown any more. */
+  put_aside?: string[]
+}
+
 interface Schema extends DBSchema {
-  kept: { key: string; value: Kept }
+  /** By `door` and `settings`. */
+  kept: { key: string; value: Kept | Settings }
   tickets: { key: string; value: Ticket }
   scans: { key: string; value: WaitingScan }
 }
@@ -54,22 +72,33 @@ export const openStore = (): Promise<Store> =>
     },
   })
 
+export const getKept = async (store: Store): Promise<Kept | undefined> =>
+  (await store.get('kept', 'door')) as Kept | undefined
+
+export const getSettings = async (store: Store): Promise<Settings | undefined> =>
+  (await store.get('kept', 'settings')) as Settings | undefined
+
+export const keepSettings = (store: Store, settings: Settings): Promise<unknown> =>
+  store.put('kept', settings, 'settings')
+
 /** One transaction: the cursor never gets ahead of the tickets. */
-export async function keepList(store: Store, kept: Kept, changed: readonly Ticket[], whole: boolean): Promise<void> {
+export async function keepList(store: Store, kept: Kept, changed: Iterable<Ticket>, whole: boolean): Promise<void> {
   const transaction = store.transaction(['kept', 'tickets'], 'readwrite')
-  const tickets = transaction.objectStore('tickets')
-  if (whole) void tickets.clear()
-  await Promise.all([
-    ...changed.map((ticket) => tickets.put(ticket)),
-    transaction.objectStore('kept').put(kept, 'door'),
-    transaction.done,
-  ])
+  // A promise for each of 20,000 tickets would take longer than the writing.
+  const tickets = unwrap(transaction).objectStore('tickets')
+  if (whole) tickets.clear()
+  for (const ticket of changed) tickets.put(ticket)
+  await Promise.all([transaction.objectStore('kept').put(kept, 'door'), transaction.done])
+}
+
+export async function keepTicket(store: Store, ticket: Ticket): Promise<void> {
+  await store.put('tickets', ticket)
 }
 
 export async function forgetList(store: Store): Promise<void> {
   const transaction = store.transaction(['kept', 'tickets'], 'readwrite')
   await Promise.all([
-    transaction.objectStore('kept').clear(),
+    transaction.objectStore('kept').delete('door'),
     transaction.objectStore('tickets').clear(),
     transaction.done,
   ])

@@ -31,7 +31,9 @@ const importMap = JSON.stringify({
 })
 
 const worker = 'service-worker.ts'
-const ownNames = readdirSync(ownFiles).filter((name) => ['.ts', '.css', '.svg', '.webmanifest'].includes(extname(name)))
+const ownNames = readdirSync(ownFiles, { recursive: true, encoding: 'utf8' })
+  .map((name) => name.replaceAll('\\', '/'))
+  .filter((name) => ['.ts', '.css', '.svg', '.webmanifest'].includes(extname(name)))
 
 /** What the page consists of: each path that its service worker keeps, with the content. The page itself has the path ''. */
 export function doorFiles(): Map<string, Buffer> {

@@ -13872,7 +13872,8 @@ begin
     'object', 'door_list',
     'event', json_build_object(
       'id', v_event.id, 'name', v_event.name, 'status', v_event.status, 'starts_at', private.rfc3339(v_event.starts_at),
-      'ends_at', private.rfc3339(v_event.ends_at), 'timezone', v_event.timezone
+      'ends_at', private.rfc3339(v_event.ends_at), 'timezone', v_event.timezone,
+      'accent_colour', (select o.accent_colour from public.organisations o where o.id = v_event.organisation_id)
     ),
     'server_time', private.rfc3339(clock_timestamp()),
     'salt', v_salt_text,

@@ -1,0 +1,33 @@
+// What only the page knows, and what can be done with it.
+
+import type { Ticket } from './offline-rules.ts'
+import type { WalkIn } from './walk-in.ts'
+
+export type Page = {
+  panel: 'none' | 'search' | 'person' | 'code' | 'more' | 'device' | 'walkIn'
+  isScanning: boolean
+  /** The files of the page are kept, so that it opens without a network. */
+  hasFiles: boolean
+  query: string
+  /** Whom the panel `person` is about. */
+  person: string | null
+  walkIn: WalkIn | null
+  cameraProblem: 'cameraNeedsHttps' | 'cameraForbidden' | 'cameraMissing' | null
+  hasTorch: boolean
+  torch: boolean
+}
+export type Actions = {
+  start(): void
+  stop(): void
+  open(panel: Page['panel']): void
+  back(): void
+  search(text: string): void
+  look(ticket: Ticket): void
+  pick(ticket: Ticket): void
+  code(text: string): void
+  setUp(device: string, keep: boolean): void
+  torch(): void
+  turnCamera(): void
+  paste(text: string): boolean
+  forget(): void
+}

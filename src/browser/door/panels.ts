@@ -1,0 +1,137 @@
+// What opens over the camera: search, a person, a code by hand, and the rest.
+
+import { html, nothing, type TemplateResult } from 'lit-html'
+import type { CheckIn, Conflict } from './api.ts'
+import { forgetting, settingUp } from './device.ts'
+import type { Ticket } from './offline-rules.ts'
+import type { Actions, Page } from './page.ts'
+import type { Session } from './session.ts'
+import { signOf } from './tones.ts'
+import { registering } from './walk-in-panel.ts'
+import { counted, fill, moment, number, words } from './words/index.ts'
+
+/** More than can be read at a door. */
+const mostFound = 30
+
+export const panel = (session: Session, page: Page, actions: Actions): TemplateResult => {
+  const [title, content] = contentOf(session, page, actions)
+  return html`
+    <section class="panel" role="dialog" aria-modal="true" aria-labelledby="panel-title">
+      <header>
+        <h2 id="panel-title">${title}</h2>
+        <button class="close" @click=${actions.back}>${page.panel === 'person' ? words.back : words.close}</button>
+      </header>
+      ${content}
+    </section>`
+}
+
+function contentOf(session: Session, page: Page, actions: Actions): [string, TemplateResult] {
+  if (page.panel === 'search') return [words.search, searching(session, page, actions)]
+  if (page.panel === 'person') {
+    const ticket = session.list.of(page.person)
+    return [ticket?.name ?? words.unknownTicket, ticket === undefined ? html`` : person(session, ticket, actions)]
+  }
+  if (page.panel === 'code') return [words.code, typing(actions)]
+  if (page.panel === 'device') return [words.thisDevice, settingUp(session, actions)]
+  if (page.panel === 'walkIn') return [words.registerSomebody, registering(session, page.walkIn)]
+  return [words.more, more(session, actions)]
+}
+
+const searching = (session: Session, { query }: Page, { search, look }: Actions) => {
+  const { found, total } = session.list.search(query, mostFound)
+  return html`
+    <label>${words.nameOrCompany} <input type="search" autocomplete="off" .value=${query} @input=${(event: Event) => search((event.target as HTMLInputElement).value)}></label>
+    <p class="hint" role="status">${query.trim().length > 1 && total === 0 ? words.noneFound : total > found.length ? fill(words.found, { shown: number(found.length), total: number(total) }) : nothing}</p>
+    <ul class="found">
+      ${found.map(
+        (ticket) => html`
+          <li><button @click=${() => look(ticket)}>
+            <span><strong>${ticket.name}</strong> ${aboutOf(session, ticket)}</span>
+            ${standingOf(session, ticket)}
+          </button></li>`,
+      )}
+    </ul>`
+}
+
+const aboutOf = (session: Session, ticket: Ticket): string =>
+  [ticket.company, session.ticketTypes.get(ticket.ticket_type_id)].filter(Boolean).join(' · ')
+
+const pointName = (session: Session, pointId: string | null): string | undefined =>
+  session.door?.points.find(({ id }) => id === pointId)?.name
+
+/** Paid or not, in or not, and where: for the eye that looks down a list. */
+const standingOf = (session: Session, ticket: Ticket) => {
+  if (ticket.status === 'cancelled') return html`<span class="standing stop">✕ ${words.cancelled}</span>`
+  if (ticket.status === 'awaiting_payment') return html`<span class="standing stop">✕ ${words.unpaid}</span>`
+  const latest = session.entriesOf(ticket).reduce<{ at: string; text: string } | null>((last, entry) => {
+    const at = entry.exited_at ?? entry.scanned_at
+    if (last !== null && Date.parse(last.at) > Date.parse(at)) return last
+    const text = fill(entry.exited_at === null ? words.insideSince : words.leftAt, { moment: moment(at) })
+    return { at, text: [text, pointName(session, entry.check_in_point_id)].filter(Boolean).join(', ') }
+  }, null)
+  return latest === null ? nothing : html`<span class="standing caution">${latest.text}</span>`
+}
+
+const person = (session: Session, ticket: Ticket, { pick }: Actions) => {
+  const { reason } = session.look(ticket)
+  const standing = standingOf(session, ticket)
+  return html`
+    <div class="person">
+      <p>${aboutOf(session, ticket)}</p>
+      <p>${standing === nothing ? words.notYet : standing}</p>
+      ${reason === null ? nothing : html`<p class="notice">${signOf(reason)} ${words.verdicts[reason].filter(Boolean).join('. ')}</p>`}
+    </div>
+    <div class="thumb">
+      <button class=${reason === null ? 'primary' : ''} @click=${() => pick(ticket)}>
+        ${reason !== null ? words.askAnyway : session.direction === 'entry' ? words.letIn : words.letOut}</button>
+    </div>`
+}
+
+const typing = ({ code }: Actions) => {
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault()
+    code(((event.target as HTMLFormElement).elements.namedItem('code') as HTMLInputElement).value)
+  }
+  return html`
+    <form @submit=${submit}>
+      <label>${words.codeOfTicket} <input name="code" autocomplete="off" autocapitalize="characters" spellcheck="false" required></label>
+      <button class="primary">${words.checkIn}</button>
+    </form>`
+}
+
+const more = (session: Session, { open, stop, forget }: Actions) => {
+  const { openConflicts, conflicts, refusedScans, log } = session
+  const aside = conflicts.length - openConflicts.length
+  return html`
+    <button @click=${stop}>${words.changePoint}</button>
+    <h3>${words.letInWrongly}</h3>
+    ${openConflicts.length === 0 ? html`<p>${words.none}</p>` : html`<ul class="conflicts">${openConflicts.map((each) => conflict(session, each))}</ul>`}
+    ${aside > 0 ? html`<p class="hint">${counted(words.putAsideCount, aside)}</p>` : nothing}
+    ${
+      refusedScans.length === 0
+        ? nothing
+        : html`<h3>${words.notAccepted}</h3>
+          <ul class="refused">${refusedScans.map(({ name, code, scanned_at, refused }) => html`<li>${name ?? code}, ${moment(scanned_at)}: ${refused}</li>`)}</ul>`
+    }
+    ${
+      log.length === 0
+        ? nothing
+        : html`<h3>${words.lastScans}</h3>
+          <ul class="log">${log.map(({ at, name, reason }) => html`<li><span>${moment(at)}</span> ${signOf(reason)} ${words.verdicts[reason][0]}${name === null ? '' : ` · ${name}`}</li>`)}</ul>`
+    }
+    <h3>${words.thisDevice}</h3>
+    <p>${session.settings?.device}</p>
+    <button @click=${() => open('device')}>${words.change}</button>
+    ${forgetting(session, forget)}`
+}
+
+const conflict = (session: Session, { id, check_in, earlier }: Conflict) => {
+  const scan = ({ scanned_at, check_in_point_id, device }: CheckIn) =>
+    [moment(scanned_at), pointName(session, check_in_point_id), device].filter(Boolean).join(', ')
+  const [reason] = words.verdicts[check_in.reason ?? 'not_found']
+  const values = { reason, scan: scan(check_in), earlier: earlier === null ? '' : scan(earlier) }
+  return html`
+    <li><strong>${check_in.attendee?.name ?? words.unknownTicket}</strong>
+      <p>${fill(earlier === null ? words.conflict : words.conflictEarlier, values)}</p>
+      <button @click=${() => session.putAside(id)}>${words.putAside}</button></li>`
+}

@@ -1,0 +1,312 @@
+// A shift at the door, in German, on a small telephone whose camera films codes: what staff meet, and what the server has afterwards.
+
+import { createServer } from 'node:http'
+import type { BrowserContext, Page } from 'playwright-core'
+import qrcode from 'qrcode'
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { hasBrowser } from '../../scripts/support/browser.ts'
+import { listenOnLoopback } from '../../scripts/support/listen.ts'
+import { sharedBrowser } from '../support/browser.ts'
+import { row, studio } from '../support/database.ts'
+import { createOrganisation, type TestEvent } from '../support/organisation.ts'
+import { expectReadable, outline, schemes } from './accessibility.ts'
+
+/** A camera that films what the test holds before it, and a speaker that is silent. */
+const devices = `
+  AudioContext = class extends OfflineAudioContext {
+    constructor() { super(1, 48_000, 48_000) }
+    async resume() {}
+  }
+  const canvas = Object.assign(document.createElement('canvas'), { width: 480, height: 480 })
+  const context = canvas.getContext('2d')
+  globalThis.filmed = []
+  setInterval(() => {
+    context.fillStyle = filmed.length === 0 ? '#666' : '#fff'
+    context.fillRect(0, 0, 480, 480)
+    context.fillStyle = '#000'
+    const side = Math.floor(400 / filmed.length)
+    filmed.forEach((line, y) => [...line].forEach((dark, x) => {
+      if (dark === '1') context.fillRect(40 + x * side, 40 + y * side, side, side)
+    }))
+  }, 40)
+  navigator.mediaDevices.getUserMedia = async () => canvas.captureStream(25)`
+
+async function telephone(locale = 'de-DE') {
+  const viewport = { width: 360, height: 640 }
+  const context = await (await sharedBrowser()).newContext({ viewport, locale, reducedMotion: 'reduce' })
+  onTestFinished(() => context.close())
+  await context.addInitScript(devices)
+  const page = await context.newPage()
+  page.setDefaultTimeout(120_000)
+  const hold = (code: string | null) => {
+    const { modules } = qrcode.create(code ?? 'x', { errorCorrectionLevel: 'M' })
+    const lines = Array.from({ length: modules.size }, (_, y) =>
+      Array.from({ length: modules.size }, (_, x) => modules.get(y, x)).join(''),
+    )
+    return page.evaluate(`filmed = ${JSON.stringify(code === null ? [] : lines)}`)
+  }
+  const button = (name: string) => page.getByRole('button', { name, exact: true })
+  return {
+    context,
+    page,
+    hold,
+    button,
+    verdict: (reason: string) => page.locator(`.verdict[data-reason=${reason}]`).waitFor(),
+    async setUp(device: string) {
+      await page.getByLabel('Name dieses Geräts').fill(device)
+      await button('Weiter').click()
+      await page.getByText('Auf diesem Gerät gespeichert').waitFor()
+    },
+  }
+}
+
+/** With the rules of axe in both schemes, nothing cut off, and targets for a thumb. */
+async function look(page: Page): Promise<void> {
+  expect(await outline(page)).toEqual({ overflow: false, mains: 1, headings: 1 })
+  await expectReadable(page, { inSchemes: schemes })
+  expect(await page.evaluate(smallTargets)).toEqual([])
+}
+
+const smallTargets = `[...document.querySelectorAll('button, select, summary, .choice, input:not([type=radio], [type=checkbox])')]
+  .filter((each) => each.checkVisibility() && !each.closest('[inert]'))
+  .map((each) => [each.textContent.trim() || each.name, each.getBoundingClientRect()])
+  .filter(([, { width, height }]) => width < 44 || height < 44)
+  .map(([name]) => name)`
+
+const isWithin = (page: Page, selector: string) =>
+  page.evaluate(`(() => {
+    const { top, bottom, left, right } = document.querySelector('${selector}').getBoundingClientRect()
+    return top >= 0 && left >= 0 && bottom <= innerHeight && right <= innerWidth
+  })()`)
+
+/** Fifty guests, three Müllers, and two who may not come in. */
+async function guests(event: TestEvent) {
+  const named = async (name: string, guest: Awaited<ReturnType<TestEvent['guest']>>, company: string | null = null) => {
+    await studio.query('update public.attendees set name = $2, company = $3 where id = $1', [
+      guest.attendeeId,
+      name,
+      company,
+    ])
+    return { ...guest, name }
+  }
+  const many = await Promise.all(
+    Array.from({ length: 50 }, async (_, i) => named(`Gast ${i + 1}`, await event.guest())),
+  )
+  const long = 'Maria-Magdalena Theodora Wilhelmine von und zu Hohenlohe-Waldenburg-Schillingsfürst-Bartenstein'
+  const longest = await named(long, await event.guest(), `${long} Gesellschaft mit beschränkter Haftung & Co. KG`)
+  await named('Anna Schmüller', await event.guest())
+  await named('Ulrike Mueller', await event.guest())
+  const mueller = await named('Jürgen Müller', await event.guest(), 'Söhne GmbH')
+  const unpaid = await named('Ada Unbezahlt', await event.payer())
+  const cancelled = await named('Karl Storniert', await event.guest())
+  await studio.query("update public.attendees set status = 'cancelled' where id = $1", [cancelled.attendeeId])
+  return { many, longest, mueller, unpaid, cancelled }
+}
+
+test.skipIf(!hasBrowser)(
+  'a shift: kept, offline, reloaded, fifty scans, a search, a conflict, and somebody with cash',
+  async () => {
+    const organisation = await createOrganisation()
+    await studio.query("update public.organisations set accent_colour = '#ffd400' where id = $1", [organisation.id])
+    const event = await organisation.event()
+    const { many, longest, mueller, unpaid, cancelled } = await guests(event)
+    const priced = await event.ticketType({ name: 'Abendkasse', price: 2500 })
+    await row(
+      `insert into public.check_in_points (organisation_id, event_id, name, admission)
+       values ($1, $2, 'VIP-Lounge', 're_entry') returning id`,
+      [organisation.id, event.id],
+    )
+    const key = await organisation.key('checkin:write', 'events:read', 'attendees:write', 'orders:write')
+    const link = `${inject('apiUrl')}/door#event=${event.id}&key=${key}`
+    const [ada, bob] = [await telephone(), await telephone()]
+
+    // Asked once; kept.
+    await ada.page.goto(link)
+    await ada.page.getByLabel('Name dieses Geräts').waitFor()
+    await look(ada.page)
+    await ada.setUp('Nordeingang, Ada')
+    await ada.page.getByLabel('Check-in-Punkt').selectOption('VIP-Lounge')
+    await ada.page.getByLabel('Gehen').check()
+    await look(ada.page)
+    expect(await ada.page.evaluate('getComputedStyle(document.querySelector("header")).backgroundColor')).toBe(
+      'rgb(255, 212, 0)',
+    )
+    await ada.page.evaluate('navigator.serviceWorker.ready')
+
+    // The battery dies, and the network is gone: point and direction are as they were, and nobody is asked again.
+    await ada.context.setOffline(true)
+    await ada.page.reload()
+    await ada.button('Scannen').click()
+    expect(await ada.page.locator('main header').textContent()).toMatch(/VIP-Lounge\s+← Gehen/)
+    await ada.hold(many[0]?.code ?? '')
+    await ada.verdict('not_inside')
+    await ada.hold(null)
+    await ada.button('Weiter').click()
+    await ada.button('Mehr').click()
+    await look(ada.page)
+    await ada.button('Check-in-Punkt wechseln').click()
+    expect(await ada.page.getByLabel('Gehen').isChecked()).toBe(true)
+    await ada.page.getByLabel('Check-in-Punkt').selectOption('Die ganze Veranstaltung')
+    await ada.page.getByLabel('Kommen').check()
+    await ada.button('Scannen').click()
+    await look(ada.page)
+
+    // A refusal stands, whoever comes next into view.
+    await ada.hold(unpaid.code)
+    await ada.verdict('unpaid')
+    await look(ada.page)
+    await ada.hold(many[0]?.code ?? '')
+    await ada.page.evaluate('new Promise((done) => setTimeout(done, 1_500))')
+    await ada.verdict('unpaid')
+    await ada.page.keyboard.press('Escape')
+    await ada.verdict('welcome')
+    expect(await ada.page.locator('#said').textContent()).toMatch(/^Willkommen\. Gast 1\. General\. Offline: /)
+    // An acceptance gives way by itself.
+    await ada.hold(cancelled.code)
+    await ada.verdict('cancelled')
+    await ada.button('Weiter').click()
+    for (const { code, name } of many.slice(1)) {
+      await ada.hold(code)
+      await ada.page.locator('.verdict .name', { hasText: new RegExp(`^${name}$`) }).waitFor()
+      await ada.verdict('welcome')
+      await ada.button('Weiter').click()
+    }
+    await ada.hold(longest.code)
+    await ada.verdict('welcome')
+    await look(ada.page)
+    for (const part of ['.sign', '.verdict h2', '.verdict .next'])
+      expect(await isWithin(ada.page, part), part).toBe(true)
+    await ada.button('Weiter').click()
+    await ada.hold(null)
+
+    // Somebody whose telephone is dead.
+    await ada.button('Suchen').click()
+    await ada.page.getByLabel('Name oder Firma').fill('Müller')
+    expect(await ada.page.locator('.found strong').allInnerTexts()).toEqual([
+      'Jürgen Müller',
+      'Ulrike Mueller',
+      'Anna Schmüller',
+    ])
+    await look(ada.page)
+    await ada.page.getByLabel('Name oder Firma').fill('gast')
+    await ada.page.getByText('30 von 50').waitFor()
+    expect(await ada.page.locator('.found li', { hasText: 'Gast 10' }).textContent()).toMatch(/Da seit \d\d:\d\d/)
+    await ada.page.getByLabel('Name oder Firma').fill('söhne jürgen')
+    await ada.page.getByRole('button', { name: 'Jürgen Müller' }).click()
+    await look(ada.page)
+    await ada.button('Einlassen').click()
+    await ada.verdict('welcome')
+    await ada.button('Weiter').click()
+    await ada.button('Kasse').click()
+    await ada.page.getByText('Ohne Netz kann niemand angemeldet werden').waitFor()
+    await look(ada.page)
+    await ada.button('Schließen').click()
+    await ada.page.getByText('55 Scans zu übertragen').waitFor()
+
+    // A second device in conflict, by a name of its own.
+    await bob.page.goto(link)
+    await bob.setUp('Südeingang, Bob')
+    await bob.button('Scannen').click()
+    await bob.context.setOffline(true)
+    await bob.hold(mueller.code)
+    await bob.verdict('welcome')
+    await bob.hold(null)
+    await bob.button('Weiter').click()
+    await uploaded(ada)
+    await uploaded(bob)
+    await bob.page.getByText('1 Konflikt').waitFor()
+    await bob.button('Mehr').click()
+    const conflict = bob.page.locator('.conflicts li')
+    expect(await conflict.textContent()).toMatch(
+      /Jürgen Müller\s+Schon da\. .*Südeingang, Bob\. Vorher: .*Nordeingang, Ada/,
+    )
+    await look(bob.page)
+    await bob.button('Erledigt').click()
+    await bob.page.getByText('1 erledigt').waitFor()
+    await bob.page.keyboard.press('Escape')
+    expect(await bob.page.getByText('1 Konflikt').isVisible()).toBe(false)
+    await bob.hold(many[0]?.code ?? '')
+    await bob.verdict('already_checked_in')
+    await bob.page.locator('.verdict').getByText('Nordeingang, Ada').waitFor()
+
+    // Somebody walks in with cash, and the answer is lost on its way.
+    await ada.button('Kasse').click()
+    await ada.page.getByLabel('Name', { exact: true }).fill('Zora Zufall')
+    await ada.page.getByRole('radio', { name: 'Abendkasse' }).check()
+    await look(ada.page)
+    for (const path of ['**/registrations', '**/payments']) {
+      await ada.page.route(
+        path,
+        async (route) => {
+          await route.fetch()
+          await route.abort()
+        },
+        { times: 1 },
+      )
+    }
+    await ada.button('Anmelden und einlassen').click()
+    await ada.button('Noch einmal').click()
+    await ada.page.getByText('Nehmen Sie von Zora Zufall 25,00').waitFor()
+    await look(ada.page)
+    await ada.page.locator('.panel .primary').click()
+    await ada.button('Noch einmal').click()
+    await ada.verdict('welcome')
+    const { rows: orders } = await studio.query(
+      `select o.payment_status, p.method, p.amount::int, a.name, a.checked_in, (
+         select count(*)::int from public.emails e where o.id = e.order_id or a.id = e.attendee_id or p.id = e.payment_id
+       ) as emails
+       from public.attendees a join public.orders o on o.id = a.order_id join public.payments p on p.order_id = o.id
+       where a.ticket_type_id = $1`,
+      [priced],
+    )
+    expect(orders).toEqual([
+      { payment_status: 'paid', method: 'cash', amount: 2500, name: 'Zora Zufall', checked_in: true, emails: 0 },
+    ])
+
+    const { rows: scans } = await studio.query(
+      `select device, result, count(*)::int as scans from public.check_ins
+       where event_id = $1 group by 1, 2 order by 1, 2`,
+      [event.id],
+    )
+    expect(scans).toEqual([
+      { device: 'Nordeingang, Ada', result: 'accepted', scans: 53 },
+      { device: 'Nordeingang, Ada', result: 'rejected', scans: 3 },
+      { device: 'Südeingang, Bob', result: 'rejected', scans: 2 },
+    ])
+  },
+)
+
+async function uploaded({ context, page }: { context: BrowserContext; page: Page }): Promise<void> {
+  await context.setOffline(false)
+  await page.getByText('zu übertragen').waitFor({ state: 'detached' })
+}
+
+test.skipIf(!hasBrowser)('a new version is there at the next opening, and not in the middle of a shift', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  let isNew = false
+  const server = createServer(async (req, res) => {
+    const { authorization = '' } = req.headers
+    const answer = await fetch(`${inject('apiUrl')}${req.url}`, { headers: { authorization } })
+    const body = Buffer.from(await answer.arrayBuffer())
+    const type = answer.headers.get('content-type') ?? ''
+    const allowed = answer.headers.get('service-worker-allowed')
+    res.writeHead(answer.status, { 'Content-Type': type, ...(allowed && { 'Service-Worker-Allowed': allowed }) })
+    const isWords = isNew && /words|service-worker/.test(req.url ?? '')
+    res.end(isWords ? body.toString().replace('Scannen', 'Los!').replace('"version":"', '"version":"new') : body)
+  })
+  const { url, close } = await listenOnLoopback(server)
+  onTestFinished(close)
+  const { page, button, setUp } = await telephone('de-AT')
+  await page.goto(`${url}/door#event=${event.id}&key=${await organisation.key('checkin:write')}`)
+  await setUp('Nordeingang')
+  await page.evaluate('navigator.serviceWorker.ready')
+  isNew = true
+  await page.evaluate('navigator.serviceWorker.ready.then((registration) => registration.update())')
+  await page.waitForFunction('navigator.serviceWorker.ready.then(({ waiting }) => waiting !== null)')
+  expect(await page.evaluate(`fetch('door/words/de.ts').then((answer) => answer.text())`)).toContain('Scannen')
+  await page.goto('about:blank')
+  await page.goto(`${url}/door`)
+  await button('Los!').waitFor()
+  expect(await page.getByText('Auf diesem Gerät gespeichert').isVisible()).toBe(true)
+})
