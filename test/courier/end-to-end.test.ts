@@ -281,7 +281,7 @@ test('an order that is not paid in time, and the place that it gives back', asyn
   anotherCourierStarts()
   const reminder = await next(buyer)
   expect(reminder.subject).toMatch(/^Please pay by .+: Night of Numbers$/)
-  expect(reminder.text).toContain('€49.00 is still to be paid')
+  expect(reminder.text).toContain('There is still €49.00 to pay')
 
   // It passes, and the place is held for whoever waits.
   await sql("update public.orders set payment_due_at = now() - interval '1 minute' where id = $1", [orderId])

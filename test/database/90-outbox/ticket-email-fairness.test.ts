@@ -116,6 +116,12 @@ test.each([
       await client.query('analyze public.emails')
       await queue(client, many.organisation, many.attendeeId, 6_000 - known, 600)
       await queue(client, one.organisation, one.attendeeId, 1, 0)
+      // And another ticket, which goes with it.
+      await client.query(
+        `insert into public.attendees (order_id, ticket_type_id, name, email)
+         select order_id, ticket_type_id, name, email from public.attendees where id = $1`,
+        [one.attendeeId],
+      )
       const read = async () =>
         Number(
           (
@@ -130,6 +136,8 @@ test.each([
         new Set([many.organisation.slug, one.organisation.slug]),
       )
       expect((await read()) - before).toBeLessThan(200)
+      const { rows } = await client.query('select from public.emails where sent_with is not null')
+      expect(rows.length).toBe(2)
     })
   },
 )
