@@ -34,7 +34,7 @@ export function eventTime({ starts_at, ends_at, timezone }: Times, words: Words)
 
 /** A day, such as 7 May 2027, in a zone. */
 export const dayOf = (instant: string, timezone: string, { locale }: Words): string =>
-  formatOf(locale, { dateStyle: 'long', timeZone: knownZone(timezone) }).format(new Date(instant))
+  dateOf(new Date(instant), locale, { dateStyle: 'long', timeZone: knownZone(timezone) })
 
 /** A day and time, such as 7 May 2027 at 23:59, in a zone. */
 export const momentOf = (instant: string, timezone: string, words: Words): string =>
@@ -90,9 +90,10 @@ function localTime(instant: string, timeZone: string, { locale, clock }: Words) 
   }
 }
 
-/** British English is written without a comma after the weekday, where ICU sets one or not. */
+/** British English is written without a comma after the weekday, where ICU sets one or not; the first of a French month is the 1er. */
 function dateOf(moment: Date, locale: string, options: Intl.DateTimeFormatOptions): string {
   const text = formatOf(locale, options).format(moment)
+  if (locale.startsWith('fr')) return text.replace(/(?<!\d)1 (?=\p{L})/u, '1er ')
   return locale.startsWith('en') ? text.replace(',', '') : text
 }
 

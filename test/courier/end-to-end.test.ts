@@ -256,7 +256,7 @@ test('an order that is not paid in time, and the place that it gives back', asyn
   const confirmation = await next(buyer)
   expect(confirmation.subject).toBe(`Your order ${reference}: Night of Numbers`)
   for (const part of [confirmation.text, confirmation.html]) {
-    expect(part).toMatch(new RegExp(`Please pay €49\\.00 by .+ and give the reference ${reference}\\.`))
+    expect(part).toMatch(new RegExp(`Please pay €49\\.00 by .+, quoting the reference ${reference}\\.`))
     expect(part).toContain('DE75 5121 0800 1245 1261 99')
   }
   expect(confirmation.html).toContain('background-color:#8a1c3b')
@@ -288,7 +288,7 @@ test('an order that is not paid in time, and the place that it gives back', asyn
   anotherCourierStarts()
   const expired = await next(buyer)
   expect(expired.subject).toBe('Your order was cancelled: Night of Numbers')
-  expect(expired.text).toContain('Please do not pay it any more.')
+  expect(expired.text).toContain('Please do not make a payment now.')
   expect((await send('GET', `/orders/${orderId}`)).body.data).toMatchObject({
     status: 'cancelled',
     cancellation_reason: 'expired',

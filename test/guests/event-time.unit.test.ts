@@ -93,10 +93,10 @@ describe('in another language', () => {
     ],
     [
       'fr',
-      ['samedi 1 mai 2027', 'de 9 h 00 à 22 h 30'],
+      ['samedi 1er mai 2027', 'de 9 h 00 à 22 h 30'],
       ['sam. 30 oct. 2027, 20 h 00', 'jusqu’au dim. 31 oct. 2027, 3 h 30'],
       'UTC+2 au début, UTC+1 à la fin',
-      '1 mai 2027 à 9 h 00',
+      '1er mai 2027 à 9 h 00',
     ],
     [
       'es',

@@ -98,7 +98,7 @@ export const en = {
     order_expired: {
       headline: 'Your order was cancelled',
       expired: 'Your order was not paid in time and has been cancelled. Its places have been released.',
-      doNotPay: 'Please do not pay for it any more. If you would still like to come, please place a new order.',
+      doNotPay: 'Please do not make a payment now. If you would still like to come, please place a new order.',
       refund: 'The {amount} that you paid will be refunded.',
     },
     event_changed: {

@@ -105,8 +105,8 @@ const written: Words = {
     },
     ticket_cancelled: {
       headline: 'Billet annulé',
-      one: 'Le billet au nom de {names} a été annulé et n’est plus valable.',
-      several: 'Les billets aux noms de {names} ont été annulés et ne sont plus valables.',
+      one: 'Le billet suivant a été annulé et n’est plus valable : {names}.',
+      several: 'Les billets suivants ont été annulés et ne sont plus valables : {names}.',
     },
     waiting_list_offer: {
       headline: 'Une place pour vous',

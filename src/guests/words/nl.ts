@@ -67,23 +67,23 @@ export const nl: Words = {
       pay: 'Betaal {amount} onder vermelding van {reference}.',
       payBy: 'Betaal {amount} uiterlijk {date}, onder vermelding van {reference}.',
       ticketsFollow: 'Zodra de bestelling is betaald, worden de tickets per e-mail verstuurd.',
-      nothingDue: 'Je hoeft niets te betalen. Elke gast krijgt het ticket per e-mail.',
+      nothingDue: 'Je hoeft niets te betalen. Alle gasten krijgen hun ticket per e-mail.',
     },
     payment_received: {
       headline: 'Betaling ontvangen',
       received: 'Bedankt, {name}. We hebben je betaling van {amount} op {date} ontvangen.',
-      complete: 'Je bestelling is nu volledig betaald. Elke gast krijgt het ticket per e-mail.',
-      incomplete: 'Je moet nog {amount} betalen.',
+      complete: 'Je bestelling is nu volledig betaald. Alle gasten krijgen hun ticket per e-mail.',
+      incomplete: 'Er staat nog {amount} open.',
     },
     payment_voided: {
       headline: 'Betaling niet ontvangen',
       voided:
         'Hallo {name}, we hadden je laten weten dat we {amount} hadden ontvangen op {date}. Dat was een vergissing: we hebben deze betaling niet ontvangen.',
-      due: 'Je moet nog {amount} betalen.',
+      due: 'Er staat nog {amount} open.',
     },
     payment_reminder: {
       headline: 'Betaal uiterlijk {date}',
-      reminder: 'Je moet nog {amount} betalen, uiterlijk {date}. Vermeld daarbij {reference}.',
+      reminder: 'Er staat nog {amount} open, te betalen uiterlijk {date}. Vermeld daarbij {reference}.',
       consequence: 'Daarna wordt de bestelling geannuleerd en gaan de plaatsen naar anderen.',
     },
     order_expired: {
