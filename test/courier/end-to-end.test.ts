@@ -318,7 +318,7 @@ test('an order that is not paid in time, and the place that it gives back', asyn
   ])
   const both = [await next(waiting), await next(waiting)]
   const receipt = both.find(({ subject }) => subject === 'Payment received: Night of Numbers')
-  expect(receipt?.text).toContain('We received €49.00')
+  expect(receipt?.text).toContain('We received your payment of €49.00')
   const ticket = both.find(({ subject }) => subject === 'Your ticket: Night of Numbers')
   const picture = ticket?.attachments.find(({ filename }) => filename === 'qr-code.png')
   const code = readPng(Buffer.from(picture?.content as ArrayBuffer))

@@ -87,6 +87,7 @@ export function emailQueue(
         [isToAttendee(pending) ? 'attendee_id' : isToBuyer(pending) ? 'order_id' : 'waiting_list_entry_id']:
           recipientOf(pending).id,
         attempt: pending.attempt,
+        ...(others.length > 0 && { tickets: sizeOf(pending) }),
         transport: mail.name,
         duration_ms: milliseconds,
       }
