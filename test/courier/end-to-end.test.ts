@@ -330,7 +330,7 @@ test('an order that is not paid in time, and the place that it gives back', asyn
   expect(moved.body.effect).toMatchObject({ dry_run: false, orders: 1, attendees: 1, emails: 1, told: 1 })
   await sql("update public.emails set next_attempt_at = now() where kind = 'event_changed'")
   const changed = await next(waiting)
-  expect(changed.subject).toBe('Changed: Night of Numbers')
+  expect(changed.subject).toBe('Event changed: Night of Numbers')
   expect(changed.text).toMatch(/Where – Before +To be announced\nWhere – Now +Köln/)
   const calendar = changed.attachments.find(({ filename }) => filename?.endsWith('.ics'))
   expect(Buffer.from(calendar?.content as ArrayBuffer).toString()).toMatch(/SEQUENCE:\d+/)

@@ -90,11 +90,11 @@ export const es: Words = {
       headline: 'Tu pedido se ha cancelado',
       expired: 'Tu pedido no se pagó a tiempo y se ha cancelado. Las plazas han quedado libres.',
       doNotPay: 'Por favor, ya no lo pagues. Si todavía quieres venir, haz un pedido nuevo.',
-      refund: 'Se te devolverá lo que ya habías pagado: {amount}.',
+      refund: 'Te devolveremos los {amount} que ya habías pagado.',
     },
     event_changed: {
       headline: 'Cambios',
-      note: 'Ten en cuenta lo que ha cambiado:',
+      note: 'Esto es lo que ha cambiado:',
       valid: 'Tu entrada sigue siendo válida.',
       unpaid: 'Recibirás tu entrada en cuanto se pague el pedido.',
     },

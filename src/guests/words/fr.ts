@@ -40,7 +40,8 @@ const written: Words = {
   showAtTheDoor:
     'Présentez le code QR à l’entrée, sur votre téléphone ou imprimé. Il est valable pour une personne et une seule fois : merci de ne pas le partager.',
   keepAtHand: 'Gardez ce billet à portée de main : son code pourra vous être demandé.',
-  attachedWithDate: 'Vous trouverez en pièce jointe le code QR sous forme d’image et la date pour votre agenda.',
+  attachedWithDate:
+    'Vous trouverez en pièce jointe le code QR sous forme d’image, ainsi que la date à ajouter à votre agenda.',
   attached: 'Vous trouverez en pièce jointe le code QR sous forme d’image.',
   calendarUpdates: 'Le fichier joint met à jour l’événement dans votre agenda.',
   calendarRemoves: 'Le fichier joint supprime l’événement de votre agenda.',

@@ -94,7 +94,7 @@ export const nl: Words = {
     },
     event_changed: {
       headline: 'Wijziging',
-      note: 'Let op, dit is er veranderd:',
+      note: 'Dit is er veranderd:',
       valid: 'Je ticket blijft geldig.',
       unpaid: 'Je krijgt je ticket zodra de bestelling is betaald.',
     },
@@ -109,10 +109,10 @@ export const nl: Words = {
     },
     waiting_list_offer: {
       headline: 'Een plaats voor jou',
-      offer: 'Goed nieuws, {name}: er is een plaats vrijgekomen, en we houden die tot {date} voor je vrij.',
-      reply: 'Wil je die plaats? Beantwoord deze e-mail dan vóór die tijd.',
+      offer: 'Goed nieuws, {name}: er is een plaats vrijgekomen. We houden die voor je vrij tot {date}.',
+      reply: 'Wil je die plaats? Beantwoord dan vóór die tijd deze e-mail.',
       ask: 'Wil je die plaats? Neem dan vóór die tijd contact op met {organisation}.',
-      after: 'Daarna bieden we de plaats aan de volgende op de wachtlijst aan.',
+      after: 'Daarna gaat de plaats naar de volgende op de wachtlijst.',
     },
     waiting_list_cancelled: {
       headline: 'Afgelast',
