@@ -249,10 +249,16 @@ function orderConfirmation(pending: Of<'order_confirmation'>, facts: Facts): Bod
   )
 }
 
+// As private.guests_json.
+const mostGuests = 100
+
 /** Whom an order is for, with their ticket types where these differ. */
 function guestList(guests: Of<'order_confirmation'>['guests'], { words }: Facts): Block[] {
   const isOneType = unique(guests.map(({ ticket_type }) => ticket_type)).length === 1
-  const lines = guests.map(({ name, ticket_type }) => oneLine(isOneType ? name : `${name} – ${ticket_type}`))
+  const named = guests
+    .slice(0, mostGuests)
+    .map(({ name, ticket_type }) => oneLine(isOneType ? name : `${name} – ${ticket_type}`))
+  const lines = guests.length > mostGuests ? [...named, '…'] : named
   return lines.length > 0 ? [{ type: 'details', details: [{ label: words.guests, lines, isList: true }] }] : []
 }
 

@@ -87,6 +87,33 @@ begin
 end
 $$;
 
+-- The other tickets of an order that one address has, from among the fifty before and the fifty after: neither an order nor an address of
+-- thousands is read.
+create function private.tickets_beside(attendee public.attendees) returns uuid[]
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
+as $$
+begin
+  return array(
+    (
+      select case when n.order_id = attendee.order_id then n.id end
+      from public.attendees n
+      where n.organisation_id = attendee.organisation_id and n.email_lower = attendee.email_lower and n.id < attendee.id
+      order by n.organisation_id desc, n.email_lower desc, n.id desc
+      limit 50
+    )
+    union all
+    (
+      select case when n.order_id = attendee.order_id then n.id end
+      from public.attendees n
+      where n.organisation_id = attendee.organisation_id and n.email_lower = attendee.email_lower and n.id > attendee.id
+      order by n.organisation_id, n.email_lower, n.id
+      limit 50
+    )
+  );
+end
+$$;
+
 -- The tickets that go with one in its e-mail: of the same order, waiting for the same address; ten of them together at most. All have been
 -- tried as often, so that a report on the attempt is one on each. None of those that are taken already.
 create function private.goes_with(email_id uuid, taken uuid[]) returns uuid[]
@@ -103,10 +130,7 @@ begin
   v_others := array(
     select a.id
     from public.attendees a
-    where a.order_id = v_attendee.order_id
-      and a.email_lower = v_attendee.email_lower
-      and a.ticket_email_status = 'queued'
-      and a.id <> v_attendee.id
+    where a.id = any (private.tickets_beside(v_attendee)) and coalesce(a.ticket_email_status = 'queued', false)
   );
   if v_others = '{}' then
     return '{}';
@@ -134,24 +158,28 @@ begin
     select json_agg(json_build_object('name', a.name, 'ticket_type', t.name) order by a.id)
     from public.attendees a
     join public.ticket_types t on t.id = a.ticket_type_id
-    where a.order_id = attendee.order_id
-      and a.email_lower = attendee.email_lower
+    where a.id = any (attendee.id || private.tickets_beside(attendee))
       and a.cancelled_at = attendee.cancelled_at
       and a.erased_at is null
   );
 end
 $$;
 
--- Whom an order is for.
+-- Whom an order is for: the first hundred, and one more where there are more.
 create function private.guests_json(order_id uuid) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
   return (
-    select coalesce(json_agg(json_build_object('name', a.name, 'ticket_type', t.name) order by a.id), '[]')
-    from public.attendees a
-    join public.ticket_types t on t.id = a.ticket_type_id
-    where a.order_id = guests_json.order_id and a.status <> 'cancelled'
+    select coalesce(json_agg(json_build_object('name', g.name, 'ticket_type', t.name) order by g.id), '[]')
+    from (
+      select a.id, a.name, a.ticket_type_id
+      from public.attendees a
+      where a.order_id = guests_json.order_id and a.status <> 'cancelled'
+      order by a.id
+      limit 101
+    ) g
+    join public.ticket_types t on t.id = g.ticket_type_id
   );
 end
 $$;
