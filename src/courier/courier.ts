@@ -13,6 +13,8 @@ export type Queue<Item extends { id: string }> = {
   maxPerRun: number
   /** Claims at most `limit` items that are due. Another courier gets others. */
   claim(limit: number): Promise<Item[]>
+  /** As how many of `maxPerRun` an item counts: one unless it says so. */
+  sizeOf?(item: Item): number
   /** Does one batch of the work that makes items claimable. True: there is more, call again at once. Claiming does a little of this
    * work itself. */
   prepare?(): Promise<boolean>
@@ -200,7 +202,7 @@ function trackDeliveries(queue: AnyQueue, log: Logger, onMore = () => {}) {
   }
 
   return {
-    /** Claims as many as there are free slots, at most `limit`, and starts to deliver them. @returns how many. */
+    /** Claims as many as there are free slots, at most `limit`, and starts to deliver them. @returns how many of `maxPerRun` they count as. */
     async claim(limit = queue.concurrency): Promise<number> {
       const free = Math.min(limit, queue.concurrency - inFlight.size)
       // Less than none when fewer are delivered at once than before.
@@ -209,7 +211,7 @@ function trackDeliveries(queue: AnyQueue, log: Logger, onMore = () => {}) {
       const items = await queue.claim(free)
       hasMore = items.length === free
       for (const item of items) start(item)
-      return items.length
+      return items.reduce((sum, item) => sum + (queue.sizeOf?.(item) ?? 1), 0)
     },
     inFlight: () => inFlight.size,
     /** Resolves when the next one ends. */

@@ -122,7 +122,7 @@ export async function issueDoorKey(
     [organisation, event],
   )
   const found = rows[0]
-  if (found === undefined) throw new AdminError(`The organisation ${organisation} has no event ${event}.`)
+  if (found === undefined) throw await noSuchEvent(client, organisation, event)
   const day = 86_400_000
   const until = expiresAt ?? new Date((found.ends_at?.getTime() ?? Date.now()) + day)
   if (until.getTime() <= Date.now()) throw new AdminError('The event is over. Give --expires, such as 12h.')
@@ -131,6 +131,24 @@ export async function issueDoorKey(
   const more = walkIns ? (['events:read', 'attendees:write', 'orders:write'] as const) : []
   const key = await issueKey(client, { organisation, name, scopes: ['checkin:write', ...more], expiresAt: until })
   return { key, eventId: found.id, expiresAt: until }
+}
+
+/** Names what may have been meant: events that are called like it first, and then those nearest to today. */
+async function noSuchEvent(client: pg.ClientBase, organisation: string, event: string): Promise<AdminError> {
+  const known = await client.query('select from public.organisations where slug = $1', [organisation])
+  if (known.rowCount === 0) return new AdminError(`There is no organisation ${organisation}.`)
+  const { rows } = await client.query<{ slug: string; day: string }>(
+    `select e.slug, coalesce(to_char(e.starts_at at time zone e.timezone, 'YYYY-MM-DD'), 'no date') as day
+     from public.events e join public.organisations o on o.id = e.organisation_id
+     where o.slug = $1 and e.status <> 'cancelled'
+     order by strpos(concat_ws(' ', e.slug, private.slug_form(e.name, 'en')), private.slug_form($2, 'en')) = 0,
+       abs(extract(epoch from e.starts_at - now())) nulls last, e.slug
+     limit 10`,
+    [organisation, event],
+  )
+  const events = rows.map(({ slug, day }) => `\n  ${slug} (${day})`)
+  const candidates = events.length > 0 ? ` Give one of these:${events.join('')}` : ' It has none yet.'
+  return new AdminError(`The organisation ${organisation} has no event ${event}.${candidates}`)
 }
 
 const selectKeys = `

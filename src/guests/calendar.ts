@@ -32,7 +32,7 @@ export function calendarOf(
     start: new Date(event.starts_at),
     end: event.ends_at === null ? null : new Date(event.ends_at),
     summary: facts.event,
-    description: descriptionOf(facts, ticket_type.name),
+    description: descriptionOf(facts, ticket_type.name, isCancelled),
     location: facts.venue.join(', ') || facts.onlineUrl || null,
     url: facts.onlineUrl ? unescapable(facts.onlineUrl) : null,
     organizer: { name: quotable(facts.organisation) || 'Organiser', email: unescapable(facts.replyTo ?? from) },
@@ -41,14 +41,18 @@ export function calendarOf(
   return `${calendar.toString()}\r\n`
 }
 
-function descriptionOf({ words, time, onlineUrl, organisation, reference }: Facts, ticketType: string): string {
+function descriptionOf(
+  { words, time, onlineUrl, organisation, reference }: Facts,
+  ticketType: string,
+  isCancelled: boolean,
+): string {
   return [
     fill(words.calendarOrganiser, { organisation }),
     ...(time ? [[...time.lines, time.zone].join(', ')] : []),
     ...(onlineUrl ? [fill(words.calendarOnline, { url: onlineUrl })] : []),
     fill(words.calendarTicket, { ticketType: oneLine(ticketType) }),
     fill(words.calendarOrder, { reference }),
-    words.calendarCode,
+    ...(isCancelled ? [] : [words.calendarCode]),
   ].join('\n')
 }
 

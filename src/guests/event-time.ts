@@ -3,6 +3,7 @@
 
 import type * as z from 'zod'
 import type { EventSchema } from '../operations/events.ts'
+import { fill, type Words } from './words/index.ts'
 
 export type EventTime = {
   /** `Saturday 1 May 2027` and `09:00 – 17:30`; over several days `Sat 1 May 2027, 20:00` and `to Sun 2 May 2027, 04:00`. */
@@ -11,44 +12,36 @@ export type EventTime = {
   zone: string
 }
 
-/** The words of a language for the times of an event. */
-export type TimeWords = {
-  /** For `Intl`. */
-  locale: string
-  /** The second line of an event over several days. */
-  until: string
-  /** Of an event during which the clocks change. */
-  offsets: string
-}
-
-const english: TimeWords = { locale: 'en-GB', until: 'to {moment}', offsets: '{start} at the start, {end} at the end' }
-
 type Times = Pick<z.infer<typeof EventSchema>, 'starts_at' | 'ends_at' | 'timezone'>
 
 /** Undefined while the event has no start time. */
-export function eventTime({ starts_at, ends_at, timezone }: Times, words = english): EventTime | undefined {
+export function eventTime({ starts_at, ends_at, timezone }: Times, words: Words): EventTime | undefined {
   if (starts_at === null) return undefined
   const zone = knownZone(timezone)
-  const start = localTime(starts_at, zone, words.locale)
+  const start = localTime(starts_at, zone, words)
+  const said = ({ clock }: typeof start) => fill(words.time, { time: clock })
   if (ends_at === null)
-    return { lines: [start.date, start.time], zone: zoneName(zone, start.offset, start.offset, words) }
-  const end = localTime(ends_at, zone, words.locale)
+    return { lines: [start.date, said(start)], zone: zoneName(zone, start.offset, start.offset, words) }
+  const end = localTime(ends_at, zone, words)
   return {
     lines:
       start.date === end.date
-        ? [start.date, `${start.time} – ${end.time}`]
-        : [`${start.shortDate}, ${start.time}`, words.until.replace('{moment}', () => `${end.shortDate}, ${end.time}`)],
+        ? [start.date, fill(words.times, { start: start.clock, end: end.clock })]
+        : [`${start.shortDate}, ${said(start)}`, fill(words.until, { moment: `${end.shortDate}, ${said(end)}` })],
     zone: zoneName(zone, start.offset, end.offset, words),
   }
 }
 
 /** A day, such as 7 May 2027, in a zone. */
-export const dayOf = (instant: string, timezone: string, locale: string): string =>
-  formatOf(locale, { dateStyle: 'long', timeZone: knownZone(timezone) }).format(new Date(instant))
+export const dayOf = (instant: string, timezone: string, { locale }: Words): string =>
+  dateOf(new Date(instant), locale, { dateStyle: 'long', timeZone: knownZone(timezone) })
 
 /** A day and time, such as 7 May 2027 at 23:59, in a zone. */
-export const momentOf = (instant: string, timezone: string, locale: string): string =>
-  formatOf(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: knownZone(timezone) }).format(new Date(instant))
+export const momentOf = (instant: string, timezone: string, words: Words): string =>
+  fill(words.moment, {
+    date: dayOf(instant, timezone, words),
+    time: fill(words.time, { time: localTime(instant, knownZone(timezone), words).clock }),
+  })
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 // An event of one zone and language needs eight.
@@ -75,35 +68,36 @@ function knownZone(timeZone: string): string {
   }
 }
 
-function localTime(instant: string, timeZone: string, locale: string) {
+function localTime(instant: string, timeZone: string, { locale, clock }: Words) {
   const moment = new Date(instant)
   const date = (names: 'long' | 'short') =>
     dateOf(moment, locale, { timeZone, weekday: names, day: 'numeric', month: names, year: 'numeric' })
-  // Hours and offsets are written alike in all languages.
-  const clock = formatOf('en-GB', {
+  // The digits of hours, and offsets, are written alike in all languages.
+  const digits = formatOf('en-GB', {
     timeZone,
     hour: '2-digit',
     minute: '2-digit',
     hourCycle: 'h23',
     timeZoneName: 'shortOffset',
   })
-  const parts = Object.fromEntries(clock.formatToParts(moment).map(({ type, value }) => [type, value]))
+  const parts = Object.fromEntries(digits.formatToParts(moment).map(({ type, value }) => [type, value]))
   return {
     date: date('long'),
     shortDate: date('short'),
-    time: `${parts.hour}:${parts.minute}`,
+    clock: fill(clock, { hour: `${parts.hour}`, h: `${Number(parts.hour)}`, minute: `${parts.minute}` }),
     // ICU versions write either GMT or GMT+0.
     offset: `${parts.timeZoneName}`.replace(/^GMT$/, 'GMT+0').replace('GMT', 'UTC'),
   }
 }
 
-/** British English is written without a comma after the weekday, where ICU sets one or not. */
+/** British English is written without a comma after the weekday, where ICU sets one or not; the first of a French month is the 1er. */
 function dateOf(moment: Date, locale: string, options: Intl.DateTimeFormatOptions): string {
   const text = formatOf(locale, options).format(moment)
+  if (locale.startsWith('fr')) return text.replace(/(?<!\d)1 (?=\p{L})/u, '1er ')
   return locale.startsWith('en') ? text.replace(',', '') : text
 }
 
-function zoneName(zone: string, start: string, end: string, { offsets }: TimeWords): string {
-  if (start !== end) return `${zone} (${offsets.replace('{start}', () => start).replace('{end}', () => end)})`
+function zoneName(zone: string, start: string, end: string, { offsets }: Words): string {
+  if (start !== end) return `${zone} (${fill(offsets, { start, end })})`
   return zone === 'UTC' ? zone : `${zone} (${start})`
 }

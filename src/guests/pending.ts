@@ -1,6 +1,7 @@
 // What `api.claim_emails` returns: an e-mail of any kind, with everything that it shows.
 
 import type * as z from 'zod'
+import type { AttendeeSchema } from '../operations/attendees.ts'
 import type { EmailKind } from '../operations/email-kinds.ts'
 import type { EventSchema } from '../operations/events.ts'
 import type { OrderSchema, PaymentSchema } from '../operations/orders.ts'
@@ -33,6 +34,7 @@ export type PendingAttendee = {
   name: string
   email: string
   company: string | null
+  status: z.infer<typeof AttendeeSchema>['status']
   /** Of the page of the ticket; null where the courier has no PUBLIC_URL, and of a cancellation. */
   ticket_url: string | null
   /** Whether the mailbox holds another ticket of the event that is not cancelled. */
@@ -60,14 +62,31 @@ type ToWaiting = Common & {
 /** What attendees are told of an event. */
 export type Announced = Pick<Event, 'name' | 'starts_at' | 'ends_at' | 'timezone' | 'venue' | 'online_url'>
 
-export type PendingTicket = ToAttendee & { kind: 'ticket'; attendee: { ticket_code: string } }
+/** A ticket of the same order that goes to the same address with it. */
+export type OtherTicket = Pick<PendingAttendee, 'name' | 'company' | 'ticket_url'> & {
+  /** Of its own row, which is settled with the same result. */
+  email_id: string
+  ticket_type: string
+  ticket_code: string
+}
+
+export type PendingTicket = ToAttendee & {
+  kind: 'ticket'
+  attendee: { ticket_code: string }
+  others: OtherTicket[]
+}
+
+/** Whose ticket of which type. */
+type Holder = { name: string; ticket_type: string }
 
 /** Those that show something of their own. */
 type Particular =
   | PendingTicket
   | (ToAttendee & { kind: 'event_changed'; previous: Announced })
-  | (ToBuyer & { kind: 'order_confirmation' | 'payment_reminder' | 'order_expired' })
-  | (OfPayment & { kind: 'payment_received' })
+  | (ToAttendee & { kind: 'ticket_cancelled'; holders: Holder[] })
+  | (ToBuyer & { kind: 'order_confirmation'; guests: Holder[] })
+  | (ToBuyer & { kind: 'payment_reminder' | 'order_expired' })
+  | (OfPayment & { kind: 'payment_received'; payment: { is_latest: boolean } })
   | (OfPayment & { kind: 'payment_voided' })
   | (ToWaiting & { kind: 'waiting_list_offer'; waiting_list_entry: { offer_expires_at: string } })
   | (ToWaiting & { kind: 'waiting_list_cancelled' })

@@ -75,6 +75,9 @@ test.skipIf(!hasBrowser)(
     await scan(event, inside.code)
     await setStatus('attendees', cancelled.attendeeId, 'cancelled')
     await setStatus('events', cancelledEvent.id, 'cancelled')
+    await studio.query(`update public.organisations set reply_to_email = 'desk@example.com' where id = $1`, [
+      organisation.id,
+    ])
     await studio.query(
       `update public.events set venue_name = 'Old Town Hall', venue_address = '1 Market Square', venue_city = 'Ghent',
        venue_country = 'BE', online_url = 'https://example.com/live' where id = $1`,
@@ -85,9 +88,9 @@ test.skipIf(!hasBrowser)(
       [valid, 'Show this code at the entrance.', true],
       [inside, 'Checked in: ', true],
       [unpaid, 'Awaiting payment.', false],
-      [cancelled, 'This ticket was cancelled.', false],
-      [ofCancelled, 'This event was cancelled.', false],
-      [{ attendeeId: '', code: '' }, 'This link leads to no ticket.', false],
+      [cancelled, 'This ticket has been cancelled', false],
+      [ofCancelled, 'This event has been cancelled.', false],
+      [{ attendeeId: '', code: '' }, 'There is no ticket at this link.', false],
     ] as const) {
       await page.goto(
         guest.attendeeId === '' ? `${inject('apiUrl')}/t/${'0'.repeat(32)}` : await linkOf(guest.attendeeId),
@@ -117,10 +120,40 @@ test.skipIf(!hasBrowser)(
       'https://www.google.com/maps/search/',
       expect.stringMatching(/^[0-9a-f]{32}\/ticket\.ics$/),
       'https://calendar.google.com/calendar/render',
+      'mailto:desk@example.com',
     ])
+    const heights = await page.locator('main a').evaluateAll((all) => all.map((a) => a.getBoundingClientRect().height))
+    expect(Math.min(...heights)).toBeGreaterThanOrEqual(44)
     expect(new URL(links[1] as string).searchParams.get('query')).toBe('Old Town Hall, 1 Market Square, Ghent, Belgium')
     expect(new URL(links[3] as string).searchParams.get('dates')).toMatch(/^\d{8}T\d{6}Z\/\d{8}T\d{6}Z$/)
     expect(await page.context().cookies()).toEqual([])
+  },
+)
+
+test.skipIf(!hasBrowser)(
+  'after the event the page says so, and neither to show the code nor to note the date',
+  async () => {
+    const over = await organisation.event()
+    const [guest, unpaid] = await Promise.all([over.guest(), over.payer()])
+    await studio.query('update public.attendees set name = $2, company = $2 where id = $1', [
+      guest.attendeeId,
+      'غريس هوبر',
+    ])
+    await studio.query(
+      `update public.events set starts_at = now() - interval '3 hours', ends_at = now() - interval '1 hour' where id = $1`,
+      [over.id],
+    )
+    const { page } = await pageIn(shared)
+    for (const { attendeeId } of [guest, unpaid]) {
+      await page.goto(await linkOf(attendeeId))
+      expect(await page.locator('.status').allTextContents()).toEqual(['This event is over.'])
+      expect(await page.getByText('calendar').count()).toBe(0)
+    }
+    await page.goto(await linkOf(guest.attendeeId))
+    const sides = await page.evaluate(
+      `[...document.querySelectorAll('.holder, .company, .contact, dd')].map((each) => getComputedStyle(each).textAlign)`,
+    )
+    expect(new Set(sides as string[])).toEqual(new Set(['left']))
   },
 )
 

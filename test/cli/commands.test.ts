@@ -170,6 +170,12 @@ describe.concurrent('door-link', () => {
         ),
       )
     ).rows[0] as { id: string }
+    await onDatabase((client) =>
+      client.query(
+        `insert into public.events (organisation_id, name) select id, 'Kölner Lichter' from public.organisations where slug = $1`,
+        [slug],
+      ),
+    )
     const { code, stdout, stderr } = await runProcess('door-link', '--organisation', slug, '--event', 'fair')
     expect(code).toBe(0)
     const link = new URL(stdout.trim())
@@ -196,7 +202,12 @@ describe.concurrent('door-link', () => {
 
     const unknown = await run('door-link', '--organisation', slug, '--event', 'unfair')
     expect([unknown.code, unknown.stdout]).toEqual([1, ''])
-    expect(unknown.stderr).toBe(`The organisation ${slug} has no event unfair.\n`)
+    const today = new Date().toISOString().slice(0, 10)
+    expect(unknown.stderr).toBe(
+      `The organisation ${slug} has no event unfair. Give one of these:\n  fair (${today})\n  koelner-lichter (no date)\n`,
+    )
+    const like = await run('door-link', '--organisation', slug, '--event', 'Kölner')
+    expect(like.stderr).toMatch(/these:\n {2}koelner-lichter \(no date\)\n {2}fair /)
   })
 })
 

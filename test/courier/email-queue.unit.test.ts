@@ -35,3 +35,35 @@ test('an e-mail that waits for its turn at a stop is neither sent nor recorded',
   expect(recorded).toHaveLength(4)
   for (const one of recorded) expect(one).toHaveProperty('message_id')
 })
+
+test('tickets that go together are one message, and each is recorded with its result', async () => {
+  let arrived = 0
+  const { url } = await startMailServer({
+    onData(stream, _session, callback) {
+      arrived++
+      stream.resume().on('end', () => callback())
+    },
+  })
+  const recorded: Record<string, unknown>[] = []
+  const { queues, close } = openQueues(
+    readConfig({ SMTP_URL: url, MAIL_FROM: sender }),
+    async (_fn, { results }) => void recorded.push(...(results as Record<string, unknown>[])),
+    createLog('silent'),
+  )
+  const emails = queues.find(({ name }) => name === 'ticket_emails') ?? expect.unreachable()
+  const other = {
+    name: 'Grace',
+    company: null,
+    ticket_url: null,
+    ticket_type: 'Regular',
+    ticket_code: 'BBBBCCCCDDDDEEEE',
+  }
+  const pending = pendingTicket({ others: [{ ...other, email_id: 'other' }] })
+  await emails.deliver(pending)
+  await close()
+  const { claim } = pending
+  const [{ message_id } = {}] = recorded
+  expect(message_id).toEqual(expect.any(String))
+  expect(recorded).toEqual([pending.id, 'other'].map((email_id) => ({ email_id, claim, message_id })))
+  expect([arrived, emails.sizeOf?.(pending)]).toEqual([1, 2])
+})

@@ -30,7 +30,9 @@ test.runIf(hasBrowser).each([...locales])(
     const htmls = await Promise.all(
       all.map(async (pending) => {
         const accent = accents[pending.kind.length % accents.length] ?? null
-        const organisation = { ...pending.organisation, accent_colour: accent }
+        // The longest IBANs there are stay on one line.
+        const payment_instructions = 'MT84 MALT 0110 0001 2345 MTLC AST0 01S\nPL61 1090 1014 0000 0712 1981 2874'
+        const organisation = { ...pending.organisation, accent_colour: accent, payment_instructions }
         return (await composeEmail({ ...pending, organisation }, sender)).html
       }),
     )

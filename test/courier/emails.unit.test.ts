@@ -7,6 +7,7 @@ import type { PendingEmail } from '../../src/guests/pending.ts'
 import { fill, languages } from '../../src/guests/words/index.ts'
 import { emailKinds as kinds } from '../../src/operations/email-kinds.ts'
 import { locales } from '../../src/operations/locales.ts'
+import { readPng } from '../support/qr.ts'
 import { hostileNames, structureOf, visibleText } from './hostile.ts'
 import { pendingEmails } from './pending-emails.ts'
 import { pendingTicket, sender } from './pending-ticket.ts'
@@ -19,7 +20,10 @@ function placeholdersOf(words: object, path = ''): Record<string, string[]> {
     {},
     ...Object.entries(words).map(([key, value]) =>
       typeof value === 'string'
-        ? { [`${path}${key}`]: Array.from(value.matchAll(/\{\w+\}/g), ([text]) => text).sort() }
+        ? // The two forms of an hour.
+          {
+            [`${path}${key}`]: Array.from(value.matchAll(/\{\w+\}/g), ([text]) => text.replace('{h}', '{hour}')).sort(),
+          }
         : placeholdersOf(value, `${path}${key}.`),
     ),
   )
@@ -77,7 +81,7 @@ const ofBuyer = (kind: Buyers['kind'], order: Partial<Buyers['order']>) => {
 test('a confirmation says what is due, by when, and how to pay', async () => {
   const confirmation = await text(pendingEmails().order_confirmation)
   for (const part of [
-    'Please pay €97.00 by 15 April 2027 at 23:59 and give the reference K7Q2M9XD.',
+    'Please pay €97.00 by 15 April 2027 at 23:59, quoting the reference K7Q2M9XD.',
     '2 × Regular',
     '€98.00',
     'Discount',
@@ -85,37 +89,44 @@ test('a confirmation says what is due, by when, and how to pay', async () => {
     'Total',
     '€137.00',
     'DE75 5121 0800 1245 1261 99',
+    'Guests Grace Hopper Ada Lovelace Katherine Johnson',
   ]) {
     expect(seen(confirmation)).toContain(part)
   }
   expect(await text(ofBuyer('order_confirmation', { payment_due_at: null }))).toContain(
-    'Please pay €97.00 and give the reference K7Q2M9XD.',
+    'Please pay €97.00, quoting the reference K7Q2M9XD.',
   )
   const free = await text(
     ofBuyer('order_confirmation', { amount_due: 0, total: 0, discount_total: 14_700, amount_paid: 0 }),
   )
-  expect(free).toContain('Nothing is to be paid.')
+  expect(free).toContain('There is nothing to pay.')
   expect(free).not.toContain('DE75')
 })
 
 test('amounts are written in the currency of the order', async () => {
   const yen = await text(ofBuyer('payment_reminder', { currency: 'JPY', amount_due: 4900 }))
-  expect(yen).toContain('JP¥4,900 is still to be paid')
-  expect(await text(ofBuyer('payment_reminder', { currency: 'KWD', amount_due: 4900 }))).toMatch(/KWD\s4\.900 is still/)
+  expect(yen).toContain('There is still JP¥4,900 to pay')
+  expect(await text(ofBuyer('payment_reminder', { currency: 'KWD', amount_due: 4900 }))).toMatch(
+    /still KWD\s4\.900 to pay/,
+  )
 })
 
 test('a receipt says what is left, and what follows', async () => {
-  expect(await text(pendingEmails().payment_received)).toContain('€97.00 is still to be paid.')
+  expect(await text(pendingEmails().payment_received)).toContain('There is still €97.00 to pay.')
   const all = await text(ofBuyer('payment_received', { amount_due: 0, amount_paid: 13_700 }))
-  expect(all).toContain('The order is paid.')
+  expect(all).toContain('Your order is now paid in full.')
   expect(all).not.toContain('Still to be paid')
   const refunded = await text(
     ofBuyer('payment_received', { amount_paid: 16_000, amount_refunded: 6_000, amount_due: 3_700 }),
   )
   expect(refunded.replaceAll(/\s+/g, ' ')).toMatch(/Total:? €137.00 Paid:? €100.00 Still to be paid:? €37.00/)
   const cancelled = await text(ofBuyer('payment_received', { status: 'cancelled', amount_due: 0 }))
-  expect(cancelled).toContain('We received €40.00')
-  expect(cancelled).not.toMatch(/The order is paid|still to be paid/)
+  expect(cancelled).toContain('We received your payment of €40.00')
+  expect(cancelled).not.toMatch(/paid in full|still to be paid/)
+  // The second of two quick payments completed it: its receipt says so.
+  const { payment_received: first } = pendingEmails()
+  const order = { ...first.order, amount_due: 0, amount_paid: 13_700 }
+  expect(await text({ ...first, order, payment: { ...first.payment, is_latest: false } })).not.toContain('paid in full')
 })
 
 test('a change shows what was, beside what is, and nothing that stayed', async () => {
@@ -125,6 +136,61 @@ test('a change shows what was, beside what is, and nothing that stayed', async (
   expect(changed).toMatch(/When – Before +Saturday 24 April 2027\n/)
   expect(changed).toMatch(/Where – Before +To be announced\nWhere – Now +Altes Pfandhaus\n/)
   expect(changed).not.toContain('Online')
+})
+
+test('whoever has not paid is not told that a ticket is valid', async () => {
+  const { event_changed: changed } = pendingEmails()
+  expect(await text(changed)).toContain('Your ticket remains valid.')
+  const unpaid = await text({ ...changed, attendee: { ...changed.attendee, status: 'awaiting_payment' } })
+  expect(unpaid).toContain('You will receive your ticket as soon as the order is paid.')
+  expect(unpaid).not.toContain('valid')
+})
+
+test('a cancellation says whose tickets it is about, and the HTML of each kind begins with its headline', async () => {
+  const { ticket_cancelled: one } = pendingEmails()
+  expect(await text(one)).toContain('The ticket for Ada Lovelace has been cancelled and is no longer valid.')
+  const holders = [...one.holders, { name: 'Grace Hopper', ticket_type: 'Supporter' }]
+  const both = await text({ ...one, holders })
+  expect(seen(both)).toContain('The tickets for Ada Lovelace and Grace Hopper have been cancelled')
+  expect(seen(both)).toContain('Ticket Regular Supporter')
+  for (const kind of kinds) {
+    const { html, subject } = await composeEmail(pendingEmails()[kind], sender)
+    const [headline] = subject.split(': ')
+    expect(html.match(/<\/h1>[\s\S]*?<p[^>]*>([^<]*)</)?.[1], kind).toBe(headline)
+  }
+})
+
+test('an IBAN stays on one line, and what stands beside it does not', async () => {
+  for (const [line, iban] of [
+    ['IBAN: DE75 5121 0800 1245 1261 99, BIC SOGEDEFF', 'DE75 5121 0800 1245 1261 99'],
+    ['MT84 MALT 0110 0001 2345 MTLC AST0 01S', undefined],
+    ['FR7630006000011234567890189', 'FR7630006000011234567890189'],
+    ['NL91 ABNA 0417 1643 00', 'NL91 ABNA 0417 1643 00'],
+  ] as const) {
+    const { order_confirmation: pending } = pendingEmails()
+    const organisation = { ...pending.organisation, payment_instructions: line }
+    const { html } = await composeEmail({ ...pending, organisation }, sender)
+    expect(html.match(/<span style="white-space:nowrap;[^"]*">([^<]*)</)?.[1]).toBe(iban ?? line)
+  }
+})
+
+test('several tickets to one address are one e-mail with each code, page and name', async () => {
+  const other = { company: null, ticket_type: 'Regular', ticket_url: 'https://tickets.example/t/b' }
+  const others = [
+    { ...other, email_id: 'b', name: 'Grace Hopper', ticket_code: 'BBBBCCCCDDDDEEEE' },
+    { ...other, email_id: 'c', name: 'Katherine Johnson', ticket_code: 'FFFFGGGGHHHHJJJJ', ticket_type: 'Supporter' },
+  ]
+  const email = await composeEmail(pendingTicket({ others }), sender)
+  expect(email.subject).toBe('Your 3 tickets: Lange Nacht der Übersetzung')
+  for (const part of [visibleText(email.html), email.text]) {
+    for (const said of ['Ada Lovelace', 'Grace Hopper', 'BBBB CCCC DDDD EEEE', 'FFFF GGGG HHHH JJJJ', 'Supporter'])
+      expect(part).toContain(said)
+  }
+  const cids = Array.from(email.html.matchAll(/src="cid:([^"]*)"/g), ([, cid]) => cid)
+  expect(new Set(cids).size).toBe(3)
+  const codes = cids.map((cid) => readPng(email.attachments.find((file) => file.cid === cid)?.content as Buffer))
+  expect(codes).toEqual(['7K3MQ9ZTB2XW4D8H', 'BBBBCCCCDDDDEEEE', 'FFFFGGGGHHHHJJJJ'])
+  expect(email.attachments.map(({ filename }) => filename)).toContain('lange-nacht-ticket-3.png')
 })
 
 describe('the calendar file', () => {
@@ -137,6 +203,8 @@ describe('the calendar file', () => {
     return {
       type: file.contentType,
       method: calendar.getFirstPropertyValue('method'),
+      // A cancelled entry has no code to look for.
+      ...(String(entry?.getFirstPropertyValue('description')).includes('QR') && { code: true }),
       ...Object.fromEntries(['uid', 'status', 'sequence'].map((name) => [name, entry?.getFirstPropertyValue(name)])),
     }
   }
@@ -146,7 +214,7 @@ describe('the calendar file', () => {
     const uid = ticket.event.id
     expect(await entryOf({ ...event_changed, event: { ...event_changed.event, version: 9 } })).toEqual({
       type: 'text/calendar; charset=utf-8; method=PUBLISH',
-      ...{ method: 'PUBLISH', uid, status: 'CONFIRMED', sequence: 9 },
+      ...{ method: 'PUBLISH', uid, status: 'CONFIRMED', sequence: 9, code: true },
     })
     for (const cancelled of [event_cancelled, ticket_cancelled]) {
       expect(await entryOf(cancelled)).toEqual({

@@ -256,7 +256,7 @@ test('an order that is not paid in time, and the place that it gives back', asyn
   const confirmation = await next(buyer)
   expect(confirmation.subject).toBe(`Your order ${reference}: Night of Numbers`)
   for (const part of [confirmation.text, confirmation.html]) {
-    expect(part).toMatch(new RegExp(`Please pay €49\\.00 by .+ and give the reference ${reference}\\.`))
+    expect(part).toMatch(new RegExp(`Please pay €49\\.00 by .+, quoting the reference ${reference}\\.`))
     expect(part).toContain('DE75 5121 0800 1245 1261 99')
   }
   expect(confirmation.html).toContain('background-color:#8a1c3b')
@@ -281,14 +281,14 @@ test('an order that is not paid in time, and the place that it gives back', asyn
   anotherCourierStarts()
   const reminder = await next(buyer)
   expect(reminder.subject).toMatch(/^Please pay by .+: Night of Numbers$/)
-  expect(reminder.text).toContain('€49.00 is still to be paid')
+  expect(reminder.text).toContain('There is still €49.00 to pay')
 
   // It passes, and the place is held for whoever waits.
   await sql("update public.orders set payment_due_at = now() - interval '1 minute' where id = $1", [orderId])
   anotherCourierStarts()
   const expired = await next(buyer)
   expect(expired.subject).toBe('Your order was cancelled: Night of Numbers')
-  expect(expired.text).toContain('Please do not pay it any more.')
+  expect(expired.text).toContain('Please do not make a payment now.')
   expect((await send('GET', `/orders/${orderId}`)).body.data).toMatchObject({
     status: 'cancelled',
     cancellation_reason: 'expired',
@@ -318,7 +318,7 @@ test('an order that is not paid in time, and the place that it gives back', asyn
   ])
   const both = [await next(waiting), await next(waiting)]
   const receipt = both.find(({ subject }) => subject === 'Payment received: Night of Numbers')
-  expect(receipt?.text).toContain('We received €49.00')
+  expect(receipt?.text).toContain('We received your payment of €49.00')
   const ticket = both.find(({ subject }) => subject === 'Your ticket: Night of Numbers')
   const picture = ticket?.attachments.find(({ filename }) => filename === 'qr-code.png')
   const code = readPng(Buffer.from(picture?.content as ArrayBuffer))
@@ -330,7 +330,7 @@ test('an order that is not paid in time, and the place that it gives back', asyn
   expect(moved.body.effect).toMatchObject({ dry_run: false, orders: 1, attendees: 1, emails: 1, told: 1 })
   await sql("update public.emails set next_attempt_at = now() where kind = 'event_changed'")
   const changed = await next(waiting)
-  expect(changed.subject).toBe('Changed: Night of Numbers')
+  expect(changed.subject).toBe('Event changed: Night of Numbers')
   expect(changed.text).toMatch(/Where – Before +To be announced\nWhere – Now +Köln/)
   const calendar = changed.attachments.find(({ filename }) => filename?.endsWith('.ics'))
   expect(Buffer.from(calendar?.content as ArrayBuffer).toString()).toMatch(/SEQUENCE:\d+/)

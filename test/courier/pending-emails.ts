@@ -28,7 +28,7 @@ export function pendingEmails(
           attendee: { name: text, company: text, ticket_url },
         },
   )
-  const { kind: _, ...toAttendee } = ticket
+  const { kind: _, others: _others, ...toAttendee } = ticket
   const { ticket_type: _type, attendee: _attendee, ...common } = toAttendee
   const { event } = common
   const order = {
@@ -116,6 +116,9 @@ export function pendingEmails(
     lines: null,
     payment: null,
     waiting_list_entry: null,
+    others: null,
+    holders: null,
+    guests: null,
   }
   // Of a kind that has nothing of its own below.
   const notices = Object.fromEntries(emailKinds.map((kind) => [kind, { ...toAttendee, kind }])) as unknown as {
@@ -137,8 +140,19 @@ export function pendingEmails(
       },
     },
     event_cancelled: { ...cancelled, kind: 'event_cancelled' },
-    ticket_cancelled: { ...cancelled, kind: 'ticket_cancelled' },
-    order_confirmation: { ...toBuyer, kind: 'order_confirmation' },
+    ticket_cancelled: {
+      ...cancelled,
+      kind: 'ticket_cancelled',
+      holders: [{ name: ticket.attendee.name, ticket_type: ticket.ticket_type.name }],
+    },
+    order_confirmation: {
+      ...toBuyer,
+      kind: 'order_confirmation',
+      guests: [text ?? 'Grace Hopper', text ?? 'Ada Lovelace', text ?? 'Katherine Johnson'].map((name) => ({
+        name,
+        ticket_type: text ?? 'Regular',
+      })),
+    },
     payment_reminder: { ...toBuyer, kind: 'payment_reminder' },
     order_expired: {
       ...toBuyer,
@@ -151,7 +165,7 @@ export function pendingEmails(
       waiting_list_entry: { ...toWaiting.waiting_list_entry, offer_expires_at: '2027-04-20T16:00:00Z' },
     },
     waiting_list_cancelled: { ...toWaiting, kind: 'waiting_list_cancelled' },
-    payment_received: { ...toBuyer, kind: 'payment_received', payment },
+    payment_received: { ...toBuyer, kind: 'payment_received', payment: { ...payment, is_latest: true } },
     payment_voided: {
       ...toBuyer,
       order: { ...order, payment_status: 'awaiting_payment', amount_paid: 0, amount_due: 13_700 },

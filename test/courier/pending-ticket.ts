@@ -8,7 +8,7 @@ export const sender = 'tickets@usher.example'
 /** What a test changes of the event, the attendee and the rest; the remainder is an evening in Cologne. */
 export type Changes = {
   [Key in 'organisation' | 'event' | 'ticket_type' | 'order' | 'attendee']?: Partial<PendingTicket[Key]>
-}
+} & { others?: PendingTicket['others'] }
 
 export function pendingTicket(changes: Changes = {}): PendingTicket {
   return {
@@ -66,10 +66,12 @@ export function pendingTicket(changes: Changes = {}): PendingTicket {
       name: 'Ada Lovelace',
       email: 'ada@engines.example',
       company: 'Analytical Engines',
+      status: 'active',
       ticket_url: null,
       has_another_ticket: false,
       ticket_code: '7K3MQ9ZTB2XW4D8H',
       ...changes.attendee,
     },
+    others: changes.others ?? [],
   }
 }

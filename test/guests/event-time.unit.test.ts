@@ -1,10 +1,11 @@
 // When an event is, in the words of the place where it is held. Expected texts are worked out by hand from the zones' rules.
 
 import { describe, expect, test } from 'vitest'
-import { eventTime } from '../../src/guests/event-time.ts'
+import { eventTime, momentOf } from '../../src/guests/event-time.ts'
+import { wordsOf } from '../../src/guests/words/index.ts'
 
 const at = (timezone: string, starts_at: string | null, ends_at: string | null) =>
-  eventTime({ timezone, starts_at, ends_at })
+  eventTime({ timezone, starts_at, ends_at }, wordsOf('en'))
 
 describe('an event within a day', () => {
   test.each([
@@ -79,27 +80,51 @@ test('a zone that only Postgres knows is shown as UTC, which it then says', () =
 })
 
 describe('in another language', () => {
-  const words = { until: 'bis {moment}', offsets: '{start} zu Beginn, {end} am Ende' }
-  const evening = { timezone: 'Europe/Berlin', starts_at: '2027-05-01T17:00:00Z', ends_at: '2027-05-01T20:30:00Z' }
+  const evening = { timezone: 'Europe/Berlin', starts_at: '2027-05-01T07:00:00Z', ends_at: '2027-05-01T20:30:00Z' }
   const autumn = { timezone: 'Europe/Berlin', starts_at: '2027-10-30T18:00:00Z', ends_at: '2027-10-31T02:30:00Z' }
 
   test.each([
-    ['de', 'Samstag, 1. Mai 2027', 'Sa., 30. Okt. 2027, 20:00'],
-    ['fr', 'samedi 1 mai 2027', 'sam. 30 oct. 2027, 20:00'],
-    ['es', 'sábado, 1 de mayo de 2027', 'sáb, 30 oct 2027, 20:00'],
-    ['nl', 'zaterdag 1 mei 2027', 'za 30 okt 2027, 20:00'],
-  ])('%s: dates are as they are written there, hours as everywhere', (locale, date, start) => {
-    expect(eventTime(evening, { locale, ...words })).toEqual({
-      lines: [date, '19:00 – 22:30'],
-      zone: 'Europe/Berlin (UTC+2)',
-    })
-    expect(eventTime(autumn, { locale, ...words })?.lines[0]).toBe(start)
+    [
+      'de',
+      ['Samstag, 1. Mai 2027', '09:00 – 22:30 Uhr'],
+      ['Sa., 30. Okt. 2027, 20:00 Uhr', 'bis So., 31. Okt. 2027, 03:30 Uhr'],
+      'UTC+2 zu Beginn, UTC+1 am Ende',
+      '1. Mai 2027 um 09:00 Uhr',
+    ],
+    [
+      'fr',
+      ['samedi 1er mai 2027', 'de 9 h 00 à 22 h 30'],
+      ['sam. 30 oct. 2027, 20 h 00', 'jusqu’au dim. 31 oct. 2027, 3 h 30'],
+      'UTC+2 au début, UTC+1 à la fin',
+      '1er mai 2027 à 9 h 00',
+    ],
+    [
+      'es',
+      ['sábado, 1 de mayo de 2027', 'de 9:00 a 22:30 h'],
+      ['sáb, 30 oct 2027, 20:00 h', 'hasta el dom, 31 oct 2027, 3:30 h'],
+      'UTC+2 al principio, UTC+1 al final',
+      '1 de mayo de 2027 a las 9:00 h',
+    ],
+    [
+      'nl',
+      ['zaterdag 1 mei 2027', '09:00 – 22:30 uur'],
+      ['za 30 okt 2027, 20:00 uur', 'tot zo 31 okt 2027, 03:30 uur'],
+      'UTC+2 aan het begin, UTC+1 aan het eind',
+      '1 mei 2027 om 09:00 uur',
+    ],
+  ])('%s: dates and hours are as they are written there', (locale, day, days, offsets, moment) => {
+    const words = wordsOf(locale)
+    const spaced = (lines?: string[]) => lines?.map((line) => line.replaceAll('\u00a0', ' '))
+    expect(spaced(eventTime(evening, words)?.lines)).toEqual(day)
+    const across = eventTime(autumn, words)
+    expect([spaced(across?.lines), across?.zone]).toEqual([days, `Europe/Berlin (${offsets})`])
+    expect(spaced([momentOf(evening.starts_at, evening.timezone, words)])).toEqual([moment])
   })
 
-  test('what is no date is in words of the language', () => {
-    expect(eventTime(autumn, { locale: 'de', ...words })).toEqual({
-      lines: ['Sa., 30. Okt. 2027, 20:00', 'bis So., 31. Okt. 2027, 03:30'],
-      zone: 'Europe/Berlin (UTC+2 zu Beginn, UTC+1 am Ende)',
-    })
+  test('in French neither hours nor double punctuation begin a line', () => {
+    const { page, subject, clock } = wordsOf('fr')
+    expect([subject, clock]).toEqual(['{headline}\u00a0: {event}', '{h}\u00a0h\u00a0{minute}'])
+    expect(JSON.stringify(wordsOf('fr'))).not.toMatch(/ [:;?!]/)
+    expect(page.unknown).toContain('récent\u202f; sinon')
   })
 })

@@ -8,7 +8,7 @@ import { isCancellation, isToAttendee, isToBuyer, type Logo, type PendingEmail }
 import { clip, oneLine } from '../../guests/plain-text.ts'
 import { qrPictures } from '../../operations/ticket-qr.ts'
 import type { Attachment, Email } from '../email.ts'
-import { contentOf } from './content.ts'
+import { contentOf, ticketsOf } from './content.ts'
 import { emailHtml } from './render-html.ts'
 import { emailText } from './render-text.ts'
 
@@ -25,7 +25,7 @@ export async function composeEmail(pending: PendingEmail, from: string, logo?: L
   const facts = factsOf(pending)
   const content = contentOf(pending, facts)
   const domain = from.slice(from.lastIndexOf('@') + 1)
-  const cids = { qr: `qr.${id}@${domain}`, logo: `logo.${id}@${domain}` }
+  const cids = { qr: (number: number) => `qr${number || ''}.${id}@${domain}`, logo: `logo.${id}@${domain}` }
   return {
     id,
     attempt,
@@ -52,13 +52,18 @@ export function recipientOf(pending: PendingEmail): { id: string; name: string; 
   return isToBuyer(pending) ? pending.order : pending.waiting_list_entry
 }
 
-async function picturesOf(pending: PendingEmail, cid: string): Promise<Attachment[]> {
+/** Of each ticket the one that is shown, and one to save. */
+async function picturesOf(pending: PendingEmail, cidOf: (number: number) => string): Promise<Attachment[]> {
   if (pending.kind !== 'ticket') return []
-  const content = await qrPictures.png.draw({ ticket_code: pending.attendee.ticket_code })
-  return [
-    { filename: 'qr-code.png', contentType: 'image/png', content, cid },
-    { filename: `${fileName(pending)}-ticket.png`, contentType: 'image/png', content },
-  ]
+  const pictures = ticketsOf(pending).map(async ({ ticket_code }, i) => {
+    const content = await qrPictures.png.draw({ ticket_code })
+    const number = i === 0 ? '' : `-${i + 1}`
+    return [
+      { filename: `qr-code${number}.png`, contentType: 'image/png', content, cid: cidOf(i) },
+      { filename: `${fileName(pending)}-ticket${number}.png`, contentType: 'image/png', content },
+    ]
+  })
+  return (await Promise.all(pictures)).flat()
 }
 
 function logoFile(logo: Logo | undefined, cid: string): Attachment[] {

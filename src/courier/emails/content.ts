@@ -23,41 +23,70 @@ import { linesOf, oneLine } from '../../guests/plain-text.ts'
 import { fill } from '../../guests/words/index.ts'
 import type { EmailKind } from '../../operations/email-kinds.ts'
 
-/** Lines under a label; the first one is set off. */
-export type Detail = { label: string; lines: string[]; link?: string | undefined }
+/** Lines under a label; the first one is set off, but in a list. */
+export type Detail = { label: string; lines: string[]; link?: string | undefined; isList?: boolean }
 
 export type Block =
   | { type: 'details'; details: Detail[] }
-  | { type: 'ticket'; code: string; holder: string; company: string | undefined }
+  | { type: 'ticket'; number: number; code: string; holder: string; company: string | undefined }
   | { type: 'changes'; changes: { label: string; before: string[]; now: string[] }[] }
   | { type: 'amounts'; rows: { label: string; amount: string; isTotal?: boolean }[] }
   | { type: 'sentences'; sentences: string[] }
   | { type: 'link'; label: string; url: string }
 
+/** Of what an e-mail tells: whether it is good, is to be noted, or takes something away. */
+export type Tone = 'plain' | 'good' | 'notice' | 'bad'
+
 export type Content = {
   subject: string
-  /** The line above the name of the event in the text part. */
-  title: string
+  /** With which the subject begins, too. */
+  headline: string
+  tone: Tone
   /** What a list of e-mails shows beside the subject. */
   preview: string
   blocks: Block[]
   /** Sentences in small print at the end. */
   closing: string[]
+  /** How the organiser is reached: a sentence, which the address follows. */
+  contact: { sentence: string; address: string | undefined }
+}
+
+const tones: Partial<Record<EmailKind, Tone>> = {
+  payment_received: 'good',
+  waiting_list_offer: 'good',
+  payment_voided: 'notice',
+  payment_reminder: 'notice',
+  event_changed: 'notice',
+  order_expired: 'bad',
+  event_cancelled: 'bad',
+  ticket_cancelled: 'bad',
+  waiting_list_cancelled: 'bad',
 }
 
 export function contentOf(pending: PendingEmail, facts: Facts): Content {
   const { words } = facts
-  const kind = words.kinds[pending.kind]
+  const headline = headlineOf(pending, facts)
   return {
-    title: kind.title,
+    subject: fill(words.subject, { headline, event: facts.event }),
+    headline,
+    tone: tones[pending.kind] ?? 'plain',
     preview: previewOf(facts),
     ...bodyOf(pending, facts),
-    subject: fill(kind.subject, {
-      event: facts.event,
-      reference: facts.reference,
-      date: deadlineOf(pending, facts) ?? '',
-    }),
+    contact: {
+      sentence: fill(facts.replyTo === undefined ? words.ask : words.reply, { organisation: facts.organisation }),
+      address: facts.replyTo,
+    },
   }
+}
+
+function headlineOf(pending: PendingEmail, facts: Facts): string {
+  const { kinds } = facts.words
+  if (pending.kind === 'ticket' && pending.others.length > 0)
+    return fill(kinds.ticket.several, { count: `${pending.others.length + 1}` })
+  return fill(kinds[pending.kind].headline, {
+    reference: facts.reference,
+    date: deadlineOf(pending, facts) ?? '',
+  })
 }
 
 type Of<Kind extends EmailKind> = Extract<PendingEmail, { kind: Kind }>
@@ -69,6 +98,8 @@ function bodyOf(pending: PendingEmail, facts: Facts): Body {
       return ticket(pending, facts)
     case 'event_changed':
       return eventChanged(pending, facts)
+    case 'ticket_cancelled':
+      return ticketCancelled(pending, facts)
     case 'order_confirmation':
       return orderConfirmation(pending, facts)
     case 'payment_received':
@@ -90,30 +121,41 @@ function bodyOf(pending: PendingEmail, facts: Facts): Body {
 
 function ticket(pending: PendingTicket, facts: Facts): Body {
   const { words } = facts
-  const { attendee, ticket_type } = pending
+  const tickets = ticketsOf(pending)
+  const isOne = tickets.length === 1
+  const types = unique(tickets.map(({ ticket_type }) => oneLine(ticket_type)))
+  const stubs = tickets.flatMap((each, number): Block[] => [
+    {
+      type: 'ticket',
+      number,
+      code: spacedCode(each.ticket_code),
+      holder: oneLine(each.name),
+      company: oneLine(each.company ?? '') || undefined,
+    },
+    ...ticketLink(each.ticket_url, facts),
+    ...(types.length > 1 ? [ticketTypes([oneLine(each.ticket_type)], facts)] : []),
+  ])
+  const closing = isOne
+    ? [
+        isOnlineOnly(facts) ? words.keepAtHand : words.showAtTheDoor,
+        facts.time ? words.attachedWithDate : words.attached,
+      ]
+    : [words.kinds.ticket.oneEach]
   return {
-    blocks: [
-      whenAndWhere(facts),
-      {
-        type: 'ticket',
-        code: spacedCode(attendee.ticket_code),
-        holder: oneLine(attendee.name),
-        company: oneLine(attendee.company ?? '') || undefined,
-      },
-      ...ticketLink(pending, facts),
-      ticketAndOrder(ticket_type.name, facts),
-    ],
-    closing: [
-      isOnlineOnly(facts) ? words.keepAtHand : words.showAtTheDoor,
-      facts.time ? words.attachedWithDate : words.attached,
-      contact(facts),
-    ],
+    blocks: [whenAndWhere(facts), ...stubs, types.length > 1 ? orderOnly(facts) : ticketAndOrder(types, facts)],
+    closing,
   }
 }
 
+/** All that go to one address together. */
+export const ticketsOf = ({ attendee, ticket_type, others }: PendingTicket) => [
+  { ...attendee, ticket_type: ticket_type.name },
+  ...others,
+]
+
 function eventChanged(pending: Of<'event_changed'>, facts: Facts): Body {
   const { words } = facts
-  const { note, valid } = words.kinds.event_changed
+  const { note, valid, unpaid } = words.kinds.event_changed
   const before = announcedFacts(pending.previous, words)
   const rows = [
     { label: words.event, before: [before.event], now: [facts.event] },
@@ -125,28 +167,41 @@ function eventChanged(pending: Of<'event_changed'>, facts: Facts): Body {
     blocks: [
       sentences(note),
       { type: 'changes', changes: rows.filter((row) => row.before.join('\n') !== row.now.join('\n')) },
-      sentences(valid),
-      ...ticketLink(pending, facts),
-      ticketAndOrder(pending.ticket_type.name, facts),
+      sentences(pending.attendee.status === 'awaiting_payment' ? unpaid : valid),
+      ...ticketLink(pending.attendee.ticket_url, facts),
+      ticketAndOrder([oneLine(pending.ticket_type.name)], facts),
     ],
-    closing: [...(facts.time ? [words.calendarUpdates] : []), contact(facts)],
+    closing: facts.time ? [words.calendarUpdates] : [],
   }
 }
 
-function notice(pending: PendingNotice, facts: Facts): Body {
+function ticketCancelled(pending: Of<'ticket_cancelled'>, facts: Facts): Body {
   const { words } = facts
-  return {
-    blocks: [
-      sentences(words.kinds[pending.kind].notice),
-      whenAndWhere(facts),
-      ...ticketLink(pending, facts),
-      ticketAndOrder(pending.ticket_type.name, facts),
-    ],
-    closing: [...calendarSentence(pending, facts), contact(facts)],
-  }
+  const { one, several } = words.kinds.ticket_cancelled
+  const { holders } = pending
+  const names = new Intl.ListFormat(words.locale).format(holders.map(({ name }) => oneLine(name)))
+  return aboutTickets(
+    pending,
+    facts,
+    fill(holders.length === 1 ? one : several, { names }),
+    unique(holders.map(({ ticket_type }) => oneLine(ticket_type))),
+  )
 }
 
-function calendarSentence(pending: PendingNotice, { time, words }: Facts): string[] {
+const notice = (pending: PendingNotice, facts: Facts): Body =>
+  aboutTickets(pending, facts, facts.words.kinds[pending.kind].notice, [oneLine(pending.ticket_type.name)])
+
+const aboutTickets = (pending: PendingToAttendee, facts: Facts, said: string, types: string[]): Body => ({
+  blocks: [
+    sentences(said),
+    whenAndWhere(facts),
+    ...ticketLink(pending.attendee.ticket_url, facts),
+    ticketAndOrder(types, facts),
+  ],
+  closing: calendarSentence(pending, facts),
+})
+
+function calendarSentence(pending: PendingToAttendee, { time, words }: Facts): string[] {
   if (time === undefined) return []
   if (!isCancellation(pending)) return [words.calendarUpdates]
   return pending.attendee.has_another_ticket ? [] : [words.calendarRemoves]
@@ -155,7 +210,7 @@ function calendarSentence(pending: PendingNotice, { time, words }: Facts): strin
 function waitingListOffer({ waiting_list_entry: entry, event }: Of<'waiting_list_offer'>, facts: Facts): Body {
   const { words, organisation, replyTo } = facts
   const { offer, reply, ask, after } = words.kinds.waiting_list_offer
-  const date = momentOf(entry.offer_expires_at, event.timezone, words.locale)
+  const date = momentOf(entry.offer_expires_at, event.timezone, words)
   return toWaiting(entry, facts, [
     fill(offer, { name: oneLine(entry.name), date }),
     fill(replyTo ? reply : ask, { organisation }),
@@ -169,17 +224,13 @@ function waitingListCancelled({ waiting_list_entry: entry }: Of<'waiting_list_ca
 
 function toWaiting(entry: Of<'waiting_list_cancelled'>['waiting_list_entry'], facts: Facts, said: string[]): Body {
   return {
-    blocks: [
-      sentences(...said),
-      whenAndWhere(facts),
-      { type: 'details', details: [{ label: facts.words.ticket, lines: [oneLine(entry.ticket_type.name)] }] },
-    ],
-    closing: [contact(facts)],
+    blocks: [sentences(...said), whenAndWhere(facts), ticketTypes([oneLine(entry.ticket_type.name)], facts)],
+    closing: [],
   }
 }
 
-function orderConfirmation(pending: PendingToBuyer, facts: Facts): Body {
-  const { order } = pending
+function orderConfirmation(pending: Of<'order_confirmation'>, facts: Facts): Body {
+  const { order, guests } = pending
   const { thanks, pay, payBy, ticketsFollow, nothingDue } = facts.words.kinds.order_confirmation
   const { reference } = facts
   const amount = moneyOf(pending, facts)(order.amount_due)
@@ -189,24 +240,40 @@ function orderConfirmation(pending: PendingToBuyer, facts: Facts): Body {
     pending,
     facts,
     [fill(thanks, { name: oneLine(order.name) })],
-    order.amount_due > 0
-      ? [sentences(request, ticketsFollow), ...paymentInstructions(pending, facts)]
-      : [sentences(nothingDue)],
+    [
+      ...(order.amount_due > 0
+        ? [sentences(request, ticketsFollow), ...paymentInstructions(pending, facts)]
+        : [sentences(nothingDue)]),
+      ...guestList(guests, facts),
+    ],
   )
+}
+
+// As private.guests_json.
+const mostGuests = 100
+
+/** Whom an order is for, with their ticket types where these differ. */
+function guestList(guests: Of<'order_confirmation'>['guests'], { words }: Facts): Block[] {
+  const isOneType = unique(guests.map(({ ticket_type }) => ticket_type)).length === 1
+  const named = guests
+    .slice(0, mostGuests)
+    .map(({ name, ticket_type }) => oneLine(isOneType ? name : `${name} – ${ticket_type}`))
+  const lines = guests.length > mostGuests ? [...named, '…'] : named
+  return lines.length > 0 ? [{ type: 'details', details: [{ label: words.guests, lines, isList: true }] }] : []
 }
 
 function paymentReceived(pending: Of<'payment_received'>, facts: Facts): Body {
   const { order, payment, event } = pending
   const { received, complete, incomplete } = facts.words.kinds.payment_received
   const money = moneyOf(pending, facts)
-  const date = dayOf(payment.received_at, event.timezone, facts.words.locale)
+  const date = dayOf(payment.received_at, event.timezone, facts.words)
   return toBuyer(
     pending,
     facts,
     [
       fill(received, { amount: money(payment.amount), date, name: oneLine(order.name) }),
-      // Of an order that was cancelled since, nothing is due and no ticket is sent.
-      ...(order.status === 'cancelled'
+      // Of an order that was cancelled since, nothing is due and no ticket is sent; what another payment completed, its receipt says.
+      ...(order.status === 'cancelled' || (order.amount_due === 0 && !payment.is_latest)
         ? []
         : [order.amount_due > 0 ? fill(incomplete, { amount: money(order.amount_due) }) : complete]),
     ],
@@ -218,7 +285,7 @@ function paymentVoided(pending: Of<'payment_voided'>, facts: Facts): Body {
   const { order, payment, event } = pending
   const { voided, due } = facts.words.kinds.payment_voided
   const money = moneyOf(pending, facts)
-  const date = dayOf(payment.received_at, event.timezone, facts.words.locale)
+  const date = dayOf(payment.received_at, event.timezone, facts.words)
   return toBuyer(
     pending,
     facts,
@@ -258,9 +325,9 @@ function toBuyer(pending: PendingToBuyer, facts: Facts, said: string[], payment:
       whenAndWhere(facts),
       { type: 'amounts', rows: amountRows(pending, facts) },
       ...payment,
-      { type: 'details', details: [{ label: facts.words.order, lines: [facts.reference] }] },
+      orderOnly(facts),
     ],
-    closing: [contact(facts)],
+    closing: [],
   }
 }
 
@@ -293,12 +360,12 @@ function paymentInstructions({ organisation }: PendingToBuyer, { words }: Facts)
 /** When an order is to be paid, in the zone of its event. */
 function deadlineOf(pending: PendingEmail, facts: Facts): string | undefined {
   const due = isToBuyer(pending) ? pending.order.payment_due_at : undefined
-  return due ? momentOf(due, pending.event.timezone, facts.words.locale) : undefined
+  return due ? momentOf(due, pending.event.timezone, facts.words) : undefined
 }
 
 const sentences = (...said: string[]): Block => ({ type: 'sentences', sentences: said })
 
-const contact = ({ words, replyTo, organisation }: Facts) => fill(replyTo ? words.reply : words.ask, { organisation })
+const unique = (lines: string[]): string[] => [...new Set(lines)]
 
 const onlineLines = ({ onlineUrl }: Pick<Facts, 'onlineUrl'>) => (onlineUrl ? [onlineUrl] : [])
 
@@ -310,16 +377,26 @@ const whenAndWhere = (facts: Facts): Block => ({
   ],
 })
 
-const ticketAndOrder = (ticketType: string, { words, reference }: Facts): Block => ({
+const ticketAndOrder = (ticketTypes: string[], { words, reference }: Facts): Block => ({
   type: 'details',
   details: [
-    { label: words.ticket, lines: [oneLine(ticketType)] },
+    { label: words.ticket, lines: ticketTypes },
     { label: words.order, lines: [reference] },
   ],
 })
 
-const ticketLink = ({ attendee }: PendingToAttendee, { words }: Facts): Block[] =>
-  attendee.ticket_url === null ? [] : [{ type: 'link', label: words.openTicket, url: attendee.ticket_url }]
+const ticketTypes = (lines: string[], { words }: Facts): Block => ({
+  type: 'details',
+  details: [{ label: words.ticket, lines }],
+})
+
+const orderOnly = ({ words, reference }: Facts): Block => ({
+  type: 'details',
+  details: [{ label: words.order, lines: [reference] }],
+})
+
+const ticketLink = (url: string | null, { words }: Facts): Block[] =>
+  url === null ? [] : [{ type: 'link', label: words.openTicket, url }]
 
 const previewOf = (facts: Facts): string =>
   [facts.time?.lines.join(', ') ?? facts.words.toBeAnnounced, whereLines(facts, facts.words)[0]].join(', ')

@@ -61,6 +61,7 @@ export function emailQueue(
       return Math.max(mostSending, Math.min(mostClaimed, Math.floor((mostSending * 1_000) / meanMs)))
     },
     maxPerRun: 40,
+    sizeOf,
     claim: async (limit) => (await rpc('claim_emails', { limit, lease_seconds: leaseSeconds })) as PendingEmail[],
     async deliver(pending) {
       const claimedAt = performance.now()
@@ -73,21 +74,28 @@ export function emailQueue(
         meanMs += (milliseconds - meanMs) / 8
         return { ...outcome, milliseconds }
       })
-      if (attempt === null) return
+      if (attempt === null) return false
       const { sent, reason, milliseconds } = attempt
-      await record({ email_id: pending.id, claim: pending.claim, ...sent })
+      const { id, claim } = pending
+      const others = pending.kind === 'ticket' ? pending.others : []
+      await Promise.all(
+        [id, ...others.map((each) => each.email_id)].map((email_id) => record({ email_id, claim, ...sent })),
+      )
       const line = {
         delivery_id: pending.id,
         kind: pending.kind,
         [isToAttendee(pending) ? 'attendee_id' : isToBuyer(pending) ? 'order_id' : 'waiting_list_entry_id']:
           recipientOf(pending).id,
         attempt: pending.attempt,
+        ...(others.length > 0 && { tickets: sizeOf(pending) }),
         transport: mail.name,
         duration_ms: milliseconds,
       }
       if ('error' in sent) log.warn({ ...line, reason, permanent: sent.permanent }, 'e-mail failed')
       else log.info(line, 'e-mail')
       observe('ticket_emails', outcomeOf(sent), milliseconds / 1000)
+      // A claim of rows that go together comes back with less than it asked for.
+      return others.length > 0
     },
     /** Begins no attempt any more, and closes the mail transport. */
     async close() {
@@ -96,5 +104,8 @@ export function emailQueue(
     },
   }
 }
+
+/** Of rows of the queue. */
+const sizeOf = (pending: PendingEmail): number => (pending.kind === 'ticket' ? pending.others.length + 1 : 1)
 
 const outcomeOf = (sent: Sent): string => (!('error' in sent) ? 'sent' : sent.permanent ? 'refused' : 'failed')

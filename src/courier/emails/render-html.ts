@@ -6,7 +6,7 @@ import type { Facts } from '../../guests/facts.ts'
 import { type Html, html } from '../../guests/html.ts'
 import type { Logo } from '../../guests/pending.ts'
 import { fill, type Words } from '../../guests/words/index.ts'
-import type { Block, Content, Detail } from './content.ts'
+import type { Block, Content, Detail, Tone } from './content.ts'
 
 // Light colours are inline, for clients that drop <style>; dark ones are for clients that support the media query. The QR code keeps
 // its white background in both, because scanners need dark on light.
@@ -20,6 +20,9 @@ const dark = ({ linkOnDark }: Palette) => html`
       .link { color: ${linkOnDark} !important; }
       .tear { border-color: #4a5170 !important; }
       .line { border-color: #3a405c !important; }
+      .good { background-color: #123a20 !important; color: #c4f0d0 !important; }
+      .notice { background-color: #433300 !important; color: #ffe9a8 !important; }
+      .bad { background-color: #5a1717 !important; color: #ffd9d6 !important; }
     }`
 
 const font = "font-family:-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;"
@@ -31,13 +34,16 @@ const styles = {
   head: 'padding:28px 28px 26px;',
   from: `${font}${wrap}margin:0 0 8px;text-align:left;font-size:14px;line-height:20px;`,
   title: `${font}${wrap}margin:0;text-align:left;font-size:27px;line-height:33px;font-weight:700;`,
+  headline: `${font}${wrap}margin:0;text-align:left;font-size:20px;line-height:27px;font-weight:700;`,
   label: `${font}margin:0 0 3px;font-size:13px;line-height:18px;color:#646b82;`,
   value: `${font}${wrap}margin:0;font-size:16px;line-height:23px;color:#1a1d2b;`,
   strong: `${font}${wrap}margin:0;font-size:16px;line-height:23px;font-weight:600;color:#1a1d2b;`,
   soft: `${font}${wrap}margin:0;font-size:14px;line-height:21px;color:#646b82;`,
-  link: `${font}${wrap}font-size:16px;line-height:23px;`,
+  // With its padding 45 pixels high, for thumbs.
+  link: `${font}${wrap}display:inline-block;padding:11px 0;font-size:16px;line-height:23px;`,
   // Two of these are side by side where there is room, otherwise stacked.
   column: 'display:inline-block;width:100%;max-width:251px;vertical-align:top;',
+  whole: 'display:block;',
   cell: 'padding:0 12px 18px 0;text-align:left;',
   tear: 'border-top:2px dashed #c9cede;font-size:0;line-height:0;height:0;',
   notch: 'width:10px;height:20px;font-size:0;line-height:0;background-color:#eceef5;',
@@ -49,12 +55,20 @@ const styles = {
   holder: `${font}${wrap}margin:0;font-size:21px;line-height:28px;font-weight:700;color:#1a1d2b;`,
 } as const
 
-/** @param cids Content-IDs of the attachments with the QR code and the logo. */
+// Those of the ticket page.
+const tones: Record<Tone, string> = {
+  plain: 'color:#1a1d2b;',
+  good: 'background-color:#dff5e4;color:#0d4a20;',
+  notice: 'background-color:#fff3cf;color:#4d3800;',
+  bad: 'background-color:#fde2e0;color:#7a1212;',
+}
+
+/** @param cids Content-IDs of the attachments with the QR codes, by the number of the ticket, and the logo. */
 export function emailHtml(
-  { subject, preview, blocks, closing }: Content,
+  { subject, headline, tone, preview, blocks, closing, contact }: Content,
   facts: Facts,
   logo: Logo | undefined,
-  cids: { qr: string; logo: string },
+  cids: { qr: (number: number) => string; logo: string },
 ): string {
   const { words, palette } = facts
   return html`<!DOCTYPE html>
@@ -81,12 +95,17 @@ export function emailHtml(
   ${logo && picture(logo, cids.logo)}<p dir="auto" style="${styles.from}color:${palette.softOnAccent};">${facts.organisation}</p>
   <h1 dir="auto" style="${styles.title}color:${palette.onAccent};">${facts.event}</h1>
 </td></tr>
+<tr><td class="${tone === 'plain' ? 'text' : tone}" style="padding:${tone === 'plain' ? '22px 28px 0' : '13px 28px'};${tones[tone]}">
+  <p style="${styles.headline}">${headline}</p>
+</td></tr>
 ${blocks.map((block, index) => row(block, index === 0, facts, cids.qr))}
 <tr><td style="font-size:0;line-height:0;height:6px;">&nbsp;</td></tr>
 </table>
 </td></tr>
 <tr><td style="padding:18px 16px 0;">
   ${closing.map((sentence) => html`<p class="soft" style="${styles.soft}padding-bottom:8px;">${sentence}</p>`)}
+  <p class="soft" style="${styles.soft}">${contact.sentence}</p>
+  ${contact.address !== undefined && mailLink(contact.address, palette)}
 </td></tr>
 </table>
 <!--[if mso]></td></tr></table><![endif]-->
@@ -97,18 +116,18 @@ ${blocks.map((block, index) => row(block, index === 0, facts, cids.qr))}
 `.toString()
 }
 
-function row(block: Block, isFirst: boolean, { words, palette }: Facts, cid: string): Html {
-  const top = isFirst ? '24px' : '0'
+function row(block: Block, isFirst: boolean, { words, palette }: Facts, cidOf: (number: number) => string): Html {
+  const top = isFirst ? '20px' : '0'
   switch (block.type) {
     case 'details':
       return html`<tr><td style="padding:${top} 16px 0 28px;font-size:0;">
-  ${pairs(block.details.map((each) => detail(each, palette)))}
+  ${pairs(block.details.map((each) => detail(each, palette, block.details.length > 1 ? styles.column : styles.whole)))}
 </td></tr>
 `
     case 'ticket':
       return html`<tr><td>${tear}</td></tr>
 <tr><td align="center" style="padding:14px 20px 22px;">
-  ${stub(block, words, cid)}
+  ${stub(block, words, cidOf(block.number))}
 </td></tr>
 `
     case 'changes':
@@ -128,11 +147,11 @@ function row(block: Block, isFirst: boolean, { words, palette }: Facts, cid: str
 `,
       )}`
     case 'amounts':
-      return html`<tr><td style="padding:${isFirst ? '24px' : '2px'} 28px 20px;">
+      return html`<tr><td style="padding:${isFirst ? '20px' : '2px'} 28px 20px;">
   <table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0">
   ${block.rows.map(
     ({ label, amount, isTotal }) => html`<tr>
-    <td class="text line" dir="auto" style="${isTotal ? styles.strong : styles.value}${styles.line}padding:7px 12px 7px 0;">${label}</td>
+    <td class="text line" style="${isTotal ? styles.strong : styles.value}${styles.line}padding:7px 12px 7px 0;">${label}</td>
     <td class="text line" align="right" valign="bottom" style="${styles.amount}${isTotal && 'font-weight:600;'}${styles.line}padding:7px 0;">${amount}</td>
   </tr>
   `,
@@ -140,13 +159,13 @@ function row(block: Block, isFirst: boolean, { words, palette }: Facts, cid: str
 </td></tr>
 `
     case 'link':
-      return html`<tr><td align="center" style="padding:0 28px 22px;">
+      return html`<tr><td align="center" style="padding:0 28px 11px;">
   <p style="${styles.value}"><a class="link" href="${block.url}" style="${styles.link}color:${palette.linkOnLight};">${block.label}</a></p>
 </td></tr>
 `
     case 'sentences':
       return html`<tr><td style="padding:${top} 28px 12px;">
-  ${block.sentences.map((sentence) => html`<p class="text" dir="auto" style="${styles.value}padding-bottom:8px;">${sentence}</p>`)}
+  ${block.sentences.map((sentence) => html`<p class="text" style="${styles.value}padding-bottom:8px;">${sentence}</p>`)}
 </td></tr>
 `
   }
@@ -182,11 +201,11 @@ const tear = html`<table role="presentation" width="100%" cellpadding="0" cellsp
   ${notch('10px 0 0 10px')}
 </tr></table>`
 
-function detail({ label, lines: [first, ...others], link }: Detail, { linkOnLight }: Palette): Html {
+function detail({ label, lines, link, isList = false }: Detail, { linkOnLight }: Palette, style: string): Html {
   const address =
     link &&
     html`<p style="${styles.value}"><a class="link" href="${link}" style="${styles.link}color:${linkOnLight};">${link}</a></p>`
-  return column(label, html`${first && strong(first)}${others.map(plain)}${address}`)
+  return column(label, html`${lines.map((line, i) => (i === 0 && !isList ? strong : plain)(line))}${address}`, style)
 }
 
 /** Two by two. */
@@ -195,8 +214,21 @@ function pairs([left, right, ...others]: Html[]): Html {
   return others.length > 0 ? html`${here}${pairs(others)}` : here
 }
 
-const strong = (text: string) => html`<p class="text" dir="auto" style="${styles.strong}">${text}</p>`
-const plain = (text: string) => html`<p class="text" dir="auto" style="${styles.value}">${text}</p>`
+const strong = (text: string) => html`<p class="text" dir="auto" style="${styles.strong}">${unbroken(text)}</p>`
+const plain = (text: string) => html`<p class="text" dir="auto" style="${styles.value}">${unbroken(text)}</p>`
+
+// With or without its spaces. Kept, so that it can be copied; the longest fit into 320 pixels in small print.
+const iban = /\b([A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?\d[A-Z0-9]{0,2})?)(?![A-Z0-9])/
+
+const sizeOf = ({ length }: string) => `${length > 35 ? 11 : length > 28 ? 13 : 16}`
+
+/** A line in which an IBAN stays on one line. */
+const unbroken = (text: string): Html =>
+  html`${text
+    .split(iban)
+    .map((part, i) =>
+      i % 2 === 1 ? html`<span style="white-space:nowrap;font-size:${sizeOf(part)}px;">${part}</span>` : part,
+    )}`
 
 // Whitespace between inline blocks would be as wide as a letter, so the parent has font size 0.
 const columns = (
@@ -208,7 +240,14 @@ const columns = (
   ${right}
   <!--[if mso]></td></tr></table><![endif]-->`
 
-const column = (label: string, content: Html) => html`<div style="${styles.column}"><div style="${styles.cell}">
+const mailLink = (address: string, { linkOnLight }: Palette): Html =>
+  html`<p style="${styles.soft}"><a class="link" href="mailto:${address}" style="${styles.link}font-size:14px;color:${linkOnLight};">${address}</a></p>`
+
+const column = (
+  label: string,
+  content: Html,
+  style: string = styles.column,
+) => html`<div style="${style}"><div style="${styles.cell}">
     <p class="soft" style="${styles.label}">${label}</p>
     ${content}
   </div></div>`

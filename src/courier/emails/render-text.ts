@@ -6,9 +6,9 @@ import type { Block, Content } from './content.ts'
 
 type Row = { label: string; lines: string[] }
 
-export function emailText({ title, blocks, closing }: Content, facts: Facts): string {
+export function emailText({ headline, blocks, closing, contact }: Content, facts: Facts): string {
   const { words, event, organisation } = facts
-  const paragraphs = [`${title}\n${event}\n${fill(words.by, { organisation })}`]
+  const paragraphs = [`${headline}\n${event}\n${fill(words.by, { organisation })}`]
   let rows: Row[] = []
   const finishRows = () => {
     if (rows.length > 0) paragraphs.push(tableOf(rows))
@@ -29,7 +29,9 @@ export function emailText({ title, blocks, closing }: Content, facts: Facts): st
     }
   }
   finishRows()
-  return `${[...paragraphs, ...closing].join('\n\n')}\n`
+  const { sentence, address } = contact
+  const reached = address === undefined ? sentence : `${sentence} ${address}`
+  return `${[...paragraphs, ...closing, reached].join('\n\n')}\n`
 }
 
 function rowsOf(block: Exclude<Block, { type: 'sentences' | 'amounts' | 'link' }>, { words }: Facts): Row[] {

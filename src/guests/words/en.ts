@@ -11,6 +11,7 @@ export const en = {
   name: 'Name',
   company: 'Company',
   ticket: 'Ticket',
+  guests: 'Guests',
   order: 'Order',
   code: 'Code',
   before: 'Before',
@@ -22,26 +23,35 @@ export const en = {
   due: 'Still to be paid',
   howToPay: 'How to pay',
 
-  // Parts of sentences and lines
-  toBeAnnounced: 'To be announced',
-  by: 'by {organisation}',
-  qrCode: 'QR code {code}',
-  line: '{quantity} × {name}',
+  // Times: {hour} has two digits, {h} none that is not needed.
+  clock: '{hour}:{minute}',
+  time: '{time}',
+  times: '{start} – {end}',
+  moment: '{date} at {time}',
   /** The second line of an event over several days. */
   until: 'to {moment}',
   /** Of an event during which the clocks change. */
   offsets: '{start} at the start, {end} at the end',
+
+  // Parts of sentences and lines
+  subject: '{headline}: {event}',
+  toBeAnnounced: 'To be announced',
+  by: 'by {organisation}',
+  qrCode: 'QR code {code}',
+  line: '{quantity} × {name}',
   openTicket: 'Open your ticket in the browser',
 
   // Closing sentences
   showAtTheDoor:
-    'Show the QR code at the door, on your phone or on paper. It lets one person in, once: please share it with nobody.',
+    'Show the QR code at the door, on your phone or on paper. It admits one person, once, so please do not share it.',
   keepAtHand: 'Keep this ticket at hand: you may be asked for its code.',
   attachedWithDate: 'The QR code is attached as a picture, and the date as a calendar file.',
   attached: 'The QR code is attached as a picture.',
   calendarUpdates: 'The attached calendar file updates the entry in your calendar.',
   calendarRemoves: 'The attached calendar file removes the entry from your calendar.',
-  reply: 'Questions? Reply to this e-mail to reach {organisation}.',
+  /** The address follows. */
+  reply: 'Questions? Reply to this e-mail, or write to {organisation}:',
+  write: 'Questions? Write to {organisation}:',
   ask: 'Questions? Please ask {organisation}.',
 
   // Of the calendar entry
@@ -51,96 +61,94 @@ export const en = {
   calendarOrder: 'Order: {reference}',
   calendarCode: 'Your QR code is in the ticket e-mail.',
 
-  // Each kind of e-mail: its subject, what its text part begins with, and what it says. The keys are the list of kinds, from which those of
-  // SQL and of the API are written: test/guests/email-kinds.unit.test.ts. One that only says `notice` needs no code of its own.
+  // Each kind of e-mail: the headline, with which the subject begins, too, and what it says. The keys are the list of kinds, from which those
+  // of SQL and of the API are written: test/guests/email-kinds.unit.test.ts. One that only says `notice` needs no code of its own.
   kinds: {
-    ticket: { subject: 'Your ticket: {event}', title: 'Your ticket for' },
+    ticket: {
+      headline: 'Your ticket',
+      several: 'Your {count} tickets',
+      oneEach:
+        'Each QR code admits one person, once. Show it at the door, on a phone or on paper, and pass each ticket on only to the guest it is for.',
+    },
     order_confirmation: {
-      subject: 'Your order {reference}: {event}',
-      title: 'Your order for',
+      headline: 'Your order {reference}',
       thanks: 'Thank you for your order, {name}.',
-      pay: 'Please pay {amount} and give the reference {reference}.',
-      payBy: 'Please pay {amount} by {date} and give the reference {reference}.',
-      ticketsFollow: 'The tickets are e-mailed once the order is paid.',
-      nothingDue: 'Nothing is to be paid. Each ticket is e-mailed to the person it is for.',
+      pay: 'Please pay {amount}, quoting the reference {reference}.',
+      payBy: 'Please pay {amount} by {date}, quoting the reference {reference}.',
+      ticketsFollow: 'The tickets will be e-mailed as soon as the order is paid.',
+      nothingDue: 'There is nothing to pay. Each guest will receive their ticket by e-mail.',
     },
     payment_received: {
-      subject: 'Payment received: {event}',
-      title: 'Payment received for',
-      received: 'We received {amount} on {date}. Thank you, {name}.',
-      complete: 'The order is paid. Each ticket is e-mailed to the person it is for.',
-      incomplete: '{amount} is still to be paid.',
+      headline: 'Payment received',
+      received: 'Thank you, {name}. We received your payment of {amount} on {date}.',
+      complete: 'Your order is now paid in full. Each guest will receive their ticket by e-mail.',
+      incomplete: 'There is still {amount} to pay.',
     },
     payment_voided: {
-      subject: 'Payment not received: {event}',
-      title: 'Payment not received for',
+      headline: 'Payment not received',
       voided:
-        '{name}, we told you that we received {amount} on {date}. That was recorded by mistake, and is taken back.',
-      due: '{amount} is still to be paid.',
+        'Dear {name}, we told you that we had received {amount} on {date}. That was a mistake: we have not received this payment.',
+      due: 'There is still {amount} to pay.',
     },
     payment_reminder: {
-      subject: 'Please pay by {date}: {event}',
-      title: 'Your order for',
-      reminder: '{amount} is still to be paid by {date}. Please give the reference {reference}.',
-      consequence: 'After that the order is cancelled, and its places are given to others.',
+      headline: 'Please pay by {date}',
+      reminder: 'There is still {amount} to pay by {date}. Please quote the reference {reference}.',
+      consequence: 'After that, the order will be cancelled and its places offered to others.',
     },
     order_expired: {
-      subject: 'Your order was cancelled: {event}',
-      title: 'Your order for',
-      expired: 'The order was not paid in time and was cancelled. Its places were given back.',
-      doNotPay: 'Please do not pay it any more. If you still want to come, please ask for a new order.',
-      refund: 'What you paid, {amount}, will be returned.',
+      headline: 'Your order was cancelled',
+      expired: 'Your order was not paid in time and has been cancelled. Its places have been released.',
+      doNotPay: 'Please do not make a payment now. If you would still like to come, please place a new order.',
+      refund: 'The {amount} that you paid will be refunded.',
     },
     event_changed: {
-      subject: 'Changed: {event}',
-      title: 'Something has changed:',
-      note: 'Please note what has changed.',
-      valid: 'Your ticket stays valid.',
+      headline: 'Event changed',
+      note: 'Please note what has changed:',
+      valid: 'Your ticket remains valid.',
+      unpaid: 'You will receive your ticket as soon as the order is paid.',
     },
     event_cancelled: {
-      subject: 'Cancelled: {event}',
-      title: 'This event was cancelled:',
-      notice: 'The event does not take place. Your ticket is no longer valid.',
+      headline: 'Cancelled',
+      notice: 'Unfortunately, this event has been cancelled. Tickets for it are no longer valid.',
     },
     ticket_cancelled: {
-      subject: 'Your ticket was cancelled: {event}',
-      title: 'Your ticket was cancelled:',
-      notice: 'Your ticket is no longer valid: it does not let you in.',
+      headline: 'Ticket cancelled',
+      one: 'The ticket for {names} has been cancelled and is no longer valid.',
+      several: 'The tickets for {names} have been cancelled and are no longer valid.',
     },
     waiting_list_offer: {
-      subject: 'A place for you: {event}',
-      title: 'A place is held for you:',
-      offer: 'Good news, {name}: a place has become free, and it is held for you until {date}.',
-      reply: 'To take it, reply to this e-mail before then.',
-      ask: 'To take it, please contact {organisation} before then.',
-      after: 'After that it is offered to the next person on the waiting list.',
+      headline: 'A place for you',
+      offer: 'Good news, {name}: a place has become free, and we are holding it for you until {date}.',
+      reply: 'If you would like to take it, please reply to this e-mail before then.',
+      ask: 'If you would like to take it, please contact {organisation} before then.',
+      after: 'After that, it will be offered to the next person on the waiting list.',
     },
     waiting_list_cancelled: {
-      subject: 'Cancelled: {event}',
-      title: 'This event was cancelled:',
-      notice: 'The event does not take place. You are no longer on its waiting list, and no place is held for you.',
+      headline: 'Cancelled',
+      notice:
+        'Unfortunately, this event has been cancelled. Its waiting list is closed, and no place is being held for you.',
     },
   },
 
   /** The ticket page. */
   page: {
     title: 'Ticket: {event}',
-    valid: 'Show this code at the entrance. It lets one person in: share it with nobody.',
+    valid: 'Show this code at the entrance. It admits one person, so please do not share it.',
     validOnline: 'Keep this ticket at hand: you may be asked for its code.',
     checkedIn: 'Checked in: {time}',
-    awaitingPayment: 'Awaiting payment. The code appears here as soon as the order is paid.',
-    cancelled: 'This ticket was cancelled. It lets nobody in.',
-    eventCancelled: 'This event was cancelled.',
+    awaitingPayment: 'Awaiting payment. The code will appear here as soon as the order is paid.',
+    cancelled: 'This ticket has been cancelled and is no longer valid.',
+    eventCancelled: 'This event has been cancelled.',
     eventEnded: 'This event is over.',
     map: 'Show on a map',
     calendar: 'Add to calendar',
     googleCalendar: 'Google Calendar',
     outdated: 'There is no connection. What this page says may be out of date.',
-    unknownTitle: 'No ticket here',
+    unknownTitle: 'No ticket found',
     unknown:
-      'This link leads to no ticket. If your ticket was sent again, use the link in the newest e-mail; otherwise ask the organiser.',
-    busyTitle: 'Please wait a moment',
-    busy: 'The ticket cannot be shown right now. Try again in a minute.',
+      'There is no ticket at this link. If your ticket was sent again, please use the link in the latest e-mail; otherwise, please ask the organiser.',
+    busyTitle: 'One moment, please',
+    busy: 'The ticket cannot be shown right now. Please try again in a minute.',
   },
 }
 

@@ -2,7 +2,7 @@
 
 import type { Words } from './en.ts'
 
-export const fr: Words = {
+const written: Words = {
   locale: 'fr-FR',
 
   when: 'Quand',
@@ -11,6 +11,7 @@ export const fr: Words = {
   name: 'Nom',
   company: 'Société',
   ticket: 'Billet',
+  guests: 'Participants',
   order: 'Commande',
   code: 'Code',
   before: 'Avant',
@@ -22,116 +23,131 @@ export const fr: Words = {
   due: 'Reste à payer',
   howToPay: 'Comment payer',
 
-  toBeAnnounced: 'À préciser',
+  clock: '{h} h {minute}',
+  time: '{time}',
+  times: 'de {start} à {end}',
+  moment: '{date} à {time}',
+  until: 'jusqu’au {moment}',
+  offsets: '{start} au début, {end} à la fin',
+
+  subject: '{headline} : {event}',
+  toBeAnnounced: 'Communiqué ultérieurement',
   by: 'par {organisation}',
   qrCode: 'Code QR {code}',
   line: '{quantity} × {name}',
-  until: 'jusqu’au {moment}',
-  offsets: '{start} au début, {end} à la fin',
   openTicket: 'Ouvrir votre billet dans le navigateur',
 
   showAtTheDoor:
-    'Présentez le code QR à l’entrée, sur votre téléphone ou sur papier. Il laisse entrer une personne, une seule fois : ne le partagez pas.',
+    'Présentez le code QR à l’entrée, sur votre téléphone ou imprimé. Il est valable pour une personne et une seule fois : merci de ne pas le partager.',
   keepAtHand: 'Gardez ce billet à portée de main : son code pourra vous être demandé.',
-  attachedWithDate: 'Le code QR est joint en image, et la date en fichier de calendrier.',
-  attached: 'Le code QR est joint en image.',
-  calendarUpdates: 'Le fichier de calendrier joint met à jour l’entrée de votre calendrier.',
-  calendarRemoves: 'Le fichier de calendrier joint retire l’entrée de votre calendrier.',
-  reply: 'Des questions ? Répondez à cet e-mail pour joindre {organisation}.',
-  ask: 'Des questions ? Adressez-vous à {organisation}.',
+  attachedWithDate:
+    'Vous trouverez en pièce jointe le code QR sous forme d’image, ainsi que la date à ajouter à votre agenda.',
+  attached: 'Vous trouverez en pièce jointe le code QR sous forme d’image.',
+  calendarUpdates: 'Le fichier joint met à jour l’événement dans votre agenda.',
+  calendarRemoves: 'Le fichier joint supprime l’événement de votre agenda.',
+  reply: 'Une question ? Répondez à cet e-mail ou écrivez à {organisation} :',
+  write: 'Une question ? Écrivez à {organisation} :',
+  ask: 'Une question ? Adressez-vous à {organisation}.',
 
   calendarOrganiser: 'Par {organisation}',
   calendarOnline: 'En ligne : {url}',
   calendarTicket: 'Billet : {ticketType}',
   calendarOrder: 'Commande : {reference}',
-  calendarCode: 'Votre code QR se trouve dans l’e-mail du billet.',
+  calendarCode: 'Votre code QR se trouve dans l’e-mail contenant votre billet.',
 
   kinds: {
-    ticket: { subject: 'Votre billet : {event}', title: 'Votre billet pour' },
+    ticket: {
+      headline: 'Votre billet',
+      several: 'Vos {count} billets',
+      oneEach:
+        'Chaque code QR est valable pour une personne et une seule fois. Présentez-le à l’entrée, sur un téléphone ou imprimé, et ne transmettez chaque billet qu’à la personne concernée.',
+    },
     order_confirmation: {
-      subject: 'Votre commande {reference} : {event}',
-      title: 'Votre commande pour',
+      headline: 'Votre commande {reference}',
       thanks: 'Merci pour votre commande, {name}.',
-      pay: 'Veuillez payer {amount} en indiquant la référence {reference}.',
-      payBy: 'Veuillez payer {amount} avant le {date} en indiquant la référence {reference}.',
-      ticketsFollow: 'Les billets sont envoyés par e-mail dès que la commande est payée.',
-      nothingDue: 'Il n’y a rien à payer. Chaque billet est envoyé par e-mail à la personne à qui il est destiné.',
+      pay: 'Merci de régler {amount} en indiquant la référence {reference}.',
+      payBy: 'Merci de régler {amount} au plus tard le {date}, en indiquant la référence {reference}.',
+      ticketsFollow: 'Les billets seront envoyés par e-mail dès le règlement de la commande.',
+      nothingDue: 'Vous n’avez rien à régler. Chaque participant recevra son billet par e-mail.',
     },
     payment_received: {
-      subject: 'Paiement reçu : {event}',
-      title: 'Paiement reçu pour',
-      received: 'Nous avons reçu {amount} le {date}. Merci, {name}.',
-      complete: 'La commande est payée. Chaque billet est envoyé par e-mail à la personne à qui il est destiné.',
-      incomplete: 'Il reste {amount} à payer.',
+      headline: 'Paiement reçu',
+      received: 'Merci, {name}. Nous avons bien reçu votre paiement de {amount} le {date}.',
+      complete: 'Votre commande est désormais entièrement réglée. Chaque participant recevra son billet par e-mail.',
+      incomplete: 'Il reste {amount} à régler.',
     },
     payment_voided: {
-      subject: 'Paiement non reçu : {event}',
-      title: 'Paiement non reçu pour',
+      headline: 'Paiement non reçu',
       voided:
-        '{name}, nous vous avons écrit que nous avions reçu {amount} le {date}. C’était une erreur, qui est corrigée.',
-      due: 'Il reste {amount} à payer.',
+        'Bonjour {name}, nous vous avions annoncé avoir reçu {amount} le {date}. C’était une erreur : nous n’avons pas reçu ce paiement.',
+      due: 'Il reste {amount} à régler.',
     },
     payment_reminder: {
-      subject: 'À payer avant le {date} : {event}',
-      title: 'Votre commande pour',
-      reminder: 'Il reste {amount} à payer avant le {date}. Veuillez indiquer la référence {reference}.',
-      consequence: 'Ensuite, la commande est annulée et ses places sont données à d’autres.',
+      headline: 'À régler au plus tard le {date}',
+      reminder: 'Il reste {amount} à régler au plus tard le {date}. Merci d’indiquer la référence {reference}.',
+      consequence: 'Passé ce délai, la commande sera annulée et ses places seront remises à disposition.',
     },
     order_expired: {
-      subject: 'Votre commande a été annulée : {event}',
-      title: 'Votre commande pour',
-      expired: 'La commande n’a pas été payée à temps et a été annulée. Ses places ont été libérées.',
-      doNotPay: 'Veuillez ne plus la payer. Si vous souhaitez toujours venir, demandez une nouvelle commande.',
-      refund: 'Ce que vous avez payé, {amount}, vous sera remboursé.',
+      headline: 'Votre commande a été annulée',
+      expired:
+        'Votre commande n’a pas été réglée à temps et a donc été annulée. Les places ont été remises à disposition.',
+      doNotPay: 'Merci de ne plus la régler. Si vous souhaitez toujours venir, veuillez passer une nouvelle commande.',
+      refund: 'Les {amount} que vous avez déjà réglés vous seront remboursés.',
     },
     event_changed: {
-      subject: 'Modifié : {event}',
-      title: 'Quelque chose a changé :',
-      note: 'Veuillez noter ce qui a changé.',
+      headline: 'Changement',
+      note: 'Voici ce qui a changé :',
       valid: 'Votre billet reste valable.',
+      unpaid: 'Vous recevrez votre billet dès le règlement de la commande.',
     },
     event_cancelled: {
-      subject: 'Annulé : {event}',
-      title: 'Cet événement a été annulé :',
-      notice: 'L’événement n’a pas lieu. Votre billet n’est plus valable.',
+      headline: 'Annulé',
+      notice: 'Nous sommes désolés : cet événement a été annulé. Les billets ne sont plus valables.',
     },
     ticket_cancelled: {
-      subject: 'Votre billet a été annulé : {event}',
-      title: 'Votre billet a été annulé :',
-      notice: 'Votre billet n’est plus valable : il ne permet plus d’entrer.',
+      headline: 'Billet annulé',
+      one: 'Le billet suivant a été annulé et n’est plus valable : {names}.',
+      several: 'Les billets suivants ont été annulés et ne sont plus valables : {names}.',
     },
     waiting_list_offer: {
-      subject: 'Une place pour vous : {event}',
-      title: 'Une place vous est réservée :',
-      offer: 'Bonne nouvelle, {name} : une place s’est libérée et vous est réservée jusqu’au {date}.',
-      reply: 'Pour la prendre, répondez à cet e-mail d’ici là.',
-      ask: 'Pour la prendre, adressez-vous à {organisation} d’ici là.',
-      after: 'Ensuite, elle est proposée à la personne suivante de la liste d’attente.',
+      headline: 'Une place pour vous',
+      offer: 'Bonne nouvelle, {name} : une place s’est libérée et nous vous la réservons jusqu’au {date}.',
+      reply: 'Si vous la souhaitez, merci de répondre à cet e-mail d’ici là.',
+      ask: 'Si vous la souhaitez, merci de contacter {organisation} d’ici là.',
+      after: 'Passé ce délai, elle sera proposée à la personne suivante sur la liste d’attente.',
     },
     waiting_list_cancelled: {
-      subject: 'Annulé : {event}',
-      title: 'Cet événement a été annulé :',
-      notice: 'L’événement n’a pas lieu. Vous n’êtes plus sur la liste d’attente et aucune place ne vous est réservée.',
+      headline: 'Annulé',
+      notice:
+        'Nous sommes désolés : cet événement a été annulé. La liste d’attente est close et aucune place ne vous est plus réservée.',
     },
   },
 
   page: {
     title: 'Billet : {event}',
-    valid: 'Présentez ce code à l’entrée. Il fait entrer une seule personne : ne le partagez avec personne.',
-    validOnline: 'Gardez ce billet à portée de main : son code peut vous être demandé.',
+    valid: 'Présentez ce code à l’entrée. Il est valable pour une seule personne : merci de ne pas le partager.',
+    validOnline: 'Gardez ce billet à portée de main : son code pourra vous être demandé.',
     checkedIn: 'Entrée enregistrée : {time}',
-    awaitingPayment: 'En attente de paiement. Le code apparaît ici dès que la commande est payée.',
-    cancelled: 'Ce billet a été annulé. Il ne permet pas d’entrer.',
+    awaitingPayment: 'En attente de paiement. Le code apparaîtra ici dès le règlement de la commande.',
+    cancelled: 'Ce billet a été annulé et n’est plus valable.',
     eventCancelled: 'Cet événement a été annulé.',
     eventEnded: 'Cet événement est terminé.',
-    map: 'Voir sur une carte',
-    calendar: 'Ajouter au calendrier',
+    map: 'Voir sur la carte',
+    calendar: 'Ajouter à l’agenda',
     googleCalendar: 'Google Agenda',
-    outdated: 'Il n’y a pas de connexion. Ce que dit cette page n’est peut-être plus à jour.',
-    unknownTitle: 'Aucun billet ici',
+    outdated: 'Pas de connexion. Les informations de cette page ne sont peut-être plus à jour.',
+    unknownTitle: 'Aucun billet trouvé',
     unknown:
-      'Ce lien ne mène à aucun billet. Si votre billet a été renvoyé, utilisez le lien de l’e-mail le plus récent ; sinon, adressez-vous à l’organisateur.',
-    busyTitle: 'Veuillez patienter un instant',
-    busy: 'Le billet ne peut pas être affiché pour le moment. Réessayez dans une minute.',
+      'Ce lien ne correspond à aucun billet. Si votre billet vous a été renvoyé, utilisez le lien de l’e-mail le plus récent ; sinon, adressez-vous à l’organisateur.',
+    busyTitle: 'Un instant, s’il vous plaît',
+    busy: 'Le billet ne peut pas être affiché pour le moment. Veuillez réessayer dans une minute.',
   },
 }
+
+/** With spaces that do not break before double punctuation and between hours and minutes: a narrow one, except before a colon. */
+const typeset = <Value>(value: Value): Value =>
+  (typeof value === 'string'
+    ? value.replace(/ (?=[?!;])/g, '\u202f').replace(/ (?=:)|(?<=\{h\}) | (?=\{minute\})/g, '\u00a0')
+    : Object.fromEntries(Object.entries(value as object).map(([key, each]) => [key, typeset(each)]))) as Value
+
+export const fr = typeset(written)

@@ -26,6 +26,7 @@ export type PageFacts = Facts & {
   /** When, in the zone of the event. */
   checkedIn: string | undefined
   mapUrl: string | undefined
+  /** Undefined where nothing is to be put into a calendar. */
   googleCalendarUrl: string | undefined
 }
 
@@ -41,9 +42,7 @@ export function pageFacts(page: TicketPage): PageFacts {
     state: stateOf(page),
     ended: event.phase === 'ended',
     checkedIn:
-      attendee.checked_in_at === null
-        ? undefined
-        : momentOf(attendee.checked_in_at, event.timezone, facts.words.locale),
+      attendee.checked_in_at === null ? undefined : momentOf(attendee.checked_in_at, event.timezone, facts.words),
     mapUrl: facts.venue.length === 0 ? undefined : mapUrl(facts.venue.join(', ')),
     googleCalendarUrl: googleCalendarUrl(page, facts),
   }
@@ -71,7 +70,7 @@ const mapUrl = (query: string): string =>
 /** Must hold neither the ticket code nor the token: calendars are shared. */
 function googleCalendarUrl(page: TicketPage, facts: Facts): string | undefined {
   const { starts_at, ends_at, timezone } = page.event
-  if (starts_at === null || isCancelled(page)) return undefined
+  if (starts_at === null || isCancelled(page) || page.event.phase === 'ended') return undefined
   const moment = (time: string) => new Date(time).toISOString().replace(/[-:]|\.\d+/g, '')
   const query = new URLSearchParams({
     action: 'TEMPLATE',

@@ -89,7 +89,7 @@ export function ticketPage(facts: PageFacts, token: string, { qr, logo }: Pictur
         ${entry(
           words.where,
           whereLines(facts, words),
-          onlineUrl !== undefined && html`<a href="${onlineUrl}" rel="noreferrer">${onlineUrl}</a>`,
+          onlineUrl !== undefined && html`<a class="address" href="${onlineUrl}" rel="noreferrer">${onlineUrl}</a>`,
           mapUrl !== undefined && html`<a class="action" href="${mapUrl}" rel="noreferrer">${words.page.map}</a>`,
         )}
         ${entry(words.ticket, [facts.ticketType])}
@@ -102,6 +102,7 @@ export function ticketPage(facts: PageFacts, token: string, { qr, logo }: Pictur
         <a class="action" href="${googleCalendarUrl}" rel="noreferrer">${words.page.googleCalendar}</a>
       </p>`
       }
+      ${contactOf(facts)}
     </main>`
   return document(fill(words.page.title, { event: facts.event }), main, words, facts.palette)
 }
@@ -121,16 +122,22 @@ export function noTicketPage(kind: 'unknown' | 'busy', words: Words): SentPage {
 function statusOf(facts: PageFacts): Html {
   const { words, state, ended, checkedIn } = facts
   const { page } = words
-  const valid = isOnlineOnly(facts) ? page.validOnline : page.valid
   const sentence = {
-    valid,
+    valid: !ended && (isOnlineOnly(facts) ? page.validOnline : page.valid),
     checked_in: fill(page.checkedIn, { time: checkedIn ?? '' }),
-    awaiting_payment: page.awaitingPayment,
+    awaiting_payment: !ended && page.awaitingPayment,
     cancelled: page.cancelled,
     event_cancelled: page.eventCancelled,
   }[state]
-  return html`<p class="status">${sentence}</p>
+  return html`${sentence && html`<p class="status">${sentence}</p>`}
       ${ended && state !== 'event_cancelled' && html`<p class="status ended">${page.eventEnded}</p>`}`
+}
+
+function contactOf({ words, organisation, replyTo }: PageFacts): Html {
+  const sentence = fill(replyTo === undefined ? words.ask : words.write, { organisation })
+  return html`<p class="contact">${sentence}${
+    replyTo !== undefined && html` <a class="address" href="mailto:${replyTo}">${replyTo}</a>`
+  }</p>`
 }
 
 const entry = (name: string, lines: string[], ...links: (Html | false)[]) => html`<div>

@@ -144,14 +144,31 @@ begin
 end
 $$;
 
+-- A name in the letters of a slug: "Köln" is koeln, and "Ærø" aeroe. Where two dots only part vowels, as in Noël and reünie, they go.
+create function private.slug_form(name text, locale public.locale) returns text
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_letters text[] := '{{ø,oe},{Ø,oe}}';
+  v_letter text[];
+begin
+  name := normalize(name, nfc);
+  if locale not in ('fr', 'es', 'nl') then
+    v_letters := v_letters || '{{ä,ae},{Ä,ae},{ö,oe},{Ö,oe},{ü,ue},{Ü,ue}}'::text[];
+  end if;
+  foreach v_letter slice 1 in array v_letters loop
+    name := replace(name, v_letter[1], v_letter[2]);
+  end loop;
+  return trim(both '-' from left(trim(both '-' from regexp_replace(private.search_form(name), '[^a-z0-9]+', '-', 'g')), 90));
+end
+$$;
+
 -- The slug of a name, with six random characters appended where another event has it.
-create function private.free_event_slug(organisation_id uuid, name text) returns text
+create function private.free_event_slug(organisation_id uuid, name text, locale public.locale) returns text
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_slug text := coalesce(
-    nullif(trim(both '-' from left(trim(both '-' from regexp_replace(lower(name), '[^a-z0-9]+', '-', 'g')), 90)), ''), 'event'
-  );
+  v_slug text := coalesce(nullif(private.slug_form(name, locale), ''), 'event');
 begin
   if exists (
     select from public.events e where e.organisation_id = free_event_slug.organisation_id and e.slug = v_slug
@@ -168,7 +185,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   if tg_op = 'INSERT' then
-    new.slug := coalesce(new.slug, private.free_event_slug(new.organisation_id, new.name));
+    new.slug := coalesce(new.slug, private.free_event_slug(new.organisation_id, new.name, new.locale));
     if new.status <> 'draft' then
       perform private.refuse(
         409, 'invalid_transition', 'An event starts as a draft.', 'status',

@@ -87,6 +87,124 @@ begin
 end
 $$;
 
+-- The other tickets of an order that one address has, from among the fifty before and the fifty after: neither an order nor an address of
+-- thousands is read.
+create function private.tickets_beside(attendee public.attendees) returns uuid[]
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
+as $$
+begin
+  return array(
+    (
+      select case when n.order_id = attendee.order_id then n.id end
+      from public.attendees n
+      where n.organisation_id = attendee.organisation_id and n.email_lower = attendee.email_lower and n.id < attendee.id
+      order by n.organisation_id desc, n.email_lower desc, n.id desc
+      limit 50
+    )
+    union all
+    (
+      select case when n.order_id = attendee.order_id then n.id end
+      from public.attendees n
+      where n.organisation_id = attendee.organisation_id and n.email_lower = attendee.email_lower and n.id > attendee.id
+      order by n.organisation_id, n.email_lower, n.id
+      limit 50
+    )
+  );
+end
+$$;
+
+-- The tickets that go with one in its e-mail: of the same order, waiting for the same address; ten of them together at most. All have been
+-- tried as often, so that a report on the attempt is one on each. None of those that are taken already.
+create function private.goes_with(email_id uuid, taken uuid[]) returns uuid[]
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
+set enable_bitmapscan = off set enable_seqscan = off
+as $$
+declare
+  v_email public.emails;
+  v_attendee public.attendees;
+  v_others uuid[];
+begin
+  select e.* into v_email from public.emails e where e.id = goes_with.email_id and e.kind = 'ticket';
+  select a.* into v_attendee from public.attendees a where a.id = v_email.attendee_id;
+  v_others := array(
+    select a.id
+    from public.attendees a
+    where a.id = any (private.tickets_beside(v_attendee)) and coalesce(a.ticket_email_status = 'queued', false)
+  );
+  if v_others = '{}' then
+    return '{}';
+  end if;
+  return array(
+    select e.id
+    from public.emails e
+    where e.attendee_id = any (v_others)
+      and e.kind = 'ticket'
+      and e.attempts = v_email.attempts
+      and e.id <> all (taken)
+      -- An expression, so that the planner does not scan the index of everything queued.
+      and coalesce(e.status = 'queued' and (e.claim is null or e.next_attempt_at <= clock_timestamp()), false)
+    limit 9
+  );
+end
+$$;
+
+-- Whose tickets a cancellation tells of: those of its address that were cancelled together.
+create function private.holders_json(attendee public.attendees) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select json_agg(json_build_object('name', a.name, 'ticket_type', t.name) order by a.id)
+    from public.attendees a
+    join public.ticket_types t on t.id = a.ticket_type_id
+    where a.id = any (attendee.id || private.tickets_beside(attendee))
+      and a.cancelled_at = attendee.cancelled_at
+      and a.erased_at is null
+  );
+end
+$$;
+
+-- Whom an order is for: the first hundred, and one more where there are more.
+create function private.guests_json(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(json_build_object('name', g.name, 'ticket_type', t.name) order by g.id), '[]')
+    from (
+      select a.id, a.name, a.ticket_type_id
+      from public.attendees a
+      where a.order_id = guests_json.order_id and a.status <> 'cancelled'
+      order by a.id
+      limit 101
+    ) g
+    join public.ticket_types t on t.id = g.ticket_type_id
+  );
+end
+$$;
+
+-- A ticket that goes with another, by its row of e-mails.
+create function private.other_ticket_json(email_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+begin
+  select a.* into v_attendee
+  from public.attendees a
+  where a.id = (select e.attendee_id from public.emails e where e.id = other_ticket_json.email_id);
+  return json_build_object(
+    'email_id', email_id,
+    'name', v_attendee.name,
+    'company', v_attendee.company,
+    'ticket_type', (select t.name from public.ticket_types t where t.id = v_attendee.ticket_type_id),
+    'ticket_code', v_attendee.ticket_code,
+    'ticket_url', private.ticket_url(v_attendee.ticket_token)
+  );
+end
+$$;
+
 -- An e-mail with everything that it shows. It goes to the attendee, or to the contact of the order. Whoever claims plans each time: this
 -- reads by key, and need not.
 create function private.pending_email_json(email public.emails) returns json
@@ -97,7 +215,15 @@ declare
   v_order public.orders;
   v_event public.events;
   v_offer json;
+  v_others uuid[];
 begin
+  if email.sent_with is not null then
+    v_others := array(
+      select e.id
+      from public.emails e
+      where e.sent_with = email.id and e.id <> email.id and coalesce(e.claim = email.claim, false)
+    );
+  end if;
   select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
   select o.* into v_order from public.orders o where o.id = coalesce(email.order_id, v_attendee.order_id);
   v_offer := private.waiting_list_offer_json(email.waiting_list_entry_id);
@@ -127,6 +253,7 @@ begin
       'name', v_attendee.name,
       'email', v_attendee.email,
       'company', v_attendee.company,
+      'status', v_attendee.status,
       'ticket_code', case email.kind when 'ticket' then v_attendee.ticket_code end,
       -- Where the tickets of the order are not e-mailed, no other e-mail brings one.
       'ticket_url', case when email.kind = 'ticket' or email.kind not in ('event_cancelled', 'ticket_cancelled') and v_order.send_email
@@ -140,8 +267,22 @@ begin
     ) end,
     'order', case when email.order_id is null then json_build_object('reference', v_order.reference)
       else private.order_json(v_order, '[]', '[]', '[]') end,
+    'others', case email.kind when 'ticket' then (
+      select coalesce(json_agg(private.other_ticket_json(i) order by i), '[]') from unnest(v_others) i
+    ) end,
+    'holders', case email.kind when 'ticket_cancelled' then private.holders_json(v_attendee) end,
+    'guests', case email.kind when 'order_confirmation' then private.guests_json(v_order.id) end,
     'lines', case when email.order_id is not null then private.order_lines_json(v_order.id) end,
-    'payment', (select private.payment_json(p) from public.payments p where p.id = email.payment_id),
+    'payment', (
+      select private.payment_json(p)::jsonb || jsonb_build_object('is_latest', not exists (
+        select from public.payments l
+        where l.order_id = p.order_id
+          and l.id > p.id
+          and not exists (select from public.payment_voids v where v.payment_id = l.id)
+      ))
+      from public.payments p
+      where p.id = email.payment_id
+    ),
     'waiting_list_entry', v_offer
   );
 end
@@ -164,7 +305,14 @@ declare
   v_now timestamptz;
   v_until timestamptz;
   v_candidates uuid[];
-  v_claimed json;
+  -- What goes with others, beyond "limit".
+  v_more_left integer := 36;
+  v_id uuid;
+  v_more uuid[];
+  -- All that is taken, and for each with which it goes.
+  v_taken uuid[] := '{}';
+  v_with uuid[] := '{}';
+  v_claimed public.emails[];
 begin
   if private.is_held() then
     return '[]';
@@ -214,12 +362,33 @@ begin
     return '[]';
   end if;
 
+  -- With what goes with them. Those for which there is no room are left for the next claim, rather than split.
+  foreach v_id in array v_candidates loop
+    continue when v_id = any (v_taken);
+    v_more := private.goes_with(v_id, v_taken);
+    continue when cardinality(v_more) > v_more_left;
+    v_more_left := v_more_left - cardinality(v_more);
+    v_taken := v_taken || v_id || v_more;
+    v_with := v_with || v_id || array_fill(v_id, array[cardinality(v_more)]);
+  end loop;
+  v_candidates := v_taken;
+
   perform api.settle_email(
     e.id, e.claim, error => format('Gave up after %s attempts without a recorded result.', v_most_claims), permanent => true
   )
   from public.emails e
   where e.id = any (v_candidates) and e.attempts >= v_most_claims and e.claim is not null;
 
+  -- A ticket whose retry comes a little later goes with the first.
+  update public.emails e set next_attempt_at = v_now
+  where e.id = any (
+    array(
+      select e.id
+      from public.emails e
+      where e.id = any (v_candidates) and coalesce(e.next_attempt_at > v_now and e.claim is null, false)
+      for no key update skip locked
+    )
+  );
   -- Still queued and due. An expression, so that the planner does not scan the index of everything due; an array, because a
   -- join might scan it, too.
   v_candidates := array(
@@ -253,9 +422,16 @@ begin
     and e.kind = 'order_confirmation'
     and e.next_attempt_at is not null
     and not exists (select from public.attendees a where a.order_id = e.order_id);
-  with claimed as (
+  with parts as materialized (
+    select e.id, min(e.id::text) over w as sent_with, count(*) over w as tickets
+    from public.emails e
+    where e.id = any (v_candidates) and coalesce(e.next_attempt_at <= v_now, false)
+    window w as (partition by v_with[array_position(v_taken, e.id)])
+  ),
+  claimed as (
     update public.emails e
     set claim = v_claim,
+      sent_with = (select p.sent_with::uuid from parts p where p.id = e.id and p.tickets > 1),
       claimed_until = v_until,
       next_attempt_at = v_until,
       attempts = e.attempts + 1,
@@ -268,12 +444,13 @@ begin
     where e.id = any (v_candidates) and coalesce(e.next_attempt_at <= v_now, false)
     returning e.*
   )
-  select coalesce(json_agg(private.pending_email_json(row(c.*)::public.emails)), '[]') into v_claimed from claimed c;
-  return v_claimed;
+  select array_agg(row(c.*)::public.emails) into v_claimed from claimed c where coalesce(c.sent_with, c.id) = c.id;
+  -- A statement of its own, which sees what is claimed.
+  return (select coalesce(json_agg(private.pending_email_json(row(c.*)::public.emails)), '[]') from unnest(v_claimed) c);
 end
 $$;
 comment on function api.claim_emails is
-  'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, ticket_type, attendee, order, lines, payment, waiting_list_entry }].';
+  'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, ticket_type, attendee, others, holders, guests, order, lines, payment, waiting_list_entry }]. "others" are tickets that go in the same e-mail; each is settled by its email_id.';
 grant execute on function api.claim_emails to courier;
 
 -- The results of a batch of attempts: sent, with the message_id of the mail service; or failed, permanently or for now. Transient
@@ -361,16 +538,13 @@ comment on function api.settle_email is
   'Records the result of sending a claimed e-mail, as api.settle_emails.';
 grant execute on function api.settle_email to courier;
 
--- What the mail service reports later: delivered, or bounced and why. It names an e-mail by its message_id, or by our id with
--- the number of the attempt if these were sent along. By our id a report may come before the courier settles, or in place of a
--- courier that died with its claim. A report on an attempt that another has followed is ignored: that may have gone to another
--- address.
-create function api.record_email_event(
+-- A report of the mail service on the e-mail of one row.
+create function private.record_email_event(
+  email_id uuid,
   message_id text,
   status public.email_status,
-  error text default null,
-  email_id uuid default null,
-  attempt integer default null
+  error text,
+  attempt integer
 ) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -378,16 +552,7 @@ declare
   v_email public.emails;
   v_claim constant uuid := gen_random_uuid();
 begin
-  if email_id is not null then
-    select e.* into v_email from public.emails e where e.id = record_email_event.email_id;
-  else
-    select e.* into v_email from public.emails e where e.message_id = record_email_event.message_id;
-  end if;
-  if not found or status is null or status not in ('delivered', 'bounced') then
-    return;
-  end if;
-  -- The attendee is locked before the e-mail, as in api.settle_email.
-  perform from public.attendees a where a.id = v_email.attendee_id for no key update;
+  select e.* into v_email from public.emails e where e.id = record_email_event.email_id;
 
   -- The report proves that it was sent: a courier that still holds it loses its claim, and a recorded failure is corrected.
   update public.emails e set claim = v_claim
@@ -421,6 +586,45 @@ begin
       select from public.emails l
       where l.attendee_id = a.id and l.kind = 'ticket' and l.id > v_email.id and l.status not in ('cancelled', 'failed')
     );
+end
+$$;
+
+-- What the mail service reports later: delivered, or bounced and why. It names an e-mail by its message_id, or by our id with
+-- the number of the attempt if these were sent along. By our id a report may come before the courier settles, or in place of a
+-- courier that died with its claim. A report on an attempt that another has followed is ignored: that may have gone to another
+-- address. Tickets that went together are told together.
+create function api.record_email_event(
+  message_id text,
+  status public.email_status,
+  error text default null,
+  email_id uuid default null,
+  attempt integer default null
+) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_ids uuid[];
+  v_id uuid;
+begin
+  if status is null or status not in ('delivered', 'bounced') then
+    return;
+  elsif email_id is not null then
+    v_ids := array(
+      select e.id from public.emails e where e.id = record_email_event.email_id
+      union
+      select e.id from public.emails e where e.sent_with = record_email_event.email_id
+    );
+  else
+    v_ids := array(select e.id from public.emails e where e.message_id = record_email_event.message_id);
+  end if;
+  -- Attendees are locked before their e-mails, as in api.settle_emails.
+  perform from public.attendees a
+  where a.id = any (array(select e.attendee_id from public.emails e where e.id = any (v_ids)))
+  order by a.id
+  for no key update;
+  foreach v_id in array v_ids loop
+    perform private.record_email_event(v_id, message_id, status, error, attempt);
+  end loop;
 end
 $$;
 comment on function api.record_email_event is

@@ -51,6 +51,7 @@ create table public.emails (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   last_attempt_at timestamptz,
+  sent_with uuid,
   constraint emails_pkey primary key (id),
   constraint emails_attendee_id_fkey foreign key (attendee_id) references public.attendees (id) on delete cascade,
   constraint emails_order_id_fkey foreign key (order_id) references public.orders (id) on delete cascade,
@@ -82,6 +83,7 @@ comment on column public.emails.updated_at is 'When the row was last changed. Ke
 comment on column public.emails.last_attempt_at is 'When it was last tried.';
 comment on column public.emails.sent_to is 'The address that it went to, as of when it was claimed.';
 comment on column public.emails.sent_code is 'Of a ticket: the code when it was claimed: if the code changed while the e-mail was in flight, another one follows.';
+comment on column public.emails.sent_with is 'Of tickets that go to one address in one e-mail: the row whose e-mail that is, which names itself.';
 comment on column public.emails.message_id is 'Its identifier at the mail service.';
 
 -- No index on next_attempt_at alone: see webhook_deliveries.
@@ -95,6 +97,7 @@ create index emails_order_id_idx on public.emails (order_id) where order_id is n
 create index emails_payment_id_idx on public.emails (payment_id) where payment_id is not null;
 create index emails_waiting_list_entry_id_idx on public.emails (waiting_list_entry_id) where waiting_list_entry_id is not null;
 create index emails_organisation_id_idx on public.emails (organisation_id);
+create index emails_sent_with_idx on public.emails (sent_with) where sent_with is not null;
 create index emails_message_id_idx on public.emails (message_id) where message_id is not null;
 -- For api.purge.
 create index emails_created_at_idx on public.emails (created_at);

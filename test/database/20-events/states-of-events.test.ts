@@ -273,3 +273,21 @@ test('a slug is taken once within an organisation', async () => {
   await insert(theirs.id)
   expect(await refusalOf(insert(ours.id))).toEqual({ sqlstate: '23505' })
 })
+
+test.each([
+  ['Köln', 'en', 'koeln'],
+  ['Ærø Öko-Straßenfest', 'de', 'aeroe-oeko-strassenfest'],
+  ['Ko\u0308ln', 'de', 'koeln'],
+  ['Noël à Besançon, l’œuvre', 'fr', 'noel-a-besancon-l-oeuvre'],
+  ['Reünie: coördinatie', 'nl', 'reunie-coordinatie'],
+  ['¿Qué? Pingüino Niño', 'es', 'que-pinguino-nino'],
+  ['Łódź & Žižkov', 'en', 'lodz-zizkov'],
+  ['مؤتمر', 'en', 'event'],
+])('the slug of %s in %s is %s', async (name, locale, slug) => {
+  const organisation = await createOrganisation()
+  const { rows } = await studio.query(
+    'insert into public.events (organisation_id, name, locale) values ($1, $2, $3) returning slug',
+    [organisation.id, name, locale],
+  )
+  expect(rows).toEqual([{ slug }])
+})

@@ -42,7 +42,7 @@ const notOfAPerson: Record<string, string[]> = {
   emails: [
     'id organisation_id kind is_mailing attendee_id order_id payment_id waiting_list_entry_id previous status',
     'attempts next_attempt_at claim claimed_until sent_code sent_at message_id created_at updated_at',
-    'last_attempt_at',
+    'last_attempt_at sent_with',
   ],
   webhook_deliveries: [
     'id organisation_id webhook_endpoint_id notification_id type status attempts next_attempt_at claim',

@@ -4,6 +4,7 @@
 import { expect, test } from 'vitest'
 import { studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
+import { lockOutbox } from '../../support/outbox.ts'
 import { first, rolledBack } from '../as-courier.ts'
 
 type Pending = {
@@ -125,6 +126,9 @@ test('a ticket is pending once, with all that its e-mail says, and is shown as s
         previous: null,
         lines: null,
         payment: null,
+        others: [],
+        holders: null,
+        guests: null,
         waiting_list_entry: null,
         organisation: {
           id: expect.any(String),
@@ -142,6 +146,7 @@ test('a ticket is pending once, with all that its e-mail says, and is shown as s
           name: 'Mary Jackson',
           email: 'mary@example.com',
           company: 'NASA',
+          status: 'active',
           ticket_code: expect.stringMatching(/^[0-9A-Z]{16}$/),
           // A courier with no PUBLIC_URL knows none.
           ticket_url: null,
@@ -438,5 +443,80 @@ test('results of different kinds in one call are each recorded for their own e-m
       { name: 'sent', emails: ['sent sent'], shown: 'sent', error: null },
       { name: 'stale', emails: ['queued'], shown: 'queued', error: null },
     ])
+  })
+})
+
+test('tickets of an order to one address go together, ten at most, and what is said of the e-mail is said of each', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  await rolledBack(async (client, asCourier) => {
+    await lockOutbox(client)
+    await client.query('delete from public.emails')
+    const { rows } = await client.query(
+      "insert into public.orders (event_id, name, email) values ($1, 'G', 'desk@example.com') returning id",
+      [event.id],
+    )
+    await client.query(
+      `insert into public.attendees (order_id, ticket_type_id, name, email)
+       select $1, $2, 'Guest ' || n, case n when 5 then 'own@example.com' when 6 then 'DESK@example.com' else 'desk@example.com' end
+       from generate_series(1, 13) n`,
+      [rows[0].id, event.ticketTypeId],
+    )
+    type Together = Pending & { others: { email_id: string; name: string; ticket_code: string }[] }
+    const claim = async (limit: number) =>
+      ((await asCourier('select api.claim_emails($1)', [limit])) as Together[]).sort(
+        (a, b) => b.others.length - a.others.length,
+      )
+    const settle = ({ id, claim, others }: Together, result: object) =>
+      asCourier('select api.settle_emails($1)', [
+        JSON.stringify(
+          [id, ...others.map(({ email_id }) => email_id)].map((email_id) => ({ email_id, claim, ...result })),
+        ),
+      ])
+    const shown = async () =>
+      (
+        await client.query(
+          `select ticket_email_status as status, count(*)::integer from public.attendees
+           where order_id = $1 and ticket_email_status <> 'queued' group by 1 order by 1`,
+          [rows[0].id],
+        )
+      ).rows
+
+    const all = await claim(16)
+    expect(all.map(({ others }) => others.length)).toEqual([9, 1, 0])
+    const codes = all.flatMap((each) => [each.attendee, ...each.others].map((one) => one?.ticket_code))
+    expect(new Set(codes).size).toBe(13)
+    expect(all[2]?.attendee?.email).toBe('own@example.com')
+    expect(await claim(16)).toEqual([])
+
+    // Each has a pause of its own; the first that is due takes the others along, but for one that was cancelled.
+    const [ten, two, own] = all as [Together, Together, Together]
+    await settle(ten, { error: 'busy' })
+    await client.query('update public.emails set next_attempt_at = now() where id = $1', [ten.others[3]?.email_id])
+    await client.query(
+      `update public.attendees set status = 'cancelled' where id = (select attendee_id from public.emails where id = $1)`,
+      [ten.others[4]?.email_id],
+    )
+    const again = first(await claim(1))
+    expect([again.attempt, again.others.length]).toEqual([2, 8])
+    await settle(again, { message_id: 'm-9' })
+    await settle(two, { message_id: 'm-2' })
+    await settle(own, { message_id: 'm-1' })
+    const sent = await shown()
+    expect(sent).toContainEqual({ status: 'sent', count: 12 })
+
+    // A report on the first attempt is on none that has followed.
+    const report = (id: string | null, message: string, attempt: number | null) =>
+      asCourier(`select api.record_email_event($1, 'bounced', 'no such mailbox', $2, $3)`, [message, id, attempt])
+    await report(again.id, 'm-9', 1)
+    expect(await shown()).toEqual(sent)
+    await report(again.id, 'm-9', 2)
+    expect(await shown()).toContainEqual({ status: 'bounced', count: 9 })
+    await report(null, 'm-2', null)
+    expect(await shown()).toContainEqual({ status: 'bounced', count: 11 })
+
+    // One that is sent again goes alone.
+    await client.query(`update public.attendees set ticket_email_status = 'queued' where email = 'own@example.com'`)
+    expect((await claim(16)).map(({ others }) => others)).toEqual([[]])
   })
 })

@@ -64,6 +64,40 @@ test('the buyer of an invoice order gets a confirmation, and a receipt for each 
   ])
 })
 
+test('an e-mail names whom it is about, and the last receipt alone says that all is paid', async () => {
+  const { organisation, event, send } = await arrange()
+  const type = await event.ticketType({ price: 4900 })
+  const guests = ['Ada', 'Grace'].map((name) => ({ name, email: 'desk@example.com' }))
+  const { body } = await send('POST', `/events/${event.id}/registrations`, {
+    ...{ name: 'Desk', email: 'desk@example.com', payment_method: 'invoice', ticket_type_id: type },
+    attendees: [...guests, { name: 'Katherine', email: 'katherine@example.com' }],
+  })
+  const order = `/orders/${body.data.id}`
+  const shown = async (kind: string, path: string) =>
+    (
+      await studio.query(
+        `select private.pending_email_json(e) #> $3 as shown from public.emails e
+         where e.organisation_id = $1 and e.kind = $2 order by e.id`,
+        [organisation.id, kind, path.split('.')],
+      )
+    ).rows.map(({ shown }) => shown)
+  const names = (people: { name: string }[]) => people.map(({ name }) => name)
+  expect((await shown('order_confirmation', 'guests')).map(names)).toEqual([['Ada', 'Grace', 'Katherine']])
+
+  for (const amount of [900, 13_800]) await send('POST', `${order}/payments`, { amount })
+  expect(await shown('payment_received', 'payment.is_latest')).toEqual([false, true])
+  const last = await row<{ id: string }>(
+    'select id from public.payments where order_id = $1 order by id desc limit 1',
+    [body.data.id],
+  )
+  await send('POST', `/payments/${last.id}/void`, {})
+  expect(await shown('payment_received', 'payment.is_latest')).toEqual([true, true])
+
+  await send('POST', `${order}/cancel`, { notify: 'mailed' })
+  const holders = await shown('ticket_cancelled', 'holders')
+  expect(holders.map(names).sort((a, b) => b.length - a.length)).toEqual([['Ada', 'Grace'], ['Katherine']])
+})
+
 test('an order without e-mails has none of any kind', async () => {
   const { organisation, event, send, invoice } = await arrange()
   const { orderId } = await invoice('buyer@example.com', { send_email: false })
