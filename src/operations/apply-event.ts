@@ -71,8 +71,10 @@ export const EventPlanSchema = z.strictObject({
       status: EventSchema.shape.status.nullable(),
       starts_at: z.string().nullable().describe("RFC 3339, in the event's zone."),
       ends_at: z.string().nullable(),
+      timezone: z.string().nullable(),
     })
     .describe('As it is to be.'),
+  notify: z.string().nullable().describe('Whom it tells.'),
   refusals: z.int().describe('Above 0: the plan cannot be applied.'),
   unchanged: z.int().describe('Objects that are so already.'),
   steps: z.array(StepSchema).describe('What is refused first; at most 100.'),
@@ -85,7 +87,7 @@ export const applyEvent = {
   summary:
     'Set up, change, move, copy or publish an event with all that belongs to it: a plan first, then exactly that.',
   description:
-    'Sets up, changes, moves, copies or publishes an event with its ticket types, promo codes and check-in points. The first call changes nothing and answers a plan; if it is what the person asked for, send its plan_id alone, else ask them. Example: {"event":"Data Days","changes":{"status":"published"},"ticket_types":[{"name":"VIP","price":29900}],"promo_codes":[{"code":"TEN","percent_off":10,"ticket_types":["VIP"]}]}. On plan_outdated plan again.',
+    'Sets up, changes, moves, copies or publishes an event with its ticket types, promo codes and check-in points. The first call changes nothing and answers a plan; if it is what the person asked for, send its plan_id alone (and an idempotency_key), else ask them. More places are offered to whoever waits. Example: {"event":"Data Days","changes":{"status":"published"},"ticket_types":[{"name":"VIP","price":29900}],"promo_codes":[{"code":"TEN","percent_off":10,"ticket_types":["VIP"]}]}. On plan_outdated plan again.',
   method: 'POST',
   path: '/event-plans',
   errors: ['not_found', 'plan_outdated', 'ambiguous_name'],
@@ -96,7 +98,7 @@ export const applyEvent = {
       event: reference.describe(
         'Its id, slug, external_id or name. Left out: a new one, or the one with the slug or external_id in changes.',
       ),
-      copy_of: reference.describe('Makes a draft like this event, at another start.'),
+      copy_of: reference.describe('Makes a draft like this event; move says to when.'),
       move: z
         .string()
         .regex(
@@ -135,7 +137,7 @@ export const applyEvent = {
       archive_missing: z
         .boolean('must be true or false')
         .describe('true: archives what the lists that are given do not name.'),
-      notify: notify.describe('Whom to e-mail of new dates, name or place.'),
+      notify: notify.describe('Whom to e-mail of new dates, name or place, in ten minutes.'),
       plan_id: line(50).describe('Applies this plan.'),
     })
     .partial(),

@@ -174,7 +174,7 @@ export const updateAttendee = {
   name: 'update_attendee',
   title: 'Change an attendee',
   summary: 'Correct an attendee, or transfer their ticket to another person.',
-  description: `Corrects an attendee. To transfer the ticket to another person, change name and email and set reissue_ticket to true: a new code is e-mailed, and the old one stops working. On ticket_not_reissuable it was used or cancelled. ${readAgain}`,
+  description: `Corrects an attendee. To transfer the ticket to another person, change name and email and set reissue_ticket to true, which takes no name for attendee: a new code is e-mailed, and the old one stops working. On ticket_not_reissuable it was used or cancelled. ${readAgain}`,
   method: 'PATCH',
   path: '/attendees/{attendee_id}',
   errors: ['not_found', 'attendee_erased', 'ticket_not_reissuable', 'already_exists', 'version_mismatch'],

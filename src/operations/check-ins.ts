@@ -159,7 +159,7 @@ export const undoCheckIn = {
   name: 'undo_check_in',
   title: 'Undo a check-in',
   summary: 'Revert an accepted check-in, so that the ticket can be scanned again.',
-  description: 'Reverts a check-in, by the id that check_in answered.',
+  description: 'Reverts a check-in, by the id that check_in or list_check_ins answered.',
   method: 'POST',
   path: '/check-ins/{check_in_id}/undo',
   errors: ['not_found', 'check_in_not_accepted', 'check_in_already_undone', 'already_checked_in'],

@@ -180,7 +180,7 @@ const audiences = ['nobody', 'mailed', 'everybody'] as const
 export const notify = z
   .preprocess((value) => (typeof value === 'boolean' ? (value ? 'mailed' : 'nobody') : value), oneOf(audiences))
   .optional()
-  .describe('Whom to e-mail; mailed: unless send_email is false.')
+  .describe('Whom to e-mail, default nobody; mailed: unless send_email is false.')
 
 /** Of operations that take `notify`. */
 export const formerNames = { notify_attendees: 'notify' }
@@ -221,7 +221,10 @@ export const effect = z
     dry_run: z.boolean().describe('true: nothing was changed.'),
     orders: z.int().describe('Orders affected.'),
     attendees: z.int().describe('Attendees affected.'),
-    emails: z.int().describe('E-mails queued: one for each address.'),
+    waiting_list: z
+      .int()
+      .describe('People on the waiting list of a cancelled event, or who are offered a place and so are e-mailed.'),
+    emails: z.int().describe('E-mails queued: one for each address. Those of offers are not counted.'),
     told: z.int().describe('People told: attendees, and whoever was on the waiting list of a cancelled event.'),
     not_told: z
       .array(

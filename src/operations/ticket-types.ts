@@ -107,7 +107,7 @@ export const ticketTypeFields = {
   min_per_order: count(1).describe('Default 1.'),
   max_per_order: count(1).nullable().describe('null: no limit.'),
   sales_start_at: timestampInput.nullable().describe('null: when the event is published.'),
-  sales_end_at: timestampInput.nullable().describe('null: when the event closes.'),
+  sales_end_at: timestampInput.nullable().describe('Not included; null: when the event closes.'),
   visibility: z.enum(visibilities, 'must be public or hidden').describe('hidden: not public, but can be issued.'),
   position: count(0).describe('In the list, from 0.'),
   external_id: externalIdInput,

@@ -14,6 +14,8 @@ const getTicketPage = 'get_ticket_page'
 const readCalls = 'read_calls'
 /** One of an operation, with names in the place of ids. */
 const callByNames = 'call_by_names'
+/** What the gateway says times by. */
+const eventTimezones = 'event_timezones'
 
 let functions: SqlFunction[]
 let labels: Record<string, string[]>
@@ -101,7 +103,7 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
 
 const batched = operations.filter((o): o is Operation & { batch: string } => (o as Operation).batch !== undefined)
 
-test("every function in schema api is an operation, a batch of one, or the courier's, but four of the gateway", () => {
+test("every function in schema api is an operation, a batch of one, or the courier's, but five of the gateway", () => {
   expect(functions.map((f) => f.name)).toEqual(
     [
       ...operations.map((o) => o.name),
@@ -110,6 +112,7 @@ test("every function in schema api is an operation, a batch of one, or the couri
       getTicketPage,
       readCalls,
       callByNames,
+      eventTimezones,
       ...courierFunctions,
     ].sort(),
   )

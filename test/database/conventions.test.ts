@@ -114,6 +114,8 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.refundable_of': ['scope_attendees_write'],
     'private.replace_webhook_secret': ['scope_events_write'],
     'private.replay_outcome': ['api_key'],
+    // Of events whose orders, tickets or scans the key may see.
+    'private.timezones_of': ['api_key'],
     'private.warning_of_gifts': ['scope_attendees_write'],
     'private.warning_of_reference': ['scope_orders_write'],
     // One object, or candidates as the scopes of the key show them.

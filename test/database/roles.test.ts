@@ -188,6 +188,7 @@ describe('calling functions', () => {
     { name: 'get_ticket_page', callers: ['gateway'] },
     { name: 'read_calls', callers: ['api_key'] },
     { name: 'call_by_names', callers: ['api_key'] },
+    { name: 'event_timezones', callers: ['api_key'] },
     ...courierFunctions.map((name) => ({ name, callers: name === 'get_logo' ? ['courier', 'gateway'] : ['courier'] })),
   ]
 

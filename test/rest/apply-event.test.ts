@@ -491,3 +491,26 @@ test('plans are made and applied while people register and cancel, and no one wa
   expect([...statuses].sort()).toEqual([200, 201])
   expect([await event.sold(one), await event.sold(other)]).toEqual([0, 0])
 })
+
+test('places that a plan adds are offered to whoever waits, whom it counts; what stays sold out is warned of', async () => {
+  const { organisation, send, call } = await organiser()
+  const event = await organisation.event({ capacity: 1 })
+  await send('PATCH', `/ticket-types/${event.ticketTypeId}`, { quantity: 1 })
+  const guest = (name: string) => ({ ticket_type_id: event.ticketTypeId, name, email: `${name}@example.com` })
+  expect((await send('POST', `/events/${event.id}/registrations`, guest('ann'))).status).toBe(201)
+  expect((await send('POST', `/events/${event.id}/waiting-list`, guest('bob'))).status).toBe(201)
+
+  const larger = { event: event.id, changes: { capacity: 3 } }
+  expect((await call(larger)).body).toMatchObject({
+    effect: { waiting_list: 0 },
+    warnings: [{ code: 'ticket_type_sold_out' }],
+  })
+  const plan = await call({ ...larger, ticket_types: [{ id: event.ticketTypeId, quantity: 3 }] })
+  expect(plan.body).toMatchObject({ effect: { dry_run: true, waiting_list: 1, told: 0 } })
+  expect(plan.body.warnings).toBeUndefined()
+  const applied = await call({ plan_id: plan.body.data.plan_id })
+  expect(applied.body).toMatchObject({ effect: { dry_run: false, waiting_list: 1 } })
+  expect(await row('select status from public.waiting_list_entries where event_id = $1', [event.id])).toEqual({
+    status: 'offered',
+  })
+})

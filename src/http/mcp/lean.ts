@@ -5,6 +5,7 @@ import * as z from 'zod'
 import { validationFailed } from '../../gateway/validation.ts'
 import { moneyFields } from '../../operations/fields.ts'
 import { isList, type Operation } from '../../operations/operation.ts'
+import type { TimeZones } from './time-zones.ts'
 import { moneyText, periodText, timeText } from './words.ts'
 
 type Body = Record<string, unknown>
@@ -19,7 +20,7 @@ type Shape =
 type Plan = { others: boolean; members: Map<string, Plan> }
 
 /** What an object says to those inside it, and how much of a text is answered. */
-type Setting = { timezone?: string | undefined; currency?: string | undefined; longest: number }
+type Setting = { timezone?: string | undefined; currency?: string | undefined; longest: number; zones: TimeZones }
 
 type Compiled = { beside: Shape; data: Shape; plan: Plan }
 
@@ -37,7 +38,12 @@ const mostItems = 50
 const compiled = new WeakMap<Operation, Compiled>()
 
 /** @param asked what the caller named: fields of a list, and those that a change changes. */
-export function leanAnswer(operation: Operation, body: Body, asked: { fields?: string[]; changed?: string[] }): Body {
+export function leanAnswer(
+  operation: Operation,
+  body: Body,
+  asked: { fields?: string[]; changed?: string[] },
+  zones: TimeZones,
+): Body {
   const { beside, data: shape, plan } = compile(operation)
   const { data, ...rest } = body
   // A text that was asked for by name is answered whole.
@@ -46,9 +52,9 @@ export function leanAnswer(operation: Operation, body: Body, asked: { fields?: s
   const kept = items === undefined ? data : withItems(data as Body, items)
   return {
     data:
-      project(kept, shape, planFor(plan, asked), { longest: isWhole ? Infinity : longestText }) ??
+      project(kept, shape, planFor(plan, asked), { longest: isWhole ? Infinity : longestText, zones }) ??
       (isList(operation) ? [] : {}),
-    ...(project(rest, beside, everything, { longest: Infinity }) as Body | undefined),
+    ...(project(rest, beside, everything, { longest: Infinity, zones }) as Body | undefined),
   }
 }
 
@@ -71,8 +77,14 @@ export function fieldsOf(operation: Operation): string[] {
 export function readFields(operation: Operation, fields: unknown): string[] | undefined {
   if (fields === undefined) return undefined
   const names = fieldsOf(operation)
+  // Amounts are said in words beside them.
+  const ofWords = (name: unknown) => (typeof name === 'string' ? name.replace(/_text$/, '') : name)
   const isKnown = (name: unknown) => typeof name === 'string' && (isAll(name) || names.includes(name))
-  if (Array.isArray(fields) && fields.length > 0 && fields.length <= 100 && fields.every(isKnown)) return fields
+  if (Array.isArray(fields) && fields.length > 0 && fields.length <= 100) {
+    const named = fields.map(ofWords)
+    // Without its id an object cannot be told from others.
+    if (named.every(isKnown)) return ['id', ...(named as string[])]
+  }
   throw validationFailed([{ param: 'fields', message: `must be a list of ${names.join(', ')}, or ["*"] for all` }])
 }
 
@@ -109,7 +121,7 @@ function project(value: unknown, shape: Shape, plan: Plan, setting: Setting): un
 }
 
 function projectObject(value: Body, fields: Map<string, Shape>, plan: Plan, around: Setting): Body | undefined {
-  const said = { ...around, ...settingOf(value) }
+  const said = { ...around, ...settingOf(value, around.zones) }
   const answered: Body = {}
   for (const name in value) {
     const inside = plan.members.get(name) ?? (plan.others && name !== 'object' ? everything : undefined)
@@ -128,8 +140,11 @@ function projectObject(value: Body, fields: Map<string, Shape>, plan: Plan, arou
   return Object.keys(answered).length === 0 ? undefined : answered
 }
 
-function settingOf(value: Body): Partial<Setting> {
-  const { timezone, currency = (value.revenue as Body | null | undefined)?.currency } = value
+function settingOf(value: Body, zones: TimeZones): Partial<Setting> {
+  const {
+    timezone = zones.get(value.event_id as string),
+    currency = (value.revenue as Body | null | undefined)?.currency,
+  } = value
   return {
     ...(typeof timezone === 'string' && { timezone }),
     ...(typeof currency === 'string' && { currency }),

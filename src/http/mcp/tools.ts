@@ -11,6 +11,7 @@ import { leanAnswer, readFields } from './lean.ts'
 import { asCalled, namedInput, readNames } from './names.ts'
 import type { Era } from './plain.ts'
 import { toolInput } from './schemas.ts'
+import type { createTimeZones } from './time-zones.ts'
 
 // What the instructions of the server say for all tools.
 const saidOnce = [nextPage, forSync, readAgain]
@@ -74,11 +75,12 @@ export async function callTool(
   caller: Caller,
   call: Call,
   era: Era,
+  zonesOf: ReturnType<typeof createTimeZones>,
 ): Promise<CallToolResult> {
   // No other read than a list takes fields: it is rejected by name.
   const [asked, given] = isList(operation) ? fieldsOf(operation, sent, caller) : [changedOf(sent), sent]
   const answer = await answerTo(operation, given, caller, call)
-  const body = leanAnswer(operation, answer.body, asked)
+  const body = leanAnswer(operation, answer.body, asked, await zonesOf(caller, answer.body.data))
   const content = [...(era === 'modern' ? pointer(body) : text(body)), ...(await images(operation, answer.body.data))]
   return { content, structuredContent: body }
 }

@@ -145,6 +145,7 @@ begin
     'dry_run', coalesce(dry_run, false),
     'orders', affected -> 'orders',
     'attendees', affected -> 'attendees',
+    'waiting_list', coalesce(affected -> 'waiting_list', '0'),
     'emails', coalesce(notice -> 'emails', '0'),
     'told', coalesce(notice -> 'told', '0'),
     'not_told', coalesce(notice -> 'not_told', case (affected ->> 'attendees')::integer when 0 then '[]' else jsonb_build_array(

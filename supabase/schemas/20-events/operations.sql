@@ -99,6 +99,34 @@ end
 $$;
 grant execute on function private.page_of_events_by_start to scope_events_read;
 
+-- In which zone the times of what belongs to an event are said, for whoever may see that: any key of the organisation. Security definer,
+-- for no key reads events by the mere right to see their orders, tickets or scans.
+create function private.timezones_of(event_ids uuid[]) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+begin
+  return (
+    select coalesce(json_object_agg(e.id, e.timezone), '{}')
+    from unnest(event_ids[1:100]) i (id)
+    cross join lateral (select e.* from public.events e where e.id = i.id offset 0) e
+    where e.organisation_id = v_organisation_id
+  );
+end
+$$;
+grant execute on function private.timezones_of to api_key;
+
+create function api.event_timezones(event_ids uuid[]) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.timezones_of(event_ids);
+end
+$$;
+comment on function api.event_timezones is 'IANA time zones of events of the organisation: { id: timezone }, of at most 100.';
+grant execute on function api.event_timezones to api_key;
+
 create type public.event_sort as enum ('created_at', 'starts_at');
 
 create function api.list_events(
@@ -408,6 +436,13 @@ begin
       from public.ticket_types t
       join public.attendees a on a.ticket_type_id = t.id
       where t.event_id = v_event.id and a.status <> 'cancelled'
+    ),
+    -- Whose waiting ends with the event, or who was offered a place by what was changed.
+    'waiting_list', (
+      select count(*)
+      from public.waiting_list_entries w
+      where w.event_id = v_event.id
+        and case when is_cancelled then w.status in ('waiting', 'offered') else w.status = 'offered' and w.offered_at = now() end
     ),
     'refund_due', case when not is_cancelled then 0 when private.reads_orders() then (
       select coalesce(sum(private.refundable_if_cancelled(o)), 0)

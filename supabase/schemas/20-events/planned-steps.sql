@@ -481,7 +481,8 @@ create function private.plan_warnings(base public.events, event public.events, s
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_warnings jsonb[] := '{}';
+  -- When all is done: a ticket type may have been raised as well.
+  v_warnings jsonb[] := array[case when base.id = event.id then private.warning_of_capacity(base, event) end];
 begin
   if (base.id is null or source_id is not null) and exists (
     select from public.events e
@@ -506,7 +507,7 @@ $$;
 grant execute on function private.plan_warnings to scope_events_write;
 
 -- The same of a step. `written` are its fields as they were sent.
-create function private.step_warnings("table" text, id uuid, written jsonb, base public.events, event public.events) returns jsonb[]
+create function private.step_warnings("table" text, id uuid, written jsonb, event public.events) returns jsonb[]
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -523,7 +524,6 @@ begin
   end if;
   return array[
     private.warning_of_offset_in(written, v_event.timezone),
-    case when base.id = v_event.id and "table" = 'events' then private.warning_of_capacity(base, v_event) end,
     case when v_ticket_type.id is not null then private.warning_of_price(v_ticket_type) end,
     case when v_promo_code.id is not null then private.warning_of_percentage(v_promo_code) end
   ];
@@ -718,7 +718,7 @@ begin
         end;
         if v_pass = 1 and v_step ->> 'action' in ('create', 'change') and v_table <> 'status' then
           v_warnings := v_warnings || private.step_warnings(
-            v_table, (v_step ->> 'id')::uuid, case v_table when 'events' then v_changes else v_item end, v_base, v_event
+            v_table, (v_step ->> 'id')::uuid, case v_table when 'events' then v_changes else v_item end, v_event
           );
         end if;
         if v_step ->> 'action' = 'unchanged' then
@@ -750,9 +750,10 @@ begin
       limit 20
     )),
     'read', v_read, 'steps', to_jsonb(v_steps), 'unchanged', v_unchanged, 'refusals', v_refusals, 'notice', v_notice,
+    'affected', case when event_id is not null and v_base.id is not null then private.affected_by_event(event_id) end,
     'event', jsonb_build_object(
       'id', v_event.id, 'name', v_event.name, 'status', v_event.status,
-      'starts_at', private.zoned_time(v_event.starts_at, v_event.timezone), 'ends_at', private.zoned_time(v_event.ends_at, v_event.timezone)
+      'starts_at', private.zoned_time(v_event.starts_at, v_event.timezone), 'ends_at', private.zoned_time(v_event.ends_at, v_event.timezone), 'timezone', v_event.timezone
     )
   );
 end

@@ -267,8 +267,9 @@ begin
     'expires_at', private.rfc3339(v_plan.expires_at),
     'event', private.in_order(
       (v_result -> 'event') || case when plan_id is null and v_event_id is null then '{"id": null}' else '{}' end::jsonb,
-      '{id,name,status,starts_at,ends_at}'
+      '{id,name,status,starts_at,ends_at,timezone}'
     ),
+    'notify', v_arguments -> 'notify',
     'refusals', v_result -> 'refusals',
     'unchanged', v_result -> 'unchanged',
     'steps', (
@@ -286,7 +287,7 @@ begin
         values
           (1, 'status', to_json(200)),
           (2, 'data', v_outcome),
-          (3, 'effect', case when v_event_id is not null then private.event_effect(v_event_id, plan_id is null, nullif(v_result -> 'notice', 'null')) end),
+          (3, 'effect', case when v_event_id is not null then private.effect_json(plan_id is null, v_result -> 'affected', nullif(v_result -> 'notice', 'null')) end),
           (4, 'warnings', nullif(v_result -> 'warnings', '[]')::json)
       ) m (place, name, value)
       where m.value is not null

@@ -151,6 +151,15 @@ end
 $$;
 grant execute on function private.uuid_v7 to api_key, authenticated;
 
+-- Less than any that is made from then on.
+create function private.first_uuid_v7(moment timestamptz) returns uuid
+language plpgsql immutable strict set search_path = ''
+as $$
+begin
+  return (lpad(to_hex((extract(epoch from moment) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid;
+end
+$$;
+
 -- Crockford's base 32 leaves out I, L, O and U, so that a code can be read aloud and typed. Five bits a character, taken from the sha256 of
 -- one random UUID (122 bits): safe up to 24 characters. In base 64, folded to upper case, a letter is twice as likely as any other
 -- character; these become the digits in pairs, and the letters that are left out the other digits, so that all are equally likely.
@@ -286,23 +295,33 @@ end
 $$;
 grant execute on function private.is_metadata to api_key, authenticated;
 
--- "EUR 49.00": minor units in the decimals of the currency (ISO 4217).
+-- How many minor units one of the currency has (ISO 4217).
+create function private.minor_units(currency text) returns integer
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case
+    when currency in (
+      'BIF', 'CLP', 'DJF', 'GNF', 'ISK', 'JPY', 'KMF', 'KRW', 'PYG', 'RWF', 'UGX', 'UYI', 'VND', 'VUV', 'XAF', 'XOF', 'XPF'
+    ) then 1
+    when currency in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 1000
+    else 100
+  end;
+end
+$$;
+grant execute on function private.minor_units to scope_events_write, authenticated;
+
+-- "EUR 49.00".
 create function private.money_text(amount bigint, currency text) returns text
 language plpgsql immutable set search_path = ''
 as $$
 declare
-  v_decimals integer := case
-    when currency in (
-      'BIF', 'CLP', 'DJF', 'GNF', 'ISK', 'JPY', 'KMF', 'KRW', 'PYG', 'RWF', 'UGX', 'UYI', 'VND', 'VUV', 'XAF', 'XOF', 'XPF'
-    ) then 0
-    when currency in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 3
-    else 2
-  end;
+  v_units integer := private.minor_units(currency);
 begin
-  return currency || ' ' || round(amount / (10::numeric ^ v_decimals), v_decimals);
+  return currency || ' ' || round(amount / v_units::numeric, length(v_units::text) - 1);
 end
 $$;
-grant execute on function private.money_text to authenticated;
+grant execute on function private.money_text to scope_events_write, authenticated;
 
 -- schemas/00-ground/refusals.sql
 
@@ -661,7 +680,8 @@ begin
   return lower(text);
 end
 $$;
-grant execute on function private.search_form to api_key;
+-- Members add and edit rows of tables with indexes by it.
+grant execute on function private.search_form to api_key, authenticated;
 
 -- The words of a search as patterns for `like all`, the longest first: these read least of the index. Refuses what would match nearly
 -- everything.
@@ -1108,6 +1128,35 @@ comment on function api.read_calls is
   'Answers each of a list of { operation, args } with { answer }, with { error } as the Data API reports it, or with {}: it is to be called on its own, because it came too late in a list that took long, or what it met is no refusal.';
 grant execute on function api.read_calls to api_key;
 
+-- schemas/00-ground/warnings.sql
+
+-- Warnings: what was done, and probably not meant. They refuse nothing, and stand in the outcome beside the object. The rules are in the file
+-- warnings.sql of each room, each a function that answers a warning or null.
+
+create function private.warning(code text, message text) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return jsonb_build_object('code', code, 'message', message);
+end
+$$;
+grant execute on function private.warning to api_key;
+
+-- The outcome with those that are not null.
+create function private.with_warnings(outcome json, variadic warnings jsonb[]) returns json
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  warnings := array_remove(warnings, null);
+  if warnings = '{}' then
+    return outcome;
+  end if;
+  -- Built as text, so that the fields keep their order.
+  return (left(outcome::text, -1) || ', "warnings": ' || to_json(warnings) || '}')::json;
+end
+$$;
+grant execute on function private.with_warnings to api_key;
+
 -- schemas/10-organisations/table.sql
 
 -- Organisations own everything; nothing is visible across them. A plan sets the rate limit of their API keys; members are
@@ -1444,6 +1493,29 @@ end
 $$;
 grant execute on function private.undo_if_dry_run to api_key;
 
+-- What a write does besides its object. `affected` has orders, attendees, refund_due and currency; `notice` is what private.tell answers, or
+-- why nobody is told.
+create function private.effect_json(dry_run boolean, affected jsonb, notice jsonb default null) returns json
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'dry_run', coalesce(dry_run, false),
+    'orders', affected -> 'orders',
+    'attendees', affected -> 'attendees',
+    'waiting_list', coalesce(affected -> 'waiting_list', '0'),
+    'emails', coalesce(notice -> 'emails', '0'),
+    'told', coalesce(notice -> 'told', '0'),
+    'not_told', coalesce(notice -> 'not_told', case (affected ->> 'attendees')::integer when 0 then '[]' else jsonb_build_array(
+      jsonb_build_object('reason', coalesce(notice ->> 'nobody_because', 'notify_nobody'), 'count', affected -> 'attendees')
+    ) end),
+    'refund_due', affected -> 'refund_due',
+    'currency', affected -> 'currency'
+  );
+end
+$$;
+grant execute on function private.effect_json to api_key;
+
 -- schemas/10-organisations/api-keys.sql
 
 -- API keys: created once, shown once, stored as a SHA-256 hash. The gateway resolves a hash to a principal; from then on
@@ -1509,6 +1581,15 @@ begin
 end
 $$;
 grant execute on function private.current_scopes to api_key;
+
+-- Whether it is told of money.
+create function private.reads_orders() returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return coalesce('orders:read' = any (private.current_scopes()), false);
+end
+$$;
 
 create function private.is_usable_key(key public.api_keys) returns boolean
 language plpgsql stable set search_path = ''
@@ -1905,14 +1986,31 @@ begin
 end
 $$;
 
+-- A name in the letters of a slug: "Köln" is koeln, and "Ærø" aeroe. Where two dots only part vowels, as in Noël and reünie, they go.
+create function private.slug_form(name text, locale public.locale) returns text
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_letters text[] := '{{ø,oe},{Ø,oe}}';
+  v_letter text[];
+begin
+  name := normalize(name, nfc);
+  if locale not in ('fr', 'es', 'nl') then
+    v_letters := v_letters || '{{ä,ae},{Ä,ae},{ö,oe},{Ö,oe},{ü,ue},{Ü,ue}}'::text[];
+  end if;
+  foreach v_letter slice 1 in array v_letters loop
+    name := replace(name, v_letter[1], v_letter[2]);
+  end loop;
+  return trim(both '-' from left(trim(both '-' from regexp_replace(private.search_form(name), '[^a-z0-9]+', '-', 'g')), 90));
+end
+$$;
+
 -- The slug of a name, with six random characters appended where another event has it.
-create function private.free_event_slug(organisation_id uuid, name text) returns text
+create function private.free_event_slug(organisation_id uuid, name text, locale public.locale) returns text
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_slug text := coalesce(
-    nullif(trim(both '-' from left(trim(both '-' from regexp_replace(lower(name), '[^a-z0-9]+', '-', 'g')), 90)), ''), 'event'
-  );
+  v_slug text := coalesce(nullif(private.slug_form(name, locale), ''), 'event');
 begin
   if exists (
     select from public.events e where e.organisation_id = free_event_slug.organisation_id and e.slug = v_slug
@@ -1929,7 +2027,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   if tg_op = 'INSERT' then
-    new.slug := coalesce(new.slug, private.free_event_slug(new.organisation_id, new.name));
+    new.slug := coalesce(new.slug, private.free_event_slug(new.organisation_id, new.name, new.locale));
     if new.status <> 'draft' then
       perform private.refuse(
         409, 'invalid_transition', 'An event starts as a draft.', 'status',
@@ -2160,7 +2258,7 @@ create policy events_update_membership on public.events for update to authentica
 grant select on public.events to scope_events_read, scope_events_write, authenticated;
 grant select (id, organisation_id) on public.events to scope_attendees_read;
 grant select (id, organisation_id, currency) on public.events to scope_attendees_write;
-grant select (id, organisation_id, name, status) on public.events to scope_checkin_write;
+grant select (id, organisation_id, name, status, starts_at) on public.events to scope_checkin_write;
 grant insert (
   organisation_id, name, slug, description, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
   venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata
@@ -2563,6 +2661,7 @@ begin
     and now() < coalesce(ticket_type.sales_end_at, 'infinity');
 end
 $$;
+grant execute on function private.is_on_sale to scope_events_write;
 
 create function private.refuse_not_on_sale(ticket_type public.ticket_types) returns void
 language plpgsql volatile set search_path = ''
@@ -3047,6 +3146,15 @@ begin
 end
 $$;
 grant execute on function private.amount_refundable to scope_attendees_write, scope_orders_read, scope_orders_write;
+
+-- What cancelling an order would add to it.
+create function private.refundable_if_cancelled("order" public.orders) returns bigint
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return "order".amount_paid - "order".amount_refunded - private.amount_refundable("order");
+end
+$$;
 
 -- Security definer: it reads events, promo codes and references beyond what a registering key may see.
 create function private.tg_orders__guard() returns trigger
@@ -3835,6 +3943,9 @@ comment on column public.payments.recorded_by is 'The API key that recorded it. 
 
 create index payments_order_id_idx on public.payments (order_id);
 create index payments_recorded_by_idx on public.payments (recorded_by);
+-- For private.warning_of_reference.
+create index payments_organisation_id_external_reference_idx on public.payments (organisation_id, external_reference)
+  where external_reference is not null;
 
 -- Security definer: it updates the order, of which a key with orders:write may change only the status.
 create function private.tg_payments__guard() returns trigger
@@ -4390,8 +4501,9 @@ create function api.create_check_in_point(
   event_id uuid,
   name text,
   ticket_type_ids uuid[] default null,
-  opens_at timestamptz default null,
-  closes_at timestamptz default null,
+  -- As written: see private.warning_of_offset.
+  opens_at text default null,
+  closes_at text default null,
   admission public.check_in_admission default null,
   idempotency_key text default null,
   request_fingerprint text default null
@@ -4415,12 +4527,17 @@ begin
   insert into public.check_in_points (organisation_id, event_id, name, ticket_type_ids, opens_at, closes_at, admission)
   values (
     v_organisation_id, create_check_in_point.event_id, create_check_in_point.name, coalesce(create_check_in_point.ticket_type_ids, '{}'),
-    create_check_in_point.opens_at, create_check_in_point.closes_at, coalesce(create_check_in_point.admission, 'once')
+    create_check_in_point.opens_at::timestamptz, create_check_in_point.closes_at::timestamptz, coalesce(create_check_in_point.admission, 'once')
   )
   returning * into v_point;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.check_in_point_json(v_point))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 201, 'data', private.check_in_point_json(v_point)),
+      private.warning_of_offset(jsonb_build_object('opens_at', opens_at, 'closes_at', closes_at), v_point.event_id)
+    )
   );
 end
 $$;
@@ -4463,7 +4580,12 @@ begin
   returning * into v_point;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.check_in_point_json(v_point))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 200, 'data', private.check_in_point_json(v_point)),
+      private.warning_of_offset(changes, v_point.event_id)
+    )
   );
 end
 $$;
@@ -6049,18 +6171,23 @@ create type public.email_kind as enum (
   'ticket',
   'order_confirmation',
   'payment_received',
+  'payment_voided',
   'payment_reminder',
   'order_expired',
   'event_changed',
   'event_cancelled',
   'ticket_cancelled',
-  'waiting_list_offer'
+  'waiting_list_offer',
+  'waiting_list_cancelled'
 );
 
 -- schemas/90-outbox/emails.sql
 
 -- E-mails: one row each, added in the transaction of what it tells of, claimed and settled by the courier like a webhook. The result
--- of a ticket is shown on the attendee as ticket_email. An order with send_email false gets none of any kind.
+-- of a ticket is shown on the attendee as ticket_email. An order with send_email false gets none, unless everybody is to be told.
+
+-- Whom a change or a cancellation is told: those whose orders have e-mails, or all.
+create type public.notify as enum ('nobody', 'mailed', 'everybody');
 
 -- What holds for every e-mail: one function, as of orders. A queued one has a next attempt; each has a recipient.
 create function private.is_sound_email(
@@ -6077,8 +6204,8 @@ begin
   end if;
   return case
     when kind in ('order_confirmation', 'payment_reminder', 'order_expired') then order_id is not null
-    when kind = 'payment_received' then order_id is not null and payment_id is not null
-    when kind = 'waiting_list_offer' then waiting_list_entry_id is not null
+    when kind in ('payment_received', 'payment_voided') then order_id is not null and payment_id is not null
+    when kind in ('waiting_list_offer', 'waiting_list_cancelled') then waiting_list_entry_id is not null
     else attendee_id is not null
   end;
 end
@@ -6089,7 +6216,7 @@ create table public.emails (
   organisation_id uuid not null,
   kind public.email_kind not null default 'ticket',
   is_mailing boolean not null generated always as (
-    kind not in ('ticket', 'order_confirmation', 'payment_received', 'ticket_cancelled', 'waiting_list_offer')
+    kind not in ('ticket', 'order_confirmation', 'payment_received', 'payment_voided', 'ticket_cancelled', 'waiting_list_offer')
   ) stored,
   attendee_id uuid,
   order_id uuid,
@@ -6109,6 +6236,7 @@ create table public.emails (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   last_attempt_at timestamptz,
+  sent_with uuid,
   constraint emails_pkey primary key (id),
   constraint emails_attendee_id_fkey foreign key (attendee_id) references public.attendees (id) on delete cascade,
   constraint emails_order_id_fkey foreign key (order_id) references public.orders (id) on delete cascade,
@@ -6125,8 +6253,8 @@ comment on column public.emails.kind is 'What it tells: ticket, order_confirmati
 comment on column public.emails.is_mailing is 'Whether an event may have thousands at once: changes, cancellation, reminders, expiries. These wait for whatever else the organisation sends. Generated.';
 comment on column public.emails.attendee_id is 'To whom it goes, where that is an attendee.';
 comment on column public.emails.order_id is 'The order whose contact it goes to, where that is the buyer.';
-comment on column public.emails.payment_id is 'The payment that was received.';
-comment on column public.emails.waiting_list_entry_id is 'The entry of the waiting list that it offers a place to.';
+comment on column public.emails.payment_id is 'The payment that was received, or voided.';
+comment on column public.emails.waiting_list_entry_id is 'The entry of the waiting list to which it goes, where that is somebody who waits.';
 comment on column public.emails.previous is 'Of event_changed: what the attendees knew before, as in the JSON of the event.';
 comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled.';
 comment on column public.emails.attempts is 'How often it was tried since it was last queued.';
@@ -6140,6 +6268,7 @@ comment on column public.emails.updated_at is 'When the row was last changed. Ke
 comment on column public.emails.last_attempt_at is 'When it was last tried.';
 comment on column public.emails.sent_to is 'The address that it went to, as of when it was claimed.';
 comment on column public.emails.sent_code is 'Of a ticket: the code when it was claimed: if the code changed while the e-mail was in flight, another one follows.';
+comment on column public.emails.sent_with is 'Of tickets that go to one address in one e-mail: the row whose e-mail that is, which names itself.';
 comment on column public.emails.message_id is 'Its identifier at the mail service.';
 
 -- No index on next_attempt_at alone: see webhook_deliveries.
@@ -6153,6 +6282,7 @@ create index emails_order_id_idx on public.emails (order_id) where order_id is n
 create index emails_payment_id_idx on public.emails (payment_id) where payment_id is not null;
 create index emails_waiting_list_entry_id_idx on public.emails (waiting_list_entry_id) where waiting_list_entry_id is not null;
 create index emails_organisation_id_idx on public.emails (organisation_id);
+create index emails_sent_with_idx on public.emails (sent_with) where sent_with is not null;
 create index emails_message_id_idx on public.emails (message_id) where message_id is not null;
 -- For api.purge.
 create index emails_created_at_idx on public.emails (created_at);
@@ -6912,6 +7042,28 @@ create policy audit_entries_select_ownership on public.audit_entries for select 
   using (organisation_id in (select private.organisations_as('{owner}')));
 grant select on public.audit_entries to scope_events_write, authenticated;
 
+-- The name of the key or the address of the member, as it is now: a revoked key has it still, a deleted one as its last entry says. Security
+-- definer: whoever reads entries has no right to keys, nor to users of Auth.
+create function private.actor_name(entry public.audit_entries) returns text
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+begin
+  return case entry.actor
+    when 'api_key' then coalesce(
+      (select k.name from public.api_keys k where k.id = entry.api_key_id),
+      (
+        select d.changes #>> '{name,from}'
+        from public.audit_entries d
+        where d.object_id = entry.api_key_id and d.object_type = 'api_key' and d.action = 'deleted'
+          and d.organisation_id = entry.organisation_id
+      )
+    )
+    when 'member' then (select u.email from auth.users u where u.id = entry.user_id)
+  end;
+end
+$$;
+grant execute on function private.actor_name to scope_events_write, authenticated;
+
 -- Ids of the entries of a page, newest first: see 00-ground/pages.sql.
 create function private.page_of_audit_entries(
   object_types public.audit_object[], object_id uuid, before uuid, size integer
@@ -6974,6 +7126,7 @@ begin
       'object_type', e.object_type,
       'object_id', e.object_id,
       'actor', e.actor,
+      'actor_name', private.actor_name(e.entry),
       'api_key_id', e.api_key_id,
       'user_id', e.user_id,
       'source', e.source,
@@ -6981,7 +7134,7 @@ begin
       'created_at', private.rfc3339(e.created_at)
     )
     from unnest(v_ids) i (id)
-    cross join lateral (select e.* from public.audit_entries e where e.id = i.id offset 0) e
+    cross join lateral (select e.*, e as entry from public.audit_entries e where e.id = i.id offset 0) e
     where e.object_type = any (v_types)
     order by e.id desc
   );
@@ -8091,69 +8244,58 @@ create trigger events_500_note_change after update on public.events
   execute function private.tg_events__note_change();
 
 -- Tells the attendees of an event what changed since they were last told, in ten minutes, so that changes which follow one another make
--- one e-mail, with the first old and the last new; or that it was cancelled, once. The caller has locked the event. Returns how many
--- e-mails.
-create function private.notify_of_event(event_id uuid) returns integer
+-- one e-mail, with the first old and the last new; or that it was cancelled, once, with whoever was on the waiting list. The caller has
+-- locked the event. Answers as private.tell, or null where nobody is to be told.
+create function private.notify_of_event(event_id uuid, notify public.notify) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_event public.events;
   v_change private.unannounced_changes;
   v_attendees uuid[];
-  v_pending uuid[];
 begin
   select e.* into v_event from public.events e where e.id = notify_of_event.event_id;
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
-  if v_event.status not in ('published', 'cancelled') then
-    return 0;
+  if coalesce(notify, 'nobody') = 'nobody' then
+    return null;
+  elsif v_event.status not in ('published', 'cancelled') then
+    return '{"nobody_because": "event_not_published"}';
   end if;
   delete from private.unannounced_changes c where c.event_id = v_event.id returning c.* into v_change;
   if not found then
-    return 0;
+    return '{"nobody_because": "nothing_to_tell"}';
   end if;
-  if v_event.status = 'cancelled' then
-    return private.queue_attendee_emails(
-      'event_cancelled',
-      array(
-        select a.id
-        from public.ticket_types t
-        join public.attendees a on a.ticket_type_id = t.id
-        where t.event_id = v_event.id and a.cancelled_at = v_event.cancelled_at
-      )
-    );
-  end if;
-
   v_attendees := array(
     select a.id
     from public.ticket_types t
     join public.attendees a on a.ticket_type_id = t.id
-    -- Whoever registered since knows nothing else.
-    where t.event_id = v_event.id and a.status <> 'cancelled' and a.created_at <= v_change.changed_at
+    where t.event_id = v_event.id
+      and case v_event.status when 'cancelled' then a.cancelled_at = v_event.cancelled_at else a.status <> 'cancelled' end
   );
-  -- Locked, so that no courier takes one with what the event was before this transaction.
-  v_pending := array(
-    select e.attendee_id
-    from public.emails e
-    where e.attendee_id = any (v_attendees) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
-    for no key update
-  );
-  return cardinality(v_pending) + private.queue_attendee_emails(
+  if v_event.status = 'cancelled' then
+    return private.tell(
+      'event_cancelled', private.recipients(v_attendees, notify) || private.recipients_on_waiting_list(v_event, notify)
+    );
+  end if;
+  return private.tell(
     'event_changed',
-    array(
-      select a.id
-      from public.attendees a
-      where a.id = any (v_attendees)
-        and a.email_lower not in (select p.email_lower from public.attendees p where p.id = any (v_pending))
-    ),
+    private.recipients(v_attendees, notify, v_change.changed_at),
     v_change.previous,
-    now() + interval '10 minutes'
+    now() + interval '10 minutes',
+    -- Locked, so that no courier takes one with what the event was before this transaction.
+    array(
+      select (select a.email_lower from public.attendees a where a.id = e.attendee_id)
+      from public.emails e
+      where e.attendee_id = any (v_attendees) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
+      for no key update
+    )
   );
 end
 $$;
 grant execute on function private.notify_of_event to scope_events_write;
 
 -- For owners and managers who are signed in, and for the SQL editor.
-create function public.notify_attendees(event_id uuid) returns integer
+create function public.notify_attendees(event_id uuid, notify public.notify default 'mailed') returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
@@ -8167,17 +8309,17 @@ begin
   if not found then
     perform private.refuse_not_found('event_id');
   end if;
-  return private.notify_of_event(event_id);
+  return coalesce((private.notify_of_event(event_id, notify) ->> 'emails')::integer, 0);
 end
 $$;
 comment on function public.notify_attendees is
-  'Tells the attendees of an event by e-mail what changed since they were last told, ten minutes later, or that it was cancelled. Returns how many e-mails.';
+  'Tells the attendees of an event by e-mail what changed since they were last told, ten minutes later, or that it was cancelled: mailed those whose orders have e-mails, everybody all of them. Returns how many e-mails.';
 revoke all on function public.notify_attendees from public, anon, service_role;
 grant execute on function public.notify_attendees to authenticated;
 
 -- schemas/50-orders/emails.sql
 
--- What the buyer is told: that the order was placed, paid, or has expired. What queues them is security definer: no role may write e-mails.
+-- What the buyer is told: that the order was placed, paid, or has expired, and that a receipt is taken back. What queues them is security definer: no role may write e-mails.
 
 -- To the buyers of orders.
 create function private.queue_order_emails(kind public.email_kind, order_ids uuid[]) returns void
@@ -8233,6 +8375,38 @@ end
 $$;
 create trigger payments_500_confirm after insert on public.payments
   for each row execute function private.tg_payments__confirm();
+
+-- The receipt of a payment was sent, or is on its way: one that the retention has removed was sent.
+create function private.has_receipt(payment_id uuid) returns boolean
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+begin
+  return coalesce(
+    (
+      select bool_or(e.status in ('sent', 'delivered') or e.claim is not null)
+      from public.emails e
+      where e.payment_id = has_receipt.payment_id and e.kind = 'payment_received'
+    ),
+    true
+  );
+end
+$$;
+
+-- Whoever got the receipt of a payment is told that it was voided.
+create function private.tg_payment_voids__tell() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.emails (organisation_id, kind, order_id, payment_id)
+  select o.organisation_id, 'payment_voided', o.id, new.payment_id
+  from public.payments p
+  join public.orders o on o.id = p.order_id
+  where p.id = new.payment_id and o.send_email and private.has_receipt(new.payment_id);
+  return null;
+end
+$$;
+create trigger payment_voids_500_tell after insert on public.payment_voids
+  for each row execute function private.tg_payment_voids__tell();
 
 create function private.tg_orders__tell_of_expiry() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -8309,34 +8483,95 @@ create trigger attendees_340_queue_ticket_email_update after update on public.at
   for each statement when (current_setting('usher.queues_tickets', true) = 'on')
   execute function private.tg_attendees__queue_ticket_email();
 
--- To attendees, one for each address of an event; returns how many. Security definer, like all that follows: no role may write e-mails.
-create function private.queue_attendee_emails(
-  kind public.email_kind, attendee_ids uuid[], previous jsonb default null, send_at timestamptz default now()
-) returns integer
+-- Somebody to be told, and why they are not; null: they are.
+create type private.recipient as (
+  organisation_id uuid,
+  attendee_id uuid,
+  waiting_list_entry_id uuid,
+  email_lower text,
+  reason text
+);
+
+-- Attendees as recipients: those whose ticket page an e-mail may link to first. `known_until`: whoever registered later knows nothing else.
+-- Security definer, like all that follows: no role may write e-mails.
+create function private.recipients(attendee_ids uuid[], notify public.notify, known_until timestamptz default 'infinity')
+returns private.recipient[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return array(
+    select row(a.organisation_id, a.id, null, a.email_lower, case
+      when a.erased_at is not null then 'erased'
+      when a.created_at > known_until then 'registered_since'
+      when notify = 'mailed' and not a.send_email then 'send_email_false'
+    end)::private.recipient
+    from (
+      select a.*, (select o.send_email from public.orders o where o.id = a.order_id) as send_email
+      from public.attendees a
+      where a.id = any (attendee_ids)
+    ) a
+    order by a.send_email desc, a.id
+  );
+end
+$$;
+
+-- One e-mail for each address, but for those that have one pending: { emails, told, not_told: [{ reason, count }] }. `emails` has those
+-- pending; told and not_told count recipients, and who shares the address of somebody who is told is told.
+create function private.tell(
+  kind public.email_kind,
+  recipients private.recipient[],
+  previous jsonb default null,
+  send_at timestamptz default now(),
+  pending text[] default '{}'
+) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_emails integer;
 begin
-  insert into public.emails (organisation_id, kind, attendee_id, previous, next_attempt_at)
-  select distinct on (a.event_id, a.email_lower) a.organisation_id, queue_attendee_emails.kind, a.id, queue_attendee_emails.previous, send_at
-  from public.attendees a
-  where a.id = any (attendee_ids)
-    and a.erased_at is null
-    and (select o.send_email from public.orders o where o.id = a.order_id)
-  order by a.event_id, a.email_lower, a.id;
+  insert into public.emails (organisation_id, kind, attendee_id, waiting_list_entry_id, previous, next_attempt_at)
+  select distinct on (r.email_lower)
+    r.organisation_id,
+    case when r.attendee_id is null then 'waiting_list_cancelled' else tell.kind end,
+    r.attendee_id,
+    r.waiting_list_entry_id,
+    tell.previous,
+    send_at
+  from unnest(recipients) with ordinality r
+  where r.reason is null and r.email_lower not in (select unnest(pending))
+  order by r.email_lower, r.ordinality;
   get diagnostics v_emails = row_count;
-  return v_emails;
+  return (
+    select jsonb_build_object(
+      'emails', cardinality(pending) + v_emails,
+      'told', coalesce(sum(c.count) filter (where c.reason is null), 0),
+      'not_told', coalesce(
+        jsonb_agg(jsonb_build_object('reason', c.reason, 'count', c.count) order by c.count desc, c.reason) filter (where c.reason is not null),
+        '[]'
+      )
+    )
+    from (
+      select a.reason, count(*)
+      from (
+        select case when not bool_or(r.reason is null) over (partition by r.email_lower) then r.reason end as reason
+        from unnest(recipients) r
+      ) a
+      group by a.reason
+    ) c
+  );
 end
 $$;
 
--- Tells those whose tickets this transaction cancelled: of an order, or one of them. Returns how many e-mails.
-create function private.notify_of_cancelled_tickets(order_id uuid, attendee_id uuid default null) returns integer
+-- Tells those whose tickets this transaction cancelled: of an order, or one of them. Answers as private.tell, or null where nobody is to
+-- be told.
+create function private.notify_of_cancelled_tickets(notify public.notify, order_id uuid, attendee_id uuid default null) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  return private.queue_attendee_emails(
-    'ticket_cancelled',
+  if coalesce(notify, 'nobody') = 'nobody' then
+    return null;
+  end if;
+  return private.tell('ticket_cancelled', private.recipients(
     array(
       select a.id
       from public.attendees a
@@ -8344,15 +8579,16 @@ begin
         and not private.is_foreign(a.organisation_id)
         and a.id = coalesce(notify_of_cancelled_tickets.attendee_id, a.id)
         and a.cancelled_at = now()
-    )
-  );
+    ),
+    notify
+  ));
 end
 $$;
 grant execute on function private.notify_of_cancelled_tickets to scope_orders_write, scope_attendees_write;
 
 -- schemas/70-waiting-list/emails.sql
 
--- What is told to whoever is offered a place.
+-- What is told to whoever waits: that a place is offered to them, and that the event was cancelled.
 
 -- To people whom the waiting list offers a place. Security definer: no role may write e-mails.
 create function private.queue_waiting_list_emails(entry_ids uuid[]) returns void
@@ -8367,7 +8603,24 @@ begin
 end
 $$;
 
--- What the e-mail of an offer shows besides its event.
+-- Whom the cancellation of the event took off its waiting list, offers first, and nobody whom it had lost before.
+create function private.recipients_on_waiting_list(event public.events, notify public.notify) returns private.recipient[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return array(
+    select row(w.organisation_id, null, w.id, w.email_lower, case
+      when w.email = private.erased_fields() ->> 'email' then 'erased'
+      when notify = 'mailed' and not w.send_email then 'send_email_false'
+    end)::private.recipient
+    from public.waiting_list_entries w
+    where w.event_id = event.id and w.status = 'cancelled' and w.updated_at = event.cancelled_at
+    order by w.offered_at is null, w.id
+  );
+end
+$$;
+
+-- What an e-mail to them shows besides its event.
 create function private.waiting_list_offer_json(waiting_list_entry_id uuid) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -8496,6 +8749,968 @@ $$;
 create trigger webhook_secrets_700_audit after insert on private.webhook_secrets
   for each row execute function private.tg_webhook_secrets__audit();
 select private.audit_changes('public.webhook_endpoints', 'webhook_endpoint');
+
+-- schemas/20-events/warnings.sql
+
+-- What a change of an event, or of what belongs to one, is warned of.
+
+-- Times as they were written, by field. One in UTC was converted by whoever wrote it; another offset should be that of the zone.
+create function private.warning_of_offset_in(written jsonb, timezone text) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select private.warning('offset_not_of_zone', format(
+      '%s was written as %s, which is %s in %s, the time zone of the event.',
+      f.key, f.value, to_char(f.value::timestamptz at time zone warning_of_offset_in.timezone, 'YYYY-MM-DD HH24:MI'), warning_of_offset_in.timezone
+    ))
+    from jsonb_each_text(written) f
+    where f.key ~ '(_at|^valid_from|^valid_until)$'
+      and f.value ~ 'T.*[+-](?!00:00)[0-9:]{5}$'
+      and f.value::timestamptz at time zone warning_of_offset_in.timezone <> left(f.value, -6)::timestamp
+    order by f.key desc
+    limit 1
+  );
+end
+$$;
+grant execute on function private.warning_of_offset_in to scope_events_write;
+
+create function private.warning_of_offset(written jsonb, event_id uuid) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return case when written::text ~ 'T[0-9:.]+[+-]' then private.warning_of_offset_in(
+    written, (select e.timezone from public.events e where e.id = warning_of_offset.event_id)
+  ) end;
+end
+$$;
+grant execute on function private.warning_of_offset to scope_events_write;
+
+-- More places of the event make none of a ticket type that has issued all of its own.
+create function private.warning_of_capacity(before public.events, event public.events) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if before.capacity is null or event.capacity <= before.capacity then
+    return null;
+  end if;
+  return (
+    select private.warning('ticket_type_sold_out', format(
+      'The event has more places, but %s of its ticket types stay sold out: raise their quantity.', count(*)
+    ))
+    from public.ticket_types t
+    where t.event_id = event.id and private.is_on_sale(t) and t.quantity <= t.quantity_sold + t.quantity_held
+    having count(*) > 0
+  );
+end
+$$;
+grant execute on function private.warning_of_capacity to scope_events_write;
+
+-- schemas/30-ticket-types/warnings.sql
+
+-- What a change of a ticket type is warned of.
+
+-- 299 for 299.00. A price that stands beside others was probably meant: they say what is usual.
+create function private.warning_of_price(ticket_type public.ticket_types) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_currency text;
+begin
+  if ticket_type.price not between 1 and 9999 then
+    return null;
+  end if;
+  select e.currency into v_currency from public.events e where e.id = ticket_type.event_id;
+  if ticket_type.price >= 10 * private.minor_units(v_currency) or exists (
+    select from public.ticket_types t where t.event_id = ticket_type.event_id and t.price > 0 and t.id <> ticket_type.id
+  ) then
+    return null;
+  end if;
+  return private.warning('price_low', format(
+    'The price is %s: prices are in minor units. For %s send %s.',
+    private.money_text(ticket_type.price, v_currency),
+    private.money_text(ticket_type.price * private.minor_units(v_currency), v_currency),
+    ticket_type.price * private.minor_units(v_currency)
+  ));
+end
+$$;
+grant execute on function private.warning_of_price to scope_events_write;
+
+-- schemas/40-promo-codes/warnings.sql
+
+-- What a change of a promo code is warned of.
+
+create function private.warning_of_percentage(promo_code public.promo_codes) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case when promo_code.percent_off < 1 then private.warning(
+    'percent_off_low', format('The code takes off %s percent: 25 takes a quarter off.', promo_code.percent_off::float8)
+  ) end;
+end
+$$;
+grant execute on function private.warning_of_percentage to scope_events_write;
+
+-- schemas/50-orders/warnings.sql
+
+-- What the payment of an order is warned of.
+
+-- Asked before it is recorded. Partial payments may share the number of an invoice, so they are told of their order.
+create function private.warning_of_reference(order_id uuid, external_reference text) returns jsonb
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+begin
+  return (
+    select private.warning('reference_repeated', case f.order_id
+      when warning_of_reference.order_id then 'Another payment of this order has the same external_reference.'
+      else format('A payment of order %s has the same external_reference.', (select o.reference from public.orders o where o.id = f.order_id))
+    end)
+    from (
+      select p.order_id
+      from public.payments p
+      where p.organisation_id = v_organisation_id
+        and p.external_reference = warning_of_reference.external_reference
+        and not exists (select from public.payment_voids v where v.payment_id = p.id)
+      limit 1
+    ) f
+  );
+end
+$$;
+grant execute on function private.warning_of_reference to scope_orders_write;
+
+-- schemas/60-attendees/warnings.sql
+
+-- What a registration is warned of.
+
+create function private.warning_of_gift() returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return private.warning(
+    'ticket_given_away', 'A ticket that has a price was given away. If it is to be paid, cancel it and register with payment_method.'
+  );
+end
+$$;
+grant execute on function private.warning_of_gift to scope_attendees_write;
+
+-- The same of tickets of these types, none of which was paid for. Security definer: a registering key may not read prices.
+create function private.warning_of_gifts(ticket_type_ids uuid[]) returns jsonb
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return case when exists (
+    select from public.ticket_types t
+    where t.id = any (ticket_type_ids) and t.organisation_id = private.current_organisation_id() and t.price > 0
+  ) then private.warning_of_gift() end;
+end
+$$;
+grant execute on function private.warning_of_gifts to scope_attendees_write;
+
+create function private.warning_of_repetition() returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return private.warning(
+    'person_repeated', 'A person of the same name and e-mail address was registered for this event within ten minutes. Cancel one of the two if it was meant once.'
+  );
+end
+$$;
+grant execute on function private.warning_of_repetition to scope_attendees_write;
+
+-- schemas/80-check-ins/warnings.sql
+
+-- What a check-in is warned of. The door decides who comes in: it is never refused.
+
+create function private.warning_of_early_scan(scanned_at timestamptz, starts_at timestamptz) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case when scanned_at < starts_at - interval '1 day' then private.warning(
+    'check_in_early', 'The event starts more than a day later. Undo the check-in if it was a test.'
+  ) end;
+end
+$$;
+grant execute on function private.warning_of_early_scan to scope_checkin_write;
+
+-- schemas/00-ground/names.sql
+
+-- Names where ids are wanted: over MCP an argument that is an id also takes what the object is called, and REST takes the reference of an
+-- order in the place of its id. Matches are exact, in the form of a search (private.search_form), of the caller's organisation, and of the
+-- event that the same call names. What several objects are called is refused, for people choose their own names. An id is never
+-- looked up as a name: nobody can take over what it stands for.
+--
+-- The file names.sql of a room has the function that finds its objects, private.find_<kind>. It is called by private.resolve_name alone,
+-- which is security definer, because under row level security no look-up by name uses an index. So each compares the organisation, and
+-- gives only what the scopes of the key let it read: without them, it finds nothing by what a person chose, and shows ids.
+
+-- `id` is the name where it is one. `nearest`: what resembles the name, because nothing is called so.
+create type private.name_query as (
+  organisation_id uuid,
+  scopes public.api_scope[],
+  name text,
+  form text,
+  id uuid,
+  event_id uuid,
+  nearest boolean
+);
+
+-- `matches` is what the name is of the object: its id, reference, external_id, name, … `shown` tells it apart from others.
+create type private.candidate as (id uuid, matches text, likeness real, shown jsonb);
+
+-- The form of a reference, an identifier that Usher generates: people read and type it.
+create function private.reference_form(name text) returns text
+language plpgsql immutable strict set search_path = ''
+as $$
+begin
+  return upper(regexp_replace(name, '[[:space:]-]', '', 'g'));
+end
+$$;
+
+-- A pattern for search_text of attendees (60-attendees/table.sql), which begins with their name and a space; null without any letter or
+-- digit, for which the index of trigrams would read all there are.
+create function private.name_pattern(form text) returns text
+language plpgsql immutable strict set search_path = ''
+as $$
+begin
+  if form !~ '[^ -/:-@[-`{-~]' then
+    return null;
+  end if;
+  return regexp_replace(form, '([\\%_])', '\\\1', 'g') || ' %';
+end
+$$;
+
+-- Patterns for what resembles a name: halves of its longest words, one of which is right in most misspelt ones.
+create function private.near_patterns(form text) returns text[]
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return array(
+    select distinct '%' || regexp_replace(h.half, '([\\%_])', '\\\1', 'g') || '%'
+    from (
+      select w.word from regexp_split_to_table(form, '\s+') w (word) where length(w.word) >= 3 order by length(w.word) desc, w.word limit 3
+    ) w
+    cross join lateral (
+      values (left(w.word, greatest(3, length(w.word) / 2))), (right(w.word, greatest(3, length(w.word) / 2)))
+    ) h (half)
+  );
+end
+$$;
+
+-- What is alike enough to be shown as the nearest.
+create function private.is_near(likeness real) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return likeness >= 0.2;
+end
+$$;
+
+-- Refuses, or answers the one object that is called so. Security definer: see above.
+create function private.resolve_name(kind text, name text, event_id uuid, param text) returns private.candidate
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_most constant integer := 10;
+  v_role text := private.claims() ->> 'role';
+  v_find text;
+  v_query private.name_query := row(
+    private.current_organisation_id(),
+    case
+      when kind = 'order_reference' then '{}'
+      else coalesce(private.current_scopes(), case when v_role like 'scope\_%' then array[private.scope_of_role(v_role)] end, '{}')
+    end,
+    btrim(name),
+    private.search_form(btrim(name)),
+    case when btrim(name) ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then btrim(name)::uuid end,
+    resolve_name.event_id,
+    false
+  );
+  v_found private.candidate[];
+begin
+  if kind not in (
+    'event', 'ticket_type', 'promo_code', 'order', 'order_reference', 'attendee', 'waiting_list_entry', 'check_in_point', 'webhook_endpoint'
+  ) then
+    perform private.refuse_value('names', 'There is no such kind of object.');
+  end if;
+  v_find := format('select array(select row(f.*)::private.candidate from private.%I($1) f)', 'find_' || replace(kind, '_reference', ''));
+  execute v_find into v_found using v_query;
+  -- Called so in two ways it is one object; an id or a reference names it most surely.
+  v_found := array(
+    select row(o.*)::private.candidate
+    from (
+      select distinct on (f.id) f.*
+      from unnest(v_found) f
+      where kind <> 'order_reference' or f.matches = 'reference'
+      order by f.id desc, array_position('{id,reference}', f.matches)
+    ) o
+    order by o.id desc
+  );
+
+  if cardinality(v_found) = 0 then
+    v_query.nearest := true;
+    execute v_find into v_found using v_query;
+    perform private.refuse(
+      404, 'not_found', 'Nothing that this key may look up is called so.', param,
+      case when cardinality(v_found) > 0 then jsonb_build_object('nearest', (
+        select jsonb_agg(f.shown order by f.likeness desc, f.id desc) from unnest(v_found) f
+      )) end
+    );
+  elsif cardinality(v_found) > 1 then
+    perform private.refuse(
+      422, 'ambiguous_name', 'Several objects are called so.', param,
+      jsonb_strip_nulls(jsonb_build_object(
+        'candidates', (select jsonb_agg(f.shown || jsonb_build_object('matches', f.matches)) from unnest(v_found[:v_most]) f),
+        'more', case when cardinality(v_found) > v_most then true end
+      )),
+      'Send the id of the one that is meant; ask the person which it is.'
+    );
+  end if;
+  return v_found[1];
+end
+$$;
+grant execute on function private.resolve_name to api_key;
+
+-- For operations that cannot be undone, on people and their orders: whoever can choose a name could choose somebody else's.
+create function private.assert_not_by_name(param text) returns void
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_candidate jsonb := nullif(current_setting('usher.named', true), '')::jsonb -> param;
+begin
+  if v_candidate is not null then
+    perform private.refuse(
+      422, 'id_needed', 'What cannot be undone takes an id, or the reference of an order.', param,
+      jsonb_build_object('candidates', jsonb_build_array(v_candidate)),
+      'Make sure with the person that the candidate is meant, and send its id.'
+    );
+  end if;
+end
+$$;
+grant execute on function private.assert_not_by_name to api_key;
+
+-- What calls an operation with these arguments, given as they are in $1. Arguments become values as the Data API makes them.
+create function private.statement_of_call(operation text, arguments text[]) returns text
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_function pg_catalog.pg_proc;
+begin
+  -- Operations run as their caller; those that write take an idempotency key.
+  select p.* into v_function
+  from pg_catalog.pg_proc p
+  where p.pronamespace = 'api'::regnamespace and p.proname = operation and not p.prosecdef
+    and (p.provolatile = 's' and p.proname <> 'read_calls' or 'idempotency_key' = any (p.proargnames));
+  if not found then
+    perform private.refuse_value('operation', 'There is no operation of this name.');
+  end if;
+  return format(
+    'select api.%I(%s) from json_to_record($1) a (%s)',
+    operation,
+    (select string_agg(format('%1$I => a.%1$I', a.name), ', ') from unnest(arguments) a (name)),
+    -- Of an argument that the function lacks Postgres says so.
+    (
+      select string_agg(format('%I %s', a.name, coalesce(format_type(t.type, null), 'text')), ', ')
+      from unnest(arguments) a (name)
+      left join unnest(v_function.proargnames, v_function.proargtypes::oid[]) t (name, type) using (name)
+    )
+  );
+end
+$$;
+grant execute on function private.statement_of_call to api_key;
+
+-- A call of an operation whose arguments name objects: each of `names` is { param, kind, name, id }, where `id` stands in `args` in place
+-- of the id that is found. It runs as its caller, so the grants and policies of the operation hold. An idempotency key is answered before
+-- names are looked up: they may mean something else since.
+create function api.call_by_names(operation text, names jsonb, args json) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_answer json;
+  v_args text := args;
+  v_event_id uuid;
+  v_name record;
+  v_found private.candidate;
+  v_chosen jsonb := '{}';
+begin
+  if jsonb_array_length(names) not between 1 and 2000 then
+    perform private.refuse_value('names', 'A call has 1 to 2000 names.');
+  end if;
+  v_answer := private.replay_outcome(args ->> 'idempotency_key', args ->> 'request_fingerprint');
+  if v_answer is not null then
+    return v_answer;
+  end if;
+
+  -- The event first, within which the others are looked up.
+  for v_name in
+    select n.name ->> 'param' as param, n.name ->> 'kind' as kind, n.name ->> 'name' as name, n.name ->> 'id' as id
+    from jsonb_array_elements(names) with ordinality n (name, place)
+    order by (n.name ->> 'param') in ('event', 'event_id') desc, n.place
+  loop
+    if v_event_id is null and v_name.param not in ('event', 'event_id') then
+      v_event_id := args ->> 'event_id';
+    end if;
+    v_found := private.resolve_name(v_name.kind, v_name.name, v_event_id, v_name.param);
+    if v_name.param in ('event', 'event_id') then
+      v_event_id := v_found.id;
+    end if;
+    if v_found.matches not in ('id', 'reference') then
+      v_chosen := v_chosen || jsonb_build_object(v_name.param, v_found.shown || jsonb_build_object('matches', v_found.matches));
+    end if;
+    v_args := replace(v_args, '"' || v_name.id || '"', '"' || v_found.id || '"');
+  end loop;
+  perform set_config('usher.named', v_chosen::text, true);
+
+  execute private.statement_of_call(operation, array(select json_object_keys(args))) into v_answer using v_args::json;
+  return v_answer;
+end
+$$;
+comment on function api.call_by_names is
+  'Calls an operation, as its caller, with the ids of what { param, kind, name, id } name in place of each id in args. 404 not_found with the nearest; 422 ambiguous_name with candidates, id_needed.';
+grant execute on function api.call_by_names to api_key;
+
+-- schemas/20-events/names.sql
+
+-- Finding events by what they are called: see 00-ground/names.sql.
+
+create index events_organisation_id_name_idx on public.events (organisation_id, private.search_form(name));
+
+-- An event as a candidate shows it, and as others show theirs. Who may not read events gets the id.
+create function private.event_shown(event_id uuid, scopes public.api_scope[]) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  if not scopes && '{events:read,events:write,checkin:write}' then
+    return jsonb_build_object('object', 'event', 'id', event_id);
+  end if;
+  select e.* into v_event from public.events e where e.id = event_shown.event_id;
+  return jsonb_build_object('object', 'event', 'id', v_event.id, 'name', v_event.name, 'status', v_event.status)
+    || case when scopes && '{events:read,events:write}'
+      then jsonb_build_object('slug', v_event.slug, 'starts_at', private.rfc3339(v_event.starts_at))
+      else '{}' end;
+end
+$$;
+
+-- The newest events of an organisation, or the one that is given: among what belongs to them the nearest is looked for.
+create function private.newest_events(query private.name_query) returns uuid[]
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+begin
+  if query.event_id is not null then
+    return array[query.event_id];
+  end if;
+  return array(
+    select e.id
+    from unnest(enum_range(null::public.event_status)) s (status)
+    cross join lateral (
+      select e.id from public.events e
+      where e.organisation_id = any (array[query.organisation_id]) and e.status = s.status
+      order by e.organisation_id desc, e.id desc
+      limit 100
+    ) e
+  );
+end
+$$;
+
+create function private.find_event(query private.name_query) returns setof private.candidate
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_may_read boolean := query.scopes && '{events:read,events:write,checkin:write}';
+  v_newest uuid[] := case when query.nearest and v_may_read then private.newest_events(query) end;
+begin
+  if query.nearest then
+    return query
+    select n.id, 'nearest', n.likeness, private.event_shown(n.id, query.scopes)
+    from (
+      select e.id, greatest(
+        extensions.similarity(private.search_form(e.name), query.form), extensions.similarity(e.slug, query.form)
+      ) as likeness
+      from public.events e
+      where e.id = any (v_newest)
+    ) n
+    where private.is_near(n.likeness)
+    order by n.likeness desc
+    limit 5;
+    return;
+  end if;
+  return query
+  select f.id, f.matches, null::real, private.event_shown(f.id, query.scopes)
+  from (
+    select e.id, 'id' as matches from public.events e where e.id = query.id and e.organisation_id = query.organisation_id
+    union all
+    select e.id, 'slug' from public.events e
+    where e.organisation_id = query.organisation_id and e.slug = query.form and e.slug <> ''
+    union all
+    select e.id, 'external_id' from public.events e
+    where e.organisation_id = query.organisation_id and e.external_id = query.name
+    union all
+    (
+      select e.id, 'name' from public.events e
+      where v_may_read and e.organisation_id = query.organisation_id and private.search_form(e.name) = query.form
+      limit 11
+    )
+  ) f;
+end
+$$;
+
+-- schemas/30-ticket-types/names.sql
+
+-- Finding ticket types by what they are called: see 00-ground/names.sql.
+
+create index ticket_types_organisation_id_name_idx on public.ticket_types (organisation_id, private.search_form(name));
+
+-- Every scope that has to do with tickets reads what they are called.
+create function private.find_ticket_type(query private.name_query) returns setof private.candidate
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_found private.candidate[];
+  v_may_read boolean := query.scopes && '{events:read,events:write,attendees:read,attendees:write,checkin:write}';
+  v_newest uuid[] := case when query.nearest and v_may_read then private.newest_events(query) end;
+begin
+  v_found := array(
+    select row(f.id, f.matches, f.likeness, null)::private.candidate
+    from (
+      select t.id, 'id' as matches, null::real as likeness from public.ticket_types t where not query.nearest and t.id = query.id
+      union all
+      select t.id, 'external_id', null from public.ticket_types t
+      where not query.nearest and t.organisation_id = query.organisation_id and t.external_id = query.name
+      union all
+      (
+        select t.id, 'name', null from public.ticket_types t
+        where not query.nearest and v_may_read and t.organisation_id = query.organisation_id
+          and private.search_form(t.name) = query.form and (query.event_id is null or t.event_id = query.event_id)
+        limit 11
+      )
+      union all
+      (
+        select n.id, 'nearest', n.likeness
+        from (
+          select t.id, extensions.similarity(private.search_form(t.name), query.form) as likeness
+          from unnest(v_newest) e (id)
+          cross join lateral (
+            select t.id, t.name from public.ticket_types t
+            where t.event_id = any (array[e.id])
+            order by t.event_id, t.position, t.id
+            limit 50
+          ) t
+        ) n
+        where private.is_near(n.likeness)
+        order by n.likeness desc
+        limit 5
+      )
+    ) f
+  );
+  return query
+  select f.id, f.matches, f.likeness, jsonb_build_object('object', 'ticket_type', 'id', f.id)
+    || case when v_may_read then jsonb_build_object('name', t.name) else '{}' end
+    || case when query.scopes && '{events:read,events:write}' then jsonb_build_object('status', t.status, 'price', t.price) else '{}' end
+    || jsonb_build_object('event', private.event_shown(t.event_id, query.scopes))
+  from unnest(v_found) f
+  cross join lateral (select t.* from public.ticket_types t where t.id = f.id offset 0) t
+  where t.organisation_id = query.organisation_id and (query.event_id is null or t.event_id = query.event_id);
+end
+$$;
+
+-- schemas/40-promo-codes/names.sql
+
+-- Finding promo codes by their code: see 00-ground/names.sql.
+
+create index promo_codes_organisation_id_code_idx on public.promo_codes (organisation_id, lower(code));
+
+create function private.find_promo_code(query private.name_query) returns setof private.candidate
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_found private.candidate[];
+  v_may_read boolean := query.scopes && '{events:read,events:write}';
+  v_newest uuid[] := case when query.nearest and v_may_read then private.newest_events(query) end;
+begin
+  v_found := array(
+    select row(f.id, f.matches, f.likeness, null)::private.candidate
+    from (
+      select c.id, 'id' as matches, null::real as likeness from public.promo_codes c where not query.nearest and c.id = query.id
+      union all
+      (
+        select c.id, 'code', null from public.promo_codes c
+        where not query.nearest and v_may_read and c.organisation_id = query.organisation_id and lower(c.code) = lower(query.name)
+          and (query.event_id is null or c.event_id = query.event_id)
+        limit 11
+      )
+      union all
+      (
+        select n.id, 'nearest', n.likeness
+        from (
+          select c.id, extensions.similarity(lower(c.code), query.form) as likeness
+          from unnest(v_newest) e (id)
+          cross join lateral (
+            select c.id, c.code from public.promo_codes c
+            where c.event_id = any (array[e.id])
+            order by c.event_id desc, c.id desc
+            limit 50
+          ) c
+        ) n
+        where private.is_near(n.likeness)
+        order by n.likeness desc
+        limit 5
+      )
+    ) f
+  );
+  return query
+  select f.id, f.matches, f.likeness, jsonb_build_object('object', 'promo_code', 'id', f.id)
+    || case when v_may_read then jsonb_build_object('code', c.code, 'status', c.status) else '{}' end
+    || jsonb_build_object('event', private.event_shown(c.event_id, query.scopes))
+  from unnest(v_found) f
+  cross join lateral (select c.* from public.promo_codes c where c.id = f.id offset 0) c
+  where c.organisation_id = query.organisation_id and (query.event_id is null or c.event_id = query.event_id);
+end
+$$;
+
+-- schemas/50-orders/names.sql
+
+-- Finding orders by what they are called: see 00-ground/names.sql. Their contact is in the search_text of their attendees.
+
+create function private.find_order(query private.name_query) returns setof private.candidate
+language plpgsql stable set search_path = '' set enable_seqscan = off set jit = off
+as $$
+declare
+  v_found private.candidate[];
+  v_may_read boolean := 'orders:read' = any (query.scopes);
+  v_pattern text := case when v_may_read then private.name_pattern(query.form) end;
+  -- Where the contact is not the attendee, the contact follows a line feed.
+  v_pattern_after text := '%' || E'\n' || left(v_pattern, -2) || '%';
+  v_ids uuid[] := '{}';
+  v_id uuid;
+begin
+  if query.nearest then
+    v_ids := case when v_may_read then array(
+      select a.order_id
+      from unnest(private.near_patterns(query.form)) p (pattern)
+      cross join lateral unnest(private.search_attendees(array[p.pattern], null, query.event_id)) s (id)
+      cross join lateral (select a.order_id from public.attendees a where a.id = s.id offset 0) a
+    ) end;
+  elsif v_pattern is not null then
+    -- One after the other, for an order may have any number of attendees.
+    loop
+      select a.order_id into v_id
+      from unnest(array[v_pattern, v_pattern_after]) p (pattern)
+      cross join lateral (
+        select a.order_id, a.event_id
+        from public.attendees a
+        where uuid_hash(a.organisation_id) = uuid_hash(query.organisation_id)
+          and a.search_text like p.pattern
+          and (a.organisation_id = query.organisation_id) is true
+        offset 0
+      ) a
+      cross join lateral (select o.name from public.orders o where o.id = a.order_id offset 0) o
+      where (query.event_id is null or a.event_id = query.event_id)
+        and a.order_id <> all (v_ids)
+        and private.search_form(o.name) = query.form
+      limit 1;
+      exit when not found;
+      v_ids := v_ids || v_id;
+      exit when cardinality(v_ids) > 10;
+    end loop;
+  end if;
+  v_found := array(
+    select row(f.id, f.matches, f.likeness, null)::private.candidate
+    from (
+      select o.id, 'id' as matches, null::real as likeness from public.orders o where not query.nearest and o.id = query.id
+      union all
+      select o.id, 'reference', null from public.orders o
+      where not query.nearest and o.organisation_id = query.organisation_id and o.reference = private.reference_form(query.name)
+      union all
+      select o.id, 'external_id', null from public.orders o
+      where not query.nearest and o.organisation_id = query.organisation_id and o.external_id = query.name
+      union all
+      (
+        select o.id, 'email', null from public.orders o
+        where not query.nearest and v_may_read and o.organisation_id = query.organisation_id and o.email_lower = lower(query.name)
+          and (query.event_id is null or o.event_id = query.event_id)
+        limit 11
+      )
+      union all
+      select i.id, 'name', null from unnest(v_ids) i (id) where not query.nearest
+      union all
+      (
+        select n.id, 'nearest', n.likeness
+        from (
+          select i.id, greatest(
+            extensions.similarity(private.search_form(o.name), query.form), extensions.similarity(lower(o.reference), query.form)
+          ) as likeness
+          from (select distinct i.id from unnest(v_ids) i (id)) i
+          cross join lateral (select o.name, o.reference from public.orders o where o.id = i.id offset 0) o
+          where query.nearest
+        ) n
+        where private.is_near(n.likeness)
+        order by n.likeness desc
+        limit 5
+      )
+    ) f
+  );
+  return query
+  select o.id, f.matches, f.likeness, jsonb_build_object('object', 'order', 'id', o.id)
+    || case when v_may_read
+      then jsonb_build_object(
+        'reference', o.reference, 'name', o.name, 'email', o.email, 'status', o.status, 'payment_status', o.payment_status,
+        'total', o.total, 'currency', o.currency
+      )
+      else '{}' end
+    || jsonb_build_object('event', private.event_shown(o.event_id, query.scopes))
+  from unnest(v_found) f
+  cross join lateral (select o.* from public.orders o where o.id = f.id offset 0) o
+  where o.organisation_id = query.organisation_id and (query.event_id is null or o.event_id = query.event_id);
+end
+$$;
+
+-- schemas/60-attendees/names.sql
+
+-- Finding attendees by what they are called: see 00-ground/names.sql. Who works at the door sees names and references, as find_attendees
+-- does; without a right to read attendees they are found by what Usher or the caller gave them.
+
+create function private.find_attendee(query private.name_query) returns setof private.candidate
+language plpgsql stable set search_path = '' set enable_seqscan = off set jit = off
+as $$
+declare
+  v_found private.candidate[];
+  v_may_read boolean := 'attendees:read' = any (query.scopes);
+  v_may_see boolean := v_may_read or 'checkin:write' = any (query.scopes);
+  v_may_write boolean := 'attendees:write' = any (query.scopes);
+  v_pattern text := case when v_may_see and not query.nearest then private.name_pattern(query.form) end;
+  v_near uuid[] := case when v_may_see and query.nearest then array(
+    select distinct s.id
+    from unnest(private.near_patterns(query.form)) p (pattern)
+    cross join lateral unnest(
+      private.search_attendees(array[p.pattern], case when v_may_read then E'\n' else E'\t' end, query.event_id)
+    ) s (id)
+  ) end;
+begin
+  v_found := array(
+    select row(f.id, f.matches, f.likeness, null)::private.candidate
+    from (
+      select a.id, 'id' as matches, null::real as likeness from public.attendees a where not query.nearest and a.id = query.id
+      union all
+      (
+        -- Of the order; where that has several tickets, they are the candidates.
+        select a.id, 'reference', null
+        from public.orders o
+        cross join lateral (select a.id from public.attendees a where a.order_id = o.id limit 11) a
+        where not query.nearest and o.organisation_id = query.organisation_id and o.reference = private.reference_form(query.name)
+      )
+      union all
+      select a.id, 'external_id', null from public.attendees a
+      where not query.nearest and (v_may_read or v_may_write) and a.organisation_id = query.organisation_id and a.external_id = query.name
+      union all
+      (
+        select a.id, 'email', null from public.attendees a
+        where not query.nearest and v_may_read and a.organisation_id = query.organisation_id and a.email_lower = lower(query.name)
+          and (query.event_id is null or a.event_id = query.event_id)
+        limit 11
+      )
+      union all
+      (
+        select a.id, 'name', null from public.attendees a
+        where uuid_hash(a.organisation_id) = uuid_hash(query.organisation_id)
+          and a.search_text like v_pattern
+          and (a.organisation_id = query.organisation_id) is true
+          and (query.event_id is null or a.event_id = query.event_id)
+          and private.search_form(a.name) = query.form
+        limit 11
+      )
+      union all
+      (
+        select n.id, 'nearest', n.likeness
+        from (
+          select i.id, extensions.similarity(private.search_form(a.name), query.form) as likeness
+          from unnest(v_near) i (id)
+          cross join lateral (select a.name from public.attendees a where a.id = i.id offset 0) a
+        ) n
+        where private.is_near(n.likeness)
+        order by n.likeness desc
+        limit 5
+      )
+    ) f
+  );
+  return query
+  select a.id, f.matches, f.likeness, jsonb_build_object('object', 'attendee', 'id', a.id)
+    || case when v_may_see
+      then jsonb_build_object('name', a.name, 'company', a.company, 'status', a.status, 'ticket_type', n.ticket_type_name)
+      else '{}' end
+    || case when v_may_read then jsonb_build_object('email', a.email, 'order', n.reference) else '{}' end
+    || jsonb_build_object('event', private.event_shown(a.event_id, query.scopes))
+  from unnest(v_found) f
+  cross join lateral (select a.*, a as attendee from public.attendees a where a.id = f.id offset 0) a
+  cross join lateral private.names_of(a.attendee) n
+  where a.organisation_id = query.organisation_id and (query.event_id is null or a.event_id = query.event_id);
+end
+$$;
+
+-- schemas/70-waiting-list/names.sql
+
+-- Finding entries of the waiting list by the person who waits: see 00-ground/names.sql.
+
+create index waiting_list_entries_organisation_id_email_lower_idx on public.waiting_list_entries (organisation_id, email_lower);
+create index waiting_list_entries_organisation_id_name_idx
+  on public.waiting_list_entries (organisation_id, private.search_form(name));
+
+create function private.find_waiting_list_entry(query private.name_query) returns setof private.candidate
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_found private.candidate[];
+  v_may_read boolean := 'attendees:read' = any (query.scopes);
+  v_newest uuid[] := case when query.nearest and v_may_read then private.newest_events(query) end;
+begin
+  v_found := array(
+    select row(f.id, f.matches, f.likeness, null)::private.candidate
+    from (
+      select w.id, 'id' as matches, null::real as likeness from public.waiting_list_entries w where not query.nearest and w.id = query.id
+      union all
+      select w.id, 'external_id', null from public.waiting_list_entries w
+      where not query.nearest and w.organisation_id = query.organisation_id and w.external_id = query.name
+      union all
+      (
+        select w.id, 'email', null from public.waiting_list_entries w
+        where not query.nearest and v_may_read and w.organisation_id = query.organisation_id and w.email_lower = lower(query.name)
+          and (query.event_id is null or w.event_id = query.event_id)
+        limit 11
+      )
+      union all
+      (
+        select w.id, 'name', null from public.waiting_list_entries w
+        where not query.nearest and v_may_read and w.organisation_id = query.organisation_id
+          and private.search_form(w.name) = query.form and (query.event_id is null or w.event_id = query.event_id)
+        limit 11
+      )
+      union all
+      (
+        select n.id, 'nearest', n.likeness
+        from (
+          select w.id, extensions.similarity(private.search_form(w.name), query.form) as likeness
+          from unnest(v_newest) e (id)
+          cross join lateral (
+            select w.id, w.name from public.waiting_list_entries w
+            where w.event_id = any (array[e.id])
+            order by w.event_id desc, w.id desc
+            limit 50
+          ) w
+        ) n
+        where private.is_near(n.likeness)
+        order by n.likeness desc
+        limit 5
+      )
+    ) f
+  );
+  return query
+  select f.id, f.matches, f.likeness, jsonb_build_object('object', 'waiting_list_entry', 'id', f.id)
+    || case when v_may_read
+      then jsonb_build_object(
+        'name', w.name, 'email', w.email, 'status', w.status,
+        'ticket_type', (select t.name from public.ticket_types t where t.id = w.ticket_type_id)
+      )
+      else '{}' end
+    || jsonb_build_object('event', private.event_shown(w.event_id, query.scopes))
+  from unnest(v_found) f
+  cross join lateral (select w.* from public.waiting_list_entries w where w.id = f.id offset 0) w
+  where w.organisation_id = query.organisation_id and (query.event_id is null or w.event_id = query.event_id);
+end
+$$;
+
+-- schemas/80-check-ins/names.sql
+
+-- Finding check-in points by their name: see 00-ground/names.sql.
+
+create index check_in_points_organisation_id_name_idx on public.check_in_points (organisation_id, private.search_form(name));
+
+create function private.find_check_in_point(query private.name_query) returns setof private.candidate
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_found private.candidate[];
+  v_may_read boolean := query.scopes && '{events:read,events:write,checkin:write}';
+  v_newest uuid[] := case when query.nearest and v_may_read then private.newest_events(query) end;
+begin
+  v_found := array(
+    select row(f.id, f.matches, f.likeness, null)::private.candidate
+    from (
+      select p.id, 'id' as matches, null::real as likeness from public.check_in_points p where not query.nearest and p.id = query.id
+      union all
+      (
+        select p.id, 'name', null from public.check_in_points p
+        where not query.nearest and v_may_read and p.organisation_id = query.organisation_id
+          and private.search_form(p.name) = query.form and (query.event_id is null or p.event_id = query.event_id)
+        limit 11
+      )
+      union all
+      (
+        select n.id, 'nearest', n.likeness
+        from (
+          select p.id, extensions.similarity(private.search_form(p.name), query.form) as likeness
+          from unnest(v_newest) e (id)
+          cross join lateral (
+            select p.id, p.name from public.check_in_points p
+            where p.event_id = any (array[e.id])
+            order by p.event_id, p.id
+            limit 50
+          ) p
+        ) n
+        where private.is_near(n.likeness)
+        order by n.likeness desc
+        limit 5
+      )
+    ) f
+  );
+  return query
+  select f.id, f.matches, f.likeness, jsonb_build_object('object', 'check_in_point', 'id', f.id)
+    || case when v_may_read then jsonb_build_object('name', p.name, 'status', p.status) else '{}' end
+    || jsonb_build_object('event', private.event_shown(p.event_id, query.scopes))
+  from unnest(v_found) f
+  cross join lateral (select p.* from public.check_in_points p where p.id = f.id offset 0) p
+  where p.organisation_id = query.organisation_id and (query.event_id is null or p.event_id = query.event_id);
+end
+$$;
+
+-- schemas/90-outbox/names.sql
+
+-- Finding webhook endpoints by their URL or description: see 00-ground/names.sql. An organisation has few (90-outbox/endpoints.sql).
+
+create function private.find_webhook_endpoint(query private.name_query) returns setof private.candidate
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+begin
+  return query
+  select n.id, n.matches, n.likeness, jsonb_build_object(
+    'object', 'webhook_endpoint', 'id', n.id, 'url', left(n.url, 200), 'description', n.description, 'status', n.status
+  )
+  from (
+    select
+      w.id, w.url, w.description, w.status,
+      case
+        when query.nearest then 'nearest'
+        when w.id = query.id then 'id'
+        when private.search_form(w.url) = query.form then 'url'
+        when private.search_form(w.description) = query.form then 'description'
+      end as matches,
+      greatest(
+        extensions.similarity(private.search_form(left(w.url, 200)), query.form),
+        extensions.similarity(private.search_form(w.description), query.form)
+      ) as likeness
+    from (
+      select w.* from public.webhook_endpoints w
+      where 'events:write' = any (query.scopes) and w.organisation_id = any (array[query.organisation_id])
+      order by w.organisation_id, w.id desc
+      limit 100
+    ) w
+  ) n
+  where n.matches is not null and (not query.nearest or private.is_near(n.likeness))
+  order by n.likeness desc
+  limit case when query.nearest then 5 else 11 end;
+end
+$$;
 
 -- schemas/10-organisations/logos.sql
 
@@ -8991,6 +10206,34 @@ end
 $$;
 grant execute on function private.page_of_events_by_start to scope_events_read;
 
+-- In which zone the times of what belongs to an event are said, for whoever may see that: any key of the organisation. Security definer,
+-- for no key reads events by the mere right to see their orders, tickets or scans.
+create function private.timezones_of(event_ids uuid[]) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+begin
+  return (
+    select coalesce(json_object_agg(e.id, e.timezone), '{}')
+    from unnest(event_ids[1:100]) i (id)
+    cross join lateral (select e.* from public.events e where e.id = i.id offset 0) e
+    where e.organisation_id = v_organisation_id
+  );
+end
+$$;
+grant execute on function private.timezones_of to api_key;
+
+create function api.event_timezones(event_ids uuid[]) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.timezones_of(event_ids);
+end
+$$;
+comment on function api.event_timezones is 'IANA time zones of events of the organisation: { id: timezone }, of at most 100.';
+grant execute on function api.event_timezones to api_key;
+
 create type public.event_sort as enum ('created_at', 'starts_at');
 
 create function api.list_events(
@@ -9089,8 +10332,9 @@ create function api.create_event(
   name text,
   slug text default null,
   description text default null,
-  starts_at timestamptz default null,
-  ends_at timestamptz default null,
+  -- As written: see private.warning_of_offset.
+  starts_at text default null,
+  ends_at text default null,
   timezone text default null,
   locale public.locale default null,
   venue jsonb default null,
@@ -9122,7 +10366,7 @@ begin
   )
   values (
     private.current_organisation_id(), create_event.name, create_event.slug, create_event.description,
-    create_event.starts_at, create_event.ends_at, coalesce(create_event.timezone, 'UTC'), coalesce(create_event.locale, 'en'),
+    create_event.starts_at::timestamptz, create_event.ends_at::timestamptz, coalesce(create_event.timezone, 'UTC'), coalesce(create_event.locale, 'en'),
     v_venue.venue_name, v_venue.venue_address, v_venue.venue_city, v_venue.venue_postcode, v_venue.venue_country,
     create_event.online_url, create_event.capacity, coalesce(create_event.waiting_list_offer_hours, 24),
     coalesce(create_event.currency, 'EUR'), create_event.payment_due_days,
@@ -9131,7 +10375,12 @@ begin
   returning * into v_event;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.event_json(v_event))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 201, 'data', private.event_json(v_event)),
+      private.warning_of_offset_in(jsonb_build_object('starts_at', starts_at, 'ends_at', ends_at), v_event.timezone)
+    )
   );
 end
 $$;
@@ -9141,6 +10390,8 @@ grant execute on function api.create_event to scope_events_write;
 create function api.update_event(
   event_id uuid,
   changes jsonb,
+  notify public.notify default null,
+  dry_run boolean default null,
   if_version integer[] default null,
   idempotency_key text default null,
   request_fingerprint text default null
@@ -9149,8 +10400,6 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_notify boolean := (changes ->> 'notify_attendees')::boolean;
-  v_dry_run boolean := (changes ->> 'dry_run')::boolean;
   v_event public.events;
   v_new public.events;
 begin
@@ -9191,24 +10440,27 @@ begin
       external_id = v_new.external_id,
       metadata = v_new.metadata
     where e.id = v_event.id
-    returning * into v_event;
-    v_outcome := json_build_object('status', 200, 'data', private.event_json(v_event));
-    if v_notify or v_dry_run then
-      v_outcome := json_build_object(
+    returning * into v_new;
+    v_outcome := case when notify is null and dry_run is not true
+      then json_build_object('status', 200, 'data', private.event_json(v_new))
+      else json_build_object(
         'status', 200,
-        'effect', private.event_effect(event_id, v_dry_run, case when v_notify then private.notify_of_event(event_id) end),
-        'data', private.event_json(v_event)
-      );
-    end if;
-    perform private.undo_if_dry_run(v_dry_run);
+        'effect', private.event_effect(event_id, dry_run, private.notify_of_event(event_id, notify)),
+        'data', private.event_json(case when dry_run then v_event else v_new end)
+      )
+    end;
+    v_outcome := private.with_warnings(
+      v_outcome, private.warning_of_offset_in(changes, v_new.timezone), private.warning_of_capacity(v_event, v_new)
+    );
+    perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
   end;
-  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, v_dry_run);
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.update_event is
-  'Changes fields of an event; absent ones stay, null clears; tells its attendees, or reports the effect, if the changes say so: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
+  'Changes fields of an event; absent ones stay, null clears; tells its attendees, or reports the effect with the event as it is, if asked to: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_event to scope_events_write;
 
 -- The only path from status to status; the guard decides which are allowed.
@@ -9272,18 +10524,17 @@ comment on function api.complete_event is
   'Closes an event to further registrations, and its waiting list: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.complete_event to scope_events_write;
 
--- Number of orders and attendees that a change of an event affects, and of the e-mails that it sends. Security definer: an editing key
--- may not read them.
-create function private.event_effect(event_id uuid, dry_run boolean, emails integer default null) returns json
+-- Orders and attendees that a change of an event affects, and what its cancellation makes refundable. Security definer: an editing key may
+-- not read them. Money only for keys that read it.
+create function private.affected_by_event(event_id uuid, is_cancelled boolean default false) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_event public.events;
 begin
-  select e.* into v_event from public.events e where e.id = event_effect.event_id;
+  select e.* into v_event from public.events e where e.id = affected_by_event.event_id;
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
-  return json_build_object(
-    'dry_run', coalesce(dry_run, false),
+  return jsonb_build_object(
     'orders', (
       select count(*) from public.orders o where o.event_id = v_event.id and o.status <> 'cancelled'
     ),
@@ -9293,8 +10544,29 @@ begin
       join public.attendees a on a.ticket_type_id = t.id
       where t.event_id = v_event.id and a.status <> 'cancelled'
     ),
-    'emails', coalesce(emails, 0)
+    -- Whose waiting ends with the event, or who was offered a place by what was changed.
+    'waiting_list', (
+      select count(*)
+      from public.waiting_list_entries w
+      where w.event_id = v_event.id
+        and case when is_cancelled then w.status in ('waiting', 'offered') else w.status = 'offered' and w.offered_at = now() end
+    ),
+    'refund_due', case when not is_cancelled then 0 when private.reads_orders() then (
+      select coalesce(sum(private.refundable_if_cancelled(o)), 0)
+      from public.orders o
+      where o.event_id = v_event.id and o.status <> 'cancelled' and o.amount_paid > 0
+    ) end,
+    'currency', v_event.currency
   );
+end
+$$;
+grant execute on function private.affected_by_event to scope_events_write;
+
+create function private.event_effect(event_id uuid, dry_run boolean, notice jsonb default null) returns json
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  return private.effect_json(dry_run, private.affected_by_event(event_id), notice);
 end
 $$;
 grant execute on function private.event_effect to scope_events_write;
@@ -9309,15 +10581,19 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_event public.events;
+  v_new public.events;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
   begin
+    select e.* into v_event from public.events e where e.id = unpublish_event.event_id for no key update;
+    v_new := private.set_event_status(event_id, 'draft');
     v_outcome := json_build_object(
       'status', 200,
       'effect', private.event_effect(event_id, dry_run),
-      'data', private.event_json(private.set_event_status(event_id, 'draft'))
+      'data', private.event_json(case when dry_run then v_event else v_new end)
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
@@ -9333,7 +10609,7 @@ grant execute on function api.unpublish_event to scope_events_write;
 create function api.cancel_event(
   event_id uuid,
   dry_run boolean default null,
-  notify_attendees boolean default null,
+  notify public.notify default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -9341,25 +10617,27 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_effect jsonb;
+  v_affected jsonb;
   v_event public.events;
+  v_new public.events;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
   begin
-    perform from public.events e where e.id = cancel_event.event_id for no key update;
+    select e.* into v_event from public.events e where e.id = cancel_event.event_id for no key update;
     if not found then
       perform private.refuse_not_found('event_id');
     end if;
     -- Counted before they are cancelled, and under the exclusive event lock, so that the numbers are of what is cancelled.
     perform private.lock_event_exclusive(event_id);
-    v_effect := private.event_effect(event_id, dry_run);
-    v_event := private.set_event_status(event_id, 'cancelled');
-    if notify_attendees then
-      v_effect := v_effect || jsonb_build_object('emails', private.notify_of_event(event_id));
-    end if;
-    v_outcome := json_build_object('status', 200, 'effect', v_effect, 'data', private.event_json(v_event));
+    v_affected := private.affected_by_event(event_id, is_cancelled => true);
+    v_new := private.set_event_status(event_id, 'cancelled');
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', private.effect_json(dry_run, v_affected, private.notify_of_event(event_id, notify)),
+      'data', private.event_json(case when dry_run then v_event else v_new end)
+    );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
@@ -9459,7 +10737,7 @@ declare
   v_daily_point_ids uuid[] := array(
     select p.id from public.check_in_points p where p.event_id = event.id and p.admission = 'once_per_day'
   );
-  v_with_money boolean := 'orders:read' = any (private.current_scopes());
+  v_with_money boolean := private.reads_orders();
   v_revenue json;
   v_summary json;
   v_today date := now() at time zone event.timezone;
@@ -9724,8 +11002,9 @@ create function api.create_ticket_type(
   quantity integer default null,
   min_per_order integer default null,
   max_per_order integer default null,
-  sales_start_at timestamptz default null,
-  sales_end_at timestamptz default null,
+  -- As written: see private.warning_of_offset.
+  sales_start_at text default null,
+  sales_end_at text default null,
   visibility public.ticket_type_visibility default null,
   "position" integer default null,
   external_id text default null,
@@ -9757,15 +11036,20 @@ begin
     v_organisation_id, create_ticket_type.event_id, create_ticket_type.name, create_ticket_type.description,
     coalesce(create_ticket_type.price, 0), create_ticket_type.quantity,
     coalesce(create_ticket_type.min_per_order, 1), create_ticket_type.max_per_order,
-    create_ticket_type.sales_start_at, create_ticket_type.sales_end_at,
+    create_ticket_type.sales_start_at::timestamptz, create_ticket_type.sales_end_at::timestamptz,
     coalesce(create_ticket_type.visibility, 'public'), coalesce(create_ticket_type.position, 0),
     create_ticket_type.external_id, coalesce(create_ticket_type.metadata, '{}')
   )
   returning * into v_ticket_type;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint,
-    json_build_object('status', 201, 'data', private.ticket_type_json(v_ticket_type))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 201, 'data', private.ticket_type_json(v_ticket_type)),
+      private.warning_of_price(v_ticket_type),
+      private.warning_of_offset(jsonb_build_object('sales_start_at', sales_start_at, 'sales_end_at', sales_end_at), v_ticket_type.event_id)
+    )
   );
 end
 $$;
@@ -9820,8 +11104,13 @@ begin
   returning * into v_ticket_type;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint,
-    json_build_object('status', 200, 'data', private.ticket_type_json(v_ticket_type))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 200, 'data', private.ticket_type_json(v_ticket_type)),
+      case when changes ? 'price' then private.warning_of_price(v_ticket_type) end,
+      private.warning_of_offset(changes, v_ticket_type.event_id)
+    )
   );
 end
 $$;
@@ -9878,8 +11167,9 @@ create function api.create_promo_code(
   code text,
   percent_off numeric default null,
   amount_off bigint default null,
-  valid_from timestamptz default null,
-  valid_until timestamptz default null,
+  -- As written: see private.warning_of_offset.
+  valid_from text default null,
+  valid_until text default null,
   max_redemptions integer default null,
   ticket_type_ids uuid[] default null,
   idempotency_key text default null,
@@ -9906,14 +11196,19 @@ begin
   )
   values (
     v_organisation_id, create_promo_code.event_id, create_promo_code.code, create_promo_code.percent_off, create_promo_code.amount_off,
-    create_promo_code.valid_from, create_promo_code.valid_until, create_promo_code.max_redemptions,
+    create_promo_code.valid_from::timestamptz, create_promo_code.valid_until::timestamptz, create_promo_code.max_redemptions,
     coalesce(create_promo_code.ticket_type_ids, '{}')
   )
   returning * into v_promo_code;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint,
-    json_build_object('status', 201, 'data', private.promo_code_json(v_promo_code))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 201, 'data', private.promo_code_json(v_promo_code)),
+      private.warning_of_percentage(v_promo_code),
+      private.warning_of_offset(jsonb_build_object('valid_from', valid_from, 'valid_until', valid_until), v_promo_code.event_id)
+    )
   );
 end
 $$;
@@ -9959,8 +11254,13 @@ begin
   returning * into v_promo_code;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint,
-    json_build_object('status', 200, 'data', private.promo_code_json(v_promo_code))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 200, 'data', private.promo_code_json(v_promo_code)),
+      case when changes ? 'percent_off' then private.warning_of_percentage(v_promo_code) end,
+      private.warning_of_offset(changes, v_promo_code.event_id)
+    )
   );
 end
 $$;
@@ -10248,6 +11548,7 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_order public.orders;
+  v_warning jsonb;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -10255,6 +11556,9 @@ begin
 
   if not exists (select from public.orders o where o.id = record_invoice_payment.order_id) then
     perform private.refuse_not_found('order_id');
+  end if;
+  if external_reference is not null then
+    v_warning := private.warning_of_reference(order_id, external_reference);
   end if;
   insert into public.payments (order_id, amount, method, currency, received_at, external_reference)
   values (
@@ -10265,7 +11569,9 @@ begin
   select o.* into v_order from public.orders o where o.id = record_invoice_payment.order_id;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.whole_order_json(v_order))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(json_build_object('status', 201, 'data', private.whole_order_json(v_order)), v_warning)
   );
 end
 $$;
@@ -10325,6 +11631,7 @@ begin
   if v_outcome is not null then
     return v_outcome;
   end if;
+  perform private.assert_not_by_name('order_id');
 
   if not exists (select from public.orders o where o.id = record_refund.order_id) then
     perform private.refuse_not_found('order_id');
@@ -10345,26 +11652,31 @@ comment on function api.record_refund is
   'Records money that was returned for a paid or cancelled order: 201 with the order. 404 not_found; 409 payment_due, nothing_refundable, wrong_currency, refund_too_high; 422 validation_failed.';
 grant execute on function api.record_refund to scope_orders_write;
 
--- Number of attendees that a change of an order affects. Security definer: a key for orders may not read attendees.
-create function private.order_effect(order_id uuid, dry_run boolean) returns jsonb
+-- What cancelling an order affects. Security definer: a key for orders may not read attendees.
+create function private.affected_by_order("order" public.orders) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   return (
-    select json_build_object('dry_run', coalesce(dry_run, false), 'orders', 1, 'attendees', count(*), 'emails', 0)::jsonb
+    select jsonb_build_object(
+      'orders', 1,
+      'attendees', count(*),
+      'refund_due', private.refundable_if_cancelled("order"),
+      'currency', "order".currency
+    )
     from public.attendees a
-    where a.order_id = order_effect.order_id
+    where a.order_id = "order".id
       and a.organisation_id = private.current_organisation_id()
       and a.status <> 'cancelled'
   );
 end
 $$;
-grant execute on function private.order_effect to scope_orders_write;
+grant execute on function private.affected_by_order to scope_orders_write;
 
 create function api.cancel_order(
   order_id uuid,
   dry_run boolean default null,
-  notify_attendees boolean default null,
+  notify public.notify default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -10373,10 +11685,14 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_order public.orders;
-  v_effect jsonb;
+  v_affected jsonb;
+  v_data json;
 begin
   if v_outcome is not null then
     return v_outcome;
+  end if;
+  if dry_run is not true then
+    perform private.assert_not_by_name('order_id');
   end if;
   begin
     select o.* into v_order from public.orders o where o.id = cancel_order.order_id for no key update;
@@ -10389,15 +11705,15 @@ begin
         jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
       );
     end if;
-    v_effect := private.order_effect(v_order.id, dry_run);
-    update public.orders o set status = 'cancelled' where o.id = v_order.id returning * into v_order;
-    if notify_attendees then
-      v_effect := v_effect || jsonb_build_object('emails', private.notify_of_cancelled_tickets(v_order.id));
+    v_affected := private.affected_by_order(v_order);
+    if dry_run then
+      v_data := private.whole_order_json(v_order);
     end if;
+    update public.orders o set status = 'cancelled' where o.id = v_order.id returning * into v_order;
     v_outcome := json_build_object(
       'status', 200,
-      'effect', v_effect,
-      'data', private.whole_order_json(v_order)
+      'effect', private.effect_json(dry_run, v_affected, private.notify_of_cancelled_tickets(notify, v_order.id)),
+      'data', coalesce(v_data, private.whole_order_json(v_order))
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
@@ -10591,7 +11907,7 @@ $$;
 
 -- Erases everywhere, and counts what it changed. Security definer: no role may write the logs. The order of the attendee is erased as
 -- well where the person is its contact: the e-mail address or the name is theirs.
-create function private.erase_person(attendee_id uuid) returns json
+create function private.erase_person(attendee_id uuid, dry_run boolean default null) returns json
 language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
 as $$
 declare
@@ -10639,7 +11955,7 @@ begin
     'attendee_id', v_attendee.id,
     'order_id', v_attendee.order_id,
     'event_id', v_attendee.event_id,
-    'erased_at', private.rfc3339(now()),
+    'erased_at', case when dry_run is not true then private.rfc3339(now()) end,
     'attendees', 1,
     'orders', v_orders,
     'notifications', v_copies.notifications,
@@ -10662,20 +11978,29 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_currency text;
   v_receipt json;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
+  if dry_run is not true then
+    perform private.assert_not_by_name('attendee_id');
+  end if;
   begin
     -- Under the caller's policies.
-    if not exists (select from public.attendees a where a.id = erase_attendee.attendee_id) then
+    select a.currency into v_currency from public.attendees a where a.id = erase_attendee.attendee_id;
+    if not found then
       perform private.refuse_not_found('attendee_id');
     end if;
-    v_receipt := private.erase_person(attendee_id);
+    v_receipt := private.erase_person(attendee_id, dry_run);
     v_outcome := json_build_object(
       'status', 200,
-      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_receipt -> 'orders', 'attendees', 1, 'emails', 0),
+      'effect', private.effect_json(
+        dry_run,
+        jsonb_build_object('orders', v_receipt -> 'orders', 'attendees', 1, 'refund_due', 0, 'currency', v_currency),
+        '{"not_told": []}'
+      ),
       'data', v_receipt
     );
     perform private.undo_if_dry_run(dry_run);
@@ -11035,6 +12360,9 @@ begin
   if v_outcome is not null then
     return v_outcome;
   end if;
+  if (changes ->> 'reissue_ticket')::boolean then
+    perform private.assert_not_by_name('attendee_id');
+  end if;
 
   select a.* into v_attendee from public.attendees a where a.id = update_attendee.attendee_id for no key update;
   if not found then
@@ -11069,10 +12397,24 @@ end
 $$;
 grant execute on function private.lock_order_of to scope_attendees_write;
 
+-- What is to be returned of an order; null for keys that may not read it. Security definer, for the same reason.
+create function private.refundable_of(order_id uuid) returns bigint
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  return (
+    select private.amount_refundable(o)
+    from public.orders o
+    where o.id = refundable_of.order_id and o.organisation_id = private.current_organisation_id() and private.reads_orders()
+  );
+end
+$$;
+grant execute on function private.refundable_of to scope_attendees_write;
+
 create function api.cancel_attendee(
   attendee_id uuid,
   dry_run boolean default null,
-  notify_attendees boolean default null,
+  notify public.notify default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -11081,11 +12423,15 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_attendee public.attendees;
-  v_orders integer;
-  v_emails integer := 0;
+  v_affected jsonb;
+  v_refundable bigint;
+  v_data json;
 begin
   if v_outcome is not null then
     return v_outcome;
+  end if;
+  if dry_run is not true then
+    perform private.assert_not_by_name('attendee_id');
   end if;
   begin
     perform private.lock_order_of(attendee_id);
@@ -11101,18 +12447,22 @@ begin
     end if;
     -- Whether the order changes, too: cancelling its last ticket cancels it, and cancelling one with a price lowers its
     -- totals.
-    v_orders := (v_attendee.price > 0 or not exists (
+    v_affected := jsonb_build_object('attendees', 1, 'currency', v_attendee.currency, 'orders', (v_attendee.price > 0 or not exists (
       select from public.attendees a
       where a.order_id = v_attendee.order_id and a.id <> v_attendee.id and a.status <> 'cancelled'
-    ))::integer;
-    update public.attendees a set status = 'cancelled' where a.id = v_attendee.id returning * into v_attendee;
-    if notify_attendees then
-      v_emails := private.notify_of_cancelled_tickets(v_attendee.order_id, v_attendee.id);
+    ))::integer);
+    v_refundable := private.refundable_of(v_attendee.order_id);
+    if dry_run then
+      v_data := private.attendee_json(v_attendee);
     end if;
+    update public.attendees a set status = 'cancelled' where a.id = v_attendee.id returning * into v_attendee;
+    v_affected := v_affected || jsonb_build_object('refund_due', private.refundable_of(v_attendee.order_id) - v_refundable);
     v_outcome := json_build_object(
       'status', 200,
-      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_orders, 'attendees', 1, 'emails', v_emails),
-      'data', private.attendee_json(v_attendee)
+      'effect', private.effect_json(
+        dry_run, v_affected, private.notify_of_cancelled_tickets(notify, v_attendee.order_id, v_attendee.id)
+      ),
+      'data', coalesce(v_data, private.attendee_json(v_attendee))
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
@@ -11244,36 +12594,49 @@ create type private.registration as (
   request_fingerprint text
 );
 
--- Orders that this transaction has added for the calling key, as its triggers have left them, in the order of their ids as given. Security
--- definer: under row level security the planner may read the whole organisation for each.
-create function private.new_orders_json(order_ids uuid[]) returns json[]
-language plpgsql stable security definer set search_path = ''
+-- The outcomes of registrations: orders that this transaction has added for the calling key, as its triggers have left them, in the order of
+-- their ids as given. Security definer: under row level security the planner may read the whole organisation for each.
+create function private.registration_outcomes(order_ids uuid[]) returns json[]
+language plpgsql stable security definer set search_path = '' set enable_sort = off set enable_incremental_sort = off set jit = off
 as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();
+  v_recent_id uuid := private.first_uuid_v7(now() - interval '10 minutes');
 begin
   return array(
-    select private.order_json(
-      o."order",
-      (
-        select json_agg(
-          private.attendee_json(a, true, (select t.name from public.ticket_types t where t.id = a.ticket_type_id), o.reference) order by a.id
-        )
-        from public.attendees a
-        where a.order_id = i.id
-      ),
-      '[]'
+    select private.with_warnings(
+      json_build_object('status', 201, 'data', private.order_json(o."order", a.attendees, '[]')),
+      case when a.has_price and o.payment_method is null then private.warning_of_gift() end,
+      case when a.is_repeated then private.warning_of_repetition() end
     )
     from unnest(order_ids) with ordinality i (id, place)
     cross join lateral (
-      select o as "order", o.reference, o.organisation_id, o.created_at from public.orders o where o.id = i.id offset 0
+      select o as "order", o.reference, o.payment_method, o.organisation_id, o.created_at from public.orders o where o.id = i.id offset 0
     ) o
+    cross join lateral (
+      select
+        json_agg(private.attendee_json(a.attendee, true, t.name, o.reference) order by a.id) as attendees,
+        bool_or(t.price > 0) as has_price,
+        -- Ids tell the time. In the order of the one index of addresses: see 00-ground/pages.sql. Not `exists`, which may hash an organisation.
+        bool_or((
+          select true from public.attendees r
+          where r.organisation_id = any (array[v_organisation_id]) and r.email_lower = a.email_lower and r.id >= v_recent_id and r.id < a.id
+            and coalesce(r.event_id = a.event_id, false) and lower(r.name) = lower(a.name) and coalesce(r.status <> 'cancelled', false)
+          order by r.organisation_id desc, r.id desc
+          limit 1
+        )) as is_repeated
+      -- Apart, for the order of the aggregate would be had from the primary key, by reading it all.
+      from (
+        select a.id, a.event_id, a.ticket_type_id, a.email_lower, a.name, a as attendee from public.attendees a where a.order_id = i.id offset 0
+      ) a
+      cross join lateral (select t.name, t.price from public.ticket_types t where t.id = a.ticket_type_id offset 0) t
+    ) a
     where o.organisation_id = v_organisation_id and o.created_at = now()
     order by i.place
   );
 end
 $$;
-grant execute on function private.new_orders_json to scope_attendees_write;
+grant execute on function private.registration_outcomes to scope_attendees_write;
 
 -- Adds all orders in one statement and all attendees in another, so that the triggers on statements run once. The events and ticket types
 -- are known to be the caller's.
@@ -11307,13 +12670,13 @@ end
 $$;
 grant execute on function private.add_registrations to scope_attendees_write;
 
--- The same, with an order for each registration, in their order.
+-- The same, with an outcome for each registration, in their order.
 create function private.register(registrations private.registration[]) returns json[]
 language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.add_registrations(registrations);
-  return private.new_orders_json(array(select r.order_id from unnest(registrations) with ordinality r order by r.ordinality));
+  return private.registration_outcomes(array(select r.order_id from unnest(registrations) with ordinality r order by r.ordinality));
 end
 $$;
 grant execute on function private.register to scope_attendees_write;
@@ -11378,10 +12741,10 @@ begin
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
-    json_build_object('status', 201, 'data', (private.register(array[row(
+    (private.register(array[row(
       private.uuid_v7(), event_id, ticket_type_id, name, email, company, v_guests, payment_method, promo_code, send_email, external_id,
       metadata, idempotency_key, request_fingerprint
-    )::private.registration]))[1])
+    )::private.registration]))[1]
   );
 end
 $$;
@@ -11546,7 +12909,7 @@ as $$
 declare
   v_registrations private.registration[] := private.registrations_of_calls(calls);
   v_one private.registration := v_registrations[1];
-  v_orders json[];
+  v_outcomes json[];
 begin
   if cardinality(calls) = 1 then
     return array[api.register_attendee(
@@ -11566,11 +12929,9 @@ begin
   end if;
   perform private.assert_known_ticket_types(v_registrations);
 
-  v_orders := private.register(v_registrations);
+  v_outcomes := private.register(v_registrations);
   return array(
-    select private.record_outcome(
-      r.idempotency_key, r.request_fingerprint, json_build_object('status', 201, 'data', v_orders[r.ordinality])
-    )
+    select private.record_outcome(r.idempotency_key, r.request_fingerprint, v_outcomes[r.ordinality])
     from unnest(v_registrations) with ordinality r
     order by r.ordinality
   );
@@ -11622,7 +12983,7 @@ end
 $$;
 grant execute on function private.import_attendee_calls to scope_attendees_write;
 
--- The attendees of orders that this transaction has added for the calling key, one of each, in the order of the ids as given. Security definer, as private.new_orders_json.
+-- The attendees of orders that this transaction has added for the calling key, one of each, in the order of the ids as given. Security definer, as private.registration_outcomes.
 create function private.new_attendees_json(order_ids uuid[]) returns json[]
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -11993,6 +13354,7 @@ declare
   v_errors json[];
   v_verdicts json[] := '{}';
   v_judged integer := 0;
+  v_ticket_type_ids uuid[];
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -12036,31 +13398,40 @@ begin
     exit when v_judged = cardinality(v_guests) or private.is_time_up();
   end loop;
 
+  -- An import takes no payment.
+  v_ticket_type_ids := array(
+    select distinct coalesce(v_guests[v.place] ->> 'ticket_type_id', import_attendees.ticket_type_id::text)::uuid
+    from unnest(v_verdicts) with ordinality v (verdict, place)
+    where v.verdict ->> 'result' = 'created'
+  );
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
-    (
-      select json_build_object('status', 200, 'data', json_build_object(
-        'object', 'attendee_import',
-        'event_id', import_attendees.event_id,
-        'created', count(*) filter (where v.verdict ->> 'result' = 'created'),
-        'updated', count(*) filter (where v.verdict ->> 'result' = 'updated'),
-        'unchanged', count(*) filter (where v.verdict ->> 'result' = 'unchanged'),
-        'refused', count(*) filter (where v.verdict ->> 'result' = 'refused'),
-        'remaining', v_sent - v_judged,
-        'results', json_agg(
-          json_build_object(
-            'external_id', case when jsonb_typeof(v_guests[v.place] -> 'external_id') = 'string' then left(v_guests[v.place] ->> 'external_id', 255) end,
-            'result', v.verdict -> 'result',
-            'attendee_id', v.verdict -> 'attendee_id',
-            'order_id', v.verdict -> 'order_id',
-            'status', v.verdict -> 'status',
-            'error', v.verdict -> 'error'
+    private.with_warnings(
+      (
+        select json_build_object('status', 200, 'data', json_build_object(
+          'object', 'attendee_import',
+          'event_id', import_attendees.event_id,
+          'created', count(*) filter (where v.verdict ->> 'result' = 'created'),
+          'updated', count(*) filter (where v.verdict ->> 'result' = 'updated'),
+          'unchanged', count(*) filter (where v.verdict ->> 'result' = 'unchanged'),
+          'refused', count(*) filter (where v.verdict ->> 'result' = 'refused'),
+          'remaining', v_sent - v_judged,
+          'results', json_agg(
+            json_build_object(
+              'external_id', case when jsonb_typeof(v_guests[v.place] -> 'external_id') = 'string' then left(v_guests[v.place] ->> 'external_id', 255) end,
+              'result', v.verdict -> 'result',
+              'attendee_id', v.verdict -> 'attendee_id',
+              'order_id', v.verdict -> 'order_id',
+              'status', v.verdict -> 'status',
+              'error', v.verdict -> 'error'
+            )
+            order by v.place
           )
-          order by v.place
-        )
-      ))
-      from unnest(v_verdicts) with ordinality v (verdict, place)
+        ))
+        from unnest(v_verdicts) with ordinality v (verdict, place)
+      ),
+      private.warning_of_gifts(v_ticket_type_ids)
     )
   );
 end
@@ -12410,10 +13781,10 @@ begin
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
-    json_build_object('status', 201, 'data', (private.register(array[row(
+    (private.register(array[row(
       private.uuid_v7(), v_entry.event_id, v_entry.ticket_type_id, v_entry.name, v_entry.email, v_entry.company, v_guests,
       payment_method, promo_code, v_entry.send_email, v_entry.external_id, v_entry.metadata, idempotency_key, request_fingerprint
-    )::private.registration]))[1])
+    )::private.registration]))[1]
   );
 end
 $$;
@@ -12435,6 +13806,7 @@ begin
   if v_outcome is not null then
     return v_outcome;
   end if;
+  perform private.assert_not_by_name('waiting_list_entry_id');
 
   v_entry := private.lock_waiting_list_entry(waiting_list_entry_id);
   -- The guard lets Studio save a row unchanged; an operation that would change nothing is an error.
@@ -12556,7 +13928,8 @@ begin
     'object', 'door_list',
     'event', json_build_object(
       'id', v_event.id, 'name', v_event.name, 'status', v_event.status, 'starts_at', private.rfc3339(v_event.starts_at),
-      'ends_at', private.rfc3339(v_event.ends_at), 'timezone', v_event.timezone
+      'ends_at', private.rfc3339(v_event.ends_at), 'timezone', v_event.timezone,
+      'accent_colour', (select o.accent_colour from public.organisations o where o.id = v_event.organisation_id)
     ),
     'server_time', private.rfc3339(clock_timestamp()),
     'salt', v_salt_text,
@@ -12826,7 +14199,7 @@ grant execute on function api.find_attendees to scope_checkin_write;
 -- The outcome of a scan. One that is rejected has the message that is read at the door: the transaction commits, for the scan is
 -- logged; the status is not 2xx, so that a client that checks only the status admits no guest.
 -- Built after the insert, so that it shows the attendee as updated by the scan.
-create function private.check_in_outcome(check_in public.check_ins) returns json
+create function private.check_in_outcome(check_in public.check_ins, starts_at timestamptz) returns json
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -12834,7 +14207,9 @@ declare
   v_param text := case when check_in.code is null then 'attendee_id' else 'code' end;
 begin
   if check_in.result = 'accepted' then
-    return json_build_object('status', 200, 'data', v_json);
+    return private.with_warnings(
+      json_build_object('status', 200, 'data', v_json), private.warning_of_early_scan(check_in.scanned_at, starts_at)
+    );
   end if;
   return json_build_object(
     'status', case check_in.reason when 'not_found' then 404 else 409 end,
@@ -12887,12 +14262,14 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_check_in public.check_ins;
+  v_starts_at timestamptz;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
 
-  if not exists (select from public.events e where e.id = check_in.event_id) then
+  select e.starts_at into v_starts_at from public.events e where e.id = check_in.event_id;
+  if not found then
     perform private.refuse_not_found('event_id');
   end if;
 
@@ -12902,7 +14279,7 @@ begin
     check_in.device
   )
   returning * into v_check_in;
-  return private.record_outcome(idempotency_key, request_fingerprint, private.check_in_outcome(v_check_in));
+  return private.record_outcome(idempotency_key, request_fingerprint, private.check_in_outcome(v_check_in, v_starts_at));
 end
 $$;
 comment on function api.check_in is
@@ -12959,11 +14336,14 @@ declare
   v_known_ids text[];
   v_results json;
   v_accepted integer;
+  v_first_at timestamptz;
+  v_starts_at timestamptz;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
-  if not exists (select from public.events e where e.id = check_in_batch.event_id) then
+  select e.starts_at into v_starts_at from public.events e where e.id = check_in_batch.event_id;
+  if not found then
     perform private.refuse_not_found('event_id');
   end if;
   v_scans := array(
@@ -13012,8 +14392,9 @@ begin
       )
       order by s.scanned_at, s.scan_id
     ),
-    count(*) filter (where c.result = 'accepted')
-  into v_results, v_accepted
+    count(*) filter (where c.result = 'accepted'),
+    min(c.scanned_at) filter (where c.result = 'accepted')
+  into v_results, v_accepted, v_first_at
   from jsonb_to_recordset(to_jsonb(v_scans[:v_judged])) s (scan_id text, scanned_at timestamptz)
   cross join lateral (
     select c.* from public.check_ins c where c.event_id = check_in_batch.event_id and c.scan_id = s.scan_id offset 0
@@ -13022,16 +14403,19 @@ begin
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
-    json_build_object(
-      'status', 200,
-      'data', json_build_object(
-        'object', 'check_in_batch',
-        'event_id', check_in_batch.event_id,
-        'accepted', v_accepted,
-        'rejected', json_array_length(v_results) - v_accepted,
-        'remaining', jsonb_array_length(scans) - v_judged,
-        'results', v_results
-      )
+    private.with_warnings(
+      json_build_object(
+        'status', 200,
+        'data', json_build_object(
+          'object', 'check_in_batch',
+          'event_id', check_in_batch.event_id,
+          'accepted', v_accepted,
+          'rejected', json_array_length(v_results) - v_accepted,
+          'remaining', jsonb_array_length(scans) - v_judged,
+          'results', v_results
+        )
+      ),
+      private.warning_of_early_scan(v_first_at, v_starts_at)
     )
   );
 end
@@ -13130,6 +14514,7 @@ declare
   );
   v_one private.scan := v_scans[1];
   v_check_ins public.check_ins[];
+  v_starts jsonb;
 begin
   if cardinality(calls) = 1 then
     return array[api.check_in(
@@ -13138,15 +14523,15 @@ begin
     )];
   end if;
 
+  select coalesce(jsonb_object_agg(e.id, e.starts_at), '{}') into v_starts
+  from public.events e
+  where e.id = any (array(select s.event_id from unnest(v_scans) s));
   -- A key that is sent twice, an outcome to replay, and an unknown event are for calls that are alone.
   if (
     select count(s.idempotency_key) <> count(distinct s.idempotency_key)
       or bool_or(private.replay_outcome(s.idempotency_key, s.request_fingerprint) is not null)
     from unnest(v_scans) s
-  ) or exists (
-    select from (select distinct s.event_id from unnest(v_scans) s) s
-    where not exists (select from public.events e where e.id = s.event_id)
-  ) then
+  ) or not v_starts ?& array(select s.event_id::text from unnest(v_scans) s) then
     raise exception 'divide';
   end if;
 
@@ -13170,7 +14555,9 @@ begin
 
   return array(
     select private.record_outcome(
-      s.idempotency_key, s.request_fingerprint, private.check_in_outcome(row(c.*)::public.check_ins)
+      s.idempotency_key,
+      s.request_fingerprint,
+      private.check_in_outcome(row(c.*)::public.check_ins, (v_starts ->> s.event_id::text)::timestamptz)
     )
     from unnest(v_scans) with ordinality s
     join unnest(v_check_ins) c on c.id = s.id
@@ -13305,6 +14692,1113 @@ revoke all on public.door_list from anon, authenticated, service_role;
 revoke all on public.arrivals from anon, authenticated, service_role;
 grant select on public.door_list to authenticated;
 grant select on public.arrivals to authenticated;
+
+-- schemas/20-events/planned-steps.sql
+
+-- What apply_event and public.copy_event do: match, move, copy, change and add what belongs to an event, step by step. Whether it is a plan
+-- or done for good, 20-events/plans.sql decides.
+
+-- Several objects answer to one name.
+create function private.refuse_ambiguous(param text, candidates jsonb) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    422, 'ambiguous_name', 'Several objects are called so.', param, jsonb_build_object('candidates', candidates),
+    'Send the id of the one that is meant; ask the person which it is.'
+  );
+end
+$$;
+grant execute on function private.refuse_ambiguous to scope_events_write;
+
+-- What may be written of each table; the first names the row.
+create function private.planned_fields("table" text) returns text[]
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case "table"
+    when 'events' then array[
+      'name', 'slug', 'description', 'starts_at', 'ends_at', 'timezone', 'locale', 'venue_name', 'venue_address', 'venue_city',
+      'venue_postcode', 'venue_country', 'online_url', 'capacity', 'waiting_list_offer_hours', 'currency', 'payment_due_days',
+      'external_id', 'metadata'
+    ]
+    when 'ticket_types' then array[
+      'name', 'description', 'price', 'quantity', 'min_per_order', 'max_per_order', 'sales_start_at', 'sales_end_at', 'visibility',
+      'position', 'external_id', 'metadata', 'status'
+    ]
+    when 'promo_codes' then array[
+      'code', 'percent_off', 'amount_off', 'valid_from', 'valid_until', 'max_redemptions', 'ticket_type_ids', 'status'
+    ]
+    when 'check_in_points' then array['name', 'ticket_type_ids', 'opens_at', 'closes_at', 'admission', 'status']
+  end;
+end
+$$;
+grant execute on function private.planned_fields to scope_events_write;
+
+-- The members of `fields` that may be written, in the form that the columns give them.
+create function private.planned_row("table" text, fields jsonb) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_row jsonb;
+begin
+  execute format('select to_jsonb(r) from jsonb_populate_record(null::public.%I, $1) r', "table") into v_row using fields;
+  return (
+    select coalesce(jsonb_object_agg(f.key, f.value), '{}')
+    from jsonb_each(v_row) f
+    where fields ? f.key and f.key = any (private.planned_fields("table"))
+  );
+end
+$$;
+grant execute on function private.planned_row to scope_events_write;
+
+-- Adds a row; what `fields` does not name gets the defaults of the table.
+create function private.add_row("table" text, parent text, parent_id uuid, fields jsonb) returns uuid
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_columns text := (select string_agg(format('%I', c), ', ') from jsonb_object_keys(fields || jsonb_build_object(parent, parent_id)) c);
+  v_id uuid;
+begin
+  execute format('insert into public.%1$I (%2$s) select %2$s from jsonb_populate_record(null::public.%1$I, $1) returning id', "table", v_columns)
+  into v_id using fields || jsonb_build_object(parent, parent_id);
+  return v_id;
+end
+$$;
+grant execute on function private.add_row to scope_events_write;
+
+-- The rows of an event, in their order, each with its name as it is compared: all, those in use, or of these those that have times. All of
+-- them are matched, copied or moved, each in a savepoint, so there is a limit.
+create function private.rows_of_event("table" text, event_id uuid, in_use boolean, timed boolean) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_most constant integer := 500;
+  v_fields text[] := private.planned_fields("table");
+  v_times text := (select string_agg(format('r.%I', f), ', ') from unnest(v_fields) f where f ~ '_at$|^valid_');
+  v_rows jsonb;
+begin
+  execute format(
+    'select coalesce(jsonb_agg(to_jsonb(r) || jsonb_build_object(''folded'', private.search_form(r.%I)) order by r.%I, r.id), ''[]'')
+     from (
+       select r.* from public.%I r
+       where r.event_id = $1 and (not $2 or r.status = ''active'') and (not $3 or num_nonnulls(%s) > 0)
+       limit $4
+     ) r',
+    v_fields[1], case "table" when 'ticket_types' then 'position' else 'created_at' end, "table", v_times
+  )
+  into v_rows using event_id, in_use, timed, v_most + 1;
+  if jsonb_array_length(v_rows) > v_most then
+    perform private.refuse_value(
+      "table", 'The event has more than 500 of these, which is too many for one plan.',
+      'Change them one by one. A copy leaves them out if this list is empty and archive_missing is true.'
+    );
+  end if;
+  return v_rows;
+end
+$$;
+grant execute on function private.rows_of_event to scope_events_write;
+
+-- Where in `rows` each id, external_id and name stands, so that matching a list costs no more for a long one.
+create function private.places_by_name(rows jsonb) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(jsonb_object_agg(k.key, k.places), '{}')
+    from (
+      select k.key, jsonb_agg(distinct r.n - 1) as places
+      from jsonb_array_elements(rows) with ordinality r (r, n)
+      cross join unnest(array['#' || (r.r ->> 'id'), '=' || (r.r ->> 'external_id'), '~' || (r.r ->> 'folded')]) k (key)
+      where k.key is not null
+      group by k.key
+    ) k
+  );
+end
+$$;
+grant execute on function private.places_by_name to scope_events_write;
+
+-- The one of `rows` that has this reference: an id, which is never taken for a name, an external_id, or a name as it is searched. One in
+-- use wins over others. Null: none.
+create function private.row_meant(rows jsonb, places jsonb, reference text, param text) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_found jsonb[] := array(
+    select rows -> p.place
+    from (
+      select jsonb_array_elements_text(places -> ('=' || reference))::integer as place
+      union
+      select jsonb_array_elements_text(places -> ('~' || private.search_form(btrim(reference))))::integer
+    ) p
+    order by p.place
+  );
+  v_in_use jsonb[];
+begin
+  if places ? ('#' || reference) then
+    return rows -> (places -> ('#' || reference) ->> 0)::integer;
+  elsif cardinality(v_found) < 2 then
+    return v_found[1];
+  end if;
+  v_in_use := array(select r from unnest(v_found) r where r ->> 'status' = 'active');
+  if cardinality(v_in_use) <> 1 then
+    perform private.refuse_ambiguous(param, (
+      select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+        'id', r -> 'id', 'name', r -> 'name', 'status', r -> 'status', 'price', r -> 'price', 'external_id', r -> 'external_id'
+      )))
+      from unnest(v_found[1:10]) r
+    ));
+  end if;
+  return v_in_use[1];
+end
+$$;
+grant execute on function private.row_meant to scope_events_write;
+
+-- What of `rows` an item of a list is: what its id names, else its external_id, else its name unless that row has another external_id.
+create function private.row_of_item("table" text, rows jsonb, places jsonb, item jsonb) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_label text := (private.planned_fields("table"))[1];
+  v_place jsonb := places -> ('=' || (item ->> 'external_id')) -> 0;
+  v_row jsonb;
+begin
+  if item ? 'id' then
+    v_row := private.row_meant(rows, places, item ->> 'id', 'id');
+    if v_row is null then
+      perform private.refuse(
+        404, 'not_found', 'The event has nothing with this id, external_id or name.', 'id',
+        jsonb_build_object('names', (
+          select coalesce(jsonb_agg(n.name), '[]') from (select r -> v_label as name from jsonb_array_elements(rows) r limit 10) n
+        )),
+        'Leave id out to add it as new.'
+      );
+    end if;
+  elsif v_place is not null then
+    v_row := rows -> v_place::integer;
+  elsif item ->> v_label is not null then
+    v_row := private.row_meant(rows, places, item ->> v_label, v_label);
+    if v_row ->> 'external_id' is not null and item ->> 'external_id' is not null then
+      v_row := null;
+    end if;
+  end if;
+  return v_row;
+end
+$$;
+grant execute on function private.row_of_item to scope_events_write;
+
+-- By how much everything moves, and between which zones. A copy moves all its times. Of an event that moves itself, what has begun or
+-- ended stays so: a sale that runs goes on.
+create type private.event_move as (distance interval, from_zone text, to_zone text, is_copy boolean);
+
+-- The times of a row as they move, at the same hour of the event's day on either side of a change of daylight saving time.
+create function private.moved_times("row" jsonb, move private.event_move) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(jsonb_object_agg(
+      f.key, ((f.value::timestamptz at time zone move.from_zone) + move.distance) at time zone move.to_zone
+    ), '{}')
+    from jsonb_each_text("row") f
+    where f.key in ('starts_at', 'ends_at', 'sales_start_at', 'sales_end_at', 'valid_from', 'valid_until', 'opens_at', 'closes_at')
+      and f.value is not null
+      and move.distance is not null
+      and (move.is_copy or f.key in ('starts_at', 'ends_at') or f.value::timestamptz > now())
+  );
+end
+$$;
+grant execute on function private.moved_times to scope_events_write;
+
+-- How far an event moves: by a duration, to a day at the same hour, or to a time. Always days and hours from the start, so that all times
+-- keep their distance to it.
+create function private.move_distance(event public.events, "to" text, timezone text) returns interval
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_start timestamp := event.starts_at at time zone event.timezone;
+begin
+  if v_start is null then
+    perform private.refuse_value('move', 'The event has no start from which it could move.', 'Set starts_at and ends_at in changes.');
+  end if;
+  return case
+    when "to" ~ '^-P' then v_start - substr("to", 2)::interval
+    when "to" ~ '^P' then v_start + "to"::interval
+    when "to" ~ '^\d{4}-\d{2}-\d{2}$' then "to"::date + v_start::time
+    else "to"::timestamptz at time zone timezone
+  end - v_start;
+exception when data_exception then
+  perform private.refuse_value('move', 'This is no duration, day or time.', 'P7D, 2027-05-03 or 2027-05-03T10:00:00+02:00, for example.');
+end
+$$;
+grant execute on function private.move_distance to scope_events_write;
+
+-- How the event of a plan moves; without a distance if it stays.
+create function private.move_of_plan(base public.events, arguments jsonb, is_copy boolean) returns private.event_move
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_starts_at text := arguments #>> '{changes,starts_at}';
+  v_move private.event_move := (null, base.timezone, coalesce(arguments #>> '{changes,timezone}', base.timezone), is_copy);
+begin
+  if arguments ? 'move' then
+    if base.id is null then
+      perform private.refuse_value('move', 'Only an event that exists, or the copy of one, moves.', 'Name it as event or copy_of.');
+    end if;
+    v_move.distance := private.move_distance(base, arguments ->> 'move', v_move.to_zone);
+    if arguments -> 'changes' ? 'starts_at'
+      and v_move.distance is distinct from private.move_distance(base, v_starts_at, v_move.to_zone) then
+      perform private.refuse_value('move', 'The event would move to another time than starts_at says.', 'Send move or starts_at.');
+    end if;
+  elsif is_copy and base.starts_at is not null then
+    if v_starts_at is null then
+      perform private.refuse_value(
+        'move', 'A copy needs a start of its own.', 'Send move, such as P52W or 2028-05-03, or starts_at in changes.'
+      );
+    end if;
+    v_move.distance := private.move_distance(base, v_starts_at, v_move.to_zone);
+  end if;
+  return v_move;
+end
+$$;
+grant execute on function private.move_of_plan to scope_events_write;
+
+-- A time as people at the event read it: 2027-05-03T10:00:00+02:00.
+create function private.zoned_time(moment timestamptz, timezone text) returns text
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_offset interval := (moment at time zone timezone) - (moment at time zone 'UTC');
+begin
+  return to_char(moment at time zone timezone, 'YYYY-MM-DD"T"HH24:MI:SS')
+    || case when v_offset < interval '0' then '-' else '+' end
+    || to_char(greatest(v_offset, -v_offset), 'HH24:MI');
+end
+$$;
+grant execute on function private.zoned_time to scope_events_write;
+
+-- Fields as a plan says them: money in words, times in the event's zone, ticket types by their names, long texts and lists cut.
+create function private.plan_words(fields jsonb, event public.events) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(jsonb_object_agg(
+      case f.key when 'ticket_type_ids' then 'ticket_types' else f.key end,
+      case
+        when f.value = 'null' then f.value
+        when f.key in ('price', 'amount_off') then to_jsonb(private.money_text((f.value #>> '{}')::bigint, event.currency))
+        when f.key ~ '_at$|^valid_' then to_jsonb(private.zoned_time((f.value #>> '{}')::timestamptz, event.timezone))
+        when f.key = 'ticket_type_ids' then (
+          select coalesce(jsonb_agg(coalesce(t.name, '…')), '[]')
+          from jsonb_array_elements_text(f.value) with ordinality i (id, place)
+          left join lateral (select t.name from public.ticket_types t where t.id = i.id::uuid and i.place <= 10 offset 0) t on true
+          where i.place <= 11
+        )
+        when length(f.value #>> '{}') > 100 then to_jsonb(left(f.value #>> '{}', 100) || '…')
+        else f.value
+      end
+    ), '{}')
+    from jsonb_each(fields) f
+  );
+end
+$$;
+grant execute on function private.plan_words to scope_events_write;
+grant execute on function private.money_text to scope_events_write;
+
+-- A new row as a plan says it, without what goes without saying.
+create function private.plan_of_new(label text, fields jsonb, event public.events) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_usual constant jsonb :=
+    '{"status": "active", "visibility": "public", "min_per_order": 1, "admission": "once", "waiting_list_offer_hours": 24}';
+begin
+  return private.plan_words(
+    (
+      select coalesce(jsonb_object_agg(f.key, f.value), '{}')
+      from jsonb_each(fields) f
+      where f.key not in (label, 'position')
+        and f.value not in ('null', '{}', '[]')
+        and f.value is distinct from v_usual -> f.key
+    ),
+    event
+  );
+end
+$$;
+grant execute on function private.plan_of_new to scope_events_write;
+
+-- The ticket types, of `rows`, that a list of names, ids or external_ids means. `copies` has what became of those of a copied event;
+-- names in `refused` are of ticket types that could not be added, which is said already.
+create function private.ticket_types_meant(rows jsonb, places jsonb, names jsonb, copies jsonb, refused text[]) returns uuid[]
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_name text;
+  v_row jsonb;
+  v_ids uuid[] := '{}';
+begin
+  for v_name in select * from jsonb_array_elements_text(names) loop
+    v_row := private.row_meant(rows, places, coalesce(copies ->> v_name, v_name), 'ticket_types');
+    if v_row is not null then
+      v_ids := v_ids || (v_row ->> 'id')::uuid;
+    elsif private.search_form(btrim(v_name)) <> all (refused) then
+      perform private.refuse(
+        422, 'validation_failed', 'A ticket type of the list is none of the event.', 'ticket_types',
+        jsonb_build_object('ticket_types', (
+          select coalesce(jsonb_agg(n.name), '[]') from (select r -> 'name' as name from jsonb_array_elements(rows) r limit 10) n
+        )),
+        'Name one of details.ticket_types, or add it to ticket_types.'
+      );
+    end if;
+  end loop;
+  return array(select distinct i from unnest(v_ids) i order by i);
+end
+$$;
+grant execute on function private.ticket_types_meant to scope_events_write;
+
+-- What is changed of a row, as [old, new].
+create function private.plan_changes(old_row jsonb, fields jsonb, was public.events, event public.events) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select jsonb_object_agg(n.key, jsonb_build_array(o.value, n.value))
+    from jsonb_each(private.plan_words(fields, event)) n
+    left join jsonb_each(private.plan_words(
+      (select jsonb_object_agg(f.key, old_row -> f.key) from jsonb_object_keys(fields) f (key)), was
+    )) o using (key)
+  );
+end
+$$;
+grant execute on function private.plan_changes to scope_events_write;
+
+-- What differs from the row; null if nothing does.
+create function private.fields_to_change("table" text, old_row jsonb, fields jsonb) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select jsonb_object_agg(f.key, f.value)
+    from jsonb_each(private.planned_row("table", fields)) f
+    where f.value is distinct from old_row -> f.key
+  );
+end
+$$;
+grant execute on function private.fields_to_change to scope_events_write;
+
+-- One row as it is to be: changed where the event has it, else added. Answers its step; `unchanged` where there is nothing to do.
+create function private.carry_out_item(
+  "table" text, event public.events, was public.events, "row" jsonb, fields jsonb, is_copy boolean
+) returns jsonb
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_label text := (private.planned_fields("table"))[1];
+  v_fields jsonb;
+  v_id uuid := "row" ->> 'id';
+begin
+  if "row" is null or is_copy then
+    v_fields := private.planned_row("table", coalesce("row" - 'external_id', '{}') || fields);
+    if v_fields ->> v_label is null then
+      perform private.refuse_value(v_label, 'What is to be added needs a name, or a promo code its code.');
+    end if;
+    v_id := private.add_row("table", 'event_id', event.id, v_fields);
+    return jsonb_build_object(
+      'action', 'create', 'kind', rtrim("table", 's'), 'name', v_fields -> v_label, 'id', v_id,
+      'changes', private.plan_of_new(v_label, v_fields, event)
+    );
+  end if;
+
+  v_fields := private.fields_to_change("table", "row", fields);
+  if v_fields is null then
+    return jsonb_build_object('action', 'unchanged', 'id', v_id);
+  end if;
+  case "table"
+    when 'ticket_types' then perform api.update_ticket_type(v_id, v_fields);
+    when 'promo_codes' then perform api.update_promo_code(v_id, v_fields);
+    when 'check_in_points' then perform api.update_check_in_point(v_id, v_fields);
+  end case;
+  return jsonb_strip_nulls(jsonb_build_object(
+    'action', case when v_fields ->> 'status' in ('archived', 'disabled') then 'archive' else 'change' end,
+    'kind', rtrim("table", 's'), 'name', "row" -> v_label, 'id', v_id,
+    -- Said, because a change alone does not bring it back.
+    'status', case when not v_fields ? 'status' and "row" ->> 'status' <> 'active' then "row" -> 'status' end
+  )) || jsonb_build_object('changes', private.plan_changes("row", v_fields, was, event));
+end
+$$;
+grant execute on function private.carry_out_item to scope_events_write;
+
+-- The event's own fields: added, copied or changed.
+create function private.carry_out_fields(
+  organisation_id uuid, base public.events, changes jsonb, move private.event_move
+) returns jsonb
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_fields jsonb := private.moved_times(to_jsonb(base), move)
+    || changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end;
+  v_event public.events;
+  v_id uuid;
+begin
+  if base.id is not null and not move.is_copy then
+    v_fields := private.fields_to_change('events', to_jsonb(base), v_fields);
+    if v_fields is null then
+      return jsonb_build_object('action', 'unchanged', 'id', base.id);
+    end if;
+    perform api.update_event(base.id, v_fields);
+    select e.* into v_event from public.events e where e.id = base.id;
+    return jsonb_build_object(
+      'action', 'change', 'kind', 'event', 'name', base.name, 'id', base.id,
+      'changes', private.plan_changes(to_jsonb(base), v_fields, base, v_event)
+    );
+  end if;
+  if move.is_copy then
+    -- Its slug is made from its name, and an external_id belongs to one event.
+    v_fields := (to_jsonb(base) - '{slug,external_id}'::text[]) || v_fields;
+  end if;
+  v_fields := private.planned_row('events', v_fields);
+  if v_fields ->> 'name' is null then
+    perform private.refuse_value(
+      'name', 'A new event needs a name.', 'Name it in changes; to change an event that exists, name that as event.'
+    );
+  end if;
+  v_id := private.add_row('events', 'organisation_id', organisation_id, v_fields);
+  select e.* into v_event from public.events e where e.id = v_id;
+  return jsonb_build_object(
+    'action', 'create', 'kind', 'event', 'name', v_event.name, 'id', v_event.id,
+    'changes', private.plan_of_new('name', v_fields, v_event)
+  );
+end
+$$;
+grant execute on function private.carry_out_fields to scope_events_write;
+
+-- What is allowed and yet likely to be meant otherwise.
+create function private.plan_warnings(base public.events, event public.events, source_id uuid, moves boolean) returns jsonb[]
+language plpgsql stable set search_path = ''
+as $$
+declare
+  -- When all is done: a ticket type may have been raised as well.
+  v_warnings jsonb[] := array[case when base.id = event.id then private.warning_of_capacity(base, event) end];
+begin
+  if (base.id is null or source_id is not null) and exists (
+    select from public.events e
+    where e.organisation_id = event.organisation_id and e.id <> event.id and private.search_form(e.name) = private.search_form(event.name)
+  ) then
+    v_warnings := v_warnings || private.warning(
+      'name_taken', 'Another event has this name. To change that one, name it as event.'
+    );
+  end if;
+  if base.id is not null and source_id is null and not moves and event.starts_at <> base.starts_at and (
+    exists (select from public.ticket_types t where t.event_id = event.id and coalesce(t.sales_start_at, t.sales_end_at) is not null)
+    or exists (select from public.promo_codes c where c.event_id = event.id and coalesce(c.valid_from, c.valid_until) is not null)
+    or exists (select from public.check_in_points p where p.event_id = event.id and coalesce(p.opens_at, p.closes_at) is not null)
+  ) then
+    v_warnings := v_warnings || private.warning(
+      'windows_stay', 'Sales, promo codes and check-in points keep their times. To move all, send move in place of starts_at.'
+    );
+  end if;
+  return v_warnings;
+end
+$$;
+grant execute on function private.plan_warnings to scope_events_write;
+
+-- The same of a step. `written` are its fields as they were sent.
+create function private.step_warnings("table" text, id uuid, written jsonb, event public.events) returns jsonb[]
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_event public.events := event;
+  v_ticket_type public.ticket_types;
+  v_promo_code public.promo_codes;
+begin
+  if "table" = 'events' then
+    select e.* into v_event from public.events e where e.id = step_warnings.id;
+  elsif "table" = 'ticket_types' and written ? 'price' then
+    select t.* into v_ticket_type from public.ticket_types t where t.id = step_warnings.id;
+  elsif "table" = 'promo_codes' and written ? 'percent_off' then
+    select c.* into v_promo_code from public.promo_codes c where c.id = step_warnings.id;
+  end if;
+  return array[
+    private.warning_of_offset_in(written, v_event.timezone),
+    case when v_ticket_type.id is not null then private.warning_of_price(v_ticket_type) end,
+    case when v_promo_code.id is not null then private.warning_of_percentage(v_promo_code) end
+  ];
+end
+$$;
+grant execute on function private.step_warnings to scope_events_write;
+
+-- Nobody registers meanwhile, and what is changed is locked in the order of 20-events/locks.sql.
+create function private.lock_event_of_plan(event_id uuid, arguments jsonb) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform from public.events e where e.id = lock_event_of_plan.event_id for no key update;
+  perform private.lock_event_exclusive(event_id);
+  if arguments ?| '{promo_codes,move}' then
+    perform from public.promo_codes c where c.event_id = lock_event_of_plan.event_id order by c.id for no key update;
+  end if;
+  perform private.lock_event_capacity(event_id);
+  perform from public.ticket_types t where t.event_id = lock_event_of_plan.event_id order by t.id for no key update;
+end
+$$;
+grant execute on function private.lock_event_of_plan to scope_events_write;
+
+-- Does what the arguments of apply_event say, to an event, a copy of one, or a new one, and answers what was read, each step, and the event.
+-- Each step has a savepoint, so that all refusals are named; whoever calls it rolls back if there are any.
+create function private.carry_out_event(arguments jsonb, organisation_id uuid, event_id uuid, source_id uuid) returns jsonb
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_lists constant text[] := '{ticket_types,promo_codes,check_in_points}';
+  v_changes jsonb := coalesce(arguments -> 'changes', '{}') - 'status';
+  v_status public.event_status := arguments #>> '{changes,status}';
+  v_is_copy boolean := source_id is not null;
+  v_only_listed boolean := coalesce((arguments ->> 'archive_missing')::boolean, false);
+  v_base public.events;
+  v_event public.events;
+  v_move private.event_move;
+  v_rows jsonb := '{}';
+  v_places jsonb;
+  v_types jsonb;
+  v_type_places jsonb;
+  v_read jsonb := '{}';
+  v_table text;
+  v_is_listed boolean;
+  v_pass integer;
+  v_items jsonb;
+  v_item jsonb;
+  v_row jsonb;
+  v_fields jsonb;
+  v_name text;
+  v_key text;
+  v_step jsonb;
+  v_steps jsonb[] := '{}';
+  v_unchanged integer := 0;
+  v_refusals integer := 0;
+  v_taken text[] := '{}';
+  v_refused text[] := '{}';
+  v_copies jsonb := '{}';
+  v_notice jsonb;
+  v_warnings jsonb[] := '{}';
+  v_state text;
+  v_message text;
+  v_detail text;
+  v_hint text;
+  v_rule text;
+begin
+  if event_id is not null then
+    perform private.lock_event_of_plan(event_id, arguments);
+  end if;
+  select e.* into v_base from public.events e where e.id = coalesce(event_id, source_id);
+  v_move := private.move_of_plan(v_base, arguments, v_is_copy);
+
+  if v_base.id is not null then
+    v_read := jsonb_build_object('event', v_base.version);
+    foreach v_table in array v_lists loop
+      -- What a copy leaves out is not read.
+      continue when v_is_copy and v_only_listed and arguments -> v_table = '[]';
+      v_is_listed := arguments ? v_table or v_table = 'ticket_types' and arguments ?| v_lists;
+      if v_is_listed or v_move.distance is not null or v_is_copy then
+        v_items := private.rows_of_event(
+          v_table, v_base.id, v_is_copy or not v_is_listed, not (v_is_copy or v_is_listed)
+        );
+        if v_is_copy then
+          -- A copy is in the same order, whichever row is added first.
+          v_items := (
+            select coalesce(jsonb_agg(r || jsonb_build_object('position', n - 1) order by n), '[]')
+            from jsonb_array_elements(v_items) with ordinality i (r, n)
+          );
+        end if;
+        v_rows := v_rows || jsonb_build_object(v_table, v_items);
+        v_read := v_read || jsonb_build_object(v_table, (
+          select md5(string_agg(concat(r ->> 'id', r ->> 'version'), ' ' order by r ->> 'id')) from jsonb_array_elements(v_rows -> v_table) r
+        ));
+      end if;
+    end loop;
+  end if;
+
+  foreach v_table in array '{events}' || v_lists || '{status}' loop
+    v_places := private.places_by_name(coalesce(v_rows -> v_table, '[]'));
+    -- First what the list names, then the other rows of the event or of the one that is copied.
+    for v_pass in 1..2 loop
+      v_items := case
+        when v_table in ('events', 'status') then case v_pass when 1 then '[{}]' else '[]' end::jsonb
+        when v_pass = 1 then coalesce(arguments -> v_table, '[]')
+        when case when v_only_listed and arguments ? v_table then not v_is_copy else v_is_copy or v_move.distance is not null end then (
+          select coalesce(jsonb_agg(r), '[]')
+          from jsonb_array_elements(v_rows -> v_table) r
+          where r ->> 'status' = 'active' and r ->> 'id' <> all (v_taken)
+        )
+        else '[]'
+      end;
+      for v_item in select i from jsonb_array_elements(v_items) i loop
+        begin
+          v_row := case v_pass when 2 then v_item end;
+          v_name := coalesce(v_item ->> 'code', v_item ->> 'name', v_item ->> 'id');
+          if v_table = 'events' then
+            v_name := coalesce(v_changes ->> 'name', v_base.name);
+            v_step := private.carry_out_fields(organisation_id, v_base, v_changes, v_move);
+          elsif v_table = 'status' then
+            continue when v_refusals > 0 or coalesce(v_status, v_event.status) = v_event.status;
+            v_name := v_event.name;
+            perform private.set_event_status(v_event.id, v_status);
+            v_step := jsonb_build_object(
+              'action', 'change', 'kind', 'event', 'name', v_event.name, 'id', v_event.id,
+              'changes', jsonb_build_object('status', jsonb_build_array(v_event.status, v_status))
+            );
+          else
+            v_fields := '{}';
+            if v_pass = 1 then
+              v_row := private.row_of_item(v_table, coalesce(v_rows -> v_table, '[]'), v_places, v_item);
+              -- Twice in the list: the same row, or two new ones of one name.
+              v_key := coalesce(v_row ->> 'id', concat_ws(' ', v_table, private.search_form(v_name), v_item ->> 'external_id'));
+              if v_key = any (v_taken) then
+                perform private.refuse_value(
+                  (private.planned_fields(v_table))[1], 'The list has this twice.', 'Leave one out, or tell them apart by id or external_id.'
+                );
+              end if;
+              v_taken := v_taken || v_key;
+              if num_nonnulls(v_item ->> 'percent_off', v_item ->> 'amount_off') = 1 then
+                -- One kind of discount takes the place of the other.
+                v_fields := '{"percent_off": null, "amount_off": null}';
+              end if;
+              v_fields := v_fields || (v_item - '{id,ticket_types}'::text[]);
+              if v_item ? 'ticket_types' then
+                v_fields := v_fields || jsonb_build_object(
+                  'ticket_type_ids', private.ticket_types_meant(v_types, v_type_places, v_item -> 'ticket_types', v_copies, v_refused)
+                );
+              end if;
+            end if;
+            if v_pass = 2 and v_only_listed and arguments ? v_table then
+              v_fields := jsonb_build_object('status', case v_table when 'promo_codes' then 'disabled' else 'archived' end);
+            else
+              v_fields := coalesce(private.moved_times(v_row, v_move), '{}') || v_fields;
+            end if;
+            if v_is_copy and v_row is null then
+              v_fields := jsonb_build_object('position', jsonb_array_length(v_rows -> v_table)) || v_fields;
+            end if;
+            if v_is_copy and v_row -> 'ticket_type_ids' <> '[]' and not v_fields ? 'ticket_type_ids' then
+              v_fields := v_fields || jsonb_build_object('ticket_type_ids', (
+                select coalesce(jsonb_agg(v_copies -> i order by v_copies ->> i), '[]')
+                from jsonb_array_elements_text(v_row -> 'ticket_type_ids') i
+                where v_copies ? i
+              ));
+              -- It was for ticket types that are not copied; with none it would be for all.
+              continue when v_fields -> 'ticket_type_ids' = '[]';
+            end if;
+            v_step := private.carry_out_item(v_table, v_event, v_base, v_row, v_fields, v_is_copy);
+            if v_is_copy and v_table = 'ticket_types' and v_row is not null then
+              v_copies := v_copies || jsonb_build_object(v_row ->> 'id', v_step -> 'id');
+            end if;
+          end if;
+        exception when others then
+          get stacked diagnostics
+            v_state = returned_sqlstate, v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint,
+            v_rule = constraint_name;
+          if v_state !~ '^(PT4|22|23)' then
+            raise;
+          end if;
+          v_refusals := v_refusals + 1;
+          v_refused := array_remove(v_refused || array[private.search_form(v_name), private.search_form(v_item ->> 'external_id')], null);
+          v_step := jsonb_build_object(
+            'action', 'refuse', 'kind', rtrim(case v_table when 'status' then 'events' else v_table end, 's'), 'name', v_name,
+            'error', case
+              when v_state like 'PT4%' then v_detail::jsonb
+                || jsonb_strip_nulls(jsonb_build_object('message', v_message, 'hint', nullif(v_hint, '')))
+              -- What no trigger says in a sentence. The row that Postgres would show stays out.
+              else jsonb_build_object(
+                'code', 'validation_failed', 'message', 'It breaks a rule of the database: ' || coalesce(nullif(v_rule, ''), v_state)
+              )
+            end
+          );
+        end;
+        if v_pass = 1 and v_step ->> 'action' in ('create', 'change') and v_table <> 'status' then
+          v_warnings := v_warnings || private.step_warnings(
+            v_table, (v_step ->> 'id')::uuid, case v_table when 'events' then v_changes else v_item end, v_event
+          );
+        end if;
+        if v_step ->> 'action' = 'unchanged' then
+          v_unchanged := v_unchanged + 1;
+        else
+          v_steps := v_steps || v_step;
+        end if;
+        if v_table = 'events' then
+          select e.* into v_event from public.events e where e.id = coalesce((v_step ->> 'id')::uuid, carry_out_event.event_id);
+        end if;
+      end loop;
+    end loop;
+    -- Without the event there is nothing to add to.
+    exit when v_event.id is null;
+    if v_table = 'ticket_types' and arguments ?| v_lists then
+      v_types := private.rows_of_event(v_table, v_event.id, false, false);
+      v_type_places := private.places_by_name(v_types);
+    end if;
+  end loop;
+
+  if v_refusals = 0 and event_id is not null then
+    v_notice := private.notify_of_event(event_id, (arguments ->> 'notify')::public.notify);
+  end if;
+  select e.* into v_event from public.events e where e.id = v_event.id;
+  return jsonb_build_object(
+    'warnings', to_jsonb(array(
+      select distinct w from unnest(v_warnings || private.plan_warnings(v_base, v_event, source_id, v_move.distance is not null)) w
+      where w is not null
+      limit 20
+    )),
+    'read', v_read, 'steps', to_jsonb(v_steps), 'unchanged', v_unchanged, 'refusals', v_refusals, 'notice', v_notice,
+    'affected', case when event_id is not null and v_base.id is not null then private.affected_by_event(event_id) end,
+    'event', jsonb_build_object(
+      'id', v_event.id, 'name', v_event.name, 'status', v_event.status,
+      'starts_at', private.zoned_time(v_event.starts_at, v_event.timezone), 'ends_at', private.zoned_time(v_event.ends_at, v_event.timezone), 'timezone', v_event.timezone
+    )
+  );
+end
+$$;
+grant execute on function private.carry_out_event to scope_events_write;
+
+-- schemas/20-events/plans.sql
+
+-- apply_event: an event as it is to be, with its ticket types, promo codes and check-in points, in one body. A plan is made by doing
+-- everything and undoing it, so plan and act cannot differ, and the rules are those of the tables. public.copy_event does the same by hand.
+
+create table private.event_plans (
+  id text not null default lower(private.random_code(10)),
+  organisation_id uuid not null,
+  family_id uuid not null,
+  arguments jsonb not null,
+  event_id uuid,
+  source_id uuid,
+  read jsonb not null,
+  steps_digest text not null,
+  refusals integer not null,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null default now() + interval '10 minutes',
+  applied_at timestamptz,
+  constraint event_plans_pkey primary key (id),
+  constraint event_plans_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade
+);
+comment on table private.event_plans is 'What apply_event would do, for ten minutes, and for the family of API keys that asked. At most 50 of an organisation.';
+comment on column private.event_plans.read is 'The versions of what the plan was made from, by kind.';
+create index event_plans_organisation_id_idx on private.event_plans (organisation_id, created_at);
+create index event_plans_expires_at_idx on private.event_plans (expires_at);
+alter table private.event_plans enable row level security;
+
+-- All ways in which a plan cannot be applied have one code; details.reason tells them apart.
+create function private.refuse_plan(reason text, message text, details jsonb default '{}') returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'plan_outdated', message, 'plan_id', jsonb_build_object('reason', reason) || details,
+    case reason
+      when 'applied' then 'It is done: read the event to see it.'
+      when 'refused' then 'Correct what its steps refuse, and leave out plan_id for a new plan.'
+      when 'arguments' then 'Send plan_id alone, or the arguments of the plan unchanged; without plan_id they make a new plan.'
+      else 'Leave out plan_id for a new plan, and look at what it says.'
+    end
+  );
+end
+$$;
+grant execute on function private.refuse_plan to scope_events_write;
+
+-- Keeps a plan, and drops the oldest ones of the organisation. Security definer, as what opens and closes one: plans are reached by these only.
+create function private.keep_event_plan(arguments jsonb, event_id uuid, source_id uuid, result jsonb) returns private.event_plans
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_most constant integer := 50;
+  v_plan private.event_plans;
+begin
+  delete from private.event_plans p
+  where p.id in (
+    select o.id from private.event_plans o
+    where o.organisation_id = private.current_organisation_id()
+    order by o.created_at desc, o.id
+    offset v_most - 1
+    for update skip locked
+  );
+  insert into private.event_plans (organisation_id, family_id, arguments, event_id, source_id, read, steps_digest, refusals)
+  values (
+    private.current_organisation_id(), (private.claims() ->> 'family_id')::uuid, keep_event_plan.arguments, keep_event_plan.event_id,
+    keep_event_plan.source_id, result -> 'read', md5((result -> 'steps')::text), (result ->> 'refusals')::integer
+  )
+  returning * into v_plan;
+  return v_plan;
+end
+$$;
+grant execute on function private.keep_event_plan to scope_events_write;
+
+-- The plan, if it may be applied; locked, so that of two that apply it one finds it applied. `arguments` are those sent beside its id.
+create function private.open_event_plan(plan_id text, arguments jsonb) returns private.event_plans
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_plan private.event_plans;
+  v_differing text[];
+begin
+  select p.* into v_plan
+  from private.event_plans p
+  where p.id = plan_id
+    and p.organisation_id = private.current_organisation_id()
+    and p.family_id = (private.claims() ->> 'family_id')::uuid
+  for update;
+  if not found then
+    perform private.refuse_plan('unknown', 'This API key has no such plan; plans are kept for ten minutes.');
+  elsif v_plan.applied_at is not null then
+    perform private.refuse_plan('applied', 'The plan was applied already.', jsonb_build_object('event_id', v_plan.event_id));
+  elsif v_plan.expires_at <= now() then
+    perform private.refuse_plan(
+      'expired', 'The plan is older than ten minutes.', jsonb_build_object('expires_at', private.rfc3339(v_plan.expires_at))
+    );
+  end if;
+  -- Those of the plan alone go without saying; an argument that is left out would be one that differs.
+  if open_event_plan.arguments <> '{}' then
+    v_differing := array(
+      select coalesce(p.key, s.key)
+      from jsonb_each(v_plan.arguments) p
+      full join jsonb_each(open_event_plan.arguments) s using (key)
+      where p.value is distinct from s.value
+      order by 1
+    );
+    if v_differing <> '{}' then
+      perform private.refuse_plan(
+        'arguments', 'The arguments are not those of the plan.', jsonb_build_object('arguments', v_differing)
+      );
+    end if;
+  end if;
+  if v_plan.refusals > 0 then
+    perform private.refuse_plan('refused', 'The plan has steps that are refused, so none of it can be applied.');
+  end if;
+  return v_plan;
+end
+$$;
+grant execute on function private.open_event_plan to scope_events_write;
+
+create function private.close_event_plan(plan_id text, event_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update private.event_plans p set applied_at = now(), event_id = close_event_plan.event_id
+  where p.id = plan_id and p.family_id = (private.claims() ->> 'family_id')::uuid;
+end
+$$;
+grant execute on function private.close_event_plan to scope_events_write;
+
+-- The event that has the external_id or the slug that is to be; null: none, so it is to be added.
+create function private.event_known_by(external_id text, slug text) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_ids uuid[] := array(
+    select e.id
+    from public.events e
+    where e.organisation_id = private.current_organisation_id()
+      and (e.external_id = event_known_by.external_id or e.slug = event_known_by.slug)
+  );
+begin
+  if cardinality(v_ids) > 1 then
+    perform private.refuse_ambiguous('event', to_jsonb(v_ids));
+  end if;
+  return v_ids[1];
+end
+$$;
+grant execute on function private.event_known_by to scope_events_write;
+
+-- The members of an object in this order, which jsonb does not keep.
+create function private.in_order(object jsonb, names text[]) returns json
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return (
+    select json_object_agg(n.name, object -> n.name order by n.place)
+    from unnest(names) with ordinality n (name, place)
+    where object ? n.name
+  );
+end
+$$;
+grant execute on function private.in_order to scope_events_write;
+
+-- Refuses what would be done if it is not what the plan said.
+create function private.assert_as_planned(plan private.event_plans, result jsonb, steps jsonb) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_changed text[] := array(
+    select r.key from jsonb_each(plan.read) r where r.value is distinct from result -> 'read' -> r.key order by r.key
+  );
+begin
+  if v_changed <> '{}' then
+    perform private.refuse_plan(
+      'changed', 'What the plan is about was changed since.', jsonb_build_object('changed', v_changed)
+    );
+  elsif (result ->> 'refusals')::integer > 0 then
+    perform private.refuse_plan(
+      'changed', 'A step of the plan is refused by now.', jsonb_build_object('step', jsonb_path_query_first(steps, '$[*] ? (@.action == "refuse")'))
+    );
+  elsif md5(steps::text) <> plan.steps_digest then
+    perform private.refuse_plan('changed', 'The plan would do something else by now.');
+  end if;
+end
+$$;
+grant execute on function private.assert_as_planned to scope_events_write;
+
+create function api.apply_event(
+  event text default null,
+  copy_of text default null,
+  move text default null,
+  changes jsonb default null,
+  ticket_types jsonb default null,
+  promo_codes jsonb default null,
+  check_in_points jsonb default null,
+  archive_missing boolean default null,
+  notify public.notify default null,
+  plan_id text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_arguments jsonb := (
+    select coalesce(jsonb_object_agg(a.key, a.value), '{}')
+    from jsonb_each(jsonb_build_object(
+      'event', event, 'copy_of', copy_of, 'move', move, 'changes', changes, 'ticket_types', ticket_types, 'promo_codes', promo_codes,
+      'check_in_points', check_in_points, 'archive_missing', archive_missing, 'notify', notify
+    )) a
+    where a.value <> 'null'
+  );
+  v_most_steps constant integer := 100;
+  v_plan private.event_plans;
+  v_event_id uuid;
+  v_source_id uuid;
+  v_result jsonb;
+  v_steps jsonb;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if plan_id is not null then
+    v_plan := private.open_event_plan(plan_id, v_arguments);
+    v_arguments := v_plan.arguments;
+    v_event_id := v_plan.event_id;
+    v_source_id := v_plan.source_id;
+  else
+    if v_arguments = '{}' then
+      perform private.refuse_value('changes', 'There is nothing to plan.', 'Send changes, a list, move or copy_of.');
+    elsif event is not null and copy_of is not null then
+      perform private.refuse_value('event', 'A copy is a new event.', 'Leave event out, or copy_of.');
+    end if;
+    v_event_id := case
+      when event is not null then (private.resolve_name('event', event, null, 'event')).id
+      when copy_of is null then private.event_known_by(changes ->> 'external_id', changes ->> 'slug')
+    end;
+    v_source_id := case when copy_of is not null then (private.resolve_name('event', copy_of, null, 'copy_of')).id end;
+  end if;
+
+  begin
+    v_result := private.carry_out_event(v_arguments, private.current_organisation_id(), v_event_id, v_source_id);
+    v_steps := (
+      select coalesce(jsonb_agg(s - 'id' order by s ->> 'action' <> 'refuse', n), '[]')
+      from jsonb_array_elements(v_result -> 'steps') with ordinality s (s, n)
+    );
+    perform private.undo_if_dry_run(plan_id is null);
+  exception when sqlstate 'UD001' then
+    null; -- The effects are rolled back; the variables keep the answer.
+  end;
+
+  if plan_id is null then
+    v_plan := private.keep_event_plan(v_arguments, v_event_id, v_source_id, v_result || jsonb_build_object('steps', v_steps));
+  else
+    perform private.assert_as_planned(v_plan, v_result, v_steps);
+    perform private.close_event_plan(v_plan.id, (v_result #>> '{event,id}')::uuid);
+    v_steps := (
+      select coalesce(jsonb_agg(case s ->> 'action' when 'create' then s else s - 'id' end - 'changes' order by n), '[]')
+      from jsonb_array_elements(v_result -> 'steps') with ordinality s (s, n)
+    );
+  end if;
+
+  v_outcome := json_build_object(
+    'object', 'event_plan',
+    'plan_id', v_plan.id,
+    'applied', plan_id is not null,
+    'expires_at', private.rfc3339(v_plan.expires_at),
+    'event', private.in_order(
+      (v_result -> 'event') || case when plan_id is null and v_event_id is null then '{"id": null}' else '{}' end::jsonb,
+      '{id,name,status,starts_at,ends_at,timezone}'
+    ),
+    'notify', v_arguments -> 'notify',
+    'refusals', v_result -> 'refusals',
+    'unchanged', v_result -> 'unchanged',
+    'steps', (
+      select coalesce(json_agg(private.in_order(s.s, '{action,kind,name,id,status,changes,error}') order by s.n), '[]')
+      from jsonb_array_elements(v_steps) with ordinality s (s, n)
+      where s.n <= v_most_steps
+    ),
+    'more_steps', greatest(jsonb_array_length(v_steps) - v_most_steps, 0)
+  );
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    (
+      select json_object_agg(m.name, m.value order by m.place)
+      from (
+        values
+          (1, 'status', to_json(200)),
+          (2, 'data', v_outcome),
+          (3, 'effect', case when v_event_id is not null then private.effect_json(plan_id is null, v_result -> 'affected', nullif(v_result -> 'notice', 'null')) end),
+          (4, 'warnings', nullif(v_result -> 'warnings', '[]')::json)
+      ) m (place, name, value)
+      where m.value is not null
+    ),
+    plan_id is null
+  );
+end
+$$;
+comment on function api.apply_event is
+  'Plans an event as it is to be, or applies the plan exactly: 200. 404 not_found; 409 plan_outdated; 422 ambiguous_name, validation_failed.';
+grant execute on function api.apply_event to scope_events_write;
+
+-- A copy of an event as a draft, at another start: for owners and managers who are signed in, and for the SQL editor. Returns its id.
+create function public.copy_event(event_id uuid, starts_at timestamptz, name text default null) returns uuid
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_organisation_id uuid;
+  v_result jsonb;
+  v_error jsonb;
+begin
+  select e.organisation_id into v_organisation_id
+  from public.events e
+  where e.id = copy_event.event_id
+    and (
+      private.claims() ->> 'role' is distinct from 'authenticated'
+      or e.organisation_id in (select private.organisations_as('{owner,manager}'))
+    );
+  if not found then
+    perform private.refuse_not_found('event_id');
+  elsif starts_at is null then
+    perform private.refuse_value('starts_at', 'A copy needs a start of its own.');
+  end if;
+  v_result := private.carry_out_event(
+    jsonb_build_object('changes', jsonb_strip_nulls(jsonb_build_object('starts_at', starts_at, 'name', name))),
+    v_organisation_id, null, event_id
+  );
+  v_error := jsonb_path_query_first(v_result, '$.steps[*].error');
+  if v_error is not null then
+    perform private.refuse(
+      case v_error ->> 'code' when 'validation_failed' then 422 when 'not_found' then 404 else 409 end, v_error ->> 'code', v_error ->> 'message', v_error ->> 'param', v_error -> 'details', v_error ->> 'hint'
+    );
+  end if;
+  return v_result #>> '{event,id}';
+end
+$$;
+comment on function public.copy_event is
+  'Copies an event, with its ticket types, promo codes and check-in points, as a draft that starts at another time; all times move along. Returns the id of the copy.';
+revoke all on function public.copy_event from public, anon, service_role;
+grant execute on function public.copy_event to authenticated;
 
 -- schemas/90-outbox/webhook-claims.sql
 
@@ -14076,12 +16570,131 @@ begin
       from public.waiting_list_entries w where w.id = email.waiting_list_entry_id
     )
     when 'payment_received' then exists (select from public.payment_voids v where v.payment_id = email.payment_id)
+    when 'payment_voided' then not private.has_receipt(email.payment_id)
     when 'event_cancelled' then false
     -- Of any other kind: who has no good ticket of a published event is told nothing of it.
     else v_attendee.id is not null and (
       v_attendee.status <> 'active' or (select e.status <> 'published' from public.events e where e.id = v_attendee.event_id)
     )
   end;
+end
+$$;
+
+-- The other tickets of an order that one address has, from among the fifty before and the fifty after: neither an order nor an address of
+-- thousands is read.
+create function private.tickets_beside(attendee public.attendees) returns uuid[]
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
+as $$
+begin
+  return array(
+    (
+      select case when n.order_id = attendee.order_id then n.id end
+      from public.attendees n
+      where n.organisation_id = attendee.organisation_id and n.email_lower = attendee.email_lower and n.id < attendee.id
+      order by n.organisation_id desc, n.email_lower desc, n.id desc
+      limit 50
+    )
+    union all
+    (
+      select case when n.order_id = attendee.order_id then n.id end
+      from public.attendees n
+      where n.organisation_id = attendee.organisation_id and n.email_lower = attendee.email_lower and n.id > attendee.id
+      order by n.organisation_id, n.email_lower, n.id
+      limit 50
+    )
+  );
+end
+$$;
+
+-- The tickets that go with one in its e-mail: of the same order, waiting for the same address; ten of them together at most. All have been
+-- tried as often, so that a report on the attempt is one on each. None of those that are taken already.
+create function private.goes_with(email_id uuid, taken uuid[]) returns uuid[]
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
+set enable_bitmapscan = off set enable_seqscan = off
+as $$
+declare
+  v_email public.emails;
+  v_attendee public.attendees;
+  v_others uuid[];
+begin
+  select e.* into v_email from public.emails e where e.id = goes_with.email_id and e.kind = 'ticket';
+  select a.* into v_attendee from public.attendees a where a.id = v_email.attendee_id;
+  v_others := array(
+    select a.id
+    from public.attendees a
+    where a.id = any (private.tickets_beside(v_attendee)) and coalesce(a.ticket_email_status = 'queued', false)
+  );
+  if v_others = '{}' then
+    return '{}';
+  end if;
+  return array(
+    select e.id
+    from public.emails e
+    where e.attendee_id = any (v_others)
+      and e.kind = 'ticket'
+      and e.attempts = v_email.attempts
+      and e.id <> all (taken)
+      -- An expression, so that the planner does not scan the index of everything queued.
+      and coalesce(e.status = 'queued' and (e.claim is null or e.next_attempt_at <= clock_timestamp()), false)
+    limit 9
+  );
+end
+$$;
+
+-- Whose tickets a cancellation tells of: those of its address that were cancelled together.
+create function private.holders_json(attendee public.attendees) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select json_agg(json_build_object('name', a.name, 'ticket_type', t.name) order by a.id)
+    from public.attendees a
+    join public.ticket_types t on t.id = a.ticket_type_id
+    where a.id = any (attendee.id || private.tickets_beside(attendee))
+      and a.cancelled_at = attendee.cancelled_at
+      and a.erased_at is null
+  );
+end
+$$;
+
+-- Whom an order is for: the first hundred, and one more where there are more.
+create function private.guests_json(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(json_build_object('name', g.name, 'ticket_type', t.name) order by g.id), '[]')
+    from (
+      select a.id, a.name, a.ticket_type_id
+      from public.attendees a
+      where a.order_id = guests_json.order_id and a.status <> 'cancelled'
+      order by a.id
+      limit 101
+    ) g
+    join public.ticket_types t on t.id = g.ticket_type_id
+  );
+end
+$$;
+
+-- A ticket that goes with another, by its row of e-mails.
+create function private.other_ticket_json(email_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+begin
+  select a.* into v_attendee
+  from public.attendees a
+  where a.id = (select e.attendee_id from public.emails e where e.id = other_ticket_json.email_id);
+  return json_build_object(
+    'email_id', email_id,
+    'name', v_attendee.name,
+    'company', v_attendee.company,
+    'ticket_type', (select t.name from public.ticket_types t where t.id = v_attendee.ticket_type_id),
+    'ticket_code', v_attendee.ticket_code,
+    'ticket_url', private.ticket_url(v_attendee.ticket_token)
+  );
 end
 $$;
 
@@ -14095,7 +16708,15 @@ declare
   v_order public.orders;
   v_event public.events;
   v_offer json;
+  v_others uuid[];
 begin
+  if email.sent_with is not null then
+    v_others := array(
+      select e.id
+      from public.emails e
+      where e.sent_with = email.id and e.id <> email.id and coalesce(e.claim = email.claim, false)
+    );
+  end if;
   select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
   select o.* into v_order from public.orders o where o.id = coalesce(email.order_id, v_attendee.order_id);
   v_offer := private.waiting_list_offer_json(email.waiting_list_entry_id);
@@ -14125,8 +16746,11 @@ begin
       'name', v_attendee.name,
       'email', v_attendee.email,
       'company', v_attendee.company,
+      'status', v_attendee.status,
       'ticket_code', case email.kind when 'ticket' then v_attendee.ticket_code end,
-      'ticket_url', case when email.kind not in ('event_cancelled', 'ticket_cancelled') then private.ticket_url(v_attendee.ticket_token) end,
+      -- Where the tickets of the order are not e-mailed, no other e-mail brings one.
+      'ticket_url', case when email.kind = 'ticket' or email.kind not in ('event_cancelled', 'ticket_cancelled') and v_order.send_email
+        then private.ticket_url(v_attendee.ticket_token) end,
       -- A calendar keeps the entry of the event while its mailbox has another ticket.
       'has_another_ticket', exists (
         select from public.attendees a
@@ -14136,8 +16760,22 @@ begin
     ) end,
     'order', case when email.order_id is null then json_build_object('reference', v_order.reference)
       else private.order_json(v_order, '[]', '[]', '[]') end,
+    'others', case email.kind when 'ticket' then (
+      select coalesce(json_agg(private.other_ticket_json(i) order by i), '[]') from unnest(v_others) i
+    ) end,
+    'holders', case email.kind when 'ticket_cancelled' then private.holders_json(v_attendee) end,
+    'guests', case email.kind when 'order_confirmation' then private.guests_json(v_order.id) end,
     'lines', case when email.order_id is not null then private.order_lines_json(v_order.id) end,
-    'payment', (select private.payment_json(p) from public.payments p where p.id = email.payment_id),
+    'payment', (
+      select private.payment_json(p)::jsonb || jsonb_build_object('is_latest', not exists (
+        select from public.payments l
+        where l.order_id = p.order_id
+          and l.id > p.id
+          and not exists (select from public.payment_voids v where v.payment_id = l.id)
+      ))
+      from public.payments p
+      where p.id = email.payment_id
+    ),
     'waiting_list_entry', v_offer
   );
 end
@@ -14160,7 +16798,14 @@ declare
   v_now timestamptz;
   v_until timestamptz;
   v_candidates uuid[];
-  v_claimed json;
+  -- What goes with others, beyond "limit".
+  v_more_left integer := 36;
+  v_id uuid;
+  v_more uuid[];
+  -- All that is taken, and for each with which it goes.
+  v_taken uuid[] := '{}';
+  v_with uuid[] := '{}';
+  v_claimed public.emails[];
 begin
   if private.is_held() then
     return '[]';
@@ -14210,12 +16855,33 @@ begin
     return '[]';
   end if;
 
+  -- With what goes with them. Those for which there is no room are left for the next claim, rather than split.
+  foreach v_id in array v_candidates loop
+    continue when v_id = any (v_taken);
+    v_more := private.goes_with(v_id, v_taken);
+    continue when cardinality(v_more) > v_more_left;
+    v_more_left := v_more_left - cardinality(v_more);
+    v_taken := v_taken || v_id || v_more;
+    v_with := v_with || v_id || array_fill(v_id, array[cardinality(v_more)]);
+  end loop;
+  v_candidates := v_taken;
+
   perform api.settle_email(
     e.id, e.claim, error => format('Gave up after %s attempts without a recorded result.', v_most_claims), permanent => true
   )
   from public.emails e
   where e.id = any (v_candidates) and e.attempts >= v_most_claims and e.claim is not null;
 
+  -- A ticket whose retry comes a little later goes with the first.
+  update public.emails e set next_attempt_at = v_now
+  where e.id = any (
+    array(
+      select e.id
+      from public.emails e
+      where e.id = any (v_candidates) and coalesce(e.next_attempt_at > v_now and e.claim is null, false)
+      for no key update skip locked
+    )
+  );
   -- Still queued and due. An expression, so that the planner does not scan the index of everything due; an array, because a
   -- join might scan it, too.
   v_candidates := array(
@@ -14234,7 +16900,6 @@ begin
         on a.organisation_id = c.organisation_id and a.email_lower = c.email_lower and a.event_id = c.event_id
       where c.id = e.attendee_id
         and a.status <> 'cancelled'
-        and (select o.send_email from public.orders o where o.id = a.order_id)
       limit 1
     ),
     e.attendee_id
@@ -14250,9 +16915,16 @@ begin
     and e.kind = 'order_confirmation'
     and e.next_attempt_at is not null
     and not exists (select from public.attendees a where a.order_id = e.order_id);
-  with claimed as (
+  with parts as materialized (
+    select e.id, min(e.id::text) over w as sent_with, count(*) over w as tickets
+    from public.emails e
+    where e.id = any (v_candidates) and coalesce(e.next_attempt_at <= v_now, false)
+    window w as (partition by v_with[array_position(v_taken, e.id)])
+  ),
+  claimed as (
     update public.emails e
     set claim = v_claim,
+      sent_with = (select p.sent_with::uuid from parts p where p.id = e.id and p.tickets > 1),
       claimed_until = v_until,
       next_attempt_at = v_until,
       attempts = e.attempts + 1,
@@ -14265,12 +16937,13 @@ begin
     where e.id = any (v_candidates) and coalesce(e.next_attempt_at <= v_now, false)
     returning e.*
   )
-  select coalesce(json_agg(private.pending_email_json(row(c.*)::public.emails)), '[]') into v_claimed from claimed c;
-  return v_claimed;
+  select array_agg(row(c.*)::public.emails) into v_claimed from claimed c where coalesce(c.sent_with, c.id) = c.id;
+  -- A statement of its own, which sees what is claimed.
+  return (select coalesce(json_agg(private.pending_email_json(row(c.*)::public.emails)), '[]') from unnest(v_claimed) c);
 end
 $$;
 comment on function api.claim_emails is
-  'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, ticket_type, attendee, order, lines, payment, waiting_list_entry }].';
+  'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, ticket_type, attendee, others, holders, guests, order, lines, payment, waiting_list_entry }]. "others" are tickets that go in the same e-mail; each is settled by its email_id.';
 grant execute on function api.claim_emails to courier;
 
 -- The results of a batch of attempts: sent, with the message_id of the mail service; or failed, permanently or for now. Transient
@@ -14358,16 +17031,13 @@ comment on function api.settle_email is
   'Records the result of sending a claimed e-mail, as api.settle_emails.';
 grant execute on function api.settle_email to courier;
 
--- What the mail service reports later: delivered, or bounced and why. It names an e-mail by its message_id, or by our id with
--- the number of the attempt if these were sent along. By our id a report may come before the courier settles, or in place of a
--- courier that died with its claim. A report on an attempt that another has followed is ignored: that may have gone to another
--- address.
-create function api.record_email_event(
+-- A report of the mail service on the e-mail of one row.
+create function private.record_email_event(
+  email_id uuid,
   message_id text,
   status public.email_status,
-  error text default null,
-  email_id uuid default null,
-  attempt integer default null
+  error text,
+  attempt integer
 ) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -14375,16 +17045,7 @@ declare
   v_email public.emails;
   v_claim constant uuid := gen_random_uuid();
 begin
-  if email_id is not null then
-    select e.* into v_email from public.emails e where e.id = record_email_event.email_id;
-  else
-    select e.* into v_email from public.emails e where e.message_id = record_email_event.message_id;
-  end if;
-  if not found or status is null or status not in ('delivered', 'bounced') then
-    return;
-  end if;
-  -- The attendee is locked before the e-mail, as in api.settle_email.
-  perform from public.attendees a where a.id = v_email.attendee_id for no key update;
+  select e.* into v_email from public.emails e where e.id = record_email_event.email_id;
 
   -- The report proves that it was sent: a courier that still holds it loses its claim, and a recorded failure is corrected.
   update public.emails e set claim = v_claim
@@ -14418,6 +17079,45 @@ begin
       select from public.emails l
       where l.attendee_id = a.id and l.kind = 'ticket' and l.id > v_email.id and l.status not in ('cancelled', 'failed')
     );
+end
+$$;
+
+-- What the mail service reports later: delivered, or bounced and why. It names an e-mail by its message_id, or by our id with
+-- the number of the attempt if these were sent along. By our id a report may come before the courier settles, or in place of a
+-- courier that died with its claim. A report on an attempt that another has followed is ignored: that may have gone to another
+-- address. Tickets that went together are told together.
+create function api.record_email_event(
+  message_id text,
+  status public.email_status,
+  error text default null,
+  email_id uuid default null,
+  attempt integer default null
+) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_ids uuid[];
+  v_id uuid;
+begin
+  if status is null or status not in ('delivered', 'bounced') then
+    return;
+  elsif email_id is not null then
+    v_ids := array(
+      select e.id from public.emails e where e.id = record_email_event.email_id
+      union
+      select e.id from public.emails e where e.sent_with = record_email_event.email_id
+    );
+  else
+    v_ids := array(select e.id from public.emails e where e.message_id = record_email_event.message_id);
+  end if;
+  -- Attendees are locked before their e-mails, as in api.settle_emails.
+  perform from public.attendees a
+  where a.id = any (array(select e.attendee_id from public.emails e where e.id = any (v_ids)))
+  order by a.id
+  for no key update;
+  foreach v_id in array v_ids loop
+    perform private.record_email_event(v_id, message_id, status, error, attempt);
+  end loop;
 end
 $$;
 comment on function api.record_email_event is
@@ -14754,7 +17454,7 @@ grant execute on function api.rotate_webhook_secret to scope_events_write;
 
 -- schemas/90-outbox/housekeeping.sql
 
--- Retention: idempotency records, settled deliveries and e-mails, the log of notifications, entries of the waiting list that came to
+-- Retention: idempotency records, plans, settled deliveries and e-mails, the log of notifications, entries of the waiting list that came to
 -- nothing, and the audit trail. The courier purges them in small batches, so that no other transaction waits for long.
 
 -- Returns how many rows it deleted, so that the caller repeats it while there are more. What is pending or awaits its fan-out
@@ -14777,6 +17477,15 @@ begin
     where e.expires_at < now() order by e.expires_at limit purge."limit" for update skip locked
   );
   get diagnostics v_purged = row_count;
+
+  -- A plan that was applied or is too old still says so for an hour.
+  delete from private.event_plans p
+  where p.id = any (array(
+    select o.id from private.event_plans o
+    where o.expires_at < now() - interval '1 hour' order by o.expires_at limit purge."limit" for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  v_purged := v_purged + v_rows;
 
   delete from public.webhook_deliveries d
   where d.id = any (array(
@@ -14949,7 +17658,7 @@ $$;
 
 -- schemas/90-outbox/studio.sql
 
--- Webhook endpoints that fail, for organisers. With the rights of whoever reads it: see 20-events/studio.sql.
+-- Webhook endpoints that fail, and who changed what, for organisers. With the rights of whoever reads it: see 20-events/studio.sql.
 
 create view public.failing_webhook_endpoints with (security_invoker = true) as
 select
@@ -14979,3 +17688,24 @@ create trigger failing_webhook_endpoints_100_read_only instead of insert or upda
 
 revoke all on public.failing_webhook_endpoints from anon, authenticated, service_role;
 grant select on public.failing_webhook_endpoints to authenticated;
+
+create view public.audit_trail with (security_invoker = true) as
+select
+  e.organisation_id,
+  e.created_at,
+  e.actor,
+  private.actor_name(e) as actor_name,
+  e.source,
+  e.action,
+  e.object_type,
+  e.object_id,
+  e.changes,
+  e.id
+from public.audit_entries e
+order by e.id desc;
+comment on view public.audit_trail is 'Who changed what, newest first: the audit entries with the name of the key or the address of the member.';
+create trigger audit_trail_100_read_only instead of insert or update or delete on public.audit_trail
+  for each row execute function private.tg__refuse_write();
+
+revoke all on public.audit_trail from anon, authenticated, service_role;
+grant select on public.audit_trail to authenticated;

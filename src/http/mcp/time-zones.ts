@@ -1,0 +1,61 @@
+// In which zone the times of an answer are said: that of the event that an object belongs to, which REST does not repeat in each.
+
+import { LRUCache } from 'lru-cache'
+import * as z from 'zod'
+import type { Caller } from '../../gateway/caller.ts'
+import type { Call } from '../../gateway/calls.ts'
+import type { Operation } from '../../operations/operation.ts'
+
+/** Zones by ids of events. */
+export type TimeZones = ReadonlyMap<string, string>
+
+/** Of the gateway's own: no route and no tool. */
+const eventTimezones: Operation = {
+  name: 'event_timezones',
+  title: '',
+  summary: '',
+  description: '',
+  method: 'GET',
+  path: '/',
+  scope: null,
+  toolset: 'account',
+  input: z.strictObject({ event_ids: z.array(z.guid()) }),
+  output: z.strictObject({ data: z.record(z.string(), z.string()) }),
+}
+
+// A zone that has changed since only has another offset: the moment is the same.
+const keptMs = 60_000
+const mostAtOnce = 100
+
+/** @returns the zones of what an answer is about, of which most are known from calls before. */
+export function createTimeZones(call: Call): (caller: Caller, data: unknown) => Promise<TimeZones> {
+  const known = new LRUCache<string, string>({ max: 10_000, ttl: keptMs })
+
+  return async (caller, data) => {
+    const zones = new Map<string, string>()
+    const unknown = new Set<string>()
+    for (const id of eventsOf(data)) {
+      const zone = known.get(id)
+      if (zone === undefined) unknown.add(id)
+      else zones.set(id, zone)
+    }
+    if (unknown.size === 0) return zones
+    try {
+      const { body } = await call(eventTimezones, caller, { event_ids: [...unknown].slice(0, mostAtOnce) })
+      for (const [id, zone] of Object.entries(body.data as Record<string, string>)) {
+        known.set(id, zone)
+        zones.set(id, zone)
+      }
+    } catch {
+      // What was asked for is answered; its times are in UTC.
+    }
+    return zones
+  }
+}
+
+function eventsOf(data: unknown): string[] {
+  return [data].flat().flatMap((object) => {
+    const { event_id, timezone } = (object ?? {}) as { event_id?: unknown; timezone?: unknown }
+    return typeof event_id === 'string' && timezone === undefined ? [event_id] : []
+  })
+}
