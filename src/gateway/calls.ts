@@ -178,9 +178,13 @@ export async function requireScope({ scope, name }: Operation, caller: Caller): 
   })
 }
 
+const hasGeneralHint = ({ hint }: ApiError) =>
+  hint === undefined || hint === '' || hint.startsWith('Check the identifier')
+
 /** An object that was not found is looked for in the words of the interface. */
 function withWayOut(source: Source, error: ApiError): ApiError {
-  if (error.code !== 'not_found' || error.param === undefined) return error
+  // A refusal that says more than that there is no such object says more than this.
+  if (error.code !== 'not_found' || error.param === undefined || !hasGeneralHint(error)) return error
   const isNearest = (error.details as { nearest?: unknown } | undefined)?.nearest !== undefined
   const argument = error.param.split('.').findLast((step) => !/^\d+$/.test(step)) ?? ''
   const hint = whereToLook(argument, source, isNearest)

@@ -12,6 +12,8 @@ export type Name = {
   name: string
   /** The id in its place. */
   id: string
+  /** In a list that is judged item by item: what is not found refuses its item, not the call. */
+  judged?: boolean
 }
 
 // The versions of ids are 4 and 7, and this is 8: RFC 9562, section 5.8.

@@ -59,12 +59,12 @@ type Kind = keyof typeof identifiers
 /** Kinds that arguments may name otherwise than by their id. */
 export type NamedKind = { [K in Kind]: (typeof identifiers)[K] extends { isNamed: true } ? K : never }[Kind]
 
-const kindsOfOthers: Record<string, Kind> = { after: 'notification' }
+const kindsOfOthers = new Map<string, Kind>([['after', 'notification']])
 
 /** The kind of object that an argument is the id of; undefined for `object_id`, which is of any kind. */
 export function kindOf(argument: string): Kind | undefined {
   const kind = argument.replace(/_ids?$/, '')
-  return kind in identifiers && kind !== argument ? (kind as Kind) : kindsOfOthers[argument]
+  return Object.hasOwn(identifiers, kind) && kind !== argument ? (kind as Kind) : kindsOfOthers.get(argument)
 }
 
 export function namedKindOf(argument: string): NamedKind | undefined {

@@ -151,9 +151,15 @@ test('names stand in lists and in fields of changes as well, and in filters', as
       { name: 'Cem', email: 'cem@example.com', ticket_type: 'VIP' },
       { name: 'Dot', email: 'dot@example.com', ticket_type_id: 'vip' },
       { name: 'Eve', email: 'no address', ticket_type: 'general' },
+      { name: 'Fay', email: 'fay@example.com', ticket_type: 'Generl' },
     ],
   })
-  expect(dataOf(imported)).toMatchObject({ created: 2, refused: 1 })
+  // What names nothing refuses its guest alone.
+  expect(dataOf(imported)).toMatchObject({
+    created: 2,
+    refused: 2,
+    results: [{ index: 2 }, { index: 3, error: { code: 'not_found' } }],
+  })
   const listed = await mcp.call('list_attendees', { event: 'Summer Fête 2027', ticket_type: 'VIP' })
   expect((listed.data as Shown[]).map(({ name }) => name).sort()).toEqual(['Bob', 'Cem', 'Dot'])
 

@@ -135,18 +135,20 @@ function descriptionOf(field: z.ZodType): string | undefined {
  */
 export function readNames(operation: Operation, sent: Arguments): { input: Arguments; names: Name[] } {
   const shape = shapeFor(operation)
-  const names: Name[] = []
+  const found = { names: new Map<string, Name>(), judged: operation.judged }
   const { event, ...others } = sent
-  if (event === undefined || !takesEventBeside(operation, shape))
-    return { input: withIds(sent, shape, '', names), names }
+  if (event === undefined || !takesEventBeside(operation, shape)) {
+    const input = withIds(sent, shape, '', found)
+    return { input, names: [...found.names.values()] }
+  }
   // With an event beside them, ids are looked up as well: the object may be another event's.
-  const input = withIds(others, shape, '', names, () => true)
+  const input = withIds(others, shape, '', found, () => true)
   if (typeof event !== 'string' || !isName(event)) {
     throw validationFailed([
       { param: 'event', message: 'must be what names an event on one line (list_events shows it)' },
     ])
   }
-  return { input, names: [nameOf('event', 'event', event.trim()), ...names] }
+  return { input, names: [nameOf('event', 'event', event.trim()), ...found.names.values()] }
 }
 
 const isName = (text: string) =>
@@ -156,7 +158,7 @@ function withIds(
   sent: Arguments,
   { ids, inside }: Shape,
   path: string,
-  names: Name[],
+  found: { names: Map<string, Name>; judged: string | undefined },
   isLookedUp = (value: string) => !isId(value),
 ): Arguments {
   const input = { ...sent }
@@ -164,7 +166,8 @@ function withIds(
     if (typeof value !== 'string' || !isLookedUp(value) || !isName(value)) return value
     const name = nameOf(param, kind, value.trim())
     // The list of an import names the same few ticket types.
-    if (!names.some(({ id }) => id === name.id)) names.push(name)
+    const judged = param.startsWith(`${found.judged}.`)
+    if (!found.names.has(name.id) || !judged) found.names.set(name.id, judged ? { ...name, judged } : name)
     return name.id
   }
   for (const { name, listed, shorter, kind } of ids) {
@@ -185,7 +188,7 @@ function withIds(
     const value = input[name]
     // A field of `changes` is called as over REST.
     const below = name === 'changes' ? path : `${path}${name}.`
-    const inItem = (item: unknown, at: string) => (isObject(item) ? withIds(item, shape, at, names, isLookedUp) : item)
+    const inItem = (item: unknown, at: string) => (isObject(item) ? withIds(item, shape, at, found, isLookedUp) : item)
     input[name] = Array.isArray(value)
       ? value.map((item, i) => inItem(item, `${below}${i}.`))
       : value === undefined

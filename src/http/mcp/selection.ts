@@ -61,7 +61,8 @@ const wordsOf = (value: unknown): string[] =>
     .filter(Boolean)
 
 function isTrue(param: string, value: unknown): boolean {
-  const [word = 'false', ...others] = wordsOf(value)
+  if (value === undefined) return false
+  const [word = '', ...others] = wordsOf(value)
   if (others.length > 0 || !['true', 'false', '1', '0'].includes(word)) {
     throw invalid(`${param} must be true or false.`)
   }

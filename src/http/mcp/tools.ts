@@ -104,7 +104,10 @@ function fieldsOf(operation: Operation, { fields, ...given }: Record<string, unk
   return [named === undefined ? {} : { fields: named }, given] as const
 }
 
-const changedOf = ({ changes }: Record<string, unknown>) => ({ changed: Object.keys(changes ?? {}) })
+/** A change of what is listed as `ticket_types` is answered as `ticket_type_ids`. */
+const changedOf = ({ changes }: Record<string, unknown>) => ({
+  changed: Object.keys(changes ?? {}).flatMap((name) => [name, name.replace(/s?$/, '_id$&')]),
+})
 
 /** Text only: structured content must match the output schema, and clients throw when it does not. */
 export function toErrorResult(error: ApiError, requestId: string): CallToolResult {

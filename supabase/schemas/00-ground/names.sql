@@ -43,7 +43,8 @@ begin
 end
 $$;
 
--- Patterns for what resembles a name: halves of its longest words, one of which is right in most misspelt ones.
+-- Patterns for what resembles a name: halves of its longest words, one of which is right in most misspelt ones. Of an e-mail address
+-- what stands before the @, for many people share the rest.
 create function private.near_patterns(form text) returns text[]
 language plpgsql immutable set search_path = ''
 as $$
@@ -51,7 +52,7 @@ begin
   return array(
     select distinct '%' || regexp_replace(h.half, '([\\%_])', '\\\1', 'g') || '%'
     from (
-      select w.word from regexp_split_to_table(form, '\s+') w (word) where length(w.word) >= 3 order by length(w.word) desc, w.word limit 3
+      select w.word from regexp_split_to_table(split_part(form, '@', 1), '[^[:alnum:]]+') w (word) where length(w.word) >= 3 order by length(w.word) desc, w.word limit 3
     ) w
     cross join lateral (
       values (left(w.word, greatest(3, length(w.word) / 2))), (right(w.word, greatest(3, length(w.word) / 2)))
@@ -90,6 +91,7 @@ declare
     false
   );
   v_found private.candidate[];
+  v_by_id boolean;
 begin
   if kind not in (
     'event', 'ticket_type', 'promo_code', 'order', 'order_reference', 'attendee', 'waiting_list_entry', 'check_in_point', 'webhook_endpoint'
@@ -98,13 +100,16 @@ begin
   end if;
   v_find := format('select array(select row(f.*)::private.candidate from private.%I($1) f)', 'find_' || replace(kind, '_reference', ''));
   execute v_find into v_found using v_query;
+  v_by_id := exists (select from unnest(v_found) f where f.matches = 'id');
   -- Called so in two ways it is one object; an id or a reference names it most surely.
   v_found := array(
     select row(o.*)::private.candidate
     from (
       select distinct on (f.id) f.*
       from unnest(v_found) f
-      where kind <> 'order_reference' or f.matches = 'reference'
+      where (kind <> 'order_reference' or f.matches = 'reference')
+        -- What has the form of an id is an identifier: nobody takes it over by calling themselves so.
+        and (v_query.id is null or f.matches = 'id' or not v_by_id and f.matches not in ('name', 'email'))
       order by f.id desc, array_position('{id,reference}', f.matches)
     ) o
     order by o.id desc
@@ -182,8 +187,8 @@ end
 $$;
 grant execute on function private.statement_of_call to api_key;
 
--- A call of an operation whose arguments name objects: each of `names` is { param, kind, name, id }, where `id` stands in `args` in place
--- of the id that is found. It runs as its caller, so the grants and policies of the operation hold. An idempotency key is answered before
+-- A call of an operation whose arguments name objects: each of `names` is { param, kind, name, id, judged }, where `id` stands in `args` in
+-- place of the id that is found. One of a list that is `judged` item by item stays where nothing is found: its item is refused for it. It runs as its caller, so the grants and policies of the operation hold. An idempotency key is answered before
 -- names are looked up: they may mean something else since.
 create function api.call_by_names(operation text, names jsonb, args json) returns json
 language plpgsql volatile set search_path = ''
@@ -206,14 +211,22 @@ begin
 
   -- The event first, within which the others are looked up.
   for v_name in
-    select n.name ->> 'param' as param, n.name ->> 'kind' as kind, n.name ->> 'name' as name, n.name ->> 'id' as id
+    select n.name ->> 'param' as param, n.name ->> 'kind' as kind, n.name ->> 'name' as name, n.name ->> 'id' as id,
+      coalesce((n.name ->> 'judged')::boolean, false) as judged
     from jsonb_array_elements(names) with ordinality n (name, place)
     order by (n.name ->> 'param') in ('event', 'event_id') desc, n.place
   loop
     if v_event_id is null and v_name.param not in ('event', 'event_id') then
       v_event_id := args ->> 'event_id';
     end if;
-    v_found := private.resolve_name(v_name.kind, v_name.name, v_event_id, v_name.param);
+    begin
+      v_found := private.resolve_name(v_name.kind, v_name.name, v_event_id, v_name.param);
+    exception when sqlstate 'PT404' or sqlstate 'PT422' then
+      if not v_name.judged then
+        raise;
+      end if;
+      continue;
+    end;
     if v_name.param in ('event', 'event_id') then
       v_event_id := v_found.id;
     end if;

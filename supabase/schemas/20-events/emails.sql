@@ -17,10 +17,12 @@ create table private.unannounced_changes (
   event_id uuid not null,
   previous jsonb not null,
   changed_at timestamptz not null default now(),
+  mailed jsonb,
   constraint unannounced_changes_pkey primary key (event_id),
   constraint unannounced_changes_event_id_fkey foreign key (event_id) references public.events (id) on delete cascade
 );
 comment on table private.unannounced_changes is 'Events that changed or were cancelled since their attendees were last told, with what these know, and when the last change was.';
+comment on column private.unannounced_changes.mailed is 'What those know who have been told since, because their orders are e-mailed; null: nobody was told. The others know what is previous.';
 alter table private.unannounced_changes enable row level security;
 
 create function private.tg_events__note_change() returns trigger
@@ -56,15 +58,25 @@ create trigger events_500_note_change after update on public.events
   execute function private.tg_events__note_change();
 
 -- Tells the attendees of an event what changed since they were last told, in ten minutes, so that changes which follow one another make
--- one e-mail, with the first old and the last new; or that it was cancelled, once, with whoever was on the waiting list. The caller has
--- locked the event. Answers as private.tell, or null where nobody is to be told.
+-- one e-mail, with the first old and the last new; or that it was cancelled, once, with whoever was on the waiting list. Whoever is told
+-- `mailed` first and `everybody` after tells each once. The caller has locked the event. Answers as private.tell, or null where nobody is
+-- to be told.
 create function private.notify_of_event(event_id uuid, notify public.notify) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_event public.events;
   v_change private.unannounced_changes;
+  v_news jsonb;
   v_attendees uuid[];
+  v_recipients private.recipient[];
+  v_mailed private.recipient[];
+  v_told_before private.recipient[] := '{}';
+  v_pending text[] := '{}';
+  v_kind public.email_kind := 'event_changed';
+  v_send_at timestamptz := now() + interval '10 minutes';
+  v_notice jsonb;
+  v_first jsonb;
 begin
   select e.* into v_event from public.events e where e.id = notify_of_event.event_id;
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
@@ -73,7 +85,7 @@ begin
   elsif v_event.status not in ('published', 'cancelled') then
     return '{"nobody_because": "event_not_published"}';
   end if;
-  delete from private.unannounced_changes c where c.event_id = v_event.id returning c.* into v_change;
+  select c.* into v_change from private.unannounced_changes c where c.event_id = v_event.id;
   if not found then
     return '{"nobody_because": "nothing_to_tell"}';
   end if;
@@ -85,23 +97,61 @@ begin
       and case v_event.status when 'cancelled' then a.cancelled_at = v_event.cancelled_at else a.status <> 'cancelled' end
   );
   if v_event.status = 'cancelled' then
-    return private.tell(
-      'event_cancelled', private.recipients(v_attendees, notify) || private.recipients_on_waiting_list(v_event, notify)
-    );
-  end if;
-  return private.tell(
-    'event_changed',
-    private.recipients(v_attendees, notify, v_change.changed_at),
-    v_change.previous,
-    now() + interval '10 minutes',
+    v_news := '"cancelled"';
+    v_kind := 'event_cancelled';
+    v_send_at := now();
+    v_recipients := private.recipients(v_attendees, notify) || private.recipients_on_waiting_list(v_event, notify);
+    v_mailed := private.recipients(v_attendees, 'mailed') || private.recipients_on_waiting_list(v_event, 'mailed');
+  else
+    v_news := private.announced(v_event);
+    v_recipients := private.recipients(v_attendees, notify, v_change.changed_at);
+    v_mailed := private.recipients(v_attendees, 'mailed', v_change.changed_at);
     -- Locked, so that no courier takes one with what the event was before this transaction.
-    array(
+    v_pending := array(
       select (select a.email_lower from public.attendees a where a.id = e.attendee_id)
       from public.emails e
       where e.attendee_id = any (v_attendees) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
       for no key update
-    )
-  );
+    );
+  end if;
+
+  if v_change.mailed is not null then
+    -- They know more than the others, or all of it.
+    v_told_before := array(
+      select row(
+        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower, case when v_change.mailed = v_news then 'told_before' end
+      )::private.recipient
+      from unnest(v_mailed) r
+      where r.reason is null
+    );
+    v_first := private.tell(v_kind, v_told_before, v_change.mailed, v_send_at, v_pending);
+    v_pending := v_pending || array(
+      select distinct r.email_lower from unnest(v_told_before) r where r.reason is null and r.email_lower <> all (v_pending)
+    );
+    v_recipients := array(
+      select r
+      from unnest(v_recipients) r
+      where not exists (
+        select from unnest(v_told_before) t
+        where (t.attendee_id, t.waiting_list_entry_id) is not distinct from (r.attendee_id, r.waiting_list_entry_id)
+      )
+    );
+  end if;
+  v_notice := private.tell(v_kind, v_recipients, v_change.previous, v_send_at, v_pending);
+
+  if exists (select from unnest(v_recipients) r where r.reason = 'send_email_false') then
+    update private.unannounced_changes c set mailed = v_news where c.event_id = v_event.id;
+  else
+    delete from private.unannounced_changes c where c.event_id = v_event.id;
+  end if;
+  if v_first is not null then
+    -- `emails` of the second has those of the first, as pending.
+    v_notice := v_notice || jsonb_build_object(
+      'told', (v_notice ->> 'told')::integer + (v_first ->> 'told')::integer,
+      'not_told', (v_first -> 'not_told') || (v_notice -> 'not_told')
+    );
+  end if;
+  return v_notice;
 end
 $$;
 grant execute on function private.notify_of_event to scope_events_write;

@@ -190,8 +190,8 @@ end
 $$;
 grant execute on function private.row_of_item to scope_events_write;
 
--- By how much everything moves, and between which zones. A copy moves all its times. Of an event that moves itself, what has begun or
--- ended stays so: a sale that runs goes on.
+-- By how much everything moves, and between which zones. A copy moves all its times. Of an event that moves itself, sales and codes that
+-- have begun or ended stay so: a sale that runs goes on. A door opens with the event.
 create type private.event_move as (distance interval, from_zone text, to_zone text, is_copy boolean);
 
 -- The times of a row as they move, at the same hour of the event's day on either side of a change of daylight saving time.
@@ -207,7 +207,7 @@ begin
     where f.key in ('starts_at', 'ends_at', 'sales_start_at', 'sales_end_at', 'valid_from', 'valid_until', 'opens_at', 'closes_at')
       and f.value is not null
       and move.distance is not null
-      and (move.is_copy or f.key in ('starts_at', 'ends_at') or f.value::timestamptz > now())
+      and (move.is_copy or f.key in ('starts_at', 'ends_at', 'opens_at', 'closes_at') or f.value::timestamptz > now())
   );
 end
 $$;
@@ -688,6 +688,11 @@ begin
                 where v_copies ? i
               ));
               -- It was for ticket types that are not copied; with none it would be for all.
+              if v_fields -> 'ticket_type_ids' = '[]' and v_pass = 1 then
+                perform private.refuse_value(
+                  'ticket_types', 'The ticket types that it is for are not copied.', 'Name ticket_types for it; an empty list is for all.'
+                );
+              end if;
               continue when v_fields -> 'ticket_type_ids' = '[]';
             end if;
             v_step := private.carry_out_item(v_table, v_event, v_base, v_row, v_fields, v_is_copy);

@@ -18,7 +18,7 @@ create table private.event_plans (
   constraint event_plans_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade
 );
-comment on table private.event_plans is 'What apply_event would do, for ten minutes, and for the family of API keys that asked. At most 50 of an organisation.';
+comment on table private.event_plans is 'What apply_event would do, for ten minutes, and for the family of API keys that asked. At most 50 of a family.';
 comment on column private.event_plans.read is 'The versions of what the plan was made from, by kind.';
 create index event_plans_organisation_id_idx on private.event_plans (organisation_id, created_at);
 create index event_plans_expires_at_idx on private.event_plans (expires_at);
@@ -53,8 +53,8 @@ begin
   delete from private.event_plans p
   where p.id in (
     select o.id from private.event_plans o
-    where o.organisation_id = private.current_organisation_id()
-    order by o.created_at desc, o.id
+    where o.organisation_id = private.current_organisation_id() and o.family_id = (private.claims() ->> 'family_id')::uuid
+    order by o.applied_at is not null, o.created_at desc, o.id
     offset v_most - 1
     for update skip locked
   );

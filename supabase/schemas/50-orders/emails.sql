@@ -76,6 +76,8 @@ create function private.tg_payment_voids__tell() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  -- Locked, so that no courier takes the receipt between this transaction's look and its end.
+  perform from public.emails e where e.payment_id = new.payment_id and e.kind = 'payment_received' for no key update;
   insert into public.emails (organisation_id, kind, order_id, payment_id)
   select o.organisation_id, 'payment_voided', o.id, new.payment_id
   from public.payments p

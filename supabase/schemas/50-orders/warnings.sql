@@ -10,7 +10,13 @@ begin
   return (
     select private.warning('reference_repeated', case f.order_id
       when warning_of_reference.order_id then 'Another payment of this order has the same external_reference.'
-      else format('A payment of order %s has the same external_reference.', (select o.reference from public.orders o where o.id = f.order_id))
+      else format(
+        'A payment of %s has the same external_reference.',
+        case when private.reads_orders()
+          then 'order ' || (select o.reference from public.orders o where o.id = f.order_id)
+          else 'another order'
+        end
+      )
     end)
     from (
       select p.order_id

@@ -38,15 +38,6 @@ create trigger attendees_340_queue_ticket_email_update after update on public.at
   for each statement when (current_setting('usher.queues_tickets', true) = 'on')
   execute function private.tg_attendees__queue_ticket_email();
 
--- Somebody to be told, and why they are not; null: they are.
-create type private.recipient as (
-  organisation_id uuid,
-  attendee_id uuid,
-  waiting_list_entry_id uuid,
-  email_lower text,
-  reason text
-);
-
 -- Attendees as recipients: those whose ticket page an e-mail may link to first. `known_until`: whoever registered later knows nothing else.
 -- Security definer, like all that follows: no role may write e-mails.
 create function private.recipients(attendee_ids uuid[], notify public.notify, known_until timestamptz default 'infinity')
@@ -57,6 +48,8 @@ begin
   return array(
     select row(a.organisation_id, a.id, null, a.email_lower, case
       when a.erased_at is not null then 'erased'
+      -- A domain that cannot exist (RFC 2606): walk-ins at the door leave no address.
+      when a.email_lower like '%.invalid' then 'no_address'
       when a.created_at > known_until then 'registered_since'
       when notify = 'mailed' and not a.send_email then 'send_email_false'
     end)::private.recipient

@@ -4,6 +4,15 @@
 -- Whom a change or a cancellation is told: those whose orders have e-mails, or all.
 create type public.notify as enum ('nobody', 'mailed', 'everybody');
 
+-- Somebody to be told, and why they are not; null: they are.
+create type private.recipient as (
+  organisation_id uuid,
+  attendee_id uuid,
+  waiting_list_entry_id uuid,
+  email_lower text,
+  reason text
+);
+
 -- What holds for every e-mail: one function, as of orders. A queued one has a next attempt; each has a recipient.
 create function private.is_sound_email(
   kind public.email_kind, status public.email_status, next_attempt_at timestamptz, attendee_id uuid, order_id uuid, payment_id uuid,

@@ -6189,6 +6189,15 @@ create type public.email_kind as enum (
 -- Whom a change or a cancellation is told: those whose orders have e-mails, or all.
 create type public.notify as enum ('nobody', 'mailed', 'everybody');
 
+-- Somebody to be told, and why they are not; null: they are.
+create type private.recipient as (
+  organisation_id uuid,
+  attendee_id uuid,
+  waiting_list_entry_id uuid,
+  email_lower text,
+  reason text
+);
+
 -- What holds for every e-mail: one function, as of orders. A queued one has a next attempt; each has a recipient.
 create function private.is_sound_email(
   kind public.email_kind, status public.email_status, next_attempt_at timestamptz, attendee_id uuid, order_id uuid, payment_id uuid,
@@ -8205,10 +8214,12 @@ create table private.unannounced_changes (
   event_id uuid not null,
   previous jsonb not null,
   changed_at timestamptz not null default now(),
+  mailed jsonb,
   constraint unannounced_changes_pkey primary key (event_id),
   constraint unannounced_changes_event_id_fkey foreign key (event_id) references public.events (id) on delete cascade
 );
 comment on table private.unannounced_changes is 'Events that changed or were cancelled since their attendees were last told, with what these know, and when the last change was.';
+comment on column private.unannounced_changes.mailed is 'What those know who have been told since, because their orders are e-mailed; null: nobody was told. The others know what is previous.';
 alter table private.unannounced_changes enable row level security;
 
 create function private.tg_events__note_change() returns trigger
@@ -8244,15 +8255,25 @@ create trigger events_500_note_change after update on public.events
   execute function private.tg_events__note_change();
 
 -- Tells the attendees of an event what changed since they were last told, in ten minutes, so that changes which follow one another make
--- one e-mail, with the first old and the last new; or that it was cancelled, once, with whoever was on the waiting list. The caller has
--- locked the event. Answers as private.tell, or null where nobody is to be told.
+-- one e-mail, with the first old and the last new; or that it was cancelled, once, with whoever was on the waiting list. Whoever is told
+-- `mailed` first and `everybody` after tells each once. The caller has locked the event. Answers as private.tell, or null where nobody is
+-- to be told.
 create function private.notify_of_event(event_id uuid, notify public.notify) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_event public.events;
   v_change private.unannounced_changes;
+  v_news jsonb;
   v_attendees uuid[];
+  v_recipients private.recipient[];
+  v_mailed private.recipient[];
+  v_told_before private.recipient[] := '{}';
+  v_pending text[] := '{}';
+  v_kind public.email_kind := 'event_changed';
+  v_send_at timestamptz := now() + interval '10 minutes';
+  v_notice jsonb;
+  v_first jsonb;
 begin
   select e.* into v_event from public.events e where e.id = notify_of_event.event_id;
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
@@ -8261,7 +8282,7 @@ begin
   elsif v_event.status not in ('published', 'cancelled') then
     return '{"nobody_because": "event_not_published"}';
   end if;
-  delete from private.unannounced_changes c where c.event_id = v_event.id returning c.* into v_change;
+  select c.* into v_change from private.unannounced_changes c where c.event_id = v_event.id;
   if not found then
     return '{"nobody_because": "nothing_to_tell"}';
   end if;
@@ -8273,23 +8294,61 @@ begin
       and case v_event.status when 'cancelled' then a.cancelled_at = v_event.cancelled_at else a.status <> 'cancelled' end
   );
   if v_event.status = 'cancelled' then
-    return private.tell(
-      'event_cancelled', private.recipients(v_attendees, notify) || private.recipients_on_waiting_list(v_event, notify)
-    );
-  end if;
-  return private.tell(
-    'event_changed',
-    private.recipients(v_attendees, notify, v_change.changed_at),
-    v_change.previous,
-    now() + interval '10 minutes',
+    v_news := '"cancelled"';
+    v_kind := 'event_cancelled';
+    v_send_at := now();
+    v_recipients := private.recipients(v_attendees, notify) || private.recipients_on_waiting_list(v_event, notify);
+    v_mailed := private.recipients(v_attendees, 'mailed') || private.recipients_on_waiting_list(v_event, 'mailed');
+  else
+    v_news := private.announced(v_event);
+    v_recipients := private.recipients(v_attendees, notify, v_change.changed_at);
+    v_mailed := private.recipients(v_attendees, 'mailed', v_change.changed_at);
     -- Locked, so that no courier takes one with what the event was before this transaction.
-    array(
+    v_pending := array(
       select (select a.email_lower from public.attendees a where a.id = e.attendee_id)
       from public.emails e
       where e.attendee_id = any (v_attendees) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
       for no key update
-    )
-  );
+    );
+  end if;
+
+  if v_change.mailed is not null then
+    -- They know more than the others, or all of it.
+    v_told_before := array(
+      select row(
+        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower, case when v_change.mailed = v_news then 'told_before' end
+      )::private.recipient
+      from unnest(v_mailed) r
+      where r.reason is null
+    );
+    v_first := private.tell(v_kind, v_told_before, v_change.mailed, v_send_at, v_pending);
+    v_pending := v_pending || array(
+      select distinct r.email_lower from unnest(v_told_before) r where r.reason is null and r.email_lower <> all (v_pending)
+    );
+    v_recipients := array(
+      select r
+      from unnest(v_recipients) r
+      where not exists (
+        select from unnest(v_told_before) t
+        where (t.attendee_id, t.waiting_list_entry_id) is not distinct from (r.attendee_id, r.waiting_list_entry_id)
+      )
+    );
+  end if;
+  v_notice := private.tell(v_kind, v_recipients, v_change.previous, v_send_at, v_pending);
+
+  if exists (select from unnest(v_recipients) r where r.reason = 'send_email_false') then
+    update private.unannounced_changes c set mailed = v_news where c.event_id = v_event.id;
+  else
+    delete from private.unannounced_changes c where c.event_id = v_event.id;
+  end if;
+  if v_first is not null then
+    -- `emails` of the second has those of the first, as pending.
+    v_notice := v_notice || jsonb_build_object(
+      'told', (v_notice ->> 'told')::integer + (v_first ->> 'told')::integer,
+      'not_told', (v_first -> 'not_told') || (v_notice -> 'not_told')
+    );
+  end if;
+  return v_notice;
 end
 $$;
 grant execute on function private.notify_of_event to scope_events_write;
@@ -8397,6 +8456,8 @@ create function private.tg_payment_voids__tell() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  -- Locked, so that no courier takes the receipt between this transaction's look and its end.
+  perform from public.emails e where e.payment_id = new.payment_id and e.kind = 'payment_received' for no key update;
   insert into public.emails (organisation_id, kind, order_id, payment_id)
   select o.organisation_id, 'payment_voided', o.id, new.payment_id
   from public.payments p
@@ -8483,15 +8544,6 @@ create trigger attendees_340_queue_ticket_email_update after update on public.at
   for each statement when (current_setting('usher.queues_tickets', true) = 'on')
   execute function private.tg_attendees__queue_ticket_email();
 
--- Somebody to be told, and why they are not; null: they are.
-create type private.recipient as (
-  organisation_id uuid,
-  attendee_id uuid,
-  waiting_list_entry_id uuid,
-  email_lower text,
-  reason text
-);
-
 -- Attendees as recipients: those whose ticket page an e-mail may link to first. `known_until`: whoever registered later knows nothing else.
 -- Security definer, like all that follows: no role may write e-mails.
 create function private.recipients(attendee_ids uuid[], notify public.notify, known_until timestamptz default 'infinity')
@@ -8502,6 +8554,8 @@ begin
   return array(
     select row(a.organisation_id, a.id, null, a.email_lower, case
       when a.erased_at is not null then 'erased'
+      -- A domain that cannot exist (RFC 2606): walk-ins at the door leave no address.
+      when a.email_lower like '%.invalid' then 'no_address'
       when a.created_at > known_until then 'registered_since'
       when notify = 'mailed' and not a.send_email then 'send_email_false'
     end)::private.recipient
@@ -8865,7 +8919,13 @@ begin
   return (
     select private.warning('reference_repeated', case f.order_id
       when warning_of_reference.order_id then 'Another payment of this order has the same external_reference.'
-      else format('A payment of order %s has the same external_reference.', (select o.reference from public.orders o where o.id = f.order_id))
+      else format(
+        'A payment of %s has the same external_reference.',
+        case when private.reads_orders()
+          then 'order ' || (select o.reference from public.orders o where o.id = f.order_id)
+          else 'another order'
+        end
+      )
     end)
     from (
       select p.order_id
@@ -8981,7 +9041,8 @@ begin
 end
 $$;
 
--- Patterns for what resembles a name: halves of its longest words, one of which is right in most misspelt ones.
+-- Patterns for what resembles a name: halves of its longest words, one of which is right in most misspelt ones. Of an e-mail address
+-- what stands before the @, for many people share the rest.
 create function private.near_patterns(form text) returns text[]
 language plpgsql immutable set search_path = ''
 as $$
@@ -8989,7 +9050,7 @@ begin
   return array(
     select distinct '%' || regexp_replace(h.half, '([\\%_])', '\\\1', 'g') || '%'
     from (
-      select w.word from regexp_split_to_table(form, '\s+') w (word) where length(w.word) >= 3 order by length(w.word) desc, w.word limit 3
+      select w.word from regexp_split_to_table(split_part(form, '@', 1), '[^[:alnum:]]+') w (word) where length(w.word) >= 3 order by length(w.word) desc, w.word limit 3
     ) w
     cross join lateral (
       values (left(w.word, greatest(3, length(w.word) / 2))), (right(w.word, greatest(3, length(w.word) / 2)))
@@ -9028,6 +9089,7 @@ declare
     false
   );
   v_found private.candidate[];
+  v_by_id boolean;
 begin
   if kind not in (
     'event', 'ticket_type', 'promo_code', 'order', 'order_reference', 'attendee', 'waiting_list_entry', 'check_in_point', 'webhook_endpoint'
@@ -9036,13 +9098,16 @@ begin
   end if;
   v_find := format('select array(select row(f.*)::private.candidate from private.%I($1) f)', 'find_' || replace(kind, '_reference', ''));
   execute v_find into v_found using v_query;
+  v_by_id := exists (select from unnest(v_found) f where f.matches = 'id');
   -- Called so in two ways it is one object; an id or a reference names it most surely.
   v_found := array(
     select row(o.*)::private.candidate
     from (
       select distinct on (f.id) f.*
       from unnest(v_found) f
-      where kind <> 'order_reference' or f.matches = 'reference'
+      where (kind <> 'order_reference' or f.matches = 'reference')
+        -- What has the form of an id is an identifier: nobody takes it over by calling themselves so.
+        and (v_query.id is null or f.matches = 'id' or not v_by_id and f.matches not in ('name', 'email'))
       order by f.id desc, array_position('{id,reference}', f.matches)
     ) o
     order by o.id desc
@@ -9120,8 +9185,8 @@ end
 $$;
 grant execute on function private.statement_of_call to api_key;
 
--- A call of an operation whose arguments name objects: each of `names` is { param, kind, name, id }, where `id` stands in `args` in place
--- of the id that is found. It runs as its caller, so the grants and policies of the operation hold. An idempotency key is answered before
+-- A call of an operation whose arguments name objects: each of `names` is { param, kind, name, id, judged }, where `id` stands in `args` in
+-- place of the id that is found. One of a list that is `judged` item by item stays where nothing is found: its item is refused for it. It runs as its caller, so the grants and policies of the operation hold. An idempotency key is answered before
 -- names are looked up: they may mean something else since.
 create function api.call_by_names(operation text, names jsonb, args json) returns json
 language plpgsql volatile set search_path = ''
@@ -9144,14 +9209,22 @@ begin
 
   -- The event first, within which the others are looked up.
   for v_name in
-    select n.name ->> 'param' as param, n.name ->> 'kind' as kind, n.name ->> 'name' as name, n.name ->> 'id' as id
+    select n.name ->> 'param' as param, n.name ->> 'kind' as kind, n.name ->> 'name' as name, n.name ->> 'id' as id,
+      coalesce((n.name ->> 'judged')::boolean, false) as judged
     from jsonb_array_elements(names) with ordinality n (name, place)
     order by (n.name ->> 'param') in ('event', 'event_id') desc, n.place
   loop
     if v_event_id is null and v_name.param not in ('event', 'event_id') then
       v_event_id := args ->> 'event_id';
     end if;
-    v_found := private.resolve_name(v_name.kind, v_name.name, v_event_id, v_name.param);
+    begin
+      v_found := private.resolve_name(v_name.kind, v_name.name, v_event_id, v_name.param);
+    exception when sqlstate 'PT404' or sqlstate 'PT422' then
+      if not v_name.judged then
+        raise;
+      end if;
+      continue;
+    end;
     if v_name.param in ('event', 'event_id') then
       v_event_id := v_found.id;
     end if;
@@ -14887,8 +14960,8 @@ end
 $$;
 grant execute on function private.row_of_item to scope_events_write;
 
--- By how much everything moves, and between which zones. A copy moves all its times. Of an event that moves itself, what has begun or
--- ended stays so: a sale that runs goes on.
+-- By how much everything moves, and between which zones. A copy moves all its times. Of an event that moves itself, sales and codes that
+-- have begun or ended stay so: a sale that runs goes on. A door opens with the event.
 create type private.event_move as (distance interval, from_zone text, to_zone text, is_copy boolean);
 
 -- The times of a row as they move, at the same hour of the event's day on either side of a change of daylight saving time.
@@ -14904,7 +14977,7 @@ begin
     where f.key in ('starts_at', 'ends_at', 'sales_start_at', 'sales_end_at', 'valid_from', 'valid_until', 'opens_at', 'closes_at')
       and f.value is not null
       and move.distance is not null
-      and (move.is_copy or f.key in ('starts_at', 'ends_at') or f.value::timestamptz > now())
+      and (move.is_copy or f.key in ('starts_at', 'ends_at', 'opens_at', 'closes_at') or f.value::timestamptz > now())
   );
 end
 $$;
@@ -15385,6 +15458,11 @@ begin
                 where v_copies ? i
               ));
               -- It was for ticket types that are not copied; with none it would be for all.
+              if v_fields -> 'ticket_type_ids' = '[]' and v_pass = 1 then
+                perform private.refuse_value(
+                  'ticket_types', 'The ticket types that it is for are not copied.', 'Name ticket_types for it; an empty list is for all.'
+                );
+              end if;
               continue when v_fields -> 'ticket_type_ids' = '[]';
             end if;
             v_step := private.carry_out_item(v_table, v_event, v_base, v_row, v_fields, v_is_copy);
@@ -15479,7 +15557,7 @@ create table private.event_plans (
   constraint event_plans_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade
 );
-comment on table private.event_plans is 'What apply_event would do, for ten minutes, and for the family of API keys that asked. At most 50 of an organisation.';
+comment on table private.event_plans is 'What apply_event would do, for ten minutes, and for the family of API keys that asked. At most 50 of a family.';
 comment on column private.event_plans.read is 'The versions of what the plan was made from, by kind.';
 create index event_plans_organisation_id_idx on private.event_plans (organisation_id, created_at);
 create index event_plans_expires_at_idx on private.event_plans (expires_at);
@@ -15514,8 +15592,8 @@ begin
   delete from private.event_plans p
   where p.id in (
     select o.id from private.event_plans o
-    where o.organisation_id = private.current_organisation_id()
-    order by o.created_at desc, o.id
+    where o.organisation_id = private.current_organisation_id() and o.family_id = (private.claims() ->> 'family_id')::uuid
+    order by o.applied_at is not null, o.created_at desc, o.id
     offset v_most - 1
     for update skip locked
   );
