@@ -3,6 +3,7 @@
 
 import { type Palette, paletteOf } from './colours.ts'
 import { type EventTime, eventTime } from './event-time.ts'
+import { currencyStyle, decimalsOf } from './minor-units.ts'
 import type { Announced, PendingEmail } from './pending.ts'
 import { linesOf, oneLine } from './plain-text.ts'
 import { type Words, wordsOf } from './words/index.ts'
@@ -69,8 +70,7 @@ export const spacedCode = (code: string): string => oneLine(code).replace(/(.{4}
 
 /** An amount in minor units, such as €49.00. */
 export function amountOf(amount: number, currency: string, { locale }: Words): string {
-  const format = new Intl.NumberFormat(locale, { style: 'currency', currency })
-  return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2))
+  return new Intl.NumberFormat(locale, currencyStyle(currency)).format(amount / 10 ** decimalsOf(currency))
 }
 
 function venueLines(venue: Announced['venue'], { locale }: Words): string[] {

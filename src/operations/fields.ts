@@ -232,7 +232,7 @@ export const effect = z
           reason: z
             .string()
             .describe(
-              'notify_nobody, send_email_false, registered_since (the change), nothing_to_tell, event_not_published or erased.',
+              'notify_nobody, send_email_false, told_before, registered_since (the change), nothing_to_tell, event_not_published, no_address or erased.',
             ),
           count: z.int(),
         }),

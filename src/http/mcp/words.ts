@@ -1,10 +1,10 @@
 // Money and times as a model reads them: `EUR 299.00`, and the clock of the event in place of UTC.
 
-/** An amount in minor units with the decimals of its currency, as CLDR has them. */
+import { decimalsOf } from '../../guests/minor-units.ts'
+
+/** An amount in minor units with the decimals of its currency. */
 export function moneyText(amount: number, currency: string): string {
-  const digits = kept(digitsOf, currency, () => {
-    return new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2
-  })
+  const digits = decimalsOf(currency)
   return `${currency} ${(amount / 10 ** digits).toFixed(digits)}`
 }
 
@@ -52,7 +52,6 @@ function dayIn(time: string): string {
 const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-const digitsOf = new Map<string, number>()
 const offsets = new Map<string, string>()
 const zones = new Map<string, Intl.DateTimeFormat | null>()
 const maximumKept = 10_000

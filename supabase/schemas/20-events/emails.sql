@@ -128,8 +128,12 @@ begin
     v_pending := v_pending || array(
       select distinct r.email_lower from unnest(v_told_before) r where r.reason is null and r.email_lower <> all (v_pending)
     );
+    -- Whoever shares the address of somebody who was told was told.
     v_recipients := array(
-      select r
+      select row(
+        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower,
+        coalesce((select t.reason from unnest(v_told_before) t where t.email_lower = r.email_lower limit 1), r.reason)
+      )::private.recipient
       from unnest(v_recipients) r
       where not exists (
         select from unnest(v_told_before) t
@@ -148,7 +152,14 @@ begin
     -- `emails` of the second has those of the first, as pending.
     v_notice := v_notice || jsonb_build_object(
       'told', (v_notice ->> 'told')::integer + (v_first ->> 'told')::integer,
-      'not_told', (v_first -> 'not_told') || (v_notice -> 'not_told')
+      'not_told', (
+        select coalesce(jsonb_agg(jsonb_build_object('reason', n.reason, 'count', n.count) order by n.count desc, n.reason), '[]')
+        from (
+          select n.reason, sum(n.count) as count
+          from jsonb_to_recordset((v_first -> 'not_told') || (v_notice -> 'not_told')) n (reason text, count integer)
+          group by n.reason
+        ) n
+      )
     );
   end if;
   return v_notice;

@@ -104,7 +104,7 @@ test('an order without e-mails has none of any kind', async () => {
   await send('POST', `/orders/${orderId}/payments`, { amount: 900 })
   const changed = await send('PATCH', `/events/${event.id}`, { name: 'Another', notify_attendees: true })
   expect(changed.body.effect).toEqual({
-    ...{ dry_run: false, orders: 1, attendees: 1, emails: 0, told: 0, refund_due: 0, currency: 'EUR' },
+    ...{ dry_run: false, orders: 1, attendees: 1, emails: 0, told: 0, refund_due: 0, waiting_list: 0, currency: 'EUR' },
     not_told: [{ reason: 'send_email_false', count: 1 }],
   })
   const cancelled = await send('POST', `/orders/${orderId}/cancel`, { notify_attendees: true })
@@ -176,7 +176,17 @@ test('changes within ten minutes are one e-mail for each address, with the first
   const dry = await change({ name: 'Second', notify_attendees: true, dry_run: true })
   // What it would change is not shown as if it were so.
   expect([dry.body.effect, dry.body.data.name]).toEqual([
-    { dry_run: true, orders: 3, attendees: 3, emails: 2, told: 3, not_told: [], refund_due: 0, currency: 'EUR' },
+    {
+      dry_run: true,
+      orders: 3,
+      attendees: 3,
+      emails: 2,
+      told: 3,
+      not_told: [],
+      refund_due: 0,
+      waiting_list: 0,
+      currency: 'EUR',
+    },
     'Test event',
   ])
   expect(await emailsOf(organisation)).toEqual([])
@@ -255,7 +265,7 @@ test('whoever holds a place is told of the cancellation of the event, once for e
   await send('POST', `/attendees/${gone.attendeeId}/cancel`)
   const ask = { dry_run: true, notify_attendees: true }
   const effect = {
-    ...{ dry_run: true, orders: 4, attendees: 4, emails: 2, told: 3, refund_due: 0, currency: 'EUR' },
+    ...{ dry_run: true, orders: 4, attendees: 4, emails: 2, told: 3, refund_due: 0, waiting_list: 0, currency: 'EUR' },
     not_told: [{ reason: 'send_email_false', count: 1 }],
   }
   expect((await send('POST', `/events/${event.id}/cancel`, ask)).body.effect).toEqual(effect)
@@ -315,6 +325,54 @@ test('the holders of cancelled tickets are told if asked for', async () => {
     'ticket_cancelled ada@example.com',
     'ticket_cancelled bob@example.com',
     'ticket_cancelled eve@example.com',
+  ])
+})
+
+test('whoever is told mailed first and everybody after tells each once, of what each does not know', async () => {
+  const { organisation, event, send, register } = await arrange()
+  await register('ada@example.com')
+  await register('ada@example.com', { send_email: false })
+  await register('bob@example.com', { send_email: false })
+  await register('walk-in@door.invalid', { send_email: false })
+  const change = async (body: object) => (await send('PATCH', `/events/${event.id}`, body)).body.effect
+  const reasons = ({ not_told }: { not_told: { reason: string; count: number }[] }) =>
+    Object.fromEntries(not_told.map(({ reason, count }) => [reason, count]))
+  const sent = async () => {
+    await studio.query(
+      "update public.emails set status = 'sent', sent_at = now(), next_attempt_at = null where organisation_id = $1 and status = 'queued'",
+      [organisation.id],
+    )
+  }
+
+  const first = await change({ name: 'Second', notify: 'mailed' })
+  expect([first.emails, first.told, reasons(first)]).toEqual([1, 2, { send_email_false: 1, no_address: 1 }])
+  await sent()
+  const again = await change({ notify: 'mailed' })
+  expect([again.emails, reasons(again)]).toEqual([0, { told_before: 2, send_email_false: 1, no_address: 1 }])
+  const all = await change({ notify: 'everybody' })
+  expect([all.emails, all.told, reasons(all)]).toEqual([1, 1, { told_before: 2, no_address: 1 }])
+  await sent()
+  expect(reasons(await change({ notify: 'everybody' }))).toEqual({ nothing_to_tell: 4 })
+
+  // Of two changes the mailed know the first.
+  await change({ name: 'Third', notify: 'mailed' })
+  await sent()
+  const later = await change({ name: 'Fourth', notify: 'everybody' })
+  expect([later.emails, later.told]).toEqual([2, 3])
+  const { rows } = await studio.query(
+    `select a.email, e.previous ->> 'name' as name from public.emails e join public.attendees a on a.id = e.attendee_id
+     where e.organisation_id = $1 and e.kind = 'event_changed' and e.status = 'queued' order by 1`,
+    [organisation.id],
+  )
+  expect(rows).toEqual([
+    { email: 'ada@example.com', name: 'Third' },
+    { email: 'bob@example.com', name: 'Second' },
+  ])
+
+  const cancelled = await send('POST', `/events/${event.id}/cancel`, { notify: 'mailed' })
+  expect(reasons(cancelled.body.effect)).toEqual({ send_email_false: 1, no_address: 1 })
+  expect((await studio.query("select public.notify_attendees($1, 'everybody')", [event.id])).rows).toEqual([
+    { notify_attendees: 1 },
   ])
 })
 

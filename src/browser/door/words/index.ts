@@ -1,5 +1,6 @@
 // The language of the page: the first of the browser's that there is. One file of it is loaded; the service worker keeps them all.
 
+import { currencyStyle, decimalsOf } from '../../../guests/minor-units.ts'
 import { type Counted, en, type Words } from './en.ts'
 
 export type { Words } from './en.ts'
@@ -37,8 +38,7 @@ export const number = (n: number): string => n.toLocaleString(locale)
 
 /** An amount in minor units. */
 export function money(amount: number, currency: string): string {
-  const format = new Intl.NumberFormat(locale, { style: 'currency', currency })
-  return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2))
+  return new Intl.NumberFormat(locale, currencyStyle(currency)).format(amount / 10 ** decimalsOf(currency))
 }
 
 const time = (at: string): string => new Date(at).toLocaleTimeString(locale, { hour: '2-digit', minute: '2-digit' })
