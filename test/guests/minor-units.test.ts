@@ -1,6 +1,7 @@
 // One truth for the decimals of a currency: e-mails, the door and answers over MCP say amounts as the database does.
 
 import { expect, test } from 'vitest'
+import { decimalsOf as decimalsAtTheDoor } from '../../src/browser/door/minor-units.ts'
 import { amountOf } from '../../src/guests/facts.ts'
 import { decimalsOf } from '../../src/guests/minor-units.ts'
 import { wordsOf } from '../../src/guests/words/index.ts'
@@ -13,7 +14,12 @@ test('every currency has the decimals that the database counts with', async () =
     [currencies],
   )
   expect(rows.length).toBeGreaterThan(100)
-  for (const { currency, units } of rows) expect(10 ** decimalsOf(currency), currency).toBe(units)
+  for (const { currency, units } of rows) {
+    expect(
+      [decimalsOf, decimalsAtTheDoor].map((decimals) => 10 ** decimals(currency)),
+      currency,
+    ).toEqual([units, units])
+  }
 })
 
 test('an amount in forints has its two decimals, though shops do without', () => {

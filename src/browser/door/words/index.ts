@@ -1,6 +1,6 @@
 // The language of the page: the first of the browser's that there is. One file of it is loaded; the service worker keeps them all.
 
-import { currencyStyle, decimalsOf } from '../../../guests/minor-units.ts'
+import { decimalsOf } from '../minor-units.ts'
 import { type Counted, en, type Words } from './en.ts'
 
 export type { Words } from './en.ts'
@@ -38,7 +38,9 @@ export const number = (n: number): string => n.toLocaleString(locale)
 
 /** An amount in minor units. */
 export function money(amount: number, currency: string): string {
-  return new Intl.NumberFormat(locale, currencyStyle(currency)).format(amount / 10 ** decimalsOf(currency))
+  const decimals = decimalsOf(currency)
+  const digits = { minimumFractionDigits: decimals, maximumFractionDigits: decimals }
+  return new Intl.NumberFormat(locale, { style: 'currency', currency, ...digits }).format(amount / 10 ** decimals)
 }
 
 const time = (at: string): string => new Date(at).toLocaleTimeString(locale, { hour: '2-digit', minute: '2-digit' })
