@@ -8851,7 +8851,8 @@ end
 $$;
 grant execute on function private.warning_of_offset to scope_events_write;
 
--- More places of the event make none of a ticket type that has issued all of its own.
+-- More places of the event make none of a ticket type that has issued all of its own. Places that are held for the waiting list are just
+-- being given.
 create function private.warning_of_capacity(before public.events, event public.events) returns jsonb
 language plpgsql stable set search_path = ''
 as $$
@@ -8864,7 +8865,7 @@ begin
       'The event has more places, but %s of its ticket types stay sold out: raise their quantity.', count(*)
     ))
     from public.ticket_types t
-    where t.event_id = event.id and private.is_on_sale(t) and t.quantity <= t.quantity_sold + t.quantity_held
+    where t.event_id = event.id and private.is_on_sale(t) and t.quantity <= t.quantity_sold
     having count(*) > 0
   );
 end
