@@ -143,11 +143,8 @@ const actions: Actions = {
   },
   open(panel) {
     if (page.panel === 'none') opener = document.activeElement?.id ?? ''
-    Object.assign(page, { panel, ...(panel === 'search' && { query: '' }), walkIn: null })
-    if (panel === 'walkIn' && session.link !== null && session.may('events:read')) {
-      page.walkIn = new WalkIn(session, session.link, actions.pick, () => actions.back())
-      page.walkIn.read()
-    }
+    Object.assign(page, { panel, ...(panel === 'search' && { query: '' }) })
+    if (panel === 'walkIn' && page.walkIn?.isUnfinished !== true) page.walkIn = newWalkIn()
     draw()
     root.querySelector<HTMLElement>('.panel :is(input, .close)')?.focus()
   },
@@ -165,9 +162,12 @@ const actions: Actions = {
     actions.open('person')
     root.querySelector<HTMLElement>('.panel .thumb button')?.focus()
   },
-  pick(ticket) {
-    page.panel = 'none'
-    void session.scanTicket(ticket)
+  async pick(ticket, from) {
+    if (page.panel === from) page.panel = 'none'
+    const isJudged = await session.scanTicket(ticket)
+    if (!isJudged) page.panel = from
+    draw()
+    return isJudged
   },
   code(text) {
     page.panel = 'none'
@@ -196,6 +196,16 @@ const actions: Actions = {
     await session.forget()
     location.reload()
   },
+}
+
+function newWalkIn(): WalkIn | null {
+  if (session.link === null || !session.may('events:read')) return null
+  const close = () => {
+    if (page.panel === 'walkIn') actions.back()
+  }
+  const walkIn = new WalkIn(session, session.link, (guest) => actions.pick(guest, 'walkIn'), close)
+  walkIn.read()
+  return walkIn
 }
 
 /** Escape is the way back, from a verdict as from a panel. */
