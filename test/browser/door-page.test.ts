@@ -132,6 +132,19 @@ test.skipIf(!hasBrowser)(
   },
 )
 
+test.skipIf(!hasBrowser)('a page that is reloaded before it has opened still has its link', async () => {
+  const { page } = await telephone()
+  await page.addInitScript(`
+    if (sessionStorage.length === 0) ServiceWorkerContainer.prototype.register = () => new Promise(() => {})
+    sessionStorage.isReloaded = 'yes'`)
+  await page.goto(link())
+  await page.getByText('Checking').waitFor()
+  await page.reload()
+  await setUp(page)
+  await page.getByText('Saved on this device').waitFor()
+  expect(await page.evaluate('location.hash')).toBe('')
+})
+
 test.skipIf(!hasBrowser)('an answer that comes too late changes no verdict, and the conflict is reported', async () => {
   const { id, ...own } = await organisation.event()
   const { code, attendeeId } = await own.guest()

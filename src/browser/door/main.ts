@@ -3,13 +3,13 @@
 import { render } from 'lit-html'
 import { nameOfStore } from './base.ts'
 import { type Camera, type Facing, openCamera } from './camera.ts'
-import { fragmentOf, parseLink, takeLink } from './link.ts'
+import { parseLink, takeLink } from './link.ts'
 import type { Actions, Page } from './page.ts'
 import { renew } from './renew.ts'
 import { Session } from './session.ts'
 import { allowSound, signal } from './signals.ts'
 import { toneOf } from './tones.ts'
-import { spoken, view } from './view.ts'
+import { spoken, starting, view } from './view.ts'
 import { WalkIn } from './walk-in.ts'
 import { speak } from './words/index.ts'
 
@@ -247,18 +247,18 @@ async function holdDoor(): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  const link = takeLink()
   await speak(navigator.languages)
+  render(starting(), root)
   if (await renew().catch(() => false)) {
-    if (link !== null) history.replaceState(null, '', fragmentOf(link))
     location.reload()
     return
   }
   await holdDoor()
-  // Another one may have been opened meanwhile.
-  session = await Session.open(takeLink() ?? link, draw)
-  if (session.link === null) draw()
-  else session.use(session.link)
+  session = await Session.open(parseLink(location.hash), draw)
+  // In the address until now: a reload must find it. Another one may have been opened meanwhile.
+  const link = takeLink() ?? session.link
+  if (link === null) draw()
+  else session.use(link)
   void navigator.serviceWorker?.ready.then(() => {
     page.hasFiles = true
     draw()
