@@ -343,7 +343,7 @@ test.skipIf(!hasBrowser)('each answer can be read, a name is found, and a scan c
     await page.evaluate(`dispatchEvent(new Event('online'))`)
     await page.getByText('is no longer there').waitFor()
     expect(await page.getByRole('button', { name: 'Start scanning' }).isDisabled()).toBe(true)
-    await expectReadable(page, 'dark')
+    await expectReadable(page, ...schemes)
   }
   await page.getByLabel('Check-in point').selectOption('The event as such')
   await start(page)
