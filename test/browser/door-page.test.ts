@@ -132,6 +132,19 @@ test.skipIf(!hasBrowser)(
   },
 )
 
+test.skipIf(!hasBrowser)('a page that is reloaded before it has opened still has its link', async () => {
+  const { page } = await telephone()
+  await page.addInitScript(`
+    if (sessionStorage.length === 0) ServiceWorkerContainer.prototype.register = () => new Promise(() => {})
+    sessionStorage.isReloaded = 'yes'`)
+  await page.goto(link())
+  await page.getByText('Checking').waitFor()
+  await page.reload()
+  await setUp(page)
+  await page.getByText('Saved on this device').waitFor()
+  expect(await page.evaluate('location.hash')).toBe('')
+})
+
 test.skipIf(!hasBrowser)('an answer that comes too late changes no verdict, and the conflict is reported', async () => {
   const { id, ...own } = await organisation.event()
   const { code, attendeeId } = await own.guest()
@@ -315,16 +328,23 @@ test.skipIf(!hasBrowser)('each answer can be read, a name is found, and a scan c
   await page.locator('.verdict').getByText('Went out').waitFor()
   await next(page)
 
-  // A point that is deleted shuts its door, rather than letting people in elsewhere.
-  await page.getByRole('button', { name: 'More' }).click()
-  await page.getByRole('button', { name: 'Change the check-in point' }).click()
-  await page.getByLabel('Check-in point').selectOption('Kiosk')
-  await start(page)
-  await studio.query("delete from public.check_in_points where event_id = $1 and name = 'Kiosk'", [own.id])
-  await page.evaluate(`dispatchEvent(new Event('online'))`)
-  await page.getByText('is no longer there').waitFor()
-  expect(await page.getByRole('button', { name: 'Start scanning' }).isDisabled()).toBe(true)
-  await expectReadable(page, ...schemes)
+  // A point that is deleted or archived shuts its door, rather than letting people in elsewhere.
+  for (const [point, end] of [
+    ['Kiosk', 'delete from public.check_in_points where event_id = $1 and name = $2'],
+    ['Lounge', "update public.check_in_points set status = 'archived' where event_id = $1 and name = $2"],
+  ] as const) {
+    if (point === 'Kiosk') {
+      await page.getByRole('button', { name: 'More' }).click()
+      await page.getByRole('button', { name: 'Change the check-in point' }).click()
+    }
+    await page.getByLabel('Check-in point').selectOption(point)
+    await start(page)
+    await studio.query(end, [own.id, point])
+    await page.evaluate(`dispatchEvent(new Event('online'))`)
+    await page.getByText('is no longer there').waitFor()
+    expect(await page.getByRole('button', { name: 'Start scanning' }).isDisabled()).toBe(true)
+    await expectReadable(page, ...schemes)
+  }
   await page.getByLabel('Check-in point').selectOption('The event as such')
   await start(page)
   await page.getByRole('button', { name: 'Code' }).click()
@@ -381,6 +401,99 @@ test.skipIf(!hasBrowser)(
     await other.getByText('Open the link of the door').waitFor()
   },
 )
+
+test.skipIf(!hasBrowser)(
+  'a new link has the rights of its own key, and nothing of an answer to the former',
+  async () => {
+    const { id } = await organisation.event()
+    const walkIns = await organisation.key('checkin:write', 'events:read', 'attendees:write', 'orders:write')
+    const { page } = await telephone()
+    await page.goto(link(key, id))
+    await setUp(page)
+    await page.getByText('Saved on this device').waitFor()
+    const isOpened = Promise.withResolvers<void>()
+    await page.route('**/check-in-conflicts*', async (route) => {
+      if (!route.request().headers().authorization?.endsWith(key)) return route.continue()
+      await isOpened.promise
+      await route.fulfill({ status: 401, json: { error: { code: 'invalid_api_key', message: 'Revoked' } } })
+    })
+    const isAsked = page.waitForRequest('**/check-in-conflicts*')
+    await page.evaluate(`dispatchEvent(new Event('online'))`)
+    await isAsked
+    const answer = page.waitForResponse('**/me')
+    await page.goto(link(walkIns, id))
+    isOpened.resolve()
+    await answer
+    await start(page)
+    const walkIn = page.getByRole('button', { name: 'Walk-in' })
+    await walkIn.waitFor()
+    await page.unroute('**/check-in-conflicts*')
+
+    for (const [of, buttons] of [
+      [key, 0],
+      [walkIns, 1],
+    ] as const) {
+      await page.goto('about:blank')
+      const isTold = page.waitForResponse('**/me')
+      await page.goto(link(of, id))
+      await isTold
+      await start(page)
+      await expect.poll(() => walkIn.count()).toBe(buttons)
+    }
+  },
+)
+
+test.skipIf(!hasBrowser)('a scan that is undone while the list is being written is undone on the server', async () => {
+  const { id, ...own } = await organisation.event()
+  const { code, attendeeId } = await own.guest()
+  const { page, context } = await telephone()
+  await page.goto(link(key, id))
+  await setUp(page)
+  await page.getByText('Saved on this device').waitFor()
+  await page.evaluate('navigator.serviceWorker.ready')
+  await start(page)
+  await page.evaluate(holdList)
+  await typeCode(page, code)
+  await shown(page, 'welcome')
+  await context.setOffline(true)
+  await page.locator('.verdict').getByRole('button', { name: 'Undo' }).click()
+  await page.getByText('1 scan to upload').waitFor()
+  await page.evaluate('isHeld = false')
+  // The entry, and that there is none: the scan is dropped between them.
+  await page.waitForFunction('writes >= 2')
+  await page.reload()
+  await start(page)
+  await page.getByText('1 scan to upload').waitFor()
+  await context.setOffline(false)
+  await page.getByText('to upload').waitFor({ state: 'detached' })
+  const { rows } = await studio.query(
+    'select undone_at is not null as undone from public.check_ins where attendee_id = $1',
+    [attendeeId],
+  )
+  expect(rows).toEqual([{ undone: true }])
+})
+
+/** As a long list does that is being written. */
+const holdList = `new Promise((resolve) => {
+  globalThis.isHeld = true
+  globalThis.writes = 0
+  const { put } = IDBObjectStore.prototype
+  IDBObjectStore.prototype.put = function (...args) {
+    const request = put.apply(this, args)
+    if (this.name === 'tickets') request.addEventListener('success', () => writes++)
+    return request
+  }
+  const opened = indexedDB.open('usher-door')
+  opened.onsuccess = () => {
+    const tickets = opened.result.transaction('tickets', 'readwrite').objectStore('tickets')
+    const hold = () => {
+      if (isHeld) tickets.count().onsuccess = hold
+      else opened.result.close()
+    }
+    hold()
+    resolve()
+  }
+})`
 
 const fillDisk = `
   var whole = IDBObjectStore.prototype.put

@@ -8,8 +8,6 @@ export function parseLink(text: string): DoorLink | null {
   return /^[0-9a-f-]{36}$/i.test(link.event_id) && /^usher_live_\w{38}$/.test(link.key) ? link : null
 }
 
-export const fragmentOf = ({ event_id, key }: DoorLink): string => `#event=${event_id}&key=${key}`
-
 /** Takes the link out of the address bar, so that neither history nor a shared screen shows the key. */
 export function takeLink(): DoorLink | null {
   const link = parseLink(location.hash)

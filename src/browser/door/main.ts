@@ -3,13 +3,13 @@
 import { render } from 'lit-html'
 import { nameOfStore } from './base.ts'
 import { type Camera, type Facing, openCamera } from './camera.ts'
-import { fragmentOf, parseLink, takeLink } from './link.ts'
+import { parseLink, takeLink } from './link.ts'
 import type { Actions, Page } from './page.ts'
 import { renew } from './renew.ts'
 import { Session } from './session.ts'
 import { allowSound, signal } from './signals.ts'
 import { toneOf } from './tones.ts'
-import { spoken, view } from './view.ts'
+import { spoken, starting, view } from './view.ts'
 import { WalkIn } from './walk-in.ts'
 import { speak } from './words/index.ts'
 
@@ -143,11 +143,8 @@ const actions: Actions = {
   },
   open(panel) {
     if (page.panel === 'none') opener = document.activeElement?.id ?? ''
-    Object.assign(page, { panel, ...(panel === 'search' && { query: '' }), walkIn: null })
-    if (panel === 'walkIn' && session.link !== null && session.may('events:read')) {
-      page.walkIn = new WalkIn(session, session.link, actions.pick, () => actions.back())
-      page.walkIn.read()
-    }
+    Object.assign(page, { panel, ...(panel === 'search' && { query: '' }) })
+    if (panel === 'walkIn' && page.walkIn?.isUnfinished !== true) page.walkIn = newWalkIn()
     draw()
     root.querySelector<HTMLElement>('.panel :is(input, .close)')?.focus()
   },
@@ -165,9 +162,12 @@ const actions: Actions = {
     actions.open('person')
     root.querySelector<HTMLElement>('.panel .thumb button')?.focus()
   },
-  pick(ticket) {
-    page.panel = 'none'
-    void session.scanTicket(ticket)
+  async pick(ticket, from) {
+    if (page.panel === from) page.panel = 'none'
+    const isJudged = await session.scanTicket(ticket)
+    if (!isJudged) page.panel = from
+    draw()
+    return isJudged
   },
   code(text) {
     page.panel = 'none'
@@ -196,6 +196,16 @@ const actions: Actions = {
     await session.forget()
     location.reload()
   },
+}
+
+function newWalkIn(): WalkIn | null {
+  if (session.link === null || !session.may('events:read')) return null
+  const close = () => {
+    if (page.panel === 'walkIn') actions.back()
+  }
+  const walkIn = new WalkIn(session, session.link, (guest) => actions.pick(guest, 'walkIn'), close)
+  walkIn.read()
+  return walkIn
 }
 
 /** Escape is the way back, from a verdict as from a panel. */
@@ -237,18 +247,18 @@ async function holdDoor(): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  const link = takeLink()
   await speak(navigator.languages)
+  render(starting(), root)
   if (await renew().catch(() => false)) {
-    if (link !== null) history.replaceState(null, '', fragmentOf(link))
     location.reload()
     return
   }
   await holdDoor()
-  // Another one may have been opened meanwhile.
-  session = await Session.open(takeLink() ?? link, draw)
-  if (session.link === null) draw()
-  else session.use(session.link)
+  session = await Session.open(parseLink(location.hash), draw)
+  // In the address until now: a reload must find it. Another one may have been opened meanwhile.
+  const link = takeLink() ?? session.link
+  if (link === null) draw()
+  else session.use(link)
   void navigator.serviceWorker?.ready.then(() => {
     page.hasFiles = true
     draw()

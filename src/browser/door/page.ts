@@ -23,7 +23,8 @@ export type Actions = {
   back(): void
   search(text: string): void
   look(ticket: Ticket): void
-  pick(ticket: Ticket): void
+  /** @returns false when nobody can be judged now; `from` is open then. */
+  pick(ticket: Ticket, from: Page['panel']): Promise<boolean>
   code(text: string): void
   setUp(device: string, keep: boolean): void
   torch(): void

@@ -82,7 +82,7 @@ const person = (session: Session, ticket: Ticket, { pick }: Actions) => {
       ${reason === null ? nothing : html`<p class="notice">${signOf(reason)} ${words.verdicts[reason].filter(Boolean).join('. ')}</p>`}
     </div>
     <div class="thumb">
-      <button class=${reason === null ? 'primary' : ''} @click=${() => pick(ticket)}>
+      <button class=${reason === null ? 'primary' : ''} @click=${() => pick(ticket, 'person')}>
         ${reason !== null ? words.askAnyway : session.direction === 'entry' ? words.letIn : words.letOut}</button>
     </div>`
 }

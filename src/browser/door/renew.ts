@@ -16,7 +16,8 @@ export async function renew(): Promise<boolean> {
   })
   // At the first opening all files come from the server.
   if (workers.controller === null) return false
-  if (navigator.onLine) await Promise.race([registration.update(), sleep(searchMilliseconds)])
+  // Whether or not there is an answer: a version that was found earlier may wait.
+  if (navigator.onLine) await Promise.race([registration.update().catch(() => {}), sleep(searchMilliseconds)])
   const { installing } = registration
   if (installing !== null) await Promise.race([isSettled(installing), sleep(loadMilliseconds)])
   const { waiting } = registration

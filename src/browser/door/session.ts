@@ -100,7 +100,7 @@ export class Session {
   listAt: string | null = null
   pointId: string | null = null
   direction: Direction = 'entry'
-  /** The chosen point is no more: nobody may be let in elsewhere instead without a word. */
+  /** The chosen point is no more, or archived: nobody may be let in elsewhere instead without a word. */
   pointLost = false
   /** A scan has no verdict yet. */
   deciding = false
@@ -131,6 +131,8 @@ export class Session {
   /** The list is written by one at a time, in the order of its changes. */
   #keeping: Promise<void> = Promise.resolve()
   #isListKept = false
+  /** Of this key, since the page was opened: an organiser may have given it others. */
+  #hasReadScopes = false
 
   private constructor(store: Store, changed: () => void) {
     this.#store = store
@@ -145,6 +147,7 @@ export class Session {
     session.settings = (await getSettings(session.#store)) ?? null
     if (kept !== undefined && (link === null || link.event_id === kept.link.event_id)) await session.#restore(kept)
     else await forgetList(session.#store)
+    if (link !== null && link.key !== session.link?.key) session.scopes = null
     session.link = link ?? session.link
     session.#returnToPlace()
     return session
@@ -190,6 +193,7 @@ export class Session {
     }
     const isOther = this.link?.event_id !== link.event_id
     if (this.link?.key !== link.key) this.scopes = null
+    this.#hasReadScopes = false
     this.link = link
     if (isOther) this.#returnToPlace()
     this.stopped = null
@@ -244,7 +248,8 @@ export class Session {
   }
 
   #losePoint(): void {
-    if (this.door === null || this.pointId === null || this.door.points.some(({ id }) => id === this.pointId)) return
+    if (this.door === null || this.pointId === null) return
+    if (this.door.points.some(({ id, status }) => id === this.pointId && status === 'active')) return
     this.pointId = null
     this.pointLost = true
   }
@@ -370,7 +375,7 @@ export class Session {
     try {
       return (await upload(link, [scan], liveMilliseconds)).get(scan.scan_id) ?? null
     } catch (error) {
-      this.#note(error)
+      if (this.link === link) this.#note(error)
       return null
     }
   }
@@ -484,6 +489,7 @@ export class Session {
     return this.sync()
   }
 
+  /** Another link may be opened while this one is asked: whatever is answered then says nothing of the new one. */
   async #syncWith(link: DoorLink): Promise<void> {
     try {
       // A long queue does not keep the door shut.
@@ -494,14 +500,21 @@ export class Session {
       await this.#uploadAll(link)
       await this.#undoAll(link)
       await this.#refresh(link)
-      this.conflicts = await listConflicts(link)
-      if (this.scopes === null) {
-        this.scopes = await getScopes(link)
+      if (this.link !== link) return
+      const conflicts = await listConflicts(link)
+      if (this.link !== link) return
+      this.conflicts = conflicts
+      if (!this.#hasReadScopes) {
+        const scopes = await getScopes(link)
+        if (this.link !== link) return
+        this.scopes = scopes
+        this.#hasReadScopes = true
         void this.#keep([], false)
       }
       this.online = true
       this.#failures = 0
     } catch (error) {
+      if (this.link !== link) return
       this.#failures++
       this.#note(error)
     }
@@ -512,13 +525,15 @@ export class Session {
 
   async #uploadAll(link: DoorLink): Promise<void> {
     let size = batchSize
-    for (;;) {
+    // What waits is that of the link of now.
+    while (this.link === link) {
       const batch = this.waiting
         .filter(({ scan_id, check_in_id }) => check_in_id === null && !this.#live.has(scan_id))
         .toSorted((a, b) => a.scanned_at.localeCompare(b.scanned_at))
         .slice(0, size)
       if (batch.length === 0) return
       await this.#put(batch.filter(({ sent }) => !sent).map((scan) => ({ ...scan, sent: true })))
+      if (this.link !== link) return
       try {
         const answers = await upload(link, batch)
         // Each as it is now: it may have been undone meanwhile. What the server had no time for is in the next batch.
@@ -527,6 +542,7 @@ export class Session {
         )
         this.online = true
       } catch (error) {
+        if (this.link !== link) return
         if (error instanceof OutOfTime && batch.length > 1) {
           size = Math.floor(batch.length / 2)
           continue
@@ -545,6 +561,7 @@ export class Session {
 
   async #undoAll(link: DoorLink): Promise<void> {
     for (const scan of this.waiting.filter((each) => each.undo && each.check_in_id !== null)) {
+      if (this.link !== link) return
       try {
         await undo(link, scan.check_in_id as string)
       } catch (error) {
@@ -558,7 +575,7 @@ export class Session {
   async #refresh(link: DoorLink): Promise<void> {
     let cursor = this.#cursor
     let tickets: Ticket[] = []
-    for (;;) {
+    while (this.link === link) {
       const sent = Date.now()
       const page = await getDoorList(link, cursor)
       if (this.link !== link) return
@@ -661,7 +678,13 @@ export class Session {
   async #drop(scanIds: readonly string[]): Promise<void> {
     for (const scanId of scanIds) this.#scans.delete(scanId)
     // On the disk as long as their tickets are not: a scan that is uploaded twice counts once.
-    this.#keeping = this.#keeping.then(() => dropScans(this.#store, scanIds)).catch(() => {})
+    // One that is back by then was undone meanwhile: that has yet to be uploaded.
+    const drop = () =>
+      dropScans(
+        this.#store,
+        scanIds.filter((scanId) => !this.#scans.has(scanId)),
+      )
+    this.#keeping = this.#keeping.then(drop).catch(() => {})
     await this.#keeping
   }
 

@@ -48,10 +48,15 @@ const asking = (session: Session, actions: Actions) => html`
     ${settingUp(session, actions)}
   </main>`
 
-const opening = (session: Session) => html`
+/** Before there is a session. */
+export const starting = () => announcing(words.checking)
+
+const opening = (session: Session) => announcing(session.isOnline ? words.reading : words.noNetworkYet)
+
+const announcing = (why: string) => html`
   <main class="card">
     <h1>${words.door}</h1>
-    <p role="status">${session.isOnline ? words.reading : words.noNetworkYet}</p>
+    <p role="status">${why}</p>
   </main>`
 
 const stopped = (session: Session, { paste, forget }: Actions) => {

@@ -2,6 +2,7 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { TicketType } from './api.ts'
+import type { Ticket } from './offline-rules.ts'
 import type { Session } from './session.ts'
 import type { WalkIn } from './walk-in.ts'
 import { fill, money, words } from './words/index.ts'
@@ -9,6 +10,7 @@ import { fill, money, words } from './words/index.ts'
 export function registering(session: Session, walkIn: WalkIn | null): TemplateResult {
   if (!session.may('events:read')) return html`<p class="notice">${words.noPrices}</p>`
   if (walkIn === null) return html``
+  if (walkIn.guest !== null) return entering(session, walkIn, walkIn.guest)
   if (walkIn.again !== null) {
     return html`
       <p class="notice" role="alert">${session.isOnline ? words.noAnswer : words.walkInOffline}</p>
@@ -59,3 +61,10 @@ const paying = (walkIn: WalkIn, order: NonNullable<WalkIn['order']>) => {
       <button class="primary" ?disabled=${walkIn.busy} @click=${() => walkIn.takeCash(order)}>${fill(words.cashReceived, { price })}</button>
     </div>`
 }
+
+const entering = (session: Session, walkIn: WalkIn, guest: Ticket) => html`
+  <p class="cash">${guest.name}</p>
+  ${session.pointLost ? html`<p class="notice" role="alert">${words.pointLost}</p>` : nothing}
+  <div class="thumb">
+    <button class="primary" ?disabled=${session.deciding} @click=${() => walkIn.letIn(guest)}>${words.letIn}</button>
+  </div>`

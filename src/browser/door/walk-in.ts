@@ -26,6 +26,8 @@ export class WalkIn {
   types: TicketType[] | null = null
   /** That is to be paid. */
   order: Order | null = null
+  /** Who is registered and has paid, and was not let in yet. */
+  guest: Ticket | null = null
   busy = false
   /** What was tried last, without an answer. */
   again: (() => void) | null = null
@@ -34,14 +36,26 @@ export class WalkIn {
 
   #session: Session
   #link: DoorLink
-  #letIn: (ticket: Ticket) => void
+  #letIn: (ticket: Ticket) => Promise<boolean>
   #close: () => void
 
-  constructor(session: Session, link: DoorLink, letIn: (ticket: Ticket) => void, close: () => void) {
+  /** @param letIn says false when nobody can be let in now: another answer is on the screen, or there is no point. */
+  constructor(session: Session, link: DoorLink, letIn: (ticket: Ticket) => Promise<boolean>, close: () => void) {
     this.#session = session
     this.#link = link
     this.#letIn = letIn
     this.#close = close
+  }
+
+  /** Another one would register the same person again, with another idempotency key. */
+  get isUnfinished(): boolean {
+    if (!this.#isHere) return false
+    const isTried = this.types !== null && (this.busy || this.again !== null)
+    return isTried || this.order !== null || this.guest !== null
+  }
+
+  get #isHere(): boolean {
+    return this.#session.link?.event_id === this.#link.event_id
   }
 
   read(): void {
@@ -62,26 +76,41 @@ export class WalkIn {
     this.#attempt(async () => {
       const order = await register(this.#link, guest, write)
       if (order.amount_due > 0) this.order = order
-      else this.#enter(order)
+      else await this.#enter(order)
     })
   }
 
   takeCash(order: Order): void {
     const write = { idempotencyKey: crypto.randomUUID() }
-    this.#attempt(async () => this.#enter(await recordCash(this.#link, order, write)))
+    this.#attempt(async () => await this.#enter(await recordCash(this.#link, order, write)))
   }
 
   drop(order: Order): void {
     const write = { idempotencyKey: crypto.randomUUID() }
     this.#attempt(async () => {
-      await cancelOrder(this.#link, order, write)
+      try {
+        await cancelOrder(this.#link, order, write)
+      } catch (error) {
+        // Settled elsewhere, or not to be settled here: the way back to the form.
+        if (!(error instanceof Unreachable)) this.order = null
+        throw error
+      }
+      this.order = null
       this.#close()
     })
   }
 
-  #enter(order: Order): void {
+  async letIn(guest: Ticket): Promise<void> {
+    if (await this.#letIn(guest)) this.guest = null
+    this.#session.changed()
+  }
+
+  async #enter(order: Order): Promise<void> {
     const [attendee] = order.attendees
-    if (attendee !== undefined) this.#letIn(this.#session.welcomeNew(attendee))
+    this.order = null
+    if (attendee === undefined || !this.#isHere) return
+    this.guest = this.#session.welcomeNew(attendee)
+    await this.letIn(this.guest)
   }
 
   #attempt(step: () => Promise<void>): void {
