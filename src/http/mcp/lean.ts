@@ -25,6 +25,7 @@ type Setting = { timezone?: string | undefined; currency?: string | undefined; l
 type Compiled = { beside: Shape; data: Shape; plan: Plan }
 
 const everything: Plan = { others: true, members: new Map() }
+const other: Shape = { kind: 'other' }
 // In a list, of which twenty are read at once: characters of a text, of one inside a value, and of all names in a list; and members of a
 // value.
 const longestText = 80
@@ -121,12 +122,12 @@ function project(value: unknown, shape: Shape, plan: Plan, setting: Setting): un
 }
 
 function projectObject(value: Body, fields: Map<string, Shape>, plan: Plan, around: Setting): Body | undefined {
-  const said = { ...around, ...settingOf(value, around.zones) }
+  const said = settingOf(value, around)
   const answered: Body = {}
   for (const name in value) {
     const inside = plan.members.get(name) ?? (plan.others && name !== 'object' ? everything : undefined)
     if (inside === undefined) continue
-    const shape = fields.get(name) ?? { kind: 'other' }
+    const shape = fields.get(name) ?? other
     const member = project(value[name], shape, inside, said)
     if (member === undefined) continue
     answered[name] = member
@@ -140,12 +141,12 @@ function projectObject(value: Body, fields: Map<string, Shape>, plan: Plan, arou
   return Object.keys(answered).length === 0 ? undefined : answered
 }
 
-function settingOf(value: Body, zones: TimeZones): Partial<Setting> {
-  const {
-    timezone = zones.get(value.event_id as string),
-    currency = (value.revenue as Body | null | undefined)?.currency,
-  } = value
+function settingOf(value: Body, around: Setting): Setting {
+  const timezone = value.timezone ?? around.zones.get(value.event_id as string)
+  const currency = value.currency ?? (value.revenue as Body | null | undefined)?.currency
+  if (typeof timezone !== 'string' && typeof currency !== 'string') return around
   return {
+    ...around,
     ...(typeof timezone === 'string' && { timezone }),
     ...(typeof currency === 'string' && { currency }),
   }

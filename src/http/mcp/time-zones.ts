@@ -26,15 +26,18 @@ const eventTimezones: Operation = {
 // A zone that has changed since only has another offset: the moment is the same.
 const keptMs = 60_000
 const mostAtOnce = 100
+const none: TimeZones = new Map()
 
 /** @returns the zones of what an answer is about, of which most are known from calls before. */
 export function createTimeZones(call: Call): (caller: Caller, data: unknown) => Promise<TimeZones> {
   const known = new LRUCache<string, string>({ max: 10_000, ttl: keptMs })
 
   return async (caller, data) => {
+    const ids = eventsOf(data)
+    if (ids.length === 0) return none
     const zones = new Map<string, string>()
     const unknown = new Set<string>()
-    for (const id of eventsOf(data)) {
+    for (const id of ids) {
       const zone = known.get(id)
       if (zone === undefined) unknown.add(id)
       else zones.set(id, zone)
@@ -54,8 +57,10 @@ export function createTimeZones(call: Call): (caller: Caller, data: unknown) => 
 }
 
 function eventsOf(data: unknown): string[] {
-  return [data].flat().flatMap((object) => {
+  const ids: string[] = []
+  for (const object of Array.isArray(data) ? data : [data]) {
     const { event_id, timezone } = (object ?? {}) as { event_id?: unknown; timezone?: unknown }
-    return typeof event_id === 'string' && timezone === undefined ? [event_id] : []
-  })
+    if (typeof event_id === 'string' && timezone === undefined) ids.push(event_id)
+  }
+  return ids
 }

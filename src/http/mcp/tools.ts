@@ -127,7 +127,7 @@ async function images(operation: Operation, data: unknown): Promise<CallToolResu
 function pointer({ data, has_more }: Record<string, unknown>): CallToolResult['content'] {
   const said = Array.isArray(data)
     ? `${data.length} in structuredContent${has_more ? '; there are more' : ''}.`
-    : 'See structuredContent.'
+    : 'The answer is in structuredContent.'
   return [{ type: 'text', text: said }]
 }
 
