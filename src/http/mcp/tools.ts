@@ -109,7 +109,7 @@ const changedOf = ({ changes }: Record<string, unknown>) => ({
   changed: Object.keys(changes ?? {}).flatMap((name) => [name, name.replace(/s?$/, '_id$&')]),
 })
 
-/** Text only: structured content must match the output schema, and clients throw when it does not. */
+/** Text only, which is what every client shows a model of an error. */
 export function toErrorResult(error: ApiError, requestId: string): CallToolResult {
   return { content: text({ error: error.body(requestId) }), isError: true }
 }

@@ -70,6 +70,19 @@ begin
 end
 $$;
 
+create function private.refuse_ambiguous(param text, candidates jsonb, more boolean default false) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    422, 'ambiguous_name', 'Several objects are called so.', param,
+    jsonb_strip_nulls(jsonb_build_object('candidates', candidates, 'more', case when more then true end)),
+    'Send the id of the one that is meant; ask the person which it is.'
+  );
+end
+$$;
+grant execute on function private.refuse_ambiguous to scope_events_write;
+
 -- Refuses, or answers the one object that is called so. Security definer: see above.
 create function private.resolve_name(kind text, name text, event_id uuid, param text) returns private.candidate
 language plpgsql volatile security definer set search_path = ''
@@ -125,13 +138,10 @@ begin
       )) end
     );
   elsif cardinality(v_found) > 1 then
-    perform private.refuse(
-      422, 'ambiguous_name', 'Several objects are called so.', param,
-      jsonb_strip_nulls(jsonb_build_object(
-        'candidates', (select jsonb_agg(f.shown || jsonb_build_object('matches', f.matches)) from unnest(v_found[:v_most]) f),
-        'more', case when cardinality(v_found) > v_most then true end
-      )),
-      'Send the id of the one that is meant; ask the person which it is.'
+    perform private.refuse_ambiguous(
+      param,
+      (select jsonb_agg(f.shown || jsonb_build_object('matches', f.matches)) from unnest(v_found[:v_most]) f),
+      cardinality(v_found) > v_most
     );
   end if;
   return v_found[1];

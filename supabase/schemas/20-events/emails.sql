@@ -101,11 +101,9 @@ begin
     v_kind := 'event_cancelled';
     v_send_at := now();
     v_recipients := private.recipients(v_attendees, notify) || private.recipients_on_waiting_list(v_event, notify);
-    v_mailed := private.recipients(v_attendees, 'mailed') || private.recipients_on_waiting_list(v_event, 'mailed');
   else
     v_news := private.announced(v_event);
     v_recipients := private.recipients(v_attendees, notify, v_change.changed_at);
-    v_mailed := private.recipients(v_attendees, 'mailed', v_change.changed_at);
     -- Locked, so that no courier takes one with what the event was before this transaction.
     v_pending := array(
       select (select a.email_lower from public.attendees a where a.id = e.attendee_id)
@@ -116,6 +114,10 @@ begin
   end if;
 
   if v_change.mailed is not null then
+    v_mailed := case v_event.status
+      when 'cancelled' then private.recipients(v_attendees, 'mailed') || private.recipients_on_waiting_list(v_event, 'mailed')
+      else private.recipients(v_attendees, 'mailed', v_change.changed_at)
+    end;
     -- They know more than the others, or all of it.
     v_told_before := array(
       select row(
@@ -125,20 +127,22 @@ begin
       where r.reason is null
     );
     v_first := private.tell(v_kind, v_told_before, v_change.mailed, v_send_at, v_pending);
-    v_pending := v_pending || array(
-      select distinct r.email_lower from unnest(v_told_before) r where r.reason is null and r.email_lower <> all (v_pending)
+    v_pending := array(
+      select unnest(v_pending) union select r.email_lower from unnest(v_told_before) r where r.reason is null
     );
-    -- Whoever shares the address of somebody who was told was told.
+    -- The others. Whoever shares the address of somebody who was told was told. Joins by equality: there may be tens of thousands.
     v_recipients := array(
       select row(
-        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower,
-        coalesce((select t.reason from unnest(v_told_before) t where t.email_lower = r.email_lower limit 1), r.reason)
+        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower, coalesce(t.reason, r.reason)
       )::private.recipient
-      from unnest(v_recipients) r
-      where not exists (
-        select from unnest(v_told_before) t
-        where (t.attendee_id, t.waiting_list_entry_id) is not distinct from (r.attendee_id, r.waiting_list_entry_id)
+      from unnest(v_recipients) with ordinality r
+      left join (
+        select distinct t.email_lower, t.reason from unnest(v_told_before) t where t.reason is not null
+      ) t using (email_lower)
+      where coalesce(r.attendee_id, r.waiting_list_entry_id) not in (
+        select coalesce(t.attendee_id, t.waiting_list_entry_id) from unnest(v_told_before) t
       )
+      order by r.ordinality
     );
   end if;
   v_notice := private.tell(v_kind, v_recipients, v_change.previous, v_send_at, v_pending);

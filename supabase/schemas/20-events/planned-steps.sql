@@ -1,19 +1,6 @@
 -- What apply_event and public.copy_event do: match, move, copy, change and add what belongs to an event, step by step. Whether it is a plan
 -- or done for good, 20-events/plans.sql decides.
 
--- Several objects answer to one name.
-create function private.refuse_ambiguous(param text, candidates jsonb) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse(
-    422, 'ambiguous_name', 'Several objects are called so.', param, jsonb_build_object('candidates', candidates),
-    'Send the id of the one that is meant; ask the person which it is.'
-  );
-end
-$$;
-grant execute on function private.refuse_ambiguous to scope_events_write;
-
 -- What may be written of each table; the first names the row.
 create function private.planned_fields("table" text) returns text[]
 language plpgsql immutable set search_path = ''

@@ -8298,11 +8298,9 @@ begin
     v_kind := 'event_cancelled';
     v_send_at := now();
     v_recipients := private.recipients(v_attendees, notify) || private.recipients_on_waiting_list(v_event, notify);
-    v_mailed := private.recipients(v_attendees, 'mailed') || private.recipients_on_waiting_list(v_event, 'mailed');
   else
     v_news := private.announced(v_event);
     v_recipients := private.recipients(v_attendees, notify, v_change.changed_at);
-    v_mailed := private.recipients(v_attendees, 'mailed', v_change.changed_at);
     -- Locked, so that no courier takes one with what the event was before this transaction.
     v_pending := array(
       select (select a.email_lower from public.attendees a where a.id = e.attendee_id)
@@ -8313,6 +8311,10 @@ begin
   end if;
 
   if v_change.mailed is not null then
+    v_mailed := case v_event.status
+      when 'cancelled' then private.recipients(v_attendees, 'mailed') || private.recipients_on_waiting_list(v_event, 'mailed')
+      else private.recipients(v_attendees, 'mailed', v_change.changed_at)
+    end;
     -- They know more than the others, or all of it.
     v_told_before := array(
       select row(
@@ -8322,20 +8324,22 @@ begin
       where r.reason is null
     );
     v_first := private.tell(v_kind, v_told_before, v_change.mailed, v_send_at, v_pending);
-    v_pending := v_pending || array(
-      select distinct r.email_lower from unnest(v_told_before) r where r.reason is null and r.email_lower <> all (v_pending)
+    v_pending := array(
+      select unnest(v_pending) union select r.email_lower from unnest(v_told_before) r where r.reason is null
     );
-    -- Whoever shares the address of somebody who was told was told.
+    -- The others. Whoever shares the address of somebody who was told was told. Joins by equality: there may be tens of thousands.
     v_recipients := array(
       select row(
-        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower,
-        coalesce((select t.reason from unnest(v_told_before) t where t.email_lower = r.email_lower limit 1), r.reason)
+        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower, coalesce(t.reason, r.reason)
       )::private.recipient
-      from unnest(v_recipients) r
-      where not exists (
-        select from unnest(v_told_before) t
-        where (t.attendee_id, t.waiting_list_entry_id) is not distinct from (r.attendee_id, r.waiting_list_entry_id)
+      from unnest(v_recipients) with ordinality r
+      left join (
+        select distinct t.email_lower, t.reason from unnest(v_told_before) t where t.reason is not null
+      ) t using (email_lower)
+      where coalesce(r.attendee_id, r.waiting_list_entry_id) not in (
+        select coalesce(t.attendee_id, t.waiting_list_entry_id) from unnest(v_told_before) t
       )
+      order by r.ordinality
     );
   end if;
   v_notice := private.tell(v_kind, v_recipients, v_change.previous, v_send_at, v_pending);
@@ -9080,6 +9084,19 @@ begin
 end
 $$;
 
+create function private.refuse_ambiguous(param text, candidates jsonb, more boolean default false) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    422, 'ambiguous_name', 'Several objects are called so.', param,
+    jsonb_strip_nulls(jsonb_build_object('candidates', candidates, 'more', case when more then true end)),
+    'Send the id of the one that is meant; ask the person which it is.'
+  );
+end
+$$;
+grant execute on function private.refuse_ambiguous to scope_events_write;
+
 -- Refuses, or answers the one object that is called so. Security definer: see above.
 create function private.resolve_name(kind text, name text, event_id uuid, param text) returns private.candidate
 language plpgsql volatile security definer set search_path = ''
@@ -9135,13 +9152,10 @@ begin
       )) end
     );
   elsif cardinality(v_found) > 1 then
-    perform private.refuse(
-      422, 'ambiguous_name', 'Several objects are called so.', param,
-      jsonb_strip_nulls(jsonb_build_object(
-        'candidates', (select jsonb_agg(f.shown || jsonb_build_object('matches', f.matches)) from unnest(v_found[:v_most]) f),
-        'more', case when cardinality(v_found) > v_most then true end
-      )),
-      'Send the id of the one that is meant; ask the person which it is.'
+    perform private.refuse_ambiguous(
+      param,
+      (select jsonb_agg(f.shown || jsonb_build_object('matches', f.matches)) from unnest(v_found[:v_most]) f),
+      cardinality(v_found) > v_most
     );
   end if;
   return v_found[1];
@@ -14782,19 +14796,6 @@ grant select on public.arrivals to authenticated;
 
 -- What apply_event and public.copy_event do: match, move, copy, change and add what belongs to an event, step by step. Whether it is a plan
 -- or done for good, 20-events/plans.sql decides.
-
--- Several objects answer to one name.
-create function private.refuse_ambiguous(param text, candidates jsonb) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse(
-    422, 'ambiguous_name', 'Several objects are called so.', param, jsonb_build_object('candidates', candidates),
-    'Send the id of the one that is meant; ask the person which it is.'
-  );
-end
-$$;
-grant execute on function private.refuse_ambiguous to scope_events_write;
 
 -- What may be written of each table; the first names the row.
 create function private.planned_fields("table" text) returns text[]
