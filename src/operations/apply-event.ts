@@ -106,7 +106,7 @@ export const applyEvent = {
           'must be a duration such as P7D or -P1D, a day such as 2027-05-03, or a time with offset',
         )
         .describe(
-          'Moves start, end, sales and check-in windows together: by P7D or -P1D, or to 2027-05-03. Of windows, what has passed stays.',
+          'Moves start, end, sales and check-in windows together: by P7D or -P1D, or to 2027-05-03. Of sales and codes, what has passed stays.',
         ),
       changes: z
         .strictObject({ ...eventFields, status: oneOf(['draft', 'published']) })

@@ -417,7 +417,7 @@ test('over MCP a plan is made and applied as over REST', async () => {
   expect(await mcp?.refusal('apply_event', { plan_id: plan.data.plan_id })).toMatchObject({ code: 'plan_outdated' })
 })
 
-test('an organisation keeps 50 plans, and the courier purges those that are over', async () => {
+test('a key keeps 50 plans, and the courier purges those that are over', async () => {
   const { organisation, call } = await organiser()
   for (let i = 0; i < 52; i++) expect((await call({ changes: { name: `Plan ${i}` } })).status).toBe(200)
   const count = () => row('select count(*)::int from private.event_plans where organisation_id = $1', [organisation.id])
