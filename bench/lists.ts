@@ -152,7 +152,7 @@ async function callsOn({ database }: Stack, { eventId, ticketTypeIds, holder }: 
 }
 
 /** Copies one registration many times without its triggers, as no other way makes a million in a minute; then statistics. */
-async function grow(stack: Stack, organiser: Organiser, size: number): Promise<void> {
+export async function grow(stack: Stack, organiser: Organiser, size: number): Promise<void> {
   const { database } = stack
   const organisation = organiser.holder.organisation_id
   await registerInBulk(stack, organiser, 1)

@@ -6,7 +6,14 @@ import autocannon from 'autocannon'
 export type HttpRequest = { method: 'GET' | 'POST'; path: string; headers: Record<string, string>; body?: string }
 
 /** Latencies in milliseconds, of all answers. */
-export type Load = { rate: number; p50: number; p99: number; answers: number; statuses: Record<string, number> }
+export type Load = {
+  rate: number
+  p50: number
+  p95: number
+  p99: number
+  answers: number
+  statuses: Record<string, number>
+}
 
 /** @param seconds or `amount`, the number of requests. Requests in progress at the end of `seconds` are cut off and not counted. */
 export async function load(options: {
@@ -54,8 +61,8 @@ export async function load(options: {
   return { ...summary(times), rate: (times.length * 1000) / (last - started), answers: times.length, statuses }
 }
 
-export function summary(times: number[]): { p50: number; p99: number } {
+export function summary(times: number[]): { p50: number; p95: number; p99: number } {
   const sorted = times.toSorted((a, b) => a - b)
   const at = (share: number) => sorted[Math.max(Math.ceil(sorted.length * share) - 1, 0)] ?? Number.NaN
-  return { p50: at(0.5), p99: at(0.99) }
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
 }

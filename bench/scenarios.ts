@@ -2,6 +2,7 @@
 
 import { type Comparison, compare, type Effort, type Plan } from './compare.ts'
 import { drainWebhooks, startReceiver, subscribe, untilDelivered } from './courier.ts'
+import { exportFile } from './export.ts'
 import { memory, neverAnalysed, startUp } from './growth.ts'
 import { lists } from './lists.ts'
 import { logGrowth } from './log-growth.ts'
@@ -331,6 +332,11 @@ export const scenarios: Scenario[] = [
     run: neverAnalysed,
   },
   { name: 'lists', about: 'pages and filters at 10,000, 100,000 and 1,000,000 rows, p50 in ms', run: lists },
+  {
+    name: 'export',
+    about: 'a file of 200,000 attendees, read at full speed and slowly, beside another key',
+    run: exportFile,
+  },
   {
     name: 'log-growth',
     about: 'the log of 1,000 organisations at 100,000 rows and at 10,000,000 (--rows)',

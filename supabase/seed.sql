@@ -1,7 +1,7 @@
 -- Demo data for the first start: one organisation, one published event, a free, a paid and a nearly sold-out ticket type, and a
 -- few guests. One statement per table, as an organiser would add the rows in Studio.
 
-insert into public.organisations (name, slug) values ('Demo Events', 'demo');
+insert into public.organisations (name, slug, reply_to_email) values ('Demo Events', 'demo', 'hello@demo.example');
 
 insert into public.events (
   organisation_id, name, slug, description, starts_at, ends_at, timezone,

@@ -29,6 +29,7 @@ const drawn: Record<string, RegExp> = {
   prefix: /(?<=^usher_live_).+/,
   secret: /(?<=^whsec_)[^=]+/,
 }
+const exportUrl = /[/]exports[/][0-9a-f]{32}$/
 const crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
 export function createNormaliser(): Normaliser {
@@ -53,6 +54,8 @@ export function createNormaliser(): Normaliser {
     if (time.test(text)) return times.get(Date.parse(text)) ?? remember(text)
     if (field === 'ticket_url')
       return know(text, `https://usher.example.com/t/${digest(seed).toString('hex').slice(0, 32)}`)
+    if (field === 'url' && exportUrl.test(text))
+      return know(text, `https://usher.example.com/exports/${digest(seed).toString('hex').slice(0, 32)}`)
     const part = drawn[field]
     return part === undefined
       ? text

@@ -28,6 +28,8 @@ export type Player = {
   chapter(now: string): Promise<void>
   /** What a courier does first: makes deliveries of what happened. */
   fanOut(): Promise<void>
+  /** What a courier does of deadlines that are over. */
+  expireOrders(): Promise<void>
   /** Waits until notifications of a type are listed: older transactions, also of other organisations, have to end first. */
   untilListed(type: string): Promise<void>
   /** A step that others need and nobody has to read. @returns the body of the answer. */
@@ -95,6 +97,13 @@ export function createPlayer({ apiUrl, key, normaliser, database, organisationId
     },
     async fanOut() {
       await database.query('select private.fan_out_organisation($1, 100000)', [organisationId])
+    },
+
+    async expireOrders() {
+      await database.query(
+        'select private.expire_orders(array(select id from public.orders where organisation_id = $1))',
+        [organisationId],
+      )
     },
     async untilListed(type) {
       const headers = { Authorization: `Bearer ${key}` }

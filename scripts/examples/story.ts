@@ -39,12 +39,14 @@ export async function tellStory(apiUrl: string, databaseUrl: string): Promise<Ex
     const codes = await registering(player, event)
     await correcting(player, event)
     await invoicing(player, event)
+    await chasing(player, event)
 
     await player.chapter('2027-06-12T07:45:00Z')
     await checkingIn(player, event, codes)
 
     await player.chapter('2027-06-12T17:00:00Z')
     await lookingBack(player, endpointId)
+    await exporting(player, event)
     await closing(player, event)
     return player.recorded
   } finally {
@@ -219,6 +221,13 @@ async function correcting({ play, show, refuse }: Player, event: Event): Promise
   await show('cancel_order', 'A dry run', { order_id: declined.id, dry_run: true, notify: 'everybody' })
   await show('cancel_order', 'For good', { order_id: declined.id })
   await show('erase_attendee', 'Who wants to be forgotten', { attendee_id: declined.attendees[0].id })
+
+  const names = ['Dorothy Vaughan', 'Mary Vaughan']
+  const vaughans = names.map((name) => ({ name, email: 'vaughan@example.com' }))
+  await play('register_attendee', 'A family', { ...ticket, ...vaughans[0], attendees: vaughans })
+  await show('find_person', 'Two people of one address', { email: 'vaughan@example.com' })
+  await refuse('erase_person', 'several_people', 'Whose address is that of others', { email: 'vaughan@example.com' })
+  await show('erase_person', 'Everything about one of them', { email: 'vaughan@example.com', names: names.slice(0, 1) })
 }
 
 async function invoicing({ show, refuse }: Player, event: Event): Promise<void> {
@@ -251,6 +260,22 @@ async function invoicing({ show, refuse }: Player, event: Event): Promise<void> 
       { external_id: 'crm-contact-821', name: 'Evelyn Boyd', email: 'evelyn@example.com', company: 'IBM' },
     ],
   })
+}
+
+async function chasing({ play, show, refuse, expireOrders }: Player, event: Event): Promise<void> {
+  const valerie = { name: 'Valerie Thomas', email: 'valerie@example.com', payment_method: 'invoice' }
+  const ticket = { event_id: event.id, ticket_type_id: event.standardId }
+  const { data: order } = await play('register_attendee', 'Who will not pay in time', { ...ticket, ...valerie })
+  const hers = { order_id: order.id }
+  await show('send_payment_reminder', 'To the buyer, now', hers)
+  await play('update_order', 'A deadline that is over', {
+    ...hers,
+    changes: { payment_due_at: '2027-05-19T12:00:00Z' },
+  })
+  await expireOrders()
+  await refuse('record_invoice_payment', 'order_expired', 'Too late', { ...hers, amount: order.amount_due })
+  await show('list_orders', 'What is overdue', { overdue: true, limit: 1 })
+  await show('reopen_order', 'More time', { ...hers, payment_due_at: '2027-06-03T23:59:59+02:00', notify: 'mailed' })
 }
 
 type Showing = Pick<Player, 'show' | 'refuse'>
@@ -378,6 +403,18 @@ async function lookingBack({ show, refuse, fanOut, untilListed }: Player, endpoi
   await show('list_audit_entries', 'The latest two', { limit: 2 })
   const gone = { after: '01926b5c-0000-7000-8000-000000000000' }
   await refuse('list_notifications', 'not_found', 'No longer kept', gone)
+}
+
+async function exporting({ show, refuse }: Player, event: Event): Promise<void> {
+  const inSeptember = { received_after: '2026-09-01T00:00:00+02:00', received_before: '2026-10-01T00:00:00+02:00' }
+  await show('export_attendees', 'Everybody who comes', { event_id: event.id, status: 'active' })
+  await show('export_orders', 'Some columns', {
+    event_id: event.id,
+    fields: ['reference', 'name', 'total_decimal', 'currency'],
+  })
+  await show('export_payments', 'The books of a month', inSeptember)
+  await show('export_check_ins', 'All scans', { event_id: event.id })
+  await refuse('export_attendees', 'validation_failed', 'No such column', { fields: ['ticket_code'] })
 }
 
 async function closing({ play, show, refuse }: Player, event: Event): Promise<void> {

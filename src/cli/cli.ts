@@ -8,6 +8,8 @@ import type { Logger } from 'pino'
 import { type Config, ConfigError, misspeltVariables, readConfig } from '../config/config.ts'
 import {
   AdminError,
+  type Confirmations,
+  confirmationsOfKeys,
   createOrganisation,
   issueDoorKey,
   issueKey,
@@ -22,7 +24,10 @@ import { findRunningStack } from '../embedded/stack.ts'
 import { prefixOf } from '../gateway/api-key.ts'
 import { type Scope, scopes } from '../operations/operation.ts'
 import { StartError } from '../process/start-error.ts'
-import { stopSignal, untilAborted } from '../process/stop-signals.ts'
+import { stopSignal as stopSignalOfProcess, untilAborted } from '../process/stop-signals.ts'
+import { CommandError } from './command-error.ts'
+import { fields as importedFields, readMap } from './import/columns.ts'
+import type { ImportOptions } from './import/import-list.ts'
 
 /** A command that has said already what failed. */
 class Failed extends Error {}
@@ -30,13 +35,16 @@ class Failed extends Error {}
 /** What a command reads and writes: the process, or a test's own. */
 export type Surroundings = {
   environment: NodeJS.ProcessEnv
+  stdin: NodeJS.ReadableStream & { isTTY?: boolean }
   stdout: { write(text: string): unknown }
-  stderr: { write(text: string): unknown }
+  stderr: { write(text: string): unknown; isTTY?: boolean }
+  /** Aborts when the process is asked to stop; before it is called, a signal ends the process. */
+  stopSignal(force: () => void): AbortSignal
   /** Ends the process, whatever is still open. */
   exit(code: number): void
 }
 
-function commandLine({ environment, stdout, stderr }: Surroundings): Command {
+function commandLine({ environment, stdin, stdout, stderr, stopSignal }: Surroundings): Command {
   const print = (text: string): void => void stdout.write(`${text}\n`)
   const say = (text: string): void => void stderr.write(`${text}\n`)
   const printJson = (value: unknown): void => print(JSON.stringify(value, null, 2))
@@ -172,6 +180,11 @@ With DATABASE_URL it also compares migrations and grants. Without SUPABASE_URL i
     .option('--accent-colour <colour>', 'colour of e-mails and ticket pages, such as #26306b')
     .option('--logo-url <url>', 'https address of a PNG or JPEG, at most 256 KiB; the courier fetches it once')
     .option('--payment-instructions <text>', 'how to pay an invoice')
+    .option(
+      '--confirm-refunds-above <amount>',
+      'over MCP, a person confirms what refunds an order by more than this, in minor units',
+      parseAmount,
+    )
     .option('--json', 'print the organisation as JSON')
     .addHelpText(
       'after',
@@ -189,6 +202,7 @@ Example:
         accentColour?: string
         logoUrl?: string
         paymentInstructions?: string
+        confirmRefundsAbove?: string
         json?: true
       }) => {
         const { organisation: slug, name, replyToEmail, accentColour, logoUrl, paymentInstructions, json } = options
@@ -199,6 +213,7 @@ Example:
             accent_colour: accentColour,
             logo_url: logoUrl,
             payment_instructions: paymentInstructions,
+            confirm_refunds_above: options.confirmRefundsAbove,
           }),
         )
         if (json) printJson(organisation)
@@ -216,18 +231,38 @@ Example:
     .requiredOption('--name <name>', 'what the key is for')
     .requiredOption('--scopes <scopes>', `all, or a list of: ${scopes.join(', ')}`, parseScopes)
     .option('--expires <duration>', 'refuse the key after this time, such as 90d or 12h', parseDuration)
+    .addOption(
+      new Option(
+        '--confirmations <which>',
+        'asked: over MCP, a person confirms what cannot be undone; none: for programs, at which nobody sits',
+      )
+        .choices(confirmationsOfKeys)
+        .default('asked'),
+    )
     .option('--json', 'print { key, prefix } as JSON')
     .addHelpText(
       'after',
       '\nExample:\n  $ KEY=$(usher keys create --organisation acme --name "Door scanners" --scopes events:read,checkin:write)',
     )
-    .action(async (options: { organisation: string; name: string; scopes: Scope[]; expires?: number; json?: true }) => {
-      const { expires, ...rest } = options
-      const key = await onDatabase((client) =>
-        issueKey(client, expires === undefined ? rest : { ...rest, expiresAt: new Date(Date.now() + expires * 1000) }),
-      )
-      printKey(key, options.json)
-    })
+    .action(
+      async (options: {
+        organisation: string
+        name: string
+        scopes: Scope[]
+        confirmations: Confirmations
+        expires?: number
+        json?: true
+      }) => {
+        const { expires, ...rest } = options
+        const key = await onDatabase((client) =>
+          issueKey(
+            client,
+            expires === undefined ? rest : { ...rest, expiresAt: new Date(Date.now() + expires * 1000) },
+          ),
+        )
+        printKey(key, options.json)
+      },
+    )
 
   keys
     .command('list')
@@ -320,6 +355,51 @@ Whoever has the link can use it: take it back with usher keys revoke.`,
     })
 
   usher
+    .command('import')
+    .description(
+      'Register the guests of a CSV file for an event, or bring them up to date; again and again, nobody twice',
+    )
+    .argument('<file>', 'a list with the names of its columns in the first line')
+    .requiredOption('--event <event>', 'slug, id, name or external_id of the event')
+    .option('--ticket-type <name>', 'ticket type of rows that name none (default: the only one of the event)')
+    .option('--dry-run', 'only say what would become of each row')
+    .option('--yes', 'do not ask')
+    .option(
+      '--map <columns>',
+      'what columns hold, such as "Ticket=ticket_type,Mail=email"; "Notes=" leaves one out',
+      parseMap,
+    )
+    .option('--metadata', 'keep all other columns as metadata')
+    .option('--external-id-prefix <text>', 'put before each external_id, which belongs to one event')
+    .option('--send-email', 'e-mail new guests their tickets')
+    .option('--encoding <name>', 'such as utf-8, utf-16le or windows-1252 (default: detected)')
+    .option('--delimiter <character>', 'between the cells: a character, or tab (default: detected)', parseDelimiter)
+    .option('--refused <file>', 'where those who are refused are written (default: FILE.refused.csv)')
+    .option('--url <url>', 'where Usher is (default: USHER_URL, or the one that runs on this machine)')
+    .option('--key-file <file>', 'file with the API key, - for standard input (default: USHER_API_KEY)')
+    .option('--organisation <slug>', 'owner of the event, where it is not told by a key')
+    .option('--json', 'print the counts as JSON')
+    .addHelpText(
+      'after',
+      `
+A column is known by its name: name (or first and last name), email, company, ticket type, external_id, metadata.KEY; also in German, and as
+pretix, Eventbrite and Tito call it. A guest is known by external_id, or else by e-mail address and name. So after Ctrl-C, or when the
+network was away for too long, run the same command again. Tickets are complimentary.
+
+The key needs events:read and attendees:write. Where the database of Usher can be reached, as beside npm start, none is needed.
+Ends with 0 if every row was imported, with 1 if not: who was refused stands in a file, with the reason, to be mended and imported.
+
+Examples:
+  $ usher import guests.csv --event data-days --dry-run
+  $ usher import guests.csv --event data-days --ticket-type "Early bird" --url https://usher.example.com --key-file key.txt`,
+    )
+    .action(async (file: string, options: ImportOptions) => {
+      const { importList } = await import('./import/import-list.ts')
+      const stopping = stopSignal(stopAtOnce)
+      if (!(await importList(file, options, { environment, stdin, stderr, print, say, stopping }))) throw new Failed()
+    })
+
+  usher
     .command('db-url')
     .description('Print the connection string of the role Studio uses (postgres), for any SQL client')
     .addHelpText('after', '\nExample:\n  $ psql "$(usher db-url)"')
@@ -381,6 +461,27 @@ function parseScopes(text: string): Scope[] {
   return [...new Set(chosen as Scope[])]
 }
 
+/** @returns the text: an empty one clears. */
+function parseAmount(text: string): string {
+  if (!/^\d{0,15}$/.test(text))
+    throw new InvalidArgumentError('Give a whole number of minor units: 10000 is 100.00 EUR.')
+  return text
+}
+
+function parseMap(text: string, told?: Map<string, string>): Map<string, string> {
+  const map = readMap(text, told)
+  if (map !== null) return map
+  throw new InvalidArgumentError(
+    `Give COLUMN=FIELD, where a field is ${importedFields.join(', ')} or metadata.KEY, or nothing.`,
+  )
+}
+
+function parseDelimiter(text: string): string {
+  const character = text === 'tab' || text === '\\t' ? '\t' : text
+  if (/^[^\r\n"]$/.test(character)) return character
+  throw new InvalidArgumentError('Give one character, such as , or ; or the word tab.')
+}
+
 /** @returns seconds. */
 function parseDuration(text: string): number {
   const match = /^(\d{1,6})([smhd])$/.exec(text)
@@ -397,6 +498,10 @@ export async function run(args: string[], surroundings: Surroundings): Promise<n
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     if (error instanceof Failed) return 1
+    if (error instanceof CommandError) {
+      stderr.write(`${error.message}\n`)
+      return error.exitCode
+    }
     if (!(error instanceof ConfigError || error instanceof StartError || error instanceof AdminError)) throw error
     stderr.write(`${error.message}\n`)
     if (error instanceof ConfigError) return 2
@@ -410,6 +515,7 @@ export async function main(): Promise<void> {
   // Writing to a closed terminal or pipe must not end the process in the middle of a stop.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   if (existsSync('.env')) process.loadEnvFile('.env')
-  const { env: environment, stdout, stderr } = process
-  process.exitCode = await run(process.argv.slice(2), { environment, stdout, stderr, exit: process.exit })
+  const { env: environment, stdin, stdout, stderr, exit } = process
+  const surroundings = { environment, stdin, stdout, stderr, exit, stopSignal: stopSignalOfProcess }
+  process.exitCode = await run(process.argv.slice(2), surroundings)
 }

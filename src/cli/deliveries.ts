@@ -4,9 +4,9 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { type Observe, startCourier } from '../courier/courier.ts'
 import { startHousekeeping } from '../courier/housekeeping.ts'
-import type { OwnPorts } from '../courier/own-ports.ts'
 import { openQueues, type QueueOptions } from '../courier/queues.ts'
 import type { CourierRpc } from '../gateway/courier-rpc.ts'
+import type { OwnPorts } from '../outbound/own-ports.ts'
 
 // Deliveries in progress get this long to finish, like requests; a longer one is released for another courier.
 const settleMs = 3_000

@@ -12,7 +12,6 @@ import {
   isPublished,
 } from '../config/config.ts'
 import { announceInstallation } from '../courier/installation.ts'
-import type { OwnPorts } from '../courier/own-ports.ts'
 import { withDatabase } from '../database/admin.ts'
 import { type Demo, type DemoEvent, findDemo, seedDemo } from '../embedded/demo.ts'
 import { namesOfDataDirectory } from '../embedded/installation.ts'
@@ -29,6 +28,7 @@ import { createMetrics } from '../http/metrics.ts'
 import { createLimitStores, type LimitStores } from '../http/middleware/rate-limit.ts'
 import { mailPreviewAt } from '../http/pages/mail-preview.ts'
 import { createApp } from '../http/server.ts'
+import type { OwnPorts } from '../outbound/own-ports.ts'
 import { reachDatabase } from '../process/reach-database.ts'
 import { StartError } from '../process/start-error.ts'
 import { superviseCourier } from './courier-process.ts'
@@ -132,6 +132,7 @@ export async function start(
         mailFrom: config.mailFrom,
         publicUrl: config.publicUrl,
         hstsIncludeSubDomains: config.hstsIncludeSubDomains,
+        ...(!config.oauth && { oauth: false as const }),
         ...(mailFolder !== undefined && { mailFolder }),
         ...(backend.demoEvent && { demo: backend.demoEvent }),
         ...(metrics && { measure: metrics.requests }),

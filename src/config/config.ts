@@ -46,6 +46,10 @@ const Environment = z.object({
     .enum(['true', 'false'], 'must be true or false')
     .transform((value) => value === 'true')
     .default(false),
+  OAUTH: z
+    .enum(['true', 'false'], 'must be true or false')
+    .transform((value) => value === 'true')
+    .default(true),
   METRICS_PORT: port.optional(),
   METRICS_HOST: text.default('127.0.0.1'),
   USHER_DATA_DIR: text.default('.usher'),
@@ -144,6 +148,8 @@ export type Config = {
   /** Base of every link that is printed or mailed, without a trailing slash. Undefined: the listening address. */
   publicUrl: string | undefined
   hstsIncludeSubDomains: boolean
+  /** Whether clients of MCP may sign in by OAuth, where PUBLIC_URL allows it. */
+  oauth: boolean
   /** Where /metrics is served. Undefined: not at all. */
   metrics: { host: string; port: number } | undefined
   logLevel: string
@@ -188,6 +194,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     maxConnections: env.MAX_CONNECTIONS,
     keepAliveSeconds: env.KEEP_ALIVE_SECONDS,
     hstsIncludeSubDomains: env.HSTS_INCLUDE_SUBDOMAINS,
+    oauth: env.OAUTH,
     metrics: env.METRICS_PORT === undefined ? undefined : { host: env.METRICS_HOST, port: env.METRICS_PORT },
     logLevel: env.LOG_LEVEL,
     logFormat: env.LOG_FORMAT,
@@ -205,8 +212,11 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   }
 }
 
-// Read elsewhere: by src/embedded/binaries.ts, and by the edge function, whose secrets may stand in the same file.
-const readElsewhere = ['POSTGREST_BIN', 'COURIER_SECRET', 'USHER_JWT_SECRET', 'USHER_SIGNING_KEY']
+// Read elsewhere: by src/embedded/binaries.ts, by `usher import`, and by the edge function, whose secrets may stand in the same file.
+const readElsewhere = [
+  ...['POSTGREST_BIN', 'USHER_URL', 'USHER_API_KEY'],
+  ...['COURIER_SECRET', 'USHER_JWT_SECRET', 'USHER_SIGNING_KEY'],
+]
 
 /** What is wrong, and what mends it. */
 export type Doubt = { message: string; fix: string }

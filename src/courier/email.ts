@@ -23,12 +23,20 @@ export type Email = {
   html: string
   text: string
   attachments: Attachment[]
+  /** Where whoever gets it switches such e-mails off. */
+  optOutUrl?: string
   /** RFC 5322 Message-ID with its angle brackets, so that a mailbox can recognise a duplicate. */
   messageId: string
 }
 
-/** Suppress automatic replies: RFC 3834, and the header that Exchange looks for instead. */
-export const automatedMailHeaders = {
+/** Besides those that every e-mail has. */
+export const headersOf = ({ optOutUrl }: Email): Record<string, string> => ({
+  // Suppress automatic replies: RFC 3834, and the header that Exchange looks for instead.
   'Auto-Submitted': 'auto-generated',
   'X-Auto-Response-Suppress': 'OOF, AutoReply',
-} as const
+  // RFC 8058, which asks for https.
+  ...(optOutUrl?.startsWith('https:') && {
+    'List-Unsubscribe': `<${optOutUrl}>`,
+    'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+  }),
+})

@@ -4,12 +4,12 @@
 import { Buffer } from 'node:buffer'
 import type { Dispatcher } from 'undici'
 import packageJson from '../../package.json' with { type: 'json' }
-import { AddressNotAllowed, createRoutes } from './allowed-addresses.ts'
+import { AddressNotAllowed, createRoutes } from '../outbound/allowed-addresses.ts'
+import type { FindAddresses } from '../outbound/find-addresses.ts'
+import { inTime } from '../outbound/in-time.ts'
+import type { OwnPorts } from '../outbound/own-ports.ts'
 import { describeFailure, NoAnswerInTime } from './describe-failure.ts'
-import type { FindAddresses } from './find-addresses.ts'
 import { hasEnd, type ImageHeader, imageHeader } from './image-header.ts'
-import type { OwnPorts } from './own-ports.ts'
-import { inTime } from './send-webhook.ts'
 
 export type LogoResult =
   /** The content is in base64. */

@@ -3,12 +3,12 @@
 
 import type { Logger } from 'pino'
 import type { CourierRpc } from '../gateway/courier-rpc.ts'
+import { configuredPorts, type OwnPorts, type ServiceUrls } from '../outbound/own-ports.ts'
 import type { AnyQueue, Observe } from './courier.ts'
 import { emailQueue } from './emails/queue.ts'
 import { createLogoFetcher } from './fetch-logo.ts'
 import { logoQueue } from './logo-queue.ts'
 import { type MailOptions, openMail } from './mail/index.ts'
-import { configuredPorts, type OwnPorts, type ServiceUrls } from './own-ports.ts'
 import { createWebhookSender } from './send-webhook.ts'
 import { webhookQueue } from './webhooks.ts'
 

@@ -4,10 +4,11 @@
 import { Webhook } from 'standardwebhooks'
 import type { Dispatcher } from 'undici'
 import packageJson from '../../package.json' with { type: 'json' }
-import { createRoutes, type Routes } from './allowed-addresses.ts'
+import { createRoutes, type Routes } from '../outbound/allowed-addresses.ts'
+import type { FindAddresses } from '../outbound/find-addresses.ts'
+import { inTime } from '../outbound/in-time.ts'
+import type { OwnPorts } from '../outbound/own-ports.ts'
 import { describeFailure, NoAnswerInTime, NothingToSignWith } from './describe-failure.ts'
-import type { FindAddresses } from './find-addresses.ts'
-import type { OwnPorts } from './own-ports.ts'
 import { excerptOf, retryAfterSeconds } from './webhook-answer.ts'
 
 /** One delivery to one endpoint, as `api.claim_webhooks` returns it. */
@@ -158,12 +159,4 @@ async function post({ dispatcher, couldNotConnect }: Routes, request: Request): 
   } finally {
     dispatcher.off('connect', noteConnection)
   }
-}
-
-/** Needed because undici applies the signal only once it is connected. */
-export function inTime<T>(deadline: AbortSignal, work: Promise<T>): Promise<T> {
-  const over = new Promise<never>((_, reject) => {
-    deadline.addEventListener('abort', () => reject(deadline.reason), { once: true })
-  })
-  return Promise.race([work, over])
 }

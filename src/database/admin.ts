@@ -10,9 +10,12 @@ export class AdminError extends Error {}
 export type Organisation = { id: string; name: string; slug: string; plan: string; created_at: Date }
 export type KeyRow = {
   prefix: string
+  /** A grant is what a person allowed a client. */
+  kind: 'key' | 'grant'
   name: string
   organisation: string
   scopes: string[]
+  confirmations: Confirmations
   created_at: Date
   last_used_at: Date | null
   expires_at: Date | null
@@ -58,9 +61,18 @@ export type OrganisationChanges = {
   accent_colour?: string | undefined
   logo_url?: string | undefined
   payment_instructions?: string | undefined
+  /** A number of minor units. */
+  confirm_refunds_above?: string | undefined
 }
 
-const changeable = ['name', 'reply_to_email', 'accent_colour', 'logo_url', 'payment_instructions'] as const
+const changeable = [
+  'name',
+  'reply_to_email',
+  'accent_colour',
+  'logo_url',
+  'payment_instructions',
+  'confirm_refunds_above',
+] as const
 
 export async function updateOrganisation(
   client: pg.ClientBase,
@@ -68,7 +80,8 @@ export async function updateOrganisation(
   changes: OrganisationChanges,
 ): Promise<Organisation & Record<(typeof changeable)[number] | 'logo_error', string | null>> {
   const columns = changeable.filter((column) => changes[column] !== undefined)
-  const assignments = columns.map((column, i) => `${column} = nullif($${i + 2}, '')`)
+  const cast = (column: string) => (column === 'confirm_refunds_above' ? '::bigint' : '')
+  const assignments = columns.map((column, i) => `${column} = nullif($${i + 2}, '')${cast(column)}`)
   if (columns.length > 0) {
     const values = columns.map((column) => changes[column])
     await client.query(`update public.organisations set ${assignments.join(', ')} where slug = $1`, [slug, ...values])
@@ -81,6 +94,10 @@ export async function updateOrganisation(
   return rows[0]
 }
 
+/** Whether a person confirms what a key asks for over MCP and cannot be undone. */
+export const confirmationsOfKeys = ['asked', 'none'] as const
+export type Confirmations = (typeof confirmationsOfKeys)[number]
+
 /** @returns the key itself, which cannot be read again. */
 export async function issueKey(
   client: Pick<pg.ClientBase, 'query'>,
@@ -89,17 +106,21 @@ export async function issueKey(
     name,
     scopes,
     expiresAt,
-  }: { organisation: string; name: string; scopes: readonly string[]; expiresAt?: Date },
+    confirmations = 'asked',
+  }: {
+    organisation: string
+    name: string
+    scopes: readonly string[]
+    expiresAt?: Date
+    confirmations?: Confirmations
+  },
 ): Promise<string> {
   const key = createKey()
-  await client.query("select private.create_api_key($1, $2, $3::public.api_scope[], $4, decode($5, 'hex'), $6)", [
-    organisation,
-    name,
-    scopes,
-    prefixOf(key),
-    hashOf(key),
-    expiresAt ?? null,
-  ])
+  await client.query(
+    `select private.create_api_key($1, $2, $3::public.api_scope[], $4, decode($5, 'hex'), $6,
+       confirmations => $7::public.api_key_confirmations)`,
+    [organisation, name, scopes, prefixOf(key), hashOf(key), expiresAt ?? null, confirmations],
+  )
   return key
 }
 
@@ -152,7 +173,7 @@ async function noSuchEvent(client: pg.ClientBase, organisation: string, event: s
 }
 
 const selectKeys = `
-  select k.prefix, k.name, o.slug as organisation, k.scopes::text[] as scopes,
+  select k.prefix, k.kind, k.name, o.slug as organisation, k.scopes::text[] as scopes, k.confirmations,
     k.created_at, k.last_used_at, k.expires_at, k.revoked_at
   from public.api_keys k join public.organisations o on o.id = k.organisation_id`
 
@@ -183,26 +204,48 @@ export async function rotateKey(client: pg.ClientBase, prefix: string, overlapSe
   return key
 }
 
+/** The slug of the organisation that has an event of this id, slug, name or external_id; without one, the only organisation. */
+export async function findOrganisationOfEvent(client: pg.ClientBase, event: string): Promise<string> {
+  const { rows } = await client.query<{ slug: string; has_event: boolean }>(
+    `select o.slug, exists (
+       select from public.events e
+       where e.organisation_id = o.id
+         and (e.id::text = lower($1) or e.slug = lower($1) or lower(e.name) = lower($1) or e.external_id = $1)
+     ) as has_event
+     from public.organisations o
+     order by has_event desc, o.slug
+     limit 11`,
+    [event],
+  )
+  const [first, second] = rows
+  if (first === undefined)
+    throw new AdminError('There is no organisation yet. Create one with: usher organisations create')
+  if (second === undefined || (first.has_event && !second.has_event)) return first.slug
+  throw new AdminError(`Name the organisation with --organisation, such as ${rows.map(({ slug }) => slug).join(', ')}.`)
+}
+
 /** @returns what it did, as a sentence. */
 export async function releaseDeliveries(client: pg.ClientBase): Promise<string> {
   const { rows } = await client.query<{ done: string }>('select private.release_deliveries() as done')
   return rows[0]?.done ?? ''
 }
 
-// By name of the constraint, or by the field that one of Usher's own rules names.
+// By code and field of one of Usher's own rules; of a race, by the name of the constraint.
 const messages: Record<string, string> = {
   organisations_slug_key: 'An organisation with this slug exists already. Choose another --slug.',
-  organisations_slug_is_a_slug: '--slug takes lower-case letters, digits and hyphens, at most 63.',
-  name: '--name takes one line of 1 to 200 characters.',
-  organisations_plan_fkey: 'There is no such plan. The table public.plans lists them.',
+  'already_exists slug': 'An organisation with this slug exists already. Choose another --slug.',
+  'validation_failed slug': '--slug takes lower-case letters, digits and hyphens, at most 63.',
+  'validation_failed name': '--name takes one line of 1 to 200 characters.',
+  'not_found plan': 'There is no such plan. The table public.plans lists them.',
 }
 
 function toAdminError(error: unknown): Error {
   if (!(error instanceof pg.DatabaseError)) return error as Error
-  const field = error.code?.startsWith('PT')
-    ? (JSON.parse(error.detail ?? '{}') as { param?: string }).param
-    : undefined
-  const message = messages[error.constraint ?? field ?? '']
+  const { code, param } = (error.code?.startsWith('PT') ? JSON.parse(error.detail ?? '{}') : {}) as {
+    code?: string
+    param?: string
+  }
+  const message = messages[error.constraint ?? `${code} ${param}`]
   if (message !== undefined) return new AdminError(message)
   return new AdminError([error.message, error.hint].filter(Boolean).join(' '))
 }

@@ -118,7 +118,7 @@ function checkPreRequest(isSet: boolean): Finding {
   return failed(
     'pre_request',
     'The Data API does not run private.check_request first: a revoked key would go on working for a minute.',
-    "Run as postgres: alter role authenticator set pgrst.db_pre_request = 'private.check_request'; notify pgrst, 'reload config';",
+    "Run as postgres: alter role authenticator set pgrst.db_pre_request = 'private.check_request'; notify pgrst, 'reload config'; or, where the project has a function of its own there, begin it with: perform private.check_request();",
   )
 }
 

@@ -30,7 +30,13 @@ export async function checkDatabase(
       const history = await compareMigrations(databaseUrl)
       const findings = [await checkRole(client), checkHistory(history)]
       // Without the migrations there is nothing to grant, and no table of keys.
-      if (history.pending.length === 0) findings.push(await checkGrants(client), await checkKeys(client))
+      if (history.pending.length === 0)
+        findings.push(
+          await checkGrants(client),
+          await checkKeys(client),
+          await checkContacts(client),
+          ...(await checkRealtime(client)),
+        )
       return findings
     })
   } catch (error) {
@@ -114,5 +120,39 @@ async function checkKeys(client: pg.ClientBase): Promise<Finding> {
     'keys',
     'There is no API key that works.',
     'npx usher organisations create --name "Acme" --slug acme && npx usher keys create --organisation acme --name "First steps" --scopes all',
+  )
+}
+
+async function checkContacts(client: pg.ClientBase): Promise<Finding> {
+  const { rows } = await client.query<{ all: number; without: number; one: string | null }>(
+    `select count(*)::integer as all, count(*) filter (where o.reply_to_email is null)::integer as without,
+       min(o.slug) filter (where o.reply_to_email is null) as one
+     from public.organisations o`,
+  )
+  const { all = 0, without = 0, one } = rows[0] ?? {}
+  if (without === 0) return ok('contacts', 'Guests can write to every organisation.')
+  return warning(
+    'contacts',
+    `${without} of ${all} organisations have no reply_to_email: answers to their e-mails come to MAIL_FROM, and ticket pages name no address.`,
+    `npx usher organisations update --organisation ${one} --reply-to-email hello@example.com`,
+  )
+}
+
+/** Supabase makes the table when a project first uses Realtime, which may be after the migrations. Nothing is found where it is not there. */
+async function checkRealtime(client: pg.ClientBase): Promise<Finding[]> {
+  const { rows } = await client.query<{ allowed: boolean }>(
+    `select exists (
+       select from pg_policy p where p.polrelid = c.oid and p.polname = 'usher_members_listen_to_arrivals'
+     ) as allowed
+     from pg_class c where c.oid = to_regclass('realtime.messages')`,
+  )
+  return rows.map(({ allowed }) =>
+    allowed
+      ? ok('realtime', 'Members may listen to arrivals by Realtime.')
+      : warning(
+          'realtime',
+          'Members may not listen to arrivals: Realtime has come after the migrations.',
+          'Run as postgres: select private.set_up_realtime();',
+        ),
   )
 }

@@ -4,6 +4,7 @@ import nodemailer, { type NodemailerError } from 'nodemailer'
 import { Errors, ServerClient } from 'postmark'
 import { type Config, doubtOfMetricsPort, doubtOfTrustProxy, proxiesToTrust } from '../config/config.ts'
 import { reasonOf } from '../gateway/database-probe.ts'
+import { addressesAt, mayOffer, resourceMetadataPath, serverMetadataPath } from '../http/oauth/addresses.ts'
 import { hostOf } from '../process/loopback.ts'
 import { type Finding, failed, ok, timeLimit, warning } from './finding.ts'
 
@@ -98,7 +99,8 @@ export async function checkRedis(redisUrl: string | undefined): Promise<Finding>
 export async function checkPublicUrl({
   publicUrl,
   database,
-}: Pick<Config, 'publicUrl' | 'database'>): Promise<Finding[]> {
+  oauth,
+}: Pick<Config, 'publicUrl' | 'database' | 'oauth'>): Promise<Finding[]> {
   if (publicUrl === undefined) {
     if (database.kind === 'embedded')
       return [ok('public_url', 'PUBLIC_URL is not set: links name the address that Usher listens on.')]
@@ -118,7 +120,11 @@ export async function checkPublicUrl({
       return [failed('public_url', `What answers at PUBLIC_URL is not Usher (status ${me.status}).`, fix)]
     }
     const mcp = await fetch(`${publicUrl}/api/mcp`, { method: 'POST', redirect: 'manual', signal: timeLimit() })
-    return [ok('public_url', 'Usher answers at PUBLIC_URL.'), checkMcp(mcp.status, host)]
+    return [
+      ok('public_url', 'Usher answers at PUBLIC_URL.'),
+      checkMcp(mcp.status, host),
+      ...(mcp.status === 401 && oauth ? [await checkOAuth(publicUrl)] : []),
+    ]
   } catch (error) {
     const fix = `Start it (npx usher start), and check the DNS name, the certificate and the proxy of ${host}.`
     return [failed('public_url', `PUBLIC_URL cannot be reached (${reasonOf(error)}).`, fix)]
@@ -135,6 +141,27 @@ function checkMcp(status: number, host: string): Finding {
     'mcp',
     `The Usher at PUBLIC_URL refuses MCP clients the host ${host}.`,
     `Start it with PUBLIC_URL set as here, or with ALLOWED_HOSTS=${host}; the proxy must pass the Host header on.`,
+  )
+}
+
+/** Clients look for both documents at the root of the host, also where PUBLIC_URL has a path. */
+async function checkOAuth(publicUrl: string): Promise<Finding> {
+  if (!mayOffer(publicUrl)) return ok('oauth', 'PUBLIC_URL is not https: clients sign in with a key, not by OAuth.')
+  const { origin, path, resource, issuer } = addressesAt(publicUrl)
+  const paths = [resourceMetadataPath(path), serverMetadataPath(path)]
+  const documents = await Promise.all(
+    paths.map(async (at) => {
+      const answer = await fetch(origin + at, { redirect: 'manual', signal: timeLimit() })
+      return (await answer.json().catch(() => ({}))) as { resource?: string; issuer?: string }
+    }),
+  )
+  if (documents[0]?.resource === resource && documents[1]?.issuer === issuer) {
+    return ok('oauth', `Clients may sign in at ${resource}.`)
+  }
+  return failed(
+    'oauth',
+    `Clients cannot find out how to sign in at ${resource}.`,
+    `Make the proxy pass ${paths.join(' and ')} on to Usher, with the whole path; or set OAUTH=false.`,
   )
 }
 

@@ -12,7 +12,7 @@ import type { Caller } from './caller.ts'
 import type { DataApi } from './data-api.ts'
 import { errorFor, nameFor } from './header-names.ts'
 import type { Name } from './names.ts'
-import { createPlaces } from './places.ts'
+import type { Places } from './places.ts'
 import { createSharedReads } from './shared-reads.ts'
 import type { Source, Tokens } from './tokens.ts'
 import { parseInput } from './validation.ts'
@@ -59,17 +59,7 @@ const idempotencyInputs = {
   mcp: z.strictObject({ idempotency_key: IdempotencyKeySchema.optional() }),
 }
 
-export function createCall({
-  dataApi,
-  tokens,
-  callsAtOnce = 16,
-}: {
-  dataApi: DataApi
-  tokens: Tokens
-  /** How many RPCs the database works on at once. The Data API has twenty connections, for the courier as well. */
-  callsAtOnce?: number | undefined
-}): Call {
-  const places = createPlaces(callsAtOnce)
+export function createCall({ dataApi, tokens, places }: { dataApi: DataApi; tokens: Tokens; places: Places }): Call {
   const write = createBatches(dataApi, places)
   const read = createSharedReads(dataApi, places)
 

@@ -1,4 +1,4 @@
-// Resolves an API key to its principal, cached for a minute. The cache decides nothing alone: the database checks the key again in
+// Resolves an API key, or an access token, to its principal, cached for a minute. The cache decides nothing alone: the database checks the key again in
 // the transaction of every call.
 
 import { LRUCache } from 'lru-cache'
@@ -8,14 +8,25 @@ import { hashOf, isWellFormedKey } from './api-key.ts'
 import type { DataApi } from './data-api.ts'
 import type { Tokens } from './tokens.ts'
 
-/** As `api.resolve_api_key` returns it. */
+/** As `api.resolve_api_key` returns it. What a client presents is a key to a principal of its own: the grant. */
 export type Principal = {
   api_key_id: string
-  /** Shared by a key and its rotations: rate limit and idempotency keys belong to the family. */
+  /** Shared by a key and its rotations: rate limit and idempotency keys belong to the family. A grant has one of its own. */
   family_id: string
   organisation_id: string
   scopes: Scope[]
   rate_limit_per_minute: number
+  /** Of an access token, as `api.resolve_access_token` adds it. */
+  access_token?: {
+    /** The address that it is for. */
+    resource: string
+    /** Seconds, when it was resolved. */
+    expires_in: number
+    /** Scopes of the key that the person signed in with: what they could still allow. */
+    allowable: Scope[]
+    /** Of that key. All that was allowed with it shares its rate limit: else whoever holds a key could make more of it. */
+    parent_family_id: string
+  }
 }
 
 export type Principals = {
@@ -29,14 +40,32 @@ export type Principals = {
 
 const ttlMs = 60_000
 
-export function createPrincipals(dataApi: DataApi, tokens: Tokens): Principals {
+/** What a principal is resolved from. */
+type Credential = {
+  isWellFormed(text: string): boolean
+  invalid(): ApiError
+  /** The SQL function, and its arguments. */
+  resolve(text: string): [fn: string, args: Record<string, unknown>]
+}
+
+const apiKey: Credential = {
+  isWellFormed: isWellFormedKey,
+  invalid: () => unauthorised('invalid_api_key', 'The API key is not valid.', 'Send a live key of your organisation.'),
+  resolve: (key) => ['resolve_api_key', { key_hash: hashOf(key) }],
+}
+
+export const createPrincipals = (dataApi: DataApi, tokens: Tokens): Principals => principalsOf(apiKey, dataApi, tokens)
+
+export function principalsOf(credential: Credential, dataApi: DataApi, tokens: Tokens): Principals {
   const byHash = new LRUCache<string, Principal>({ max: 10_000, ttl: ttlMs })
   const hashes = new WeakMap<Principal, string>()
   const inFlight = new Map<string, Promise<Principal>>()
 
-  async function fetchPrincipal(hash: string): Promise<Principal> {
-    const principal = (await dataApi.rpc('resolve_api_key', { key_hash: hash }, await tokens.forGateway())) as Principal
-    byHash.set(hash, principal)
+  async function fetchPrincipal(key: string, hash: string): Promise<Principal> {
+    const [fn, args] = credential.resolve(key)
+    const principal = (await dataApi.rpc(fn, args, await tokens.forGateway())) as Principal
+    const leftMs = (principal.access_token?.expires_in ?? Number.POSITIVE_INFINITY) * 1000
+    byHash.set(hash, principal, { ttl: Math.max(1, Math.min(ttlMs, Math.floor(leftMs))) })
     hashes.set(principal, hash)
     return principal
   }
@@ -45,9 +74,9 @@ export function createPrincipals(dataApi: DataApi, tokens: Tokens): Principals {
     known: (key) => byHash.get(hashOf(key)),
 
     async resolve(key) {
-      if (!isWellFormedKey(key)) throw invalidKey()
+      if (!credential.isWellFormed(key)) throw credential.invalid()
       const hash = hashOf(key)
-      const pending = inFlight.get(hash) ?? fetchPrincipal(hash).finally(() => inFlight.delete(hash))
+      const pending = inFlight.get(hash) ?? fetchPrincipal(key, hash).finally(() => inFlight.delete(hash))
       inFlight.set(hash, pending)
       try {
         return await pending
@@ -63,6 +92,3 @@ export function createPrincipals(dataApi: DataApi, tokens: Tokens): Principals {
     },
   }
 }
-
-const invalidKey = () =>
-  unauthorised('invalid_api_key', 'The API key is not valid.', 'Send a live key of your organisation.')

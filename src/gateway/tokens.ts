@@ -1,6 +1,7 @@
 // Signs short-lived JWTs for PostgREST: one per key, role and source, cached until shortly before it expires. That is measured by a
 // monotonic clock, while PostgREST goes by the time of day: after a step of either clock, a cached token may be refused.
 
+import { hkdfSync } from 'node:crypto'
 import { decodeJwt, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 
@@ -13,13 +14,15 @@ export type SigningKey = { secret: string } | { jwk: JWK }
 type KeyHolder = { api_key_id: string; family_id: string; organisation_id: string }
 
 export type Tokens = {
-  /** For what precedes authentication: `api.resolve_api_key` and `api.get_ticket_page`. */
+  /** For what precedes authentication: resolving keys and tokens, signing in, and pages whose address is a secret. */
   forGateway(): Promise<string>
   /** For claiming and settling deliveries. It names the installation, by which SQL decides whether they are held. */
   forCourier(): Promise<string>
   forPrincipal(holder: KeyHolder, role: string, source: Source): Promise<string>
   /** A token of the same claims in place of one that PostgREST refused. Who holds the same refused token gets the same new one. */
   inPlaceOf(refused: string): Promise<string>
+  /** A secret that all processes with this signing key share, and that tells nothing of it or of one for another purpose. */
+  secretFor(purpose: string): string
 }
 
 const lifetimeSeconds = 300
@@ -66,8 +69,13 @@ export async function createTokens(
       if ((await known) === refused && cache.get(name) === known) cache.delete(name)
       return mint(claims)
     },
+    secretFor: (purpose) =>
+      Buffer.from(hkdfSync('sha256', materialOf(signingKey), '', purpose, 32)).toString('base64url'),
   }
 }
+
+const materialOf = (signingKey: SigningKey): string =>
+  'secret' in signingKey ? signingKey.secret : (signingKey.jwk.d ?? JSON.stringify(signingKey.jwk))
 
 /** The claims that tell tokens apart; the others follow from them. */
 const nameOf = ({ role, api_key_id = '', source = '' }: JWTPayload): string => `${role} ${api_key_id} ${source}`

@@ -21,27 +21,36 @@ export function eventTime({ starts_at, ends_at, timezone }: Times, words: Words)
   const start = localTime(starts_at, zone, words)
   const said = ({ clock }: typeof start) => fill(words.time, { time: clock })
   if (ends_at === null)
-    return { lines: [start.date, said(start)], zone: zoneName(zone, start.offset, start.offset, words) }
+    return { lines: [capitalised(start.date), said(start)], zone: zoneName(zone, start.offset, start.offset, words) }
   const end = localTime(ends_at, zone, words)
   return {
     lines:
       start.date === end.date
-        ? [start.date, fill(words.times, { start: start.clock, end: end.clock })]
-        : [`${start.shortDate}, ${said(start)}`, fill(words.until, { moment: `${end.shortDate}, ${said(end)}` })],
+        ? [capitalised(start.date), fill(words.times, { start: start.clock, end: end.clock })]
+        : [
+            capitalised(`${start.shortDate}, ${said(start)}`),
+            fill(words.until, { moment: `${end.shortDate}, ${said(end)}` }),
+          ],
     zone: zoneName(zone, start.offset, end.offset, words),
   }
 }
+
+/** A weekday has a small letter in many languages, but not where a line begins with it. */
+const capitalised = (line: string): string => line.charAt(0).toUpperCase() + line.slice(1)
 
 /** A day, such as 7 May 2027, in a zone. */
 export const dayOf = (instant: string, timezone: string, { locale }: Words): string =>
   dateOf(new Date(instant), locale, { dateStyle: 'long', timeZone: knownZone(timezone) })
 
 /** A day and time, such as 7 May 2027 at 23:59, in a zone. */
-export const momentOf = (instant: string, timezone: string, words: Words): string =>
-  fill(words.moment, {
+export const momentOf = (instant: string, timezone: string, words: Words): string => {
+  const text = fill(words.moment, {
     date: dayOf(instant, timezone, words),
     time: fill(words.time, { time: localTime(instant, knownZone(timezone), words).clock }),
   })
+  // In Spanish one o'clock is the only hour in the singular.
+  return words.locale.startsWith('es') ? text.replace('las\u00a01:', 'la\u00a01:') : text
+}
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 // An event of one zone and language needs eight.
@@ -90,10 +99,15 @@ function localTime(instant: string, timeZone: string, { locale, clock }: Words) 
   }
 }
 
-/** British English is written without a comma after the weekday, where ICU sets one or not; the first of a French month is the 1er. */
+/**
+ * British English is written without a comma after the weekday, where ICU sets one or not; the first of a French month is the 1er. No line
+ * breaks between a day and its month.
+ */
 function dateOf(moment: Date, locale: string, options: Intl.DateTimeFormatOptions): string {
-  const text = formatOf(locale, options).format(moment)
-  if (locale.startsWith('fr')) return text.replace(/(?<!\d)1 (?=\p{L})/u, '1er ')
+  const text = formatOf(locale, options)
+    .format(moment)
+    .replace(/(?<=\d\.?) (?=\p{L})/u, '\u00a0')
+  if (locale.startsWith('fr')) return text.replace(/(?<!\d)1(?=\u00a0)/u, '1er')
   return locale.startsWith('en') ? text.replace(',', '') : text
 }
 

@@ -68,9 +68,10 @@ export const isOnlineOnly = ({ venue, onlineUrl }: Place): boolean => venue.leng
 /** In groups of four, as it is read aloud. A check-in accepts it with or without the spaces. */
 export const spacedCode = (code: string): string => oneLine(code).replace(/(.{4})(?=.)/gu, '$1 ')
 
-/** An amount in minor units, such as €49.00. */
+/** An amount in minor units, such as €49.00; a discount with a minus sign, which is read aloud, in place of the hyphen of Intl. */
 export function amountOf(amount: number, currency: string, { locale }: Words): string {
-  return new Intl.NumberFormat(locale, currencyStyle(currency)).format(amount / 10 ** decimalsOf(currency))
+  const text = new Intl.NumberFormat(locale, currencyStyle(currency)).format(amount / 10 ** decimalsOf(currency))
+  return text.replace('-', '\u2212')
 }
 
 function venueLines(venue: Announced['venue'], { locale }: Words): string[] {

@@ -45,6 +45,8 @@ type ToAttendee = Common & {
   ticket_type: { name: string }
   attendee: PendingAttendee
   order: Pick<Order, 'reference'>
+  /** Where such e-mails are switched off; null where the courier has no PUBLIC_URL, and of a kind that cannot be. */
+  opt_out_url: string | null
 }
 
 /** Tickets of one type and price. Amounts in minor units, `total` after the discount. */
@@ -79,11 +81,20 @@ export type PendingTicket = ToAttendee & {
 /** Whose ticket of which type. */
 type Holder = { name: string; ticket_type: string }
 
+/** One of the tickets of an address that an e-mail tells of. */
+export type HeldTicket = Holder &
+  Pick<PendingAttendee, 'status' | 'ticket_url'> & {
+    /** Of its order. */
+    reference: string
+  }
+
+type ToHolder = ToAttendee & { holders: HeldTicket[] }
+
 /** Those that show something of their own. */
 type Particular =
   | PendingTicket
-  | (ToAttendee & { kind: 'event_changed'; previous: Announced })
-  | (ToAttendee & { kind: 'ticket_cancelled'; holders: Holder[] })
+  | (ToHolder & { kind: 'event_changed'; previous: Announced })
+  | (ToHolder & { kind: 'ticket_cancelled' })
   | (ToBuyer & { kind: 'order_confirmation'; guests: Holder[] })
   | (ToBuyer & { kind: 'payment_reminder' | 'order_expired' })
   | (OfPayment & { kind: 'payment_received'; payment: { is_latest: boolean } })
@@ -92,9 +103,7 @@ type Particular =
   | (ToWaiting & { kind: 'waiting_list_cancelled' })
 
 /** A kind that is not named above says one thing to attendees, and shows event and ticket. */
-type Notice<Kind = Exclude<EmailKind, Particular['kind']>> = Kind extends EmailKind
-  ? ToAttendee & { kind: Kind }
-  : never
+type Notice<Kind = Exclude<EmailKind, Particular['kind']>> = Kind extends EmailKind ? ToHolder & { kind: Kind } : never
 
 export type PendingNotice = Notice
 export type PendingEmail = Particular | PendingNotice

@@ -2,12 +2,15 @@
 
 import { type Request, type RequestHandler, Router } from 'express'
 import * as z from 'zod'
+import { ApiError } from '../gateway/api-error.ts'
 import { type Call, requireScope } from '../gateway/calls.ts'
+import type { Exports } from '../gateway/exports.ts'
 import { isId, type Name, nameOf } from '../gateway/names.ts'
-import { validationFailed } from '../gateway/validation.ts'
+import { parseInput, validationFailed } from '../gateway/validation.ts'
 import { maximumTags } from '../operations/fields.ts'
 import { reference } from '../operations/identifiers.ts'
-import { isRead, type Operation, type Picture, pathParameters } from '../operations/operation.ts'
+import { inputOfCsv, isRead, type Operation, type Picture, pathParameters } from '../operations/operation.ts'
+import { headersOfCsv, sendCsv } from './csv.ts'
 import { callerOf } from './middleware/authenticate.ts'
 import { methodNotAllowed, notJson } from './middleware/errors.ts'
 import { digestOf, isKnown } from './middleware/etag.ts'
@@ -20,7 +23,7 @@ type InputOf = (req: Request) => Input
 
 const verbs = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const
 
-export function restRouter(operations: readonly Operation[], call: Call): Router {
+export function restRouter(operations: readonly Operation[], call: Call, exports: Exports): Router {
   const router = Router({ caseSensitive: true })
   router.use(neverCached)
 
@@ -42,6 +45,10 @@ export function restRouter(operations: readonly Operation[], call: Call): Router
         draw(operation, call, inputOf, picture),
       )
       methodsByPath.set(`${path}.${extension}`, ['GET', 'HEAD'])
+    }
+    if (operation.csv !== undefined) {
+      router.get(path, begin(operation), readJson(), download(operation, exports))
+      methodsByPath.set(path, ['GET', 'HEAD', ...(methodsByPath.get(path) ?? [])])
     }
   }
   for (const [path, methods] of methodsByPath) router.all(path, refuseMethod(path, methods))
@@ -88,6 +95,25 @@ function draw(operation: Operation, call: Call, inputOf: InputOf, { mediaType, d
   }
 }
 
+function download(operation: Operation, exports: Exports): RequestHandler {
+  const input = inputOfCsv(operation)
+  const inputOf = inputOfQuery({ ...operation, input })
+  return async (req, res) => {
+    const caller = callerOf(res)
+    const { bom = false, ...args } = parseInput(input, inputOf(req), { source: caller.source })
+    if (req.method === 'HEAD') {
+      await caller.confirm()
+      return void res.set(headersOfCsv(operation)).end()
+    }
+    try {
+      await sendCsv(res, await exports.open(operation, caller.principal, caller.source, args), bom as boolean)
+    } catch (error) {
+      if (error instanceof ApiError && (error.status === 401 || error.status === 403)) caller.forget()
+      throw error
+    }
+  }
+}
+
 /** The path of an order has its id, or its reference: the arguments of a call. */
 function readReference(operation: Operation, input: Input, key: unknown): [Input, unknown, Name[]?] {
   const { order_id: order } = input
@@ -97,23 +123,29 @@ function readReference(operation: Operation, input: Input, key: unknown): [Input
   return [{ ...input, order_id: name.id }, key, [name]]
 }
 
-/** Converts query text to the integers and booleans that the schema expects. Other text is left as it is, for validation to reject. */
+/**
+ * Converts query text to the integers, booleans and lists that the schema expects; a list is its items with commas between. Other text is
+ * left as it is, for validation to reject.
+ */
 function inputOfQuery(operation: Operation): InputOf {
   const properties = z.toJSONSchema(operation.input, { io: 'input' }).properties ?? {}
   const typed = Object.entries(properties).flatMap(([name, property]) =>
-    typeof property === 'object' && (property.type === 'integer' || property.type === 'boolean')
+    typeof property === 'object' &&
+    (property.type === 'integer' || property.type === 'boolean' || property.type === 'array')
       ? [[name, property.type] as const]
       : [],
   )
+  const lists = new Set(typed.flatMap(([name, type]) => (type === 'array' ? [name] : [])))
   const inPath = pathParameters(operation)
   return (req) => {
     requireOnlyInPath(inPath, req.query)
-    const repeated = Object.keys(req.query).filter((name) => Array.isArray(req.query[name]))
+    const repeated = Object.keys(req.query).filter((name) => Array.isArray(req.query[name]) && !lists.has(name))
     if (repeated.length > 0) throw validationFailed(repeated.map((param) => ({ param, message: 'is given twice' })))
     const input: Input = { ...req.query, ...req.params }
     for (const [name, type] of typed) {
       const text = input[name]
       if (type === 'integer' && typeof text === 'string' && /^-?\d{1,15}$/.test(text)) input[name] = Number(text)
+      if (type === 'array' && typeof text === 'string') input[name] = text.split(',')
       if (type === 'boolean' && (text === 'true' || text === 'false')) input[name] = text === 'true'
     }
     return input

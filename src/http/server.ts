@@ -13,9 +13,12 @@ import { createCall } from '../gateway/calls.ts'
 import type { CourierRpc } from '../gateway/courier-rpc.ts'
 import type { DataApi } from '../gateway/data-api.ts'
 import type { DatabaseHealth } from '../gateway/database-health.ts'
+import { createExports } from '../gateway/exports.ts'
+import { createPlaces } from '../gateway/places.ts'
 import { createPrincipals } from '../gateway/principals.ts'
 import type { Tokens } from '../gateway/tokens.ts'
 import { operations } from '../operations/index.ts'
+import { createAskPerson } from './mcp/confirmations.ts'
 import { mcpRouter } from './mcp/mcp.ts'
 import { authenticate, limitFailures } from './middleware/authenticate.ts'
 import { apiErrorOfExpress } from './middleware/errors.ts'
@@ -23,9 +26,16 @@ import { logError, logRequests } from './middleware/log-requests.ts'
 import { noticeProxy } from './middleware/notice-proxy.ts'
 import { limitRate } from './middleware/rate-limit.ts'
 import { createLookups } from './middleware/secret-lookups.ts'
+import { gatewayRpc } from './oauth/adapter.ts'
+import { createAddresses } from './oauth/addresses.ts'
+import { connectRouter, nameResourceMetadata } from './oauth/connect.ts'
+import { connectPath, createOAuth, type OAuthParts } from './oauth/oauth.ts'
+import { confirmRouter } from './pages/confirm.ts'
 import { type Demo, publicRouter } from './pages/docs-page.ts'
 import { doorRouter } from './pages/door.ts'
+import { exportPageRouter } from './pages/export-page.ts'
 import { mailPreviewRouter } from './pages/mail-preview.ts'
+import { optOutPageRouter } from './pages/opt-out-page.ts'
 import { ticketPageRouter } from './pages/ticket-page.ts'
 import { postmarkRouter } from './postmark-webhook.ts'
 import { answerReadiness } from './readiness.ts'
@@ -56,6 +66,8 @@ export type AppParts = {
   publicUrl?: string | undefined
   /** Whether every host below the one of an https `publicUrl` is for https only, too. */
   hstsIncludeSubDomains?: boolean
+  /** False: clients do not sign in by OAuth. */
+  oauth?: false | Pick<OAuthParts, 'fetchDocument'>
   /** What calls of the documentation page are about. */
   demo?: Demo
   /** Middleware that measures requests. */
@@ -67,7 +79,8 @@ export function createApp({
   health,
   isHeld,
   tokens,
-  callsAtOnce,
+  // The Data API has twenty connections, for the courier as well.
+  callsAtOnce = 16,
   log,
   allowedHosts,
   trustProxy,
@@ -77,11 +90,14 @@ export function createApp({
   mailFrom,
   publicUrl,
   hstsIncludeSubDomains = false,
+  oauth = {},
   demo,
   measure,
 }: AppParts): Express {
   const principals = createPrincipals(dataApi, tokens)
-  const call = createCall({ dataApi, tokens, callsAtOnce })
+  const places = createPlaces(callsAtOnce)
+  const call = createCall({ dataApi, tokens, places })
+  const exports = createExports({ dataApi, tokens, places })
   const rate = limitRate(log, stores.requests)
   const countFailure = limitFailures(log, stores.failures)
   const lookups = createLookups({ isWellFormed: isWellFormedKey, resolve: principals.resolve }, countFailure)
@@ -95,20 +111,30 @@ export function createApp({
   if (measure !== undefined) app.use(measure)
   if (trustProxy === false) app.use(noticeProxy(log))
   app.use(setHeaders(securityHeaders(hstsOf(publicUrl, hstsIncludeSubDomains))))
-  app.use('/api/v1', authenticate(principals, 'api', lookups), rate, restRouter(operations, call))
-  app.use(
-    '/api/mcp',
-    guardHost(allowedHosts),
-    authenticate(principals, 'mcp', lookups),
+  app.use('/api/v1', authenticate(principals, 'api', lookups), rate, restRouter(operations, call, exports))
+  const guard = guardHost(allowedHosts)
+  const mcp = mcpRouter({
+    operations,
+    call,
     rate,
-    mcpRouter(operations, call, rate),
-  )
+    askPerson: createAskPerson(gatewayRpc(dataApi, tokens)),
+    addressesOf: createAddresses(publicUrl),
+  })
+  if (oauth !== false) {
+    const signIn = createOAuth({ dataApi, tokens, log, publicUrl, failures: countFailure, lookups, ...oauth })
+    app.use(connectPath, connectRouter(guard, signIn.authenticate, rate, mcp))
+    app.use(signIn.router)
+  }
+  app.use(confirmRouter({ dataApi, tokens, log, publicUrl, lookups }))
+  app.use('/api/mcp', guard, authenticate(principals, 'mcp', lookups), rate, mcp)
 
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
   if (health !== undefined) app.get('/ready', answerReadiness(health, isHeld))
   app.use(publicRouter(operations, demo, publicUrl))
   app.use(doorRouter())
   app.use(ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }))
+  app.use(optOutPageRouter({ dataApi, tokens, countFailure }))
+  app.use(exportPageRouter({ operations, dataApi, tokens, exports, countFailure }))
   if (postmark !== undefined) app.use(postmarkRouter(postmark.secret, postmark.rpc, countFailure))
   if (mailFolder !== undefined) app.use(mailPreviewRouter(mailFolder))
 
@@ -171,6 +197,7 @@ const answerError: ErrorRequestHandler = async (error, req, res, _next) => {
   if (res.headersSent) return void res.destroy()
   res.locals.code = answer.code
   res.set(answer.headers)
+  nameResourceMetadata(answer.status, res)
   if (answer.replayed) res.set('Idempotent-Replayed', 'true')
   res.status(answer.status).json({ error: answer.body(String(req.id)) })
 }

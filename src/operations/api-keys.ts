@@ -33,6 +33,7 @@ export const getApiKey = {
   path: '/me',
   scope: null,
   toolset: 'account',
+  unlisted: true,
   input: z.strictObject({}),
   output: one(ApiKeySchema),
 } satisfies Operation

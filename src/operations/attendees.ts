@@ -30,6 +30,7 @@ import {
   version,
 } from './fields.ts'
 import type { Operation } from './operation.ts'
+import { KeptSchema } from './people.ts'
 import { qrPictures } from './ticket-qr.ts'
 
 export const attendeeStatuses = ['active', 'awaiting_payment', 'cancelled'] as const
@@ -165,6 +166,7 @@ export const getTicketQr = {
   errors: ['not_found', 'ticket_not_active'],
   scope: 'attendees:read',
   toolset: 'attendees',
+  unlisted: true,
   input: z.strictObject({ attendee_id: id('attendee') }),
   output: one(TicketQrSchema),
   pictures: qrPictures,
@@ -207,6 +209,7 @@ export const cancelAttendee = {
   irreversible: true,
   scope: 'attendees:write',
   toolset: 'attendees',
+  confirmed: 'by_effect',
   lean: attendeeEssentials,
   input: z.strictObject({ attendee_id: id('attendee'), dry_run: dryRun, notify }),
   formerNames,
@@ -239,25 +242,29 @@ const ErasureSchema = z.strictObject({
   erased_at: timestamp.nullable().describe('null in a dry run.'),
   attendees: z.int().describe('Attendees erased: 1.'),
   orders: z.int().describe('Orders of which the person was the contact.'),
+  waiting_list_entries: z.int(),
   notifications: z.int().describe('Notifications from which they were erased.'),
   webhook_deliveries: z.int().describe('Deliveries whose response was erased, for it may repeat what was sent.'),
   ticket_emails: z.int(),
   audit_entries: z.int(),
   idempotency_records: z.int(),
+  kept: KeptSchema,
 })
 
 export const eraseAttendee = {
   name: 'erase_attendee',
-  title: 'Erase a person',
+  title: 'Erase the person of a ticket',
   summary: 'Erase what identifies an attendee, here and in every copy; figures and money stay.',
   description:
-    'Erases name, e-mail address and all other personal fields of an attendee, for good: also in the order where they are its contact, and in every log. Figures, money and the ticket stay: if they do not come, cancel_attendee first. Call it with dry_run first, and only after the person confirmed.',
+    'Erases name, e-mail address and all other personal fields of one attendee, for good: also in the order where they are its contact, and in every log. Other tickets of the person stay: erase_person finds all. Call it with dry_run first, and only after the person confirmed.',
   method: 'POST',
   path: '/attendees/{attendee_id}/erase',
   errors: ['not_found', 'attendee_erased'],
   irreversible: true,
   scope: 'attendees:write',
   toolset: 'attendees',
+  unlisted: true,
+  confirmed: 'always',
   input: z.strictObject({ attendee_id: id('attendee'), dry_run: dryRun }),
   output: one(ErasureSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },

@@ -20,6 +20,7 @@ const objectTypes = [
   'check_in_point',
   'webhook_endpoint',
   'waiting_list_entry',
+  'export',
 ] as const
 
 const AuditEntrySchema = z.strictObject({
@@ -36,7 +37,9 @@ const AuditEntrySchema = z.strictObject({
   changes: z
     .record(z.string(), z.unknown())
     .nullable()
-    .describe('Changed fields, each as { from, to }; secrets and ticket codes are named without values.'),
+    .describe(
+      'Changed fields, each as { from, to }; secrets and ticket codes are named without values. Of an export, what was asked for.',
+    ),
   created_at: timestamp,
 })
 

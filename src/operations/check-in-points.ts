@@ -84,7 +84,7 @@ export const pointFields = {
     .describe('Ticket types that it admits; empty: all.'),
   opens_at: timestampInput.nullable().describe('Scans before it are rejected: RFC 3339 with offset.'),
   closes_at: timestampInput.nullable().describe('Scans from then on are rejected.'),
-  admission: oneOf(admissions).describe('re_entry: after an exit scan.'),
+  admission: oneOf(admissions).describe('Default: once. re_entry: after an exit scan.'),
 }
 
 export const createCheckInPoint = {
@@ -98,6 +98,7 @@ export const createCheckInPoint = {
   errors: ['not_found'],
   scope: 'events:write',
   toolset: 'events',
+  unlisted: true,
   lean: pointEssentials,
   input: z
     .strictObject({ event_id: id('event'), ...pointFields })

@@ -31,7 +31,7 @@ export const checkInReasons = [
 ] as const
 
 export const directions = ['entry', 'exit'] as const
-const checkInResults = ['accepted', 'rejected'] as const
+export const checkInResults = ['accepted', 'rejected'] as const
 
 /** An attendee as the door sees them: without e-mail address and ticket code. */
 export const DoorAttendeeSchema = z.strictObject({

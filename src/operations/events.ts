@@ -111,6 +111,7 @@ export const getEvent = {
   errors: ['not_found'],
   scope: 'events:read',
   toolset: 'events',
+  unlisted: true,
   input: z.strictObject({ event_id: id('event') }),
   output: one(EventSchema),
 } satisfies Operation
@@ -145,6 +146,20 @@ export const EventSummarySchema = z.strictObject({
       }),
     )
     .describe('Active ones, the oldest first.'),
+  devices: z
+    .array(
+      z.strictObject({
+        device: z.string().nullable().describe('As it was called then. null: it gave no name.'),
+        check_in_point_id: id('check-in point').nullable().describe('null: the event as such.'),
+        check_in_point: z.string().nullable().describe('Its name.'),
+        entries: z.int().describe('Scans that let somebody in, without those undone.'),
+        exits: z.int().describe('Scans that let somebody out, without those undone.'),
+        rejected: z.int().describe('Scans that were refused.'),
+        last_scan_at: timestamp,
+      }),
+    )
+    .describe('Who scanned where: the 20 with most scans.'),
+  devices_left_out: z.int().describe('How many more devices, each at a point, have scanned.'),
   revenue: z
     .strictObject({
       currency,
@@ -186,14 +201,18 @@ export const EventSummarySchema = z.strictObject({
 export const getEventSummary = {
   name: 'get_event_summary',
   title: 'Get the figures of an event',
-  summary: 'Tickets sold, money, arrivals, promo codes and failed e-mails of an event.',
+  summary: 'Tickets sold, money, arrivals, scans by device, promo codes and failed e-mails of an event.',
   description:
-    'How an event is doing: tickets by type, money (with orders:read), arrivals by check-in point and over time, promo codes, bounces.',
+    'How an event is doing: tickets by type, money (with orders:read), arrivals by check-in point and over time, scans by device, promo codes, bounces.',
   method: 'GET',
   path: '/events/{event_id}/summary',
   errors: ['not_found'],
   scope: 'events:read',
   toolset: 'events',
+  lean: [
+    '*',
+    ...['device', 'check_in_point', 'entries', 'exits', 'rejected', 'last_scan_at'].map((field) => `devices.${field}`),
+  ],
   input: z.strictObject({
     event_id: id('event'),
     interval: oneOf(intervals).default('day').describe('Steps of the timeline.'),
@@ -278,6 +297,7 @@ export const updateEvent = {
   errors: ['not_found', 'capacity_below_sold', 'event_has_orders', 'already_exists', 'version_mismatch'],
   scope: 'events:write',
   toolset: 'events',
+  confirmed: 'by_effect',
   lean: eventEssentials,
   input: z
     .strictObject({
@@ -343,6 +363,7 @@ export const cancelEvent = {
   errors: ['not_found', 'invalid_transition'],
   scope: 'events:write',
   toolset: 'events',
+  confirmed: 'always',
   lean: eventEssentials,
   input: z.strictObject({ event_id: id('event'), dry_run: dryRun, notify }),
   formerNames,

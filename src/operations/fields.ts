@@ -94,6 +94,13 @@ export const forSync = 'For a sync, pass when the last one started as updated_si
 export const oneOf = <const Values extends readonly string[]>(values: Values) =>
   z.enum(values, `must be one of ${values.join(', ')}`)
 
+/** Any of a list of values; one alone, or several with commas between them, as a query has them, are such a list. */
+export const anyOf = <const Values extends readonly string[]>(values: Values) =>
+  z.preprocess(
+    (value) => (typeof value === 'string' ? value.split(',') : value),
+    z.array(oneOf(values), 'must be a list').min(1, 'must name at least one').max(values.length, 'must name each once'),
+  )
+
 /** Multi-line text. */
 export const paragraphs = (max: number) =>
   z
@@ -232,7 +239,7 @@ export const effect = z
           reason: z
             .string()
             .describe(
-              'notify_nobody, send_email_false, told_before, registered_since (the change), nothing_to_tell, event_not_published, no_address or erased.',
+              'notify_nobody, send_email_false, switched_off (by the guest, of changes), told_before, registered_since (the change), nothing_to_tell, event_not_published, no_address or erased.',
             ),
           count: z.int(),
         }),

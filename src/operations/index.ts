@@ -33,6 +33,7 @@ import {
   unpublishEvent,
   updateEvent,
 } from './events.ts'
+import { exportAttendees, exportCheckIns, exportOrders, exportPayments } from './exports.ts'
 import { warnings } from './fields.ts'
 import {
   listNotifications,
@@ -48,9 +49,12 @@ import {
   listOrders,
   recordInvoicePayment,
   recordRefund,
+  reopenOrder,
+  sendPaymentReminder,
   updateOrder,
   voidPayment,
 } from './orders.ts'
+import { erasePerson, findPerson } from './people.ts'
 import { createPromoCode, getPromoCode, listPromoCodes, updatePromoCode } from './promo-codes.ts'
 import { importAttendees, registerAttendee } from './registrations.ts'
 import { createTicketType, getTicketType, listTicketTypes, updateTicketType } from './ticket-types.ts'
@@ -106,6 +110,8 @@ const declared: readonly Operation[] = [
   recordInvoicePayment,
   voidPayment,
   recordRefund,
+  sendPaymentReminder,
+  reopenOrder,
   cancelOrder,
   listAttendees,
   getAttendee,
@@ -114,6 +120,8 @@ const declared: readonly Operation[] = [
   cancelAttendee,
   resendTicket,
   eraseAttendee,
+  findPerson,
+  erasePerson,
   listCheckInPoints,
   getCheckInPoint,
   createCheckInPoint,
@@ -137,6 +145,10 @@ const declared: readonly Operation[] = [
   redeliverWebhook,
   redeliverWebhooks,
   listNotifications,
+  exportAttendees,
+  exportOrders,
+  exportPayments,
+  exportCheckIns,
   listAuditEntries,
 ]
 

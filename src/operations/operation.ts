@@ -74,6 +74,11 @@ export type Operation = {
   /** It takes people and orders by id or reference alone: its SQL function calls private.assert_not_by_name. */
   irreversible?: true
   /**
+   * Over MCP a person confirms it, where the key asks for that: always, or by what it would do. Its SQL function calls
+   * private.assert_confirmed, or a function for notices or refunds that does.
+   */
+  confirmed?: 'always' | 'by_effect'
+  /**
    * The field of `input` that lists what the SQL function judges one by one: an item of the wrong form is refused there, with a verdict
    * of its own, and does not refuse the call.
    */
@@ -88,6 +93,11 @@ export type Operation = {
   /** Images of the answer, by file extension: REST serves `path.png`; an MCP result includes the PNG. */
   pictures?: Record<string, Picture>
   /**
+   * It makes a link to a file of rows, which REST also serves at GET of the same path. The function `NAME_page` answers the file page by
+   * page, to whoever may make the link, and takes the same input but `fields`.
+   */
+  csv?: Csv
+  /**
    * Behaviour hints for MCP clients, as in the specification's ToolAnnotations; reads need none. `openWorld`: it may send an
    * e-mail or a webhook.
    */
@@ -96,6 +106,15 @@ export type Operation = {
 
 /** `draw` takes the data of the answer. */
 export type Picture = { mediaType: string; draw: (data: unknown) => Promise<Buffer | string> }
+
+/** `columns` are published in their order: new ones come at the end. */
+export type Csv = { name: string; columns: readonly string[] }
+
+/** What GET of a file takes. */
+export function inputOfCsv({ input }: Operation): z.ZodObject {
+  const bom = z.boolean('must be true or false').optional()
+  return input.safeExtend({ bom: bom.describe('Begin with a byte order mark, as Excel needs. Files from a link do.') })
+}
 
 /** The database role that an operation runs as. */
 export function roleOf(operation: Operation): string {

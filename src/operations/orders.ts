@@ -3,6 +3,7 @@
 import * as z from 'zod'
 import { AttendeeSchema } from './attendees.ts'
 import {
+  anyOf,
   changesOf,
   currency,
   currencyInput,
@@ -31,9 +32,9 @@ import {
 } from './fields.ts'
 import type { Operation } from './operation.ts'
 
-const orderStatuses = ['pending', 'completed', 'cancelled'] as const
+export const orderStatuses = ['pending', 'completed', 'cancelled'] as const
 export const paymentMethods = ['invoice', 'bank_transfer', 'card', 'cash', 'other'] as const
-const paymentStatuses = [
+export const paymentStatuses = [
   'not_required',
   'awaiting_payment',
   'partially_paid',
@@ -102,7 +103,9 @@ export const OrderSchema = z.strictObject({
     .nullable()
     .describe('null: complimentary. Once there is a payment, the method of the latest.'),
   payment_due_at: timestamp.nullable().describe('Deadline, after which it expires; null: none.'),
-  payment_reminded_at: timestamp.nullable().describe('When the buyer was reminded of payment_due_at.'),
+  payment_reminded_at: timestamp
+    .nullable()
+    .describe('When the buyer was last reminded; null again once payment_due_at is another.'),
   promo_code: z.string().nullable(),
   source: z.enum(sources),
   attendees: z.array(AttendeeSchema),
@@ -145,12 +148,16 @@ export const listOrders = {
   name: 'list_orders',
   title: 'List orders',
   summary: 'Orders of the organisation with their attendees, newest first, with filters.',
-  description: `Lists orders, newest first; amount_due is not paid yet. ${nextPage} ${forSync}`,
+  description: `Lists orders, newest first; amount_due is not paid yet. overdue, due_after and due_before list by deadline what is not paid, and what expired for it: that is cancelled, and reopen_order gives it more time. ${nextPage} ${forSync}`,
   method: 'GET',
   path: '/orders',
   scope: 'orders:read',
   toolset: 'orders',
-  lean: [...buyer, 'company', 'event_id', 'total', 'amount_due', 'amount_refundable', 'payment_due_at'],
+  lean: [
+    ...buyer,
+    ...['company', 'event_id', 'total', 'amount_due', 'amount_refundable', 'payment_due_at', 'cancellation_reason'],
+    'payment_reminded_at',
+  ],
   input: z.strictObject({
     event_id: id('event').optional(),
     search: searchInput
@@ -159,7 +166,14 @@ export const listOrders = {
         'Parts of name, e-mail address, company, external_id or reference of the contact or an attendee: all words, one of at least 3 characters.',
       ),
     status: oneOf(orderStatuses).optional().describe('Only orders with this status.'),
-    payment_status: oneOf(paymentStatuses).optional().describe('Only orders with this payment status.'),
+    payment_status: anyOf(paymentStatuses).optional().describe('Any of these.'),
+    overdue: z
+      .boolean('must be true or false')
+      .refine((overdue) => overdue, 'must be true, or left out: there is no list of what is not overdue')
+      .optional()
+      .describe('true: not paid by its deadline.'),
+    due_after: timestampInput.optional().describe('Included.'),
+    due_before: timestampInput.optional().describe('Not included.'),
     email: line(254).optional().describe('Only this e-mail address; case-insensitive.'),
     reference: line(20).optional().describe('Only the order with this reference.'),
     external_id: line(255).optional().describe('Only the order with this identifier of yours.'),
@@ -189,7 +203,7 @@ export const updateOrder = {
   title: 'Change the payment deadline of an order',
   summary: 'Set, move or clear the payment deadline of an order that is not paid yet.',
   description:
-    'Changes payment_due_at of a pending order; null clears it. The buyer is reminded three days before. With one in the past the order expires in seconds and the buyer is told: confirm with the person.',
+    'Changes payment_due_at of a pending order; null clears it. On order_expired call reopen_order. The buyer is reminded three days before. With one in the past the order expires in seconds and the buyer is told: confirm with the person.',
   method: 'PATCH',
   path: '/orders/{order_id}',
   errors: ['not_found', 'order_completed', 'order_cancelled', 'order_expired', 'version_mismatch'],
@@ -207,6 +221,52 @@ export const updateOrder = {
   hints: { destructive: true, idempotent: true, openWorld: true },
 } satisfies Operation
 
+export const sendPaymentReminder = {
+  name: 'send_payment_reminder',
+  title: 'Remind of a payment',
+  summary: 'E-mail the buyer of an order what is still to be paid, once a day at most.',
+  description: 'E-mails the buyer now what is still due: once a day at most, reminders of Usher included.',
+  method: 'POST',
+  path: '/orders/{order_id}/payment-reminder',
+  errors: ['not_found', 'nothing_due', 'order_cancelled', 'order_expired', 'buyer_not_mailed', 'reminded_recently'],
+  scope: 'orders:write',
+  toolset: 'orders',
+  lean: [...orderMoney, 'email', 'payment_reminded_at'],
+  input: z.strictObject({ order_id: id('order'), dry_run: dryRun }),
+  output: one(OrderSchema).extend({ effect }),
+  hints: { destructive: false, idempotent: false, openWorld: true },
+} satisfies Operation
+
+export const reopenOrder = {
+  name: 'reopen_order',
+  title: 'Reopen an expired order',
+  summary: 'Make an order that was not paid in time pending again, with its tickets, while there are places.',
+  description:
+    'Gives an order that expired more time: it is pending again, with the same tickets, if there are places for all. What somebody cancelled stays cancelled.',
+  method: 'POST',
+  path: '/orders/{order_id}/reopen',
+  errors: [
+    'not_found',
+    'invalid_transition',
+    'order_cancelled',
+    'event_not_published',
+    'event_ended',
+    'sold_out',
+    'promo_code_used_up',
+  ],
+  scope: 'orders:write',
+  toolset: 'orders',
+  lean: orderMoney,
+  input: z.strictObject({
+    order_id: id('order'),
+    payment_due_at: timestampInput.optional().describe('Default: payment_due_days of the event from now.'),
+    notify: notify.describe('Whether to e-mail the buyer, default nobody.'),
+    dry_run: dryRun,
+  }),
+  output: one(OrderSchema).extend({ effect }),
+  hints: { destructive: false, idempotent: false, openWorld: true },
+} satisfies Operation
+
 export const cancelOrder = {
   name: 'cancel_order',
   title: 'Cancel an order',
@@ -218,6 +278,7 @@ export const cancelOrder = {
   irreversible: true,
   scope: 'orders:write',
   toolset: 'orders',
+  confirmed: 'by_effect',
   lean: orderMoney,
   input: z.strictObject({ order_id: id('order'), dry_run: dryRun, notify }),
   formerNames,
@@ -286,6 +347,7 @@ export const recordRefund = {
   irreversible: true,
   scope: 'orders:write',
   toolset: 'orders',
+  confirmed: 'by_effect',
   lean: orderMoney,
   input: z.strictObject({
     order_id: id('order'),

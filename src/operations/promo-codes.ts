@@ -146,6 +146,7 @@ export const createPromoCode = {
   errors: ['not_found', 'already_exists'],
   scope: 'events:write',
   toolset: 'events',
+  unlisted: true,
   lean: promoCodeEssentials,
   input: newPromoCode.refine(hasDiscount, withoutDiscount).refine(hasOneDiscount, withTwoDiscounts),
   body: { name: 'CreatePromoCodeRequest', forms: { PercentagePromoCode: byPercentage, AmountPromoCode: byAmount } },
@@ -163,6 +164,7 @@ export const updatePromoCode = {
   errors: ['not_found', 'limit_below_redeemed', 'already_exists', 'version_mismatch'],
   scope: 'events:write',
   toolset: 'events',
+  unlisted: true,
   lean: promoCodeEssentials,
   input: z.strictObject({
     promo_code_id: id('promo code'),

@@ -3,7 +3,7 @@
 
 import * as z from 'zod'
 import { attendeeStatuses, guestFields } from './attendees.ts'
-import { emailAddress, externalIdInput, id, line, metadataInput, one, oneOf } from './fields.ts'
+import { dryRun, emailAddress, externalIdInput, id, line, metadataInput, one, oneOf } from './fields.ts'
 import type { Operation } from './operation.ts'
 import { newOrder, OrderSchema, paymentMethods } from './orders.ts'
 
@@ -118,6 +118,7 @@ const ImportResultSchema = z.strictObject({
 export const AttendeeImportSchema = z.strictObject({
   object: z.literal('attendee_import'),
   event_id: id('event'),
+  dry_run: z.boolean().describe('true: nothing was changed.'),
   created: z.int(),
   updated: z.int(),
   unchanged: z.int(),
@@ -142,7 +143,7 @@ export const importAttendees = {
   judged: 'attendees',
   scope: 'attendees:write',
   toolset: 'attendees',
-  lean: ['created', 'updated', 'unchanged', 'refused', 'remaining', 'results.external_id', 'results.error'],
+  lean: ['dry_run', 'created', 'updated', 'unchanged', 'refused', 'remaining', 'results.external_id', 'results.error'],
   leanItems: { list: 'results', path: 'result', value: 'refused' },
   input: z.strictObject({
     event_id: id('event'),
@@ -153,6 +154,7 @@ export const importAttendees = {
       .max(1000, 'must name at most 1000 attendees')
       .describe('Each guest once.'),
     send_email: z.boolean('must be true or false').optional().describe('true: e-mail the tickets of new attendees.'),
+    dry_run: dryRun,
   }),
   output: one(AttendeeImportSchema),
   hints: { destructive: true, idempotent: true, openWorld: true },

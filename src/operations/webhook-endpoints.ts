@@ -21,6 +21,7 @@ export const notificationTypes = [
   'order.completed',
   'order.cancelled',
   'order.expired',
+  'order.reopened',
   'attendee.checked_in',
   'attendee.checked_out',
   'attendee.check_in_undone',

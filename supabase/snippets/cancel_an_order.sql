@@ -1,2 +1,3 @@
 -- Cancels an order with its tickets, for good. What was paid becomes refund_due.
-update orders set status = 'cancelled' where reference = 'XXXXXXXX';
+update orders set status = 'cancelled' where id = the_order('XXXXXXXX')
+returning reference, name, status, payment_status, amount_paid;

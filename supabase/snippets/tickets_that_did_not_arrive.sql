@@ -1,3 +1,2 @@
--- Correct the address of the attendee, then queue the ticket once more:
---   update attendees set email = '…', ticket_email_status = 'queued' where id = '…';
+-- Whose ticket bounced or failed, and why: to send one again, resend_a_ticket.
 select event, name, email, ticket_email_status, error from undelivered_tickets;

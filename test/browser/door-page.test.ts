@@ -6,7 +6,9 @@ import { hasBrowser } from '../../scripts/support/browser.ts'
 import { sharedBrowser } from '../support/browser.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
+import { pay } from '../support/studio.ts'
 import { expectReadable as expectReadableBy, outline, schemes } from './accessibility.ts'
+import { isWritten } from './kept.ts'
 
 let browser: Browser
 let organisation: TestOrganisation
@@ -70,7 +72,7 @@ const noDevices = `
 /** Whoever opens the page for the first time is asked what the device is. */
 const setUp = async (page: Page, device = '', keep = true) => {
   await page.getByLabel('Name of this device').fill(device)
-  await page.getByLabel('Keep the list').setChecked(keep)
+  await page.getByLabel('Keep the guest list').setChecked(keep)
   await page.getByRole('button', { name: 'Continue' }).click()
 }
 const start = (page: Page) => page.getByRole('button', { name: 'Start scanning' }).click()
@@ -132,7 +134,7 @@ test.skipIf(!hasBrowser)(
   },
 )
 
-test.skipIf(!hasBrowser)('a page that is reloaded before it has opened still has its link', async () => {
+test.skipIf(!hasBrowser)('a page that is reloaded before the device has a name still has its link', async () => {
   const { page } = await telephone()
   await page.addInitScript(`
     if (sessionStorage.length === 0) ServiceWorkerContainer.prototype.register = () => new Promise(() => {})
@@ -140,9 +142,12 @@ test.skipIf(!hasBrowser)('a page that is reloaded before it has opened still has
   await page.goto(link())
   await page.getByText('Checking').waitFor()
   await page.reload()
+  await page.getByLabel('Name of this device').waitFor()
+  expect(await page.evaluate('location.hash')).toBe('')
+  await page.reload()
   await setUp(page)
   await page.getByText('Saved on this device').waitFor()
-  expect(await page.evaluate('location.hash')).toBe('')
+  expect(await page.evaluate('location.hash + JSON.stringify(sessionStorage)')).not.toContain(key)
 })
 
 test.skipIf(!hasBrowser)('an answer that comes too late changes no verdict, and the conflict is reported', async () => {
@@ -178,7 +183,7 @@ test.skipIf(!hasBrowser)(
     const own = await organisation.event()
     const { page } = await telephone()
     await page.goto(`${inject('apiUrl')}/door`)
-    await page.getByText('Open the link of the door').waitFor()
+    await page.getByText('Open the door link').waitFor()
     await expectReadable(page, ...schemes)
     const count = 600
     await page.evaluate(queueScans(own.id, count))
@@ -256,7 +261,7 @@ test.skipIf(!hasBrowser)('each answer can be read, a name is found, and a scan c
   await page.getByLabel('Name of this device').waitFor()
   await expectReadable(page, ...schemes)
   await setUp(page)
-  await page.getByText('Reading the list').waitFor()
+  await page.getByText('Loading the guest list').waitFor()
   await expectReadable(page, ...schemes)
   isRead.resolve()
   await page.getByRole('button', { name: 'Start scanning' }).waitFor()
@@ -317,12 +322,12 @@ test.skipIf(!hasBrowser)('each answer can be read, a name is found, and a scan c
   // Somebody who came in and went out is told apart from somebody who never came.
   await page.getByRole('button', { name: 'More' }).click()
   await page.getByRole('button', { name: 'Change the check-in point' }).click()
-  await page.getByLabel('Check-in point').selectOption('The event as such')
+  await page.getByLabel('Check-in point').selectOption('The whole event')
   await start(page)
   await typeCode(page, guest.code)
   await shown(page, 'goodbye')
   await next(page)
-  await page.getByText('list of').waitFor()
+  await page.getByText('list from').waitFor()
   await typeCode(page, guest.code)
   await shown(page, 'not_inside')
   await page.locator('.verdict').getByText('Went out').waitFor()
@@ -342,10 +347,17 @@ test.skipIf(!hasBrowser)('each answer can be read, a name is found, and a scan c
     await studio.query(end, [own.id, point])
     await page.evaluate(`dispatchEvent(new Event('online'))`)
     await page.getByText('is no longer there').waitFor()
+    // Asked for until it is chosen, whatever else is.
+    await page.getByLabel('Leaving').check()
+    await isWritten(page)
+    await page.reload()
+    await page.getByText('is no longer there').waitFor()
+    expect(await page.getByLabel('Leaving').isChecked()).toBe(true)
     expect(await page.getByRole('button', { name: 'Start scanning' }).isDisabled()).toBe(true)
+    await page.getByLabel('Coming in').check()
     await expectReadable(page, ...schemes)
   }
-  await page.getByLabel('Check-in point').selectOption('The event as such')
+  await page.getByLabel('Check-in point').selectOption('The whole event')
   await start(page)
   await page.getByRole('button', { name: 'Code' }).click()
   await expectReadable(page, ...schemes)
@@ -366,7 +378,7 @@ test.skipIf(!hasBrowser)(
     await studio.query('update public.api_keys set revoked_at = now() where prefix = left($1, 19)', [revoked])
     await context.setOffline(false)
     await page.getByText('withdrawn or has expired').waitFor()
-    await page.getByText('1 scan on this device').waitFor()
+    await page.getByText('1 scan is kept on this device').waitFor()
     await expectReadable(page, 'dark')
     await page.getByLabel('Link').fill(link(key, own.id))
     await page.getByRole('button', { name: 'Open' }).click()
@@ -398,7 +410,7 @@ test.skipIf(!hasBrowser)(
     await other.getByRole('button', { name: 'More' }).click()
     await other.getByText('Forget this device').click()
     await other.getByRole('button', { name: 'Wipe' }).click()
-    await other.getByText('Open the link of the door').waitFor()
+    await other.getByText('Open the door link').waitFor()
   },
 )
 
@@ -442,6 +454,59 @@ test.skipIf(!hasBrowser)(
     }
   },
 )
+
+test.skipIf(!hasBrowser)(
+  'what a walk-in pays elsewhere is not asked for at the door, and does not shut it',
+  async () => {
+    const { id, ...own } = await organisation.event()
+    const priced = await own.ticketType({ name: 'Priced', price: 2500 })
+    const doorKey = await organisation.key('checkin:write', 'events:read', 'attendees:write', 'orders:write')
+    const { page } = await telephone()
+    await page.goto(link(doorKey, id))
+    await setUp(page)
+    await page.getByText('Saved on this device').waitFor()
+    await start(page)
+    await page.getByRole('button', { name: 'Walk-in' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('Paula Prepaid')
+    await page.getByRole('radio', { name: 'Priced' }).check()
+    await page.getByRole('button', { name: 'Register and let in' }).click()
+    const received = page.locator('.panel .primary')
+    await page.getByText('Take €25.00 in cash').waitFor()
+    const { orderId } = await row<{ orderId: string }>(
+      'select order_id as "orderId" from public.attendees where ticket_type_id = $1',
+      [priced],
+    )
+    await pay(orderId, 1000)
+    await received.click()
+    await page.getByText('A part was paid elsewhere').waitFor()
+    await page.getByText('Take €15.00 in cash').waitFor()
+    await pay(orderId, 1500)
+    await received.click()
+    await page.getByText('Nothing is to be paid any more').waitFor()
+    await page.getByLabel('Name', { exact: true }).waitFor()
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('')
+    expect(await keptWalkIn(page)).toBe(null)
+
+    // What is older than the promised day is not kept on.
+    await page.getByLabel('Name', { exact: true }).fill('Otto Old')
+    await expect.poll(() => keptWalkIn(page)).toMatchObject({ typed: { name: 'Otto Old' } })
+    await page.clock.setFixedTime(Date.now() + 24 * 3_600_000)
+    await page.reload()
+    await page.getByRole('button', { name: 'Start scanning' }).waitFor()
+    expect(await keptWalkIn(page)).toBe(null)
+  },
+)
+
+const keptWalkIn = async (page: Page): Promise<unknown> => {
+  await isWritten(page)
+  return page.evaluate(`new Promise((resolve) => {
+    const opened = indexedDB.open('usher-door')
+    opened.onsuccess = () => {
+      const read = opened.result.transaction('kept').objectStore('kept').get('walk-in')
+      read.onsuccess = () => (opened.result.close(), resolve(read.result ?? null))
+    }
+  })`)
+}
 
 test.skipIf(!hasBrowser)('a scan that is undone while the list is being written is undone on the server', async () => {
   const { id, ...own } = await organisation.event()

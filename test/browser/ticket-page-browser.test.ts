@@ -8,6 +8,7 @@ import { locales } from '../../src/operations/locales.ts'
 import { qrPictures } from '../../src/operations/ticket-qr.ts'
 import { sharedBrowser } from '../support/browser.ts'
 import { row, studio } from '../support/database.ts'
+import { pendingChange } from '../support/opt-outs.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
 import { readPng } from '../support/qr.ts'
 import { atWidth, expectReadable, expectScheme, outline } from './accessibility.ts'
@@ -206,22 +207,22 @@ test.skipIf(!hasBrowser)(
     await shared.setOffline(true)
     await page.reload()
     await page.locator('main.checked_in').waitFor()
-    await page.getByText('There is no connection.').waitFor()
+    await page.getByText('There is no connection, so').waitFor()
     expect(await codeOnScreen(page)).toBe(guest.code)
     await shared.setOffline(false)
     await wake(page)
-    await page.getByText('There is no connection.').waitFor({ state: 'hidden' })
+    await page.getByText('There is no connection, so').waitFor({ state: 'hidden' })
 
     // As proxies answer while nothing is behind them.
     for (const status of [404, 200]) {
       await shared.route(link, (route) => route.fulfill({ status, contentType: 'text/html', body: 'Back soon' }))
       await wake(page)
-      await page.getByText('There is no connection.').waitFor()
+      await page.getByText('There is no connection, so').waitFor()
       await page.reload()
       await page.locator('main.checked_in').waitFor()
       await shared.unroute(link)
       await wake(page)
-      await page.getByText('There is no connection.').waitFor({ state: 'hidden' })
+      await page.getByText('There is no connection, so').waitFor({ state: 'hidden' })
     }
 
     await studio.query('update public.check_ins set undone_at = now() where attendee_id = $1', [guest.attendeeId])
@@ -257,5 +258,35 @@ test.skipIf(!hasBrowser)(
     expect(pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)).toHaveLength(1)
     const [, width, height] = /\/MediaBox\s*\[0 0 ([\d.]+) ([\d.]+)\]/.exec(pdf.toString('latin1')) ?? []
     expect([Math.round(Number(width)), Math.round(Number(height))]).toEqual([595, 842])
+  },
+)
+
+test.skipIf(!hasBrowser)(
+  'e-mails about changes are switched off by the link of one, and on by the ticket page',
+  async () => {
+    const guest = await event.guest()
+    await studio.query("update public.events set name = 'Moved' where id = $1", [event.id])
+    await studio.query('select public.notify_attendees($1)', [event.id])
+    // That of whichever ticket of the address the e-mail is to.
+    const { attendee_id } = await row<{ attendee_id: string }>(
+      `select e.attendee_id from public.emails e join public.attendees a on a.id = e.attendee_id
+     where a.event_id = $1 and e.kind = 'event_changed'`,
+      [event.id],
+    )
+    const { page, complaints } = await pageIn(shared)
+    await page.goto((await pendingChange(attendee_id, inject('apiUrl'))).opt_out_url)
+    await expectReadable(page)
+    expect(await outline(page)).toEqual({ overflow: false, mains: 1, headings: 1 })
+    await page.getByRole('button', { name: 'Stop these e-mails' }).click()
+    await page.getByText('You will receive no more e-mails').waitFor()
+
+    await page.goto(await linkOf(guest.attendeeId))
+    await page.getByText('E-mails about changes: off').waitFor()
+    await page.getByRole('button', { name: 'Switch on' }).click()
+    await page.getByText('E-mails about changes: on').waitFor()
+    expect(page.url()).toBe(await linkOf(guest.attendeeId))
+    await page.getByRole('button', { name: 'Switch off' }).click()
+    await page.getByText('E-mails about changes: off').waitFor()
+    expect(complaints).toEqual([])
   },
 )

@@ -2,6 +2,7 @@
 
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { pino } from 'pino'
@@ -127,18 +128,27 @@ describe.concurrent('organisations create', () => {
   })
 })
 
+test('import finds the Usher that runs here, and needs no key', async () => {
+  const list = join(temporaryFolder(), 'guests.csv')
+  writeFileSync(list, 'name,email,ticket type\nKatherine Johnson,kj@example.com,Professional\n')
+  const { code, stdout } = await run('import', list, '--event', 'Lantern Conference', '--yes')
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^1 guest in Lantern Conference: 1 new,/)])
+})
+
 describe.concurrent('organisations update', () => {
   test('changes what is given, and clears what is empty', async () => {
     const slug = await organisation()
     const update = (...options: string[]) => run('organisations', 'update', '--organisation', slug, ...options)
     const first = await update('--accent-colour', '#8A1C3B', '--payment-instructions', 'IBAN DE00\nwithin 14 days')
     expect([first.code, first.stdout]).toEqual([0, `Changed organisation ${slug}.\n`])
+    await update('--confirm-refunds-above', '10000')
     const { stdout } = await update('--payment-instructions', '', '--reply-to-email', 'desk@acme.example', '--json')
     expect(JSON.parse(stdout)).toMatchObject({
       slug,
       name: 'Test',
       accent_colour: '#8a1c3b',
       payment_instructions: null,
+      confirm_refunds_above: '10000',
       reply_to_email: 'desk@acme.example',
       logo_url: null,
       logo_error: null,
@@ -148,7 +158,7 @@ describe.concurrent('organisations update', () => {
   test.each([
     [
       ['demo', '--accent-colour', 'red'],
-      'A colour is written as # and six hexadecimal digits. Write it as in #26306b, or leave it empty.',
+      'In accent_colour: A colour is written as # and six hexadecimal digits. Write it as in #26306b, or leave it empty.',
     ],
     [['nobody', '--name', 'Acme'], 'There is no organisation nobody.'],
   ])('%j ends with 1 and a sentence', async (options, complaint) => {
@@ -222,6 +232,23 @@ describe.concurrent('keys create', () => {
     expect(isWellFormedKey(stdout.trim())).toBe(true)
     const { body } = await as(stdout.trim())('GET', '/me')
     expect(body.data).toMatchObject({ name: 'CRM', scopes: [...scopes], organisation: { slug }, expires_at: null })
+  })
+
+  test('--confirmations says whether a person confirms what it asks for over MCP, and a new key does so', async () => {
+    const slug = await organisation()
+    const create = (...options: string[]) =>
+      run('keys', 'create', '--organisation', slug, '--name', 'CRM', '--scopes', 'all', ...options)
+    await create()
+    const { stdout } = await create('--confirmations', 'none')
+    await run('keys', 'rotate', stdout.trim().slice(0, 19))
+    const listed = await run('keys', 'list', '--organisation', slug, '--json')
+    expect(JSON.parse(listed.stdout).map((key: { confirmations: string }) => key.confirmations)).toEqual([
+      'asked',
+      'none',
+      'none',
+    ])
+    const { code, stderr } = await create('--confirmations', 'never')
+    expect([code, stderr]).toEqual([2, expect.stringContaining('Allowed choices are asked, none.')])
   })
 
   test('--scopes grants what is listed, --expires ends it in time, --json says the prefix as well', async () => {

@@ -248,6 +248,12 @@ describe('it finds, and says how to mend,', () => {
       /grant execute on function api\.get_event\(uuid\) to scope_events_read;/,
     ],
     [
+      'Realtime that came after the migrations',
+      () => change('create schema realtime; create table realtime.messages ()', 'drop schema realtime cascade'),
+      'realtime',
+      /select private\.set_up_realtime\(\);/,
+    ],
+    [
       'a migration that is not applied',
       () =>
         change(
@@ -269,6 +275,16 @@ describe('it finds, and says how to mend,', () => {
       () => change('update api_keys set expires_at = now()', 'update api_keys set expires_at = null'),
       'keys',
       /npx usher keys create/,
+    ],
+    [
+      'an organisation to which no guest can write',
+      () =>
+        change(
+          'update organisations set reply_to_email = null',
+          "update organisations set reply_to_email = 'hello@demo.example'",
+        ),
+      'contacts',
+      /--organisation demo --reply-to-email/,
     ],
     ['Redis that is away', async () => ({ REDIS_URL: `redis://${await nothing()}` }), 'redis', /REDIS_URL/],
     ['a public URL that leads nowhere', async () => ({ PUBLIC_URL: `http://${await nothing()}` }), 'public_url', /DNS/],

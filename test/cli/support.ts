@@ -7,6 +7,7 @@ import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'no
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { run } from '../../src/cli/cli.ts'
 import { findDataDirectory } from '../../src/embedded/data-directory.ts'
@@ -97,6 +98,7 @@ export async function usher(
   args: string[],
   dataDir: string,
   env: NodeJS.ProcessEnv = {},
+  stdin: NodeJS.ReadableStream & { isTTY?: boolean } = new PassThrough().end(),
 ): Promise<Omit<Outcome, 'signal'>> {
   const printed = { stdout: '', stderr: '' }
   const into = (name: keyof typeof printed) => ({
@@ -106,9 +108,11 @@ export async function usher(
   })
   const code = await run(args, {
     environment: environment(dataDir, env),
+    stdin,
     stdout: into('stdout'),
     stderr: into('stderr'),
     exit: () => {},
+    stopSignal: () => new AbortController().signal,
   })
   return { code, ...printed }
 }

@@ -4,14 +4,16 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { SignJWT } from 'jose'
 import { PNG } from 'pngjs'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import packageLock from '../../package-lock.json' with { type: 'json' }
 import { serveApp } from '../../scripts/support/serve-app.ts'
+import { generateWebhookTypes, webhookTypes } from '../../scripts/webhook-types.ts'
 import { withDatabase } from '../../src/database/admin.ts'
 import { type Demo, seedDemo } from '../../src/embedded/demo.ts'
 import { type EmbeddedStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
@@ -191,72 +193,121 @@ describe('beside a Supabase project', () => {
     expect(body.error).toMatchObject({ code: 'temporarily_unavailable', retryable: true })
   })
 
+  const examples: ReturnType<typeof spawnDeno>[] = []
   /** An example function of supabase/functions, until the test ends. */
   async function serveExample(name: string, environment: Record<string, string>): Promise<string> {
     const folder = join(functionsFolder, name)
     const { deno, url } = serve([join(folder, 'index.ts')], environment, folder)
+    examples.push(deno)
     onTestFinished(() => void deno.kill('SIGKILL'))
     return url
   }
 
-  test('are consumed by the example function: verified, kept once, and said in a chat', async () => {
-    const sql = (text: string) => withDatabase(stack.databaseUrl, (client) => client.query(text))
-    await sql(readFileSync(join(functionsFolder, 'webhook-consumer/table.sql'), 'utf8'))
-    const chat = await startWebhookReceiver()
-    const serviceKey = await new SignJWT({ role: 'service_role' })
-      .setProtectedHeader({ alg: 'HS256' })
-      .setExpirationTime('5m')
-      .sign(new TextEncoder().encode(stack.jwtSecret))
-    const project = await startSupabaseGateway(stack.dataApiUrl, serviceKey)
-    onTestFinished(async () => {
+  describe('webhooks are consumed by the example function', () => {
+    let url: string
+    let chat: Awaited<ReturnType<typeof startWebhookReceiver>>
+    let project: Awaited<ReturnType<typeof startSupabaseGateway>>
+    let endpoint: { id: string; secret: string }
+    let environment: Record<string, string>
+    const sql = async (text: string) => (await withDatabase(stack.databaseUrl, (client) => client.query(text))).rows
+    beforeEach(async () => {
+      await sql(readFileSync(join(functionsFolder, 'webhook-consumer/table.sql'), 'utf8'))
+      chat = await startWebhookReceiver()
+      chat.answerWith((response) => void response.writeHead(200).end())
+      // The project's own gateway puts such a token in the place of a secret key.
+      const serviceKey = await new SignJWT({ role: 'service_role' })
+        .setProtectedHeader({ alg: 'HS256' })
+        .setExpirationTime('5m')
+        .sign(new TextEncoder().encode(stack.jwtSecret))
+      project = await startSupabaseGateway(stack.dataApiUrl, serviceKey)
+      const types = ['attendee.checked_in', 'order.completed']
+      endpoint = (await send('POST', '/webhook-endpoints', { url: 'http://localhost:9/', types })).body.data
+      environment = {
+        SUPABASE_URL: project.url,
+        SUPABASE_SECRET_KEYS: JSON.stringify({ default: serviceKey }),
+        WEBHOOK_SECRET: endpoint.secret,
+        CHAT_WEBHOOK_URL: chat.url,
+      }
+      url = await serveExample('webhook-consumer', environment)
+      await send('PATCH', `/webhook-endpoints/${endpoint.id}`, { url })
+    })
+    afterEach(async () => {
+      await send('DELETE', `/webhook-endpoints/${endpoint.id}`)
+      await sql('drop table public.webhook_inbox')
       await chat.close()
       await project.close()
     })
-    const types = ['attendee.checked_in', 'order.completed']
-    const { data: endpoint } = (await send('POST', '/webhook-endpoints', { url: 'http://localhost:9/', types })).body
-    const url = await serveExample('webhook-consumer', {
-      SUPABASE_URL: project.url,
-      SUPABASE_SERVICE_ROLE_KEY: serviceKey,
-      WEBHOOK_SECRET: endpoint.secret,
-      CHAT_WEBHOOK_URL: chat.url,
-    })
-    await send('PATCH', `/webhook-endpoints/${endpoint.id}`, { url })
-    const attendee = await register()
-    await send('POST', '/check-ins', { event_id: demo.eventId, code: attendee.ticket_code })
 
-    // The chat is away: the webhook is tried again, and nothing is kept of it.
-    chat.answerWith((response) => void response.writeHead(503).end())
-    await run()
-    chat.answerWith((response) => void response.writeHead(200).end())
-    const deliveries = async () =>
-      (await send('GET', `/webhook-deliveries?webhook_endpoint_id=${endpoint.id}`)).body.data as {
-        id: string
-        type: string
-        status: string
-      }[]
-    expect((await deliveries()).map(({ type, status }) => [type, status]).sort()).toEqual([
-      ['attendee.checked_in', 'pending'],
-      ['order.completed', 'delivered'],
-    ])
-    for (const { id } of await deliveries()) await send('POST', `/webhook-deliveries/${id}/redeliver`)
-    await run()
-    for (const { id } of await deliveries()) await send('POST', `/webhook-deliveries/${id}/redeliver`)
-    await run()
+    const said = () => chat.received.map(({ body }) => JSON.parse(body).text)
+    const inbox = () => sql('select type, posted_at is not null as posted from public.webhook_inbox order by type')
+    const deliveries = async () => {
+      const { body } = await send('GET', `/webhook-deliveries?webhook_endpoint_id=${endpoint.id}`)
+      return body.data as { id: string; type: string; status: string }[]
+    }
+    const redeliverAll = async () => {
+      for (const { id } of await deliveries()) await send('POST', `/webhook-deliveries/${id}/redeliver`)
+      await run()
+    }
+    const arrive = async () => {
+      const attendee = await register()
+      await send('POST', '/check-ins', { event_id: demo.eventId, code: attendee.ticket_code })
+    }
 
-    expect((await deliveries()).map(({ status }) => status)).toEqual(['delivered', 'delivered'])
-    const { rows } = await sql("select type, data ->> 'object' as object from public.webhook_inbox order by type")
-    expect(rows).toEqual([
-      { type: 'attendee.checked_in', object: 'attendee' },
-      { type: 'order.completed', object: 'order' },
-    ])
-    expect(chat.received.map(({ body }) => JSON.parse(body))).toEqual(Array(2).fill({ text: 'Mary Jackson is here.' }))
-    const forged = await fetch(url, {
-      method: 'POST',
-      body: '{}',
-      headers: { 'webhook-id': 'x', 'webhook-timestamp': '1' },
+    test('verified, kept once, and said once, however often they arrive; a test is said, too', async () => {
+      await arrive()
+      await send('POST', `/webhook-endpoints/${endpoint.id}/test`)
+      await run()
+      await redeliverAll()
+      expect((await deliveries()).map(({ status }) => status)).toEqual(['delivered', 'delivered', 'delivered'])
+      expect(await inbox()).toEqual([
+        { type: 'attendee.checked_in', posted: true },
+        { type: 'order.completed', posted: false },
+        { type: 'webhook_endpoint.test', posted: true },
+      ])
+      expect(said().sort()).toEqual(['Mary Jackson is here.', 'Usher reaches this chat.'])
+      const headers = { 'webhook-id': 'x', 'webhook-timestamp': '1' }
+      expect((await fetch(url, { method: 'POST', body: '{}', headers })).status).toBe(401)
     })
-    expect(forged.status).toBe(401)
-    await sql('drop table public.webhook_inbox')
+
+    test.each([
+      ['refuses', (response: ServerResponse) => void response.writeHead(503).end()],
+      ['hangs', () => {}],
+    ])('what is said later when the chat %s', async (_, answer) => {
+      chat.answerWith(answer)
+      await arrive()
+      await run()
+      expect((await deliveries()).map(({ type, status }) => [type, status]).sort()).toEqual([
+        ['attendee.checked_in', 'pending'],
+        ['order.completed', 'delivered'],
+      ])
+      expect(await inbox()).toContainEqual({ type: 'attendee.checked_in', posted: false })
+      chat.received.length = 0
+      chat.answerWith((response) => void response.writeHead(200).end())
+      await redeliverAll()
+      expect(said()).toEqual(['Mary Jackson is here.'])
+      expect((await deliveries()).map(({ status }) => status)).toEqual(['delivered', 'delivered'])
+    })
+
+    test('what is said by the next attempt when the function ends between keeping it and saying it', async () => {
+      const asked = new Promise<void>((resolve) => chat.answerWith(() => resolve()))
+      await arrive()
+      const running = run()
+      await asked
+      examples.at(-1)?.kill('SIGKILL')
+      await running
+      expect(await inbox()).toContainEqual({ type: 'attendee.checked_in', posted: false })
+
+      chat.received.length = 0
+      chat.answerWith((response) => void response.writeHead(200).end())
+      url = await serveExample('webhook-consumer', environment)
+      await send('PATCH', `/webhook-endpoints/${endpoint.id}`, { url })
+      await redeliverAll()
+      expect(said()).toEqual(['Mary Jackson is here.'])
+    })
+  })
+
+  test('has types of its payloads that are those of this Usher', async () => {
+    expect(readFileSync(webhookTypes, 'utf8'), 'Run: npm run webhook-types').toBe(await generateWebhookTypes())
   })
 
   test('a Database Webhook is handled as pg_net sends it, with its secret only', async () => {
@@ -273,6 +324,11 @@ describe('beside a Supabase project', () => {
       fetch(url, { method: 'POST', body: JSON.stringify(rows[0].payload), headers: { Authorization: authorization } })
     expect(await (await post(`Bearer ${secret}`)).json()).toMatchObject({ handled: true, type: 'order.completed' })
     expect((await post('Bearer another')).status).toBe(401)
+
+    for (const body of ['{"type":', 'null', '[]', '{"type":"INSERT","table":"notifications","record":{}}']) {
+      const refused = await fetch(url, { method: 'POST', body, headers: { Authorization: `Bearer ${secret}` } })
+      expect([body, refused.status]).toEqual([body, 400])
+    }
   })
 
   // Whatever else is wrong: function-config.unit.test.ts.

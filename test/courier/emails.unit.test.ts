@@ -85,7 +85,7 @@ test('a confirmation says what is due, by when, and how to pay', async () => {
     '2 × Regular',
     '€98.00',
     'Discount',
-    '-€10.00',
+    '\u2212€10.00',
     'Total',
     '€137.00',
     'DE75 5121 0800 1245 1261 99',
@@ -115,14 +115,14 @@ test('a receipt says what is left, and what follows', async () => {
   expect(await text(pendingEmails().payment_received)).toContain('There is still €97.00 to pay.')
   const all = await text(ofBuyer('payment_received', { amount_due: 0, amount_paid: 13_700 }))
   expect(all).toContain('Your order is now paid in full.')
-  expect(all).not.toContain('Still to be paid')
+  expect(all).not.toContain('Still to pay')
   const refunded = await text(
     ofBuyer('payment_received', { amount_paid: 16_000, amount_refunded: 6_000, amount_due: 3_700 }),
   )
-  expect(refunded.replaceAll(/\s+/g, ' ')).toMatch(/Total:? €137.00 Paid:? €100.00 Still to be paid:? €37.00/)
+  expect(refunded.replaceAll(/\s+/g, ' ')).toMatch(/Total:? €137.00 Paid:? €100.00 Still to pay:? €37.00/)
   const cancelled = await text(ofBuyer('payment_received', { status: 'cancelled', amount_due: 0 }))
   expect(cancelled).toContain('We received your payment of €40.00')
-  expect(cancelled).not.toMatch(/paid in full|still to be paid/)
+  expect(cancelled).not.toMatch(/paid in full|still/i)
   // The second of two quick payments completed it: its receipt says so.
   const { payment_received: first } = pendingEmails()
   const order = { ...first.order, amount_due: 0, amount_paid: 13_700 }
@@ -131,17 +131,18 @@ test('a receipt says what is left, and what follows', async () => {
 
 test('a change shows what was, beside what is, and nothing that stayed', async () => {
   const changed = await text(pendingEmails().event_changed)
-  expect(changed).toMatch(/Event – Before +Lange Nacht\n/)
-  expect(changed).toMatch(/Event – Now +Lange Nacht der Übersetzung\n/)
-  expect(changed).toMatch(/When – Before +Saturday 24 April 2027\n/)
-  expect(changed).toMatch(/Where – Before +To be announced\nWhere – Now +Altes Pfandhaus\n/)
+  expect(changed).toMatch(/Event – before +Lange Nacht\n/)
+  expect(changed).toMatch(/Event – now +Lange Nacht der Übersetzung\n/)
+  expect(changed).toMatch(/When – before +Saturday 24\sApril 2027\n/)
+  expect(changed).toMatch(/Where – before +To be announced\nWhere – now +Altes Pfandhaus\n/)
   expect(changed).not.toContain('Online')
 })
 
 test('whoever has not paid is not told that a ticket is valid', async () => {
   const { event_changed: changed } = pendingEmails()
   expect(await text(changed)).toContain('Your ticket remains valid.')
-  const unpaid = await text({ ...changed, attendee: { ...changed.attendee, status: 'awaiting_payment' } })
+  const [held] = changed.holders.map((holder) => ({ ...holder, status: 'awaiting_payment' as const }))
+  const unpaid = await text({ ...changed, holders: held ? [held] : [] })
   expect(unpaid).toContain('You will receive your ticket as soon as the order is paid.')
   expect(unpaid).not.toContain('valid')
 })
@@ -149,7 +150,7 @@ test('whoever has not paid is not told that a ticket is valid', async () => {
 test('a cancellation says whose tickets it is about, and the HTML of each kind begins with its headline', async () => {
   const { ticket_cancelled: one } = pendingEmails()
   expect(await text(one)).toContain('The ticket for Ada Lovelace has been cancelled and is no longer valid.')
-  const holders = [...one.holders, { name: 'Grace Hopper', ticket_type: 'Supporter' }]
+  const holders = one.holders.flatMap((held) => [held, { ...held, name: 'Grace Hopper', ticket_type: 'Supporter' }])
   const both = await text({ ...one, holders })
   expect(seen(both)).toContain('The tickets for Ada Lovelace and Grace Hopper have been cancelled')
   expect(seen(both)).toContain('Ticket Regular Supporter')
@@ -157,6 +158,46 @@ test('a cancellation says whose tickets it is about, and the HTML of each kind b
     const { html, subject } = await composeEmail(pendingEmails()[kind], sender)
     const [headline] = subject.split(': ')
     expect(html.match(/<\/h1>[\s\S]*?<p[^>]*>([^<]*)</)?.[1], kind).toBe(headline)
+  }
+})
+
+test('one e-mail tells an address of all its tickets, of which order, and what holds for each', async () => {
+  const { event_changed: changed, event_cancelled: cancelled } = pendingEmails()
+  const [held] = changed.holders
+  if (held === undefined) throw new Error('no ticket')
+  const grace = { ...held, name: 'Grace Hopper', ticket_url: 'https://tickets.example/t/b' }
+  const unpaid = { ...held, name: 'Katherine Johnson', reference: 'B1B2B3B4', status: 'awaiting_payment' as const }
+  const told = async (holders: (typeof held)[]) => seen(await text({ ...changed, holders }))
+
+  const several = await told([held, grace, { ...unpaid, ticket_type: 'Supporter', ticket_url: null }])
+  for (const part of [
+    'Your tickets remain valid. The tickets that have not been paid yet will follow',
+    'Ticket Ada Lovelace – Regular Grace Hopper – Regular Katherine Johnson – Supporter',
+    'Order K7Q2M9XD B1B2B3B4',
+    'Open your ticket in the browser – Grace Hopper – Regular https://tickets.example/t/b',
+  ])
+    expect(several).toContain(part)
+  expect(several).not.toContain('browser – Katherine')
+  expect(await told([unpaid, unpaid])).toContain('You will receive your tickets as soon as they are paid.')
+  expect(await told([held, unpaid])).toContain('Your ticket remains valid. The tickets that have not')
+  // Those of one person are counted; of many the first hundred are named, and none is linked.
+  expect(await told([held, held])).toContain('Ticket 2 × Regular')
+  const many = await told(Array.from({ length: 101 }, (_, i) => ({ ...held, name: `Guest ${i + 1}.` })))
+  expect(many).toContain('Guest 100. – Regular …')
+  expect(many).not.toMatch(/Guest 101|tickets\.example\/t/)
+
+  const email = await composeEmail({ ...cancelled, holders: [held, { ...grace, ticket_type: 'Supporter' }] }, sender)
+  expect(seen(email.text)).toContain('Ada Lovelace – Regular Grace Hopper – Supporter')
+  const calendar = email.attachments.find(({ filename }) => filename.endsWith('.ics'))?.content.toString()
+  expect(calendar).toContain('Ticket: Regular\\, Supporter')
+})
+
+test('only an e-mail about changes links to where such e-mails are switched off', async () => {
+  for (const kind of kinds) {
+    const { html, text, optOutUrl } = await composeEmail(pendingEmails()[kind], sender)
+    const url = kind === 'event_changed' ? 'https://tickets.example/u/7d1e9b' : undefined
+    expect([kind, optOutUrl]).toEqual([kind, url])
+    for (const part of [html, text]) expect(part.includes('/u/7d1e9b')).toBe(url !== undefined)
   }
 })
 
@@ -244,4 +285,17 @@ test('a logo is attached and shown on white, no larger than the head has room fo
   const attached = attachments.find(({ filename }) => filename === 'logo.png')
   expect(attached).toMatchObject({ contentType: 'image/png', content: Buffer.from(logo.content, 'base64') })
   expect(html).toContain(`<img src="cid:${attached?.cid}" width="180" height="45" alt=""`)
+})
+
+test('a reminder names the deadline and what follows it, but only of an order that will expire', async () => {
+  const { payment_reminder: dated } = pendingEmails()
+  const open = { ...dated, order: { ...dated.order, payment_due_at: null } }
+  const completed = { ...dated, order: { ...dated.order, status: 'completed' as const } }
+  expect(await text(dated)).toContain('If it is not paid by then, the order will be cancelled')
+  for (const pending of [open, completed]) {
+    const { subject, text: plain } = await composeEmail(pending, sender)
+    expect(subject).toMatch(new RegExp(`^Please pay order ${dated.order.reference}: `))
+    expect(plain).toMatch(/There is still .* to pay\. Please quote/)
+    expect(plain).not.toContain('cancelled')
+  }
 })

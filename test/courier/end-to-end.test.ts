@@ -287,7 +287,7 @@ test('an order that is not paid in time, and the place that it gives back', asyn
   await sql("update public.orders set payment_due_at = now() - interval '1 minute' where id = $1", [orderId])
   anotherCourierStarts()
   const expired = await next(buyer)
-  expect(expired.subject).toBe('Your order was cancelled: Night of Numbers')
+  expect(expired.subject).toBe('Your order has been cancelled: Night of Numbers')
   expect(expired.text).toContain('Please do not make a payment now.')
   expect((await send('GET', `/orders/${orderId}`)).body.data).toMatchObject({
     status: 'cancelled',
@@ -296,7 +296,7 @@ test('an order that is not paid in time, and the place that it gives back', asyn
   })
   const offer = await next(waiting)
   expect(offer.subject).toBe('A place for you: Night of Numbers')
-  expect(offer.text).toContain('Katherine Johnson: a place has become free')
+  expect(offer.text).toContain('Katherine Johnson: a place has become available')
   const late = await send('POST', `/orders/${orderId}/payments`, { amount: 4900 })
   expect([late.status, late.body.error.code]).toEqual([409, 'order_expired'])
   await expect(
@@ -331,10 +331,17 @@ test('an order that is not paid in time, and the place that it gives back', asyn
   await sql("update public.emails set next_attempt_at = now() where kind = 'event_changed'")
   const changed = await next(waiting)
   expect(changed.subject).toBe('Event changed: Night of Numbers')
-  expect(changed.text).toMatch(/Where – Before +To be announced\nWhere – Now +Köln/)
+  expect(changed.text).toMatch(/Where – before +To be announced\nWhere – now +Köln/)
   const calendar = changed.attachments.find(({ filename }) => filename?.endsWith('.ics'))
   expect(Buffer.from(calendar?.content as ArrayBuffer).toString()).toMatch(/SEQUENCE:\d+/)
   expect((await send('POST', '/check-ins', { event_id: event.id, code })).status).toBe(200)
+
+  // She wants no more of that.
+  const off = /https?:\/\/\S+\/u\/\w+/.exec(changed.text ?? '')?.[0] ?? ''
+  expect((await fetch(off, { method: 'POST' })).status).toBe(200)
+  expect(await (await fetch(link)).text()).toContain('E-mails about changes: off')
+  const renamed = await send('PATCH', `/events/${event.id}`, { name: 'Nights of Numbers', notify: 'everybody' })
+  expect(renamed.body.effect).toMatchObject({ emails: 0, told: 0, not_told: [{ reason: 'switched_off', count: 1 }] })
 
   // Nobody got anything else, and the CRM heard of it all.
   for (const address of [buyer, waiting]) {

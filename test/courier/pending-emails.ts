@@ -29,7 +29,15 @@ export function pendingEmails(
         },
   )
   const { kind: _, others: _others, ...toAttendee } = ticket
-  const { ticket_type: _type, attendee: _attendee, ...common } = toAttendee
+  const { ticket_type: _type, attendee: _attendee, opt_out_url: _url, ...common } = toAttendee
+  const held = {
+    name: ticket.attendee.name,
+    ticket_type: ticket.ticket_type.name,
+    reference: ticket.order.reference,
+    status: ticket.attendee.status,
+    ticket_url: ticket.attendee.ticket_url,
+  }
+  const toHolder = { ...toAttendee, holders: [held] }
   const { event } = common
   const order = {
     object: 'order' as const,
@@ -119,17 +127,23 @@ export function pendingEmails(
     others: null,
     holders: null,
     guests: null,
+    opt_out_url: null,
   }
   // Of a kind that has nothing of its own below.
-  const notices = Object.fromEntries(emailKinds.map((kind) => [kind, { ...toAttendee, kind }])) as unknown as {
+  const notices = Object.fromEntries(emailKinds.map((kind) => [kind, { ...toHolder, kind }])) as unknown as {
     [Kind in PendingNotice['kind']]: PendingNotice & { kind: Kind }
   }
-  const cancelled = { ...toAttendee, attendee: { ...toAttendee.attendee, ticket_url: null } }
+  const cancelled = {
+    ...toHolder,
+    attendee: { ...toAttendee.attendee, ticket_url: null },
+    holders: [{ ...held, status: 'cancelled' as const, ticket_url: null }],
+  }
   const all: { [Kind in EmailKind]: PendingEmail & { kind: Kind } } = {
     ...notices,
     ticket,
     event_changed: {
-      ...toAttendee,
+      ...toHolder,
+      opt_out_url: 'https://tickets.example/u/7d1e9b',
       kind: 'event_changed',
       previous: {
         ...event,
@@ -140,11 +154,7 @@ export function pendingEmails(
       },
     },
     event_cancelled: { ...cancelled, kind: 'event_cancelled' },
-    ticket_cancelled: {
-      ...cancelled,
-      kind: 'ticket_cancelled',
-      holders: [{ name: ticket.attendee.name, ticket_type: ticket.ticket_type.name }],
-    },
+    ticket_cancelled: { ...cancelled, kind: 'ticket_cancelled' },
     order_confirmation: {
       ...toBuyer,
       kind: 'order_confirmation',

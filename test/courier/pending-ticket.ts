@@ -73,5 +73,6 @@ export function pendingTicket(changes: Changes = {}): PendingTicket {
       ...changes.attendee,
     },
     others: changes.others ?? [],
+    opt_out_url: null,
   }
 }

@@ -8,6 +8,7 @@ import { MailError } from '../../src/courier/mail/index.ts'
 import { postmarkTransport } from '../../src/courier/mail/postmark.ts'
 import { readPng } from '../support/qr.ts'
 import { hostileNames } from './hostile.ts'
+import { pendingEmails } from './pending-emails.ts'
 import { pendingTicket, sender } from './pending-ticket.ts'
 import { type Answer, accepted, refused, startPostmark } from './postmark-server.ts'
 
@@ -60,6 +61,20 @@ test('hands Postmark the whole e-mail, and answers the id that its webhooks will
   const [inline, saved] = (Attachments ?? []).map(({ Content }) => Buffer.from(Content, 'base64'))
   expect(saved).toEqual(inline)
   expect(readPng(inline as Buffer)).toBe('7K3MQ9ZTB2XW4D8H')
+})
+
+test('hands Postmark the headers by which an e-mail about changes is switched off', async () => {
+  const { mail, calls } = await serve(accepted('0a129aee-e1cd-480d-b08d-4f48548ff48d'))
+  await mail.send(await composeEmail(pendingEmails().event_changed, sender))
+  await mail.send(await anEmail())
+  const names = calls.map(({ body }) => body.Headers?.filter(({ Name }) => Name.startsWith('List-')))
+  expect(names).toEqual([
+    [
+      { Name: 'List-Unsubscribe', Value: '<https://tickets.example/u/7d1e9b>' },
+      { Name: 'List-Unsubscribe-Post', Value: 'List-Unsubscribe=One-Click' },
+    ],
+    [],
+  ])
 })
 
 test('without an address for replies there is none', async () => {

@@ -8,6 +8,7 @@ import { MailError, openMail } from '../../src/courier/mail/index.ts'
 import { readPng } from '../support/qr.ts'
 import { hostileNames } from './hostile.ts'
 import { openMailServer, refuse, startMailServer } from './mail-server.ts'
+import { pendingEmails } from './pending-emails.ts'
 import { pendingTicket, sender } from './pending-ticket.ts'
 
 function openSmtp(url: string) {
@@ -62,6 +63,24 @@ test('arrives whole: headers, text, HTML with its picture, and both files', asyn
   expect(readPng(Buffer.from(inline?.content as ArrayBuffer))).toBe('7K3MQ9ZTB2XW4D8H')
   // In base64, so that no server changes its line breaks.
   expect(arrived?.raw.replace(/\r\n/g, '')).toContain(email.attachments[2]?.content.toString('base64'))
+})
+
+test('an e-mail about changes can be switched off by a click of the mail program, and a ticket cannot', async () => {
+  const { mail, received } = await serve()
+  const { event_changed: changed, ticket } = pendingEmails()
+  await mail.send(await composeEmail(changed, sender))
+  await mail.send(await composeEmail(ticket, sender))
+  // RFC 8058 asks for https: on this machine the e-mail has the link alone.
+  await mail.send(await composeEmail({ ...changed, opt_out_url: 'http://127.0.0.1:3000/u/7d1e9b' }, sender))
+  const unsubscribing = received.map(({ headers }) =>
+    headers.filter(({ key }) => key.startsWith('list-')).map(({ key, value }) => `${key}: ${value}`),
+  )
+  expect(unsubscribing).toEqual([
+    ['list-unsubscribe: <https://tickets.example/u/7d1e9b>', 'list-unsubscribe-post: List-Unsubscribe=One-Click'],
+    [],
+    [],
+  ])
+  expect(received[2]?.text).toContain('http://127.0.0.1:3000/u/7d1e9b')
 })
 
 test('tickets of one order to one address arrive as an e-mail each', async () => {

@@ -93,21 +93,21 @@ describe('HTML and text tell the same', () => {
       [
         ...['Lange Nacht der Übersetzung', 'Literaturhaus Köln', 'Saturday 1 May 2027', '19:00 – 22:30'],
         ...['Europe/Berlin (UTC+2)', 'Altes Pfandhaus', 'Kartäuserwall 20', '50678 Köln', 'Germany', 'Ada Lovelace'],
-        ...['Analytical Engines', 'Regular', 'K7Q2M9XD', '7K3M Q9ZT B2XW 4D8H', 'Show the QR code at the door'],
-        ...['the date as a calendar file', 'Reply to this e-mail'],
+        ...['Analytical Engines', 'Regular', 'K7Q2M9XD', '7K3M Q9ZT B2XW 4D8H', 'Show the QR code at the entrance'],
+        ...['a file for your calendar', 'Reply to this e-mail'],
       ],
     ],
     'an event online': [
       { event: { venue: null, online_url: 'https://stream.example/live?a=1&b=2' } },
-      ['https://stream.example/live?a=1&b=2', 'Keep this ticket at hand'],
+      ['https://stream.example/live?a=1&b=2', 'Please have this ticket to hand'],
     ],
     'an event at a place and online': [
       { event: { online_url: 'https://stream.example/live' } },
-      ['Altes Pfandhaus', 'https://stream.example/live', 'Show the QR code at the door'],
+      ['Altes Pfandhaus', 'https://stream.example/live', 'Show the QR code at the entrance'],
     ],
     'an event of which little is known': [
       { event: { venue: null, starts_at: null, ends_at: null }, attendee: { company: null } },
-      ['When To be announced', 'Where To be announced', 'The QR code is attached as a picture.'],
+      ['When To be announced', 'Where To be announced', 'The QR code is attached as an image.'],
     ],
     'a venue with holes, and lines in its address': [
       { event: { venue: { name: null, address: 'Hof 3\r\nHaus B\n', city: 'Köln', postcode: null, country: 'ZZ' } } },

@@ -74,7 +74,7 @@ test('whoever adds rows by hand may say what happens on conflict', async () => {
   expect(rows).toEqual([{ name: 'Third' }])
   const addEvent = "insert into public.events (organisation_id, name, external_id) values ($1, 'New', $2)"
   await studio.query(addEvent, [organisation.id, value])
-  expect(await refusalOf(studio.query(addEvent, [organisation.id, value]))).toEqual({ sqlstate: '23505' })
+  expect(await refusalOf(studio.query(addEvent, [organisation.id, value]))).toMatchObject({ code: 'already_exists' })
 })
 
 test('a caller who registers somebody again is told which order it was, and which attendee', async () => {
@@ -144,7 +144,7 @@ describe('nothing is notified another organisation', () => {
           }
         }
         const ours = await refusal(insert, [us.id, us.event.id, 'friends'])
-        expect(ours).toMatchObject(role === 'authenticated' ? { sqlstate: '23505' } : { code: 'already_exists' })
+        expect(ours).toMatchObject({ code: 'already_exists', param: 'code' })
       })
     }
   })

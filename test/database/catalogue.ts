@@ -40,6 +40,30 @@ export const courierFunctions = [
   'announce_installation',
 ]
 
+/** What the gateway calls for people who confirm something. */
+export const confirmationFunctions = ['ask_confirmation', 'get_confirmation', 'decide_confirmation']
+
+/** What the gateway calls for clients that sign in by OAuth. */
+export const oauthFunctions = [
+  'find_oauth_client',
+  'save_oauth_client',
+  'find_oauth_record',
+  'save_oauth_record',
+  'consume_oauth_record',
+  'delete_oauth_record',
+  'find_oauth_grant',
+  'revoke_oauth_grant',
+  'resolve_access_token',
+  'start_sign_in',
+  'get_sign_in',
+  'end_sign_in',
+  'allow_client',
+  'end_grant',
+]
+
+/** Of whoever has the link of an e-mail or a ticket, and so called by the gateway. */
+export const optOutFunctions = ['get_opt_out', 'opt_out', 'switch_ticket_emails']
+
 export async function functionsIn(...schemas: string[]): Promise<SqlFunction[]> {
   const { rows } = await studio.query<SqlFunction>(
     `select n.nspname as schema,

@@ -5,7 +5,16 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { operations } from '../../src/operations/index.ts'
 import { isRead, type Operation, roleOf, scopes } from '../../src/operations/operation.ts'
-import { courierFunctions, enums, functionsIn, type SqlFunction } from './catalogue.ts'
+import { row, studio } from '../support/database.ts'
+import {
+  confirmationFunctions,
+  courierFunctions,
+  enums,
+  functionsIn,
+  oauthFunctions,
+  optOutFunctions,
+  type SqlFunction,
+} from './catalogue.ts'
 
 /** Called by the gateway before it knows who calls, or for nobody who does: no operations. */
 const resolveApiKey = 'resolve_api_key'
@@ -16,6 +25,11 @@ const readCalls = 'read_calls'
 const callByNames = 'call_by_names'
 /** What the gateway says times by. */
 const eventTimezones = 'event_timezones'
+/** What a link to an export is good for, that one is read, and its pages. */
+const getExportLink = 'get_export_link'
+const beginExport = 'begin_export'
+const exports = operations.filter((operation) => (operation as Operation).csv !== undefined)
+const pageOf = ({ name }: Operation) => `${name}_page`
 
 let functions: SqlFunction[]
 let labels: Record<string, string[]>
@@ -103,17 +117,23 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
 
 const batched = operations.filter((o): o is Operation & { batch: string } => (o as Operation).batch !== undefined)
 
-test("every function in schema api is an operation, a batch of one, or the courier's, but five of the gateway", () => {
+test("every function in schema api is an operation, a batch of one, the courier's, of OAuth or of confirmations, but those of the gateway", () => {
   expect(functions.map((f) => f.name)).toEqual(
     [
       ...operations.map((o) => o.name),
       ...batched.map((o) => o.batch),
       resolveApiKey,
       getTicketPage,
+      ...optOutFunctions,
       readCalls,
       callByNames,
       eventTimezones,
+      getExportLink,
+      beginExport,
+      ...exports.map(pageOf),
       ...courierFunctions,
+      ...oauthFunctions,
+      ...confirmationFunctions,
     ].sort(),
   )
 })
@@ -142,11 +162,36 @@ test.each(courierFunctions)(
   },
 )
 
+test.each([...oauthFunctions, ...confirmationFunctions])(
+  '%s may be called by the gateway alone, with the rights of the function',
+  (name) => {
+    expect(functions.find((f) => f.name === name)).toMatchObject({
+      callers: ['gateway'],
+      securityDefiner: true,
+      settings: expect.arrayContaining(['search_path=""']),
+      volatility: /^(find|get)_/.test(name) ? 's' : 'v',
+    })
+  },
+)
+
+test('what a person confirms is declared, and refused by its function without', async () => {
+  const { rows } = await studio.query<{ name: string; always: boolean }>(
+    `select p.proname as name, p.prosrc ~ 'private.assert_confirmed' as always from pg_proc p
+     where p.pronamespace = 'api'::regnamespace and p.prosrc ~ 'private.assert_(notice_|refund_)?confirmed' order by 1`,
+  )
+  const declared = operations.filter(({ confirmed }) => confirmed !== undefined)
+  expect(rows).toEqual(
+    declared
+      .map(({ name, confirmed }) => ({ name, always: confirmed === 'always' }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1)),
+  )
+})
+
 test('only the gateway may resolve a key, with the rights of the function', () => {
   expect(functions.find((f) => f.name === resolveApiKey)).toMatchObject({
     callers: ['gateway'],
     securityDefiner: true,
-    settings: ['search_path=""'],
+    settings: expect.arrayContaining(['search_path=""']),
     volatility: 'v',
   })
 })
@@ -171,8 +216,35 @@ test('only the gateway may read a ticket page, with the rights of the function',
   expect(functions.find((f) => f.name === getTicketPage)).toMatchObject({
     callers: ['gateway'],
     securityDefiner: true,
-    settings: ['search_path=""', 'enable_seqscan=off'],
+    settings: expect.arrayContaining(['search_path=""']),
     volatility: 's',
+  })
+})
+
+test.each(exports)('$name is read by pages, with the same filters and the same rights', (operation) => {
+  const { fields: _, ...filters } = operation.input.shape
+  const page = functions.find((f) => f.name === pageOf(operation))
+  expect(page).toMatchObject({ callers: functionOf(operation).callers, securityDefiner: false, volatility: 's' })
+  expect(page?.arguments.toSorted()).toEqual([...Object.keys(filters), 'cursor', 'size'].sort())
+})
+
+test.each(exports)('$name has the columns of its view, in its order', async ({ name, csv }) => {
+  expect(await row('select private.export_columns($1) as columns', [name])).toEqual({ columns: csv?.columns })
+})
+
+test('only the gateway may look a link to an export up, with the rights of the function', () => {
+  expect(functions.find((f) => f.name === getExportLink)).toMatchObject({
+    callers: ['gateway'],
+    securityDefiner: true,
+    volatility: 's',
+  })
+})
+
+test('that an export is read is kept by whoever may export, with its own rights', () => {
+  expect(functions.find((f) => f.name === beginExport)).toMatchObject({
+    callers: [...new Set(exports.map(roleOf))].sort(),
+    securityDefiner: false,
+    volatility: 'v',
   })
 })
 
@@ -246,11 +318,17 @@ test.each(Object.entries(enumOf).filter((entry): entry is [string, string] => en
   },
 )
 
-test('every enum is answered by the API, but the role of a member, the order of a list and whom to tell', () => {
+test('every enum is answered by the API, but the role of a member, two of a key, the order of a list and whom to tell', () => {
   const unanswered = Object.keys(labels).filter(
     (name) => name.startsWith('public.') && !Object.values(enumOf).includes(name.slice('public.'.length)),
   )
-  expect(unanswered.toSorted()).toEqual(['public.event_sort', 'public.notify', 'public.organisation_role'])
+  expect(unanswered.toSorted()).toEqual([
+    'public.api_key_confirmations',
+    'public.api_key_kind',
+    'public.event_sort',
+    'public.notify',
+    'public.organisation_role',
+  ])
 })
 
 /** Enums below a schema as [path, options]. A path starts anew at whatever says what object it is: `attendee.status`. */

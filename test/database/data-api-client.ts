@@ -74,7 +74,8 @@ export async function keyOf(
 /** Arguments with which the Data API finds the function of an operation: ids of nothing, and texts. */
 export function argumentsOf(name: string): Record<string, unknown> {
   if (name === 'resolve_api_key') return { key_hash: '00' }
-  if (name === 'get_ticket_page') return { token: '00' }
+  if (['get_ticket_page', 'get_opt_out', 'opt_out'].includes(name)) return { token: '00' }
+  if (name === 'switch_ticket_emails') return { token: '00', emails: true }
   const input = operations.find((operation) => operation.name === name)?.input ?? z.object({})
   const { required = [], properties = {} } = z.toJSONSchema(input, { io: 'input' })
   return Object.fromEntries(

@@ -48,15 +48,28 @@ export const schemas: Record<string, string[]> = {
   // Supabase's own doing: whoever could see into public can do nothing there without a grant on a table.
   public: ['anon', 'authenticated', 'public', 'service_role'],
   api: ['api_key', 'courier', 'gateway'],
-  private: ['api_key', 'authenticated', 'courier', 'gateway', 'service_role'],
+  // Everybody, for the pre-request function.
+  private: ['api_key', 'authenticated', 'courier', 'gateway', 'public', 'service_role'],
+}
+
+/** The rows of files, which keys read as well. */
+export const exportReaders: Record<string, string> = {
+  attendee_export: 'scope_attendees_read',
+  check_in_export: 'scope_attendees_read',
+  order_export: 'scope_orders_read',
+  payment_export: 'scope_orders_read',
 }
 
 export const views = [
   'arrivals',
+  'attendee_export',
   'audit_trail',
+  'check_in_export',
   'door_list',
   'event_sales',
   'failing_webhook_endpoints',
+  'order_export',
+  'payment_export',
   'registrations',
   'undelivered_tickets',
   'unpaid_orders',

@@ -162,14 +162,14 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
   await step(
     'accept an offer for somebody',
     async () => {
-      await register(false, 'Ida', seat.id, ida.id)()
+      await sql('select public.accept_offer($1)', [ida.id])
       return ida
     },
     ['order.completed', 'order.created', 'waiting_list_entry.accepted'],
     async (entry) => expect(await entryOf(entry)).toMatchObject({ status: 'accepted' }),
   )
   await step(
-    'take somebody off the waiting list',
+    'take somebody off the waiting list, or decline an offer for them',
     () => sql("update public.waiting_list_entries set status = 'cancelled' where id = $1 returning id", [bea.id]),
     ['waiting_list_entry.cancelled'],
     async (entry) => expect(await entryOf(entry)).toMatchObject({ status: 'cancelled' }),
@@ -179,6 +179,27 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
     () => sql("update public.orders set payment_due_at = '2041-05-01T00:00:00Z' where id = $1", [buyer.id]),
     [],
     async () => expect(await read(`/orders/${buyer.id}`)).toMatchObject({ payment_due_at: '2041-05-01T00:00:00.000Z' }),
+  )
+  await step(
+    'remind a buyer of a payment',
+    () => sql('select public.send_payment_reminder($1) as mailed', [buyer.id]),
+    [],
+    async ({ mailed }) => {
+      const order = await read(`/orders/${buyer.id}`)
+      expect(order).toMatchObject({ email: mailed, payment_reminded_at: expect.any(String) })
+    },
+  )
+  await sql("update public.orders set payment_due_at = now() - interval '1 hour' where id = $1", [buyer.id])
+  await sql('select private.expire_orders($1)', [[buyer.id]])
+  await news()
+  await step(
+    'give an order that has expired another chance',
+    () => sql("select public.reopen_order($1, '2041-05-01 18:00 Europe/Berlin', 'mailed') as tickets", [buyer.id]),
+    ['attendee.updated', 'order.reopened'],
+    async ({ tickets }) => {
+      const order = await read(`/orders/${buyer.id}`)
+      expect([tickets, order.status, order.payment_due_at]).toEqual([1, 'pending', '2041-05-01T16:00:00.000Z'])
+    },
   )
   await step(
     'record a payment',
@@ -269,8 +290,11 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
         [organisation.id],
       ),
     [],
-    async ({ id }) =>
-      expect(await read(`/webhook-endpoints/${id}`)).toMatchObject({ status: 'enabled', event_ids: [] }),
+    async ({ id }) => {
+      expect(await read(`/webhook-endpoints/${id}`)).toMatchObject({ status: 'enabled', event_ids: [] })
+      const { shown } = await sql('select public.rotate_webhook_secret($1) as shown', [id])
+      expect(shown).toMatchObject({ webhook_endpoint_id: id, secret: expect.stringMatching(/^whsec_/) })
+    },
   )
   const another = await register(false, 'Hedy')()
   await news()
@@ -341,6 +365,32 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
     async () =>
       expect(await read(`/attendees/${another.attendeeId}`)).toMatchObject({ ticket_email: { status: 'queued' } }),
   )
+  const confirmation = await sql(
+    `update public.emails set status = 'failed', next_attempt_at = null, attempts = 8
+     where id = (select id from public.emails where organisation_id = $1 and kind = 'order_confirmation' limit 1) returning id`,
+    [organisation.id],
+  )
+  await news()
+  await step(
+    'send any other e-mail once more',
+    () =>
+      sql(
+        "update public.emails set status = 'queued' where id = $1 returning attempts, next_attempt_at is not null as due",
+        [confirmation.id],
+      ),
+    [],
+    async (email) => expect(email).toEqual({ attempts: 0, due: true }),
+  )
+  await step(
+    'move a ticket to another type',
+    () => sql('update public.attendees set ticket_type_id = $2 where id = $1', [another.attendeeId, lobby.id]),
+    ['attendee.updated'],
+    async () =>
+      expect(await read(`/attendees/${another.attendeeId}`)).toMatchObject({
+        ticket_type: { name: 'Lobby' },
+        price: 0,
+      }),
+  )
   await studio.query('select private.fan_out_organisation($1, 1000)', [organisation.id])
   await step(
     'send a webhook once more',
@@ -355,8 +405,25 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
         { status: 'pending', attempts: 0 },
       ]),
   )
+  const person = 'j@example.com'
+  await step(
+    'see what there is of a person',
+    () =>
+      studio.query<{ people: object[] }>("select public.find_person($1, $2) -> 'people' as people", [
+        person,
+        organisation.id,
+      ]),
+    [],
+    async ({ rows }) => expect(rows).toMatchObject([{ people: [{ name: 'Joan', attendees: 1, orders: 0 }] }]),
+  )
   await step(
     'erase a person',
+    () => sql('select public.erase_person($1, organisation_id => $2) as receipt', [person, organisation.id]),
+    ['attendee.erased'],
+    async () => expect(await read(`/people?email=${person}`)).toMatchObject({ people: [] }),
+  )
+  await step(
+    'erase the person of one ticket',
     () => sql('select public.erase_attendee($1) as receipt', [another.attendeeId]),
     ['attendee.erased'],
     async () =>

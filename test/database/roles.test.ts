@@ -2,14 +2,25 @@
 // what is expected is expected-privileges.ts; whose rows a role sees is in tenancy-of-*.test.ts.
 
 import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { operations } from '../../src/operations/index.ts'
 import { roleOf } from '../../src/operations/operation.ts'
-import { studio } from '../support/database.ts'
+import { during, studio } from '../support/database.ts'
 import { attempts } from './actor.ts'
-import { columnsOf, courierFunctions, functionsIn, tablesIn } from './catalogue.ts'
+import {
+  columnsOf,
+  confirmationFunctions,
+  courierFunctions,
+  functionsIn,
+  oauthFunctions,
+  optOutFunctions,
+  tablesIn,
+} from './catalogue.ts'
 import {
   columnList,
+  exportReaders,
   type Privileges,
   privilegesOf,
   roles,
@@ -31,15 +42,19 @@ describe('in the catalogue', () => {
     expect(rows.map((row) => row.rolname).sort()).toEqual(roleNames.toSorted())
   })
 
-  test('views run with the rights of their reader, and are read by members alone', async () => {
+  test('views run with the rights of their reader, and are read by members alone, but for those that are exported', async () => {
     const { rows } = await studio.query(
       `select c.oid::regclass::text as name, c.reloptions, array(
-         select distinct a.grantee::regrole::text from aclexplode(c.relacl) a where a.grantee <> c.relowner
+         select distinct a.grantee::regrole::text from aclexplode(c.relacl) a where a.grantee <> c.relowner order by 1
        ) as readers
        from pg_class c where c.relkind = 'v' and c.relnamespace = 'public'::regnamespace order by 1`,
     )
-    const expected = { reloptions: ['security_invoker=true'], readers: ['authenticated'] }
-    expect(rows).toEqual(views.map((name) => ({ name: name.replace('public.', ''), ...expected })))
+    const expected = views.map((view) => {
+      const name = view.replace('public.', '')
+      const readers = ['authenticated', exportReaders[name]].filter((reader) => reader !== undefined)
+      return { name, reloptions: ['security_invoker=true'], readers }
+    })
+    expect(rows).toEqual(expected)
   })
 
   test.each(roleNames)('%s is granted the roles that are expected, and has no powers of its own', async (role) => {
@@ -137,17 +152,54 @@ describe('in action', () => {
     expect(new Set(Object.values(refusals))).toEqual(new Set(['42501']))
   })
 
-  test('anon cannot even look into the schemas api and private', async () => {
-    const messages = await attempts('anon', {}, [
-      'select api.list_events()',
-      'select private.claims()',
-      'select from private.api_key_hashes',
-    ])
-    expect(Object.values(messages)).toEqual(['42501', '42501', '42501'])
-    const { rows } = await studio.query(
-      "select s from unnest(array['api', 'private']) s where has_schema_privilege('anon', s, 'usage')",
+  test('anon reaches nothing in the schemas api and private but the check that lets its requests pass', async () => {
+    const statements = ['select api.list_events()', 'select private.claims()', 'select from private.api_key_hashes']
+    const outcomes = await attempts('anon', {}, [...statements, 'select private.check_request()'])
+    expect(Object.values(outcomes)).toEqual(['42501', '42501', '42501', 'allowed'])
+  })
+
+  test('a token of the project, of a role of its own or without one, passes the check', async () => {
+    await during(async (client) => {
+      for (const claims of ['', '{}', '{"role": "reporting"}']) {
+        await client.query("select set_config('request.jwt.claims', $1, true), set_config('role', 'anon', true)", [
+          claims,
+        ])
+        await client.query('select private.check_request()')
+      }
+    })
+  })
+
+  test('a pre-request function that the project has already stays, and the migration says what it is to call', async () => {
+    const file = join(import.meta.dirname, '../../supabase/schemas/10-organisations/api-keys.sql')
+    const blocks = readFileSync(file, 'utf8').match(/^do \$\$[\s\S]+?^\$\$;/gm) ?? []
+    const settingIt = blocks.find((block) => block.includes('db_pre_request')) ?? ''
+    await during(async (client) => {
+      const warnings: (string | undefined)[] = []
+      client.on('notice', ({ message }) => warnings.push(message))
+      const hook = async (before: string) => {
+        await client.query(`alter role authenticator set pgrst.db_pre_request = '${before}'`)
+        await client.query(settingIt)
+        const { rows } = await client.query(
+          "select s from pg_roles, unnest(rolconfig) s where rolname = 'authenticator' and s like 'pgrst.db_pre_request=%'",
+        )
+        return rows[0].s
+      }
+      expect(await hook('')).toBe('pgrst.db_pre_request=private.check_request')
+      expect(warnings).toEqual([])
+      expect(await hook('public.limit_requests')).toBe('pgrst.db_pre_request=public.limit_requests')
+      expect(warnings).toEqual([expect.stringContaining('perform private.check_request()')])
+    })
+  })
+
+  test('what the Data API signs in as has no planner settings, which would reach every request of the project', async () => {
+    const { rows } = await studio.query<{ setting: string }>(
+      "select split_part(s, '=', 1) as setting from pg_roles, unnest(rolconfig) s where rolname = 'authenticator'",
     )
-    expect(rows).toEqual([])
+    expect(rows.map(({ setting }) => setting).sort()).toEqual([
+      'lock_timeout',
+      'pgrst.db_pre_request',
+      'statement_timeout',
+    ])
   })
 
   test('service_role passes every policy, and so has nothing to read', async () => {
@@ -186,9 +238,16 @@ describe('calling functions', () => {
     ...operations.map((operation) => ({ name: operation.name, callers: [roleOf(operation)] })),
     { name: 'resolve_api_key', callers: ['gateway'] },
     { name: 'get_ticket_page', callers: ['gateway'] },
+    ...optOutFunctions.map((name) => ({ name, callers: ['gateway'] })),
     { name: 'read_calls', callers: ['api_key'] },
     { name: 'call_by_names', callers: ['api_key'] },
     { name: 'event_timezones', callers: ['api_key'] },
+    ...[...oauthFunctions, ...confirmationFunctions].map((name) => ({ name, callers: ['gateway'] })),
+    { name: 'get_export_link', callers: ['gateway'] },
+    { name: 'begin_export', callers: ['scope_attendees_read', 'scope_orders_read'] },
+    ...operations
+      .filter((operation) => 'csv' in operation)
+      .map((operation) => ({ name: `${operation.name}_page`, callers: [roleOf(operation)] })),
     ...courierFunctions.map((name) => ({ name, callers: name === 'get_logo' ? ['courier', 'gateway'] : ['courier'] })),
   ]
 

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { prefixOf } from '../../src/gateway/api-key.ts'
-import { refusalOf, row, studio } from '../support/database.ts'
+import { row } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { edit, read, refusalOfEdit } from '../support/studio.ts'
 
@@ -38,12 +38,14 @@ describe('an API key', () => {
     expect(Math.abs(Number(revoked_at) - Date.now())).toBeLessThan(60_000)
   })
 
-  test.each(["scopes = '{}'", "scopes = '{null}'", "prefix = 'usher_test_00000000'"])(
-    'with %s is refused',
-    async (assignments) => {
-      expect(await refusalOfEdit('api_keys', await addKey(), assignments)).toEqual({ sqlstate: '23514' })
-    },
-  )
+  test.each([
+    ['scopes', "'{}'"],
+    ['scopes', "'{null}'"],
+    ['prefix', "'usher_test_00000000'"],
+  ])('with %s = %s is refused', async (param, value) => {
+    const refusal = await refusalOfEdit('api_keys', await addKey(), `${param} = ${value}`)
+    expect(refusal).toMatchObject({ sqlstate: 'PT422', code: 'validation_failed', param })
+  })
 
   test('begins a family of its own when it is not made by rotation', async () => {
     const id = await addKey()
@@ -122,9 +124,10 @@ describe('metadata', () => {
     for (const [table, id] of await rows()) {
       const json = typeof metadata === 'string' && metadata.startsWith('{') ? metadata : JSON.stringify(metadata)
       const refusal = await refusalOfEdit(table, id, 'metadata = $2', [json])
-      const sentence = { sqlstate: 'PT422', code: 'validation_failed', param: 'metadata' }
-      const isSaid = ['orders', 'attendees', 'ticket_types'].includes(table)
-      expect([table, refusal]).toMatchObject([table, isSaid ? sentence : { sqlstate: '23514' }])
+      expect([table, refusal]).toMatchObject([
+        table,
+        { sqlstate: 'PT422', code: 'validation_failed', param: 'metadata' },
+      ])
     }
   })
 
@@ -159,7 +162,6 @@ describe('an address for replies', () => {
     'Desk <desk@example.com>',
     'desk@example.com\r\nBcc: all@example.com',
     `${'x'.repeat(250)}@example.com`,
-    '',
   ])('cannot be %j', async (address) => {
     const { id } = await createOrganisation()
     expect(await refusalOfEdit('organisations', id, 'reply_to_email = $2', [address])).toMatchObject({
@@ -235,7 +237,4 @@ test('an external_id is taken once within an organisation, for each kind of thin
   const taken = { sqlstate: 'PT409', code: 'already_exists', param: 'external_id' }
   expect(await refusalOfEdit('events', other.id, "external_id = 'crm-1'")).toMatchObject(taken)
   expect(await refusalOfEdit('ticket_types', other.ticketTypeId, "external_id = 'crm-1'")).toMatchObject(taken)
-  expect(await refusalOf(studio.query("update public.events set external_id = '' where id = $1", [event.id]))).toEqual({
-    sqlstate: '23514',
-  })
 })

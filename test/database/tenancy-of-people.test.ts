@@ -103,7 +103,7 @@ describe('a person who is signed in', () => {
       expect(await touched(insert, [a.id, a.event.id, 'New'])).toBe(1)
       expect(await touched(insert, [null, a.event.id, 'New'])).toBe(1)
       expect(await refusal(insert, [b.id, b.event.id, 'New'])).toEqual({ sqlstate: '42501' })
-      expect(await refusal(insert, [a.id, b.event.id, 'New'])).toEqual({ sqlstate: '23503' })
+      expect(await refusal(insert, [a.id, b.event.id, 'New'])).toMatchObject({ code: 'not_found', param: 'event_id' })
       expect(await touched('update public.ticket_types set price = 100')).toBe(6)
       expect(await touched('update public.ticket_types set price = 1 where event_id = $1', [b.event.id])).toBe(0)
     })

@@ -131,8 +131,8 @@ describe('an endpoint added in Studio', () => {
         [...values, types],
       )
       await expect(insert, types).rejects.toMatchObject({
-        code: '23514',
-        constraint: 'webhook_endpoints_types_are_chosen',
+        code: 'PT422',
+        message: expect.stringContaining('This is no value for types'),
       })
     }
   })

@@ -36,6 +36,10 @@ export async function createTenant(): Promise<Tenant> {
     [organisation.id],
   )
   const guest = await event.guest()
+  await studio.query(
+    'insert into public.email_opt_outs (event_id, email) select a.event_id, a.email from public.attendees a where a.event_id = $1',
+    [event.id],
+  )
   const checkIn = await row<{ id: string }>(
     'insert into public.check_ins (event_id, code) values ($1, $2) returning id',
     [event.id, guest.code],

@@ -134,6 +134,12 @@ const facts: Record<string, () => Promise<(() => Promise<unknown>)[]>> = {
     await w.act('PATCH', `/orders/${id}`, { payment_due_at: '2026-01-01T00:00:00Z' })
     return () => studio.query('select private.expire_orders($1)', [[id]])
   }),
+  'an order that has expired is reopened': each(async (w) => {
+    const id = await w.unpaid()
+    await w.act('PATCH', `/orders/${id}`, { payment_due_at: '2026-01-01T00:00:00Z' })
+    await studio.query('select private.expire_orders($1)', [[id]])
+    return () => w.act('POST', `/orders/${id}/reopen`)
+  }),
   'an order is cancelled, or its last ticket': each(
     async (w) => {
       const id = await w.register({ guests: 2 })

@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { serveApp } from '../../scripts/support/serve-app.ts'
+import { confirmationsOfKeys } from '../../src/database/admin.ts'
 import { startEmbeddedStack } from '../../src/embedded/stack.ts'
 import { createLog } from '../../src/process/log.ts'
 import { stopSignal, untilAborted } from '../../src/process/stop-signals.ts'
@@ -29,8 +30,10 @@ const { values, positionals } = parseArgs({
     check: { type: 'string' },
     again: { type: 'string' },
     shortest: { type: 'boolean', default: false },
+    confirmations: { type: 'string', default: 'asked' },
   },
 })
+const confirmations = confirmationsOfKeys.find((which) => which === values.confirmations)
 const wording = values.wording === undefined ? undefined : Number(values.wording)
 
 try {
@@ -41,6 +44,7 @@ try {
 }
 
 async function run(): Promise<void> {
+  if (confirmations === undefined) throw new Error(`--confirmations is one of ${confirmationsOfKeys.join(', ')}.`)
   if (values.serve !== undefined) await serve(Number(values.serve))
   else if (values.list !== undefined) console.log(JSON.stringify(await ask(values.list, 'errands'), null, 2))
   else if (values.again !== undefined)
@@ -53,7 +57,7 @@ async function run(): Promise<void> {
 async function serve(port: number): Promise<void> {
   const stopping = stopSignal(() => process.exit(1))
   await withUsher(async (database, apiUrl) => {
-    const served = await serveErrands(errands, { database, apiUrl, port })
+    const served = await serveErrands(errands, { database, apiUrl, port, ...(confirmations && { confirmations }) })
     console.log(JSON.stringify(served.entries(), null, 2))
     console.error(`${served.entries().length} errands are served: --check ${port} ERRAND WORDING ANSWER judges one.`)
     await untilAborted(stopping)
@@ -93,7 +97,7 @@ async function playAll(): Promise<void> {
     const verdicts: Verdict[] = []
     for (const one of chosen) {
       if (stopping.aborted) break
-      const round = await arrange(one.errand, database, apiUrl)
+      const round = await arrange(one.errand, database, apiUrl, confirmations)
       if (verdicts.length === 0) await printList(apiUrl, round.key)
       const { turns, wrong, asked } = await (model === undefined
         ? { ...(await walk(database, round, apiUrl)), asked: false }

@@ -10,6 +10,13 @@ const apiUrl = inject('apiUrl')
 
 describe('an errand by its shortest path', () => {
   const costs: Cost[] = []
+  const confirmed: string[] = []
+  const isConfirmed = async (organisationId: string) =>
+    (
+      await studio.query('select from private.confirmations where organisation_id = $1 and spent_at is not null', [
+        organisationId,
+      ])
+    ).rowCount === 1
 
   for (const errand of errands) {
     test(errand.name, async ({ annotate }) => {
@@ -17,12 +24,23 @@ describe('an errand by its shortest path', () => {
       expect(await judge(studio, round, ''), 'nothing was done yet').not.toEqual([])
       const { turns, wrong } = await walk(studio, round, apiUrl)
       expect(wrong).toEqual([])
+      if (await isConfirmed(round.organisationId)) {
+        const program = await arrange(errand, studio, apiUrl, 'none')
+        const without = await walk(studio, program, apiUrl)
+        expect([without.wrong, without.turns.length]).toEqual([[], turns.length])
+        expect(await isConfirmed(program.organisationId)).toBe(false)
+        confirmed.push(errand.name)
+      }
       const cost = costOf(turns)
       costs.push(cost)
       expect(cost.tokens).toBeLessThanOrEqual(3_000)
       await annotate(`${cost.calls} calls, ${cost.bytes} bytes, ${cost.tokens} tokens`)
     })
   }
+
+  test('is confirmed by a person in some, with as many calls as by a key for programs', () => {
+    expect(confirmed).toEqual(expect.arrayContaining(['cancel-and-tell', 'erase-a-person']))
+  })
 
   test('takes two calls at most in the median, and no more than three', () => {
     const calls = costs.map((cost) => cost.calls)

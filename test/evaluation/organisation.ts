@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
-import { issueKey } from '../../src/database/admin.ts'
+import { type Confirmations, issueKey } from '../../src/database/admin.ts'
 import { type Scope, scopes } from '../../src/operations/operation.ts'
 
 export type Database = Pick<pg.Pool, 'query'>
@@ -46,8 +46,8 @@ export async function createOrganisation(database: Database, apiUrl: string) {
     "insert into public.organisations (name, slug, plan) values ('Harbour Events', $1, 'enterprise') returning id",
     [slug],
   )
-  const key = (name: string, granted: readonly Scope[] = scopes) =>
-    issueKey(database as pg.ClientBase, { organisation: slug, name, scopes: [...granted] })
+  const key = (name: string, granted: readonly Scope[] = scopes, confirmations: Confirmations = 'none') =>
+    issueKey(database as pg.ClientBase, { organisation: slug, name, scopes: [...granted], confirmations })
 
   return {
     id,

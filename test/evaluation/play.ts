@@ -2,7 +2,7 @@
 
 import { type Errand, saidOf } from './errand.ts'
 import type { Database } from './organisation.ts'
-import { isUntouched, type Round } from './round.ts'
+import { confirmFor, isUntouched, type Round } from './round.ts'
 import { openSession, type Turn } from './session.ts'
 
 export type Model = {
@@ -20,12 +20,14 @@ type Message =
 
 const mostCompletions = 25
 const goAhead = 'Yes, please go ahead.'
+const haveConfirmed = 'I have confirmed it.'
 
 /** `asked`: it wanted to hear once more that it is to go ahead, as some tools tell it to. */
 export type Played = { turns: Turn[]; answer: string; asked: boolean }
 
 /**
- * Lets a model do what a person says. Where it asks before it has changed anything, the person says yes, once: if there is anything to do.
+ * Lets a model do what a person says. Where it asks before it has changed anything, the person says yes, once: if there is anything to do. Where
+ * a call waits for their confirmation they confirm it, and say so when they are told: neither is a call.
  *
  * @param wording from 1.
  */
@@ -49,11 +51,18 @@ export async function play(
     ]
     const turns: Turn[] = []
     const said: string[] = []
+    let hasConfirmed = false
     for (let completions = 0; completions < mostCompletions; completions++) {
       const message = await complete(model, { model: model.name, messages, tools })
       messages.push(message)
       if (!message.tool_calls?.length) {
         said.push(message.content ?? '')
+        if (hasConfirmed) {
+          hasConfirmed = false
+          said.pop()
+          messages.push({ role: 'user', content: haveConfirmed })
+          continue
+        }
         const asks = errand.becomes !== undefined && said.length === 1 && message.content?.includes('?')
         if (!asks || !(await isUntouched(database, round))) break
         messages.push({ role: 'user', content: goAhead })
@@ -61,7 +70,8 @@ export async function play(
       }
       for (const { id, function: called } of message.tool_calls) {
         const turn = await callAsSent(called, session.call)
-        turns.push(turn)
+        hasConfirmed = await confirmFor(round, turn)
+        if (!hasConfirmed) turns.push(turn)
         messages.push({ role: 'tool', tool_call_id: id, content: turn.text })
       }
     }

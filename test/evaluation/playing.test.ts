@@ -5,7 +5,7 @@ import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { listenOnLoopback } from '../../scripts/support/listen.ts'
 import { studio } from '../support/database.ts'
-import type { Step } from './errand.ts'
+import type { Call, Step } from './errand.ts'
 import { errands } from './errands/index.ts'
 import { play } from './play.ts'
 import { arrange, judge } from './round.ts'
@@ -40,6 +40,18 @@ describe('a model that is configured', () => {
     expect(answer).toMatch(/^Shall I\?/)
   })
 
+  test('has a person who confirms what it asks them to, which is no call', async () => {
+    const round = await arrange(errandOf('erase-a-person'), studio, apiUrl)
+    const steps = round.errand.shortest(round.facts)
+    // What it was asked to confirm, it sends again.
+    const last = steps.at(-1) as Call
+    const model = await standIn([...steps, last], { handingOver: true })
+    const { turns, answer } = await play(model, studio, round, 1, apiUrl)
+    expect(turns).toHaveLength(steps.length)
+    expect(await judge(studio, round, answer)).toEqual([])
+    expect(model.asked.at(-1)?.messages).toContainEqual({ role: 'user', content: 'I have confirmed it.' })
+  })
+
   test('is not told so where nothing is to be done', async () => {
     const round = await arrange(errandOf('two-of-a-name'), studio, apiUrl)
     const model = await standIn([], { asking: true })
@@ -71,7 +83,7 @@ describe('a model that is configured', () => {
 describe('errands that are served', () => {
   let served: Awaited<ReturnType<typeof serveErrands>>
   beforeAll(async () => {
-    const few = errands.filter(({ name }) => ['two-days-at-the-door', 'invoice-paid'].includes(name))
+    const few = errands.filter(({ name }) => ['two-days-at-the-door', 'invoice-paid', 'cancel-and-tell'].includes(name))
     served = await serveErrands(few, { database: studio, apiUrl })
   })
   afterAll(() => served.close())
@@ -84,8 +96,8 @@ describe('errands that are served', () => {
 
   test('have an organisation each, and words in which their facts stand', async () => {
     const entries = await ask('errands')
-    expect(entries).toHaveLength(6)
-    expect(new Set(entries.map(({ key }: { key: string }) => key)).size).toBe(6)
+    expect(entries).toHaveLength(9)
+    expect(new Set(entries.map(({ key }: { key: string }) => key)).size).toBe(9)
     for (const { says } of entries) expect(says).not.toMatch(/[{}]|undefined/)
   })
 
@@ -116,6 +128,18 @@ describe('errands that are served', () => {
     expect(await ask('verdicts')).toHaveLength(1)
   })
 
+  test('are confirmed where that is asked for, and repeated by the player', async () => {
+    const entry = served.entries().find(({ errand }) => errand === 'cancel-and-tell')!
+    const session = await openSession(entry.url, entry.key)
+    const { text } = await session.call('list_events', {})
+    const event = JSON.parse(text).data.find(({ status }: { status: string }) => status === 'published')
+    const cancel = () => session.call('cancel_event', { event: event.id, notify: 'nobody' })
+    expect((await cancel()).text).toContain('confirmation_required')
+    expect((await cancel()).isError).toBe(false)
+    await session.close()
+    expect(await ask('verdicts/cancel-and-tell/1')).toMatchObject({ calls: 2, refused: 0 })
+  })
+
   test('can be played again from the start', async () => {
     const again = await ask('again/invoice-paid/3')
     expect(again).toMatchObject({ errand: 'invoice-paid', wording: 3 })
@@ -131,7 +155,7 @@ type Completion = {
 }
 
 /** An endpoint of chat completions whose model takes these steps, then repeats all that it has read. */
-async function standIn(steps: Step[], { asking = false } = {}) {
+async function standIn(steps: Step[], { asking = false, handingOver = false } = {}) {
   const asked: Completion[] = []
   const server = createServer(async (req, res) => {
     const completion = (await json(req)) as Completion
@@ -144,8 +168,10 @@ async function standIn(steps: Step[], { asking = false } = {}) {
       arguments: JSON.stringify(args ?? {}),
     }
     const asks = asking && asked.length === 1
+    const last = completion.messages.at(-1)
+    const handsOver = handingOver && last?.role === 'tool' && last.content.includes('confirmation_required')
     const message =
-      called && !asks
+      called && !asks && !handsOver
         ? {
             role: 'assistant',
             content: null,

@@ -12,7 +12,11 @@ export type Recorder = {
   close(): Promise<void>
 }
 
-export async function record(apiUrl: string): Promise<Recorder> {
+/** @param isCounted called before a client reads what it is answered. */
+export async function record(
+  apiUrl: string,
+  isCounted: (key: string, turn: Turn) => Promise<boolean> = async () => true,
+): Promise<Recorder> {
   const turns = new Map<string, Turn[]>()
   const server = createServer(async (req, res) => {
     try {
@@ -20,7 +24,9 @@ export async function record(apiUrl: string): Promise<Recorder> {
       const answer = await forward(apiUrl, req, body)
       const answered = await text(answer)
       const key = req.headers.authorization?.replace(/^Bearer /, '') ?? ''
-      turns.set(key, [...(turns.get(key) ?? []), ...turnsIn(body.toString(), answered)])
+      for (const turn of turnsIn(body.toString(), answered)) {
+        if (await isCounted(key, turn)) turns.set(key, [...(turns.get(key) ?? []), turn])
+      }
       res.writeHead(answer.statusCode ?? 502, answer.headers).end(answered)
     } catch (error) {
       res.writeHead(502).end(String(error))

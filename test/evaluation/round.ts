@@ -1,5 +1,7 @@
 // One errand in an organisation of its own: arranged, run by somebody, and judged.
 
+import type { Confirmations } from '../../src/database/admin.ts'
+import { Person } from '../support/person.ts'
 import type { Errand, Facts } from './errand.ts'
 import { createOrganisation, type Database } from './organisation.ts'
 import { openSession, type Session, type Turn } from './session.ts'
@@ -9,22 +11,46 @@ export type Round = {
   errand: Errand
   organisationId: string
   key: string
+  /** The person at their browser, who confirms what the assistant asks them to. */
+  person: Person
   facts: Facts
   before: State
 }
 
-export async function arrange(errand: Errand, database: Database, apiUrl: string): Promise<Round> {
+/** @param confirmations whether the key of the assistant asks for them. */
+export async function arrange(
+  errand: Errand,
+  database: Database,
+  apiUrl: string,
+  confirmations: Confirmations = 'asked',
+): Promise<Round> {
   const organisation = await createOrganisation(database, apiUrl)
   const facts = await errand.arrange(organisation)
   await organisation.allSent()
   return {
     errand,
     organisationId: organisation.id,
-    key: await organisation.key('Assistant'),
+    key: await organisation.key('Assistant', undefined, confirmations),
+    person: new Person(apiUrl, await organisation.key('Person')),
     facts,
     before: await stateOf(database, organisation.id),
   }
 }
+
+/**
+ * Presses the button where a call waits for a confirmation, and the errand is to change something. That is no call.
+ *
+ * @returns whether it did.
+ */
+export async function confirmFor({ errand, person }: Pick<Round, 'errand' | 'person'>, turn: Turn): Promise<boolean> {
+  const url = turn.isError ? linkIn(turn.text) : undefined
+  if (url === undefined || errand.becomes === undefined) return false
+  const { status, text } = await person.confirm(url)
+  if (status !== 200) throw new Error(`${url} cannot be confirmed: ${text}`)
+  return true
+}
+
+const linkIn = (text: string): string | undefined => /"code":"confirmation_required".*"url":"([^"]+)"/.exec(text)?.[1]
 
 /** What is wrong, a sentence each; nothing: right. `answer` is what the person was told. */
 export async function judge(database: Database, round: Round, answer: string): Promise<string[]> {
@@ -65,12 +91,14 @@ export async function walk(
   }
 }
 
-async function stepsOf({ errand, facts }: Round, call: Session['call']): Promise<Turn[]> {
+async function stepsOf(round: Round, call: Session['call']): Promise<Turn[]> {
+  const { errand, facts } = round
   const turns: Turn[] = []
   let answer: unknown
   for (const step of errand.shortest(facts)) {
     const [tool, args] = typeof step === 'function' ? step(answer) : step
-    const turn = await call(tool, args)
+    let turn = await call(tool, args)
+    if (await confirmFor(round, turn)) turn = await call(tool, args)
     if (turn.isError) throw new Error(`${tool} ${JSON.stringify(args)}: ${turn.text}`)
     turns.push(turn)
     answer = JSON.parse(turn.text)

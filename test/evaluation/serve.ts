@@ -4,12 +4,13 @@
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { listenOnLoopback } from '../../scripts/support/listen.ts'
+import type { Confirmations } from '../../src/database/admin.ts'
 import { type Cost, costOf } from './cost.ts'
 import { type Errand, saidOf } from './errand.ts'
 import type { Database } from './organisation.ts'
 import { choose } from './play.ts'
 import { record } from './recorder.ts'
-import { arrange, judge, type Round } from './round.ts'
+import { arrange, confirmFor, judge, type Round } from './round.ts'
 
 export type Entry = { errand: string; wording: number; says: string; key: string; url: string }
 export type Verdict = Cost & {
@@ -28,12 +29,20 @@ type Place = { round: Round; entry: Entry; answer: string }
 
 export async function serveErrands(
   errands: readonly Errand[],
-  { database, apiUrl, port }: { database: Database; apiUrl: string; port?: number },
+  {
+    database,
+    apiUrl,
+    port,
+    confirmations,
+  }: { database: Database; apiUrl: string; port?: number; confirmations?: Confirmations },
 ): Promise<{ url: string; entries(): Entry[]; close(): Promise<void> }> {
-  const recorder = await record(apiUrl)
   const places = new Map<string, Place>()
+  const recorder = await record(apiUrl, async (key, turn) => {
+    const place = [...places.values()].find(({ round }) => round.key === key)
+    return place === undefined || !(await confirmFor(place.round, turn))
+  })
   const prepare = async (errand: Errand, wording: number): Promise<Place> => {
-    const round = await arrange(errand, database, apiUrl)
+    const round = await arrange(errand, database, apiUrl, confirmations)
     const says = saidOf(errand, round.facts)[wording - 1] ?? ''
     const entry = { errand: errand.name, wording, says, key: round.key, url: `${recorder.url}/api/mcp` }
     const place = { round, entry, answer: '' }

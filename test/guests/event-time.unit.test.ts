@@ -1,11 +1,14 @@
 // When an event is, in the words of the place where it is held. Expected texts are worked out by hand from the zones' rules.
 
 import { describe, expect, test } from 'vitest'
-import { eventTime, momentOf } from '../../src/guests/event-time.ts'
+import { type EventTime, eventTime, momentOf } from '../../src/guests/event-time.ts'
 import { wordsOf } from '../../src/guests/words/index.ts'
 
+const spaced = (text: string) => text.replaceAll('\u00a0', ' ')
+const spacedTime = (time: EventTime | undefined) => time && { lines: time.lines.map(spaced), zone: time.zone }
+
 const at = (timezone: string, starts_at: string | null, ends_at: string | null) =>
-  eventTime({ timezone, starts_at, ends_at }, wordsOf('en'))
+  spacedTime(eventTime({ timezone, starts_at, ends_at }, wordsOf('en')))
 
 describe('an event within a day', () => {
   test.each([
@@ -86,39 +89,61 @@ describe('in another language', () => {
   test.each([
     [
       'de',
-      ['Samstag, 1. Mai 2027', '09:00 – 22:30 Uhr'],
+      ['Samstag, 1. Mai 2027', '09:00 bis 22:30 Uhr'],
       ['Sa., 30. Okt. 2027, 20:00 Uhr', 'bis So., 31. Okt. 2027, 03:30 Uhr'],
       'UTC+2 zu Beginn, UTC+1 am Ende',
       '1. Mai 2027 um 09:00 Uhr',
     ],
     [
       'fr',
-      ['samedi 1er mai 2027', 'de 9 h 00 à 22 h 30'],
-      ['sam. 30 oct. 2027, 20 h 00', 'jusqu’au dim. 31 oct. 2027, 3 h 30'],
+      ['Samedi 1er mai 2027', 'de 9 h 00 à 22 h 30'],
+      ['Sam. 30 oct. 2027, 20 h 00', 'jusqu’au dim. 31 oct. 2027, 3 h 30'],
       'UTC+2 au début, UTC+1 à la fin',
       '1er mai 2027 à 9 h 00',
     ],
     [
       'es',
-      ['sábado, 1 de mayo de 2027', 'de 9:00 a 22:30 h'],
-      ['sáb, 30 oct 2027, 20:00 h', 'hasta el dom, 31 oct 2027, 3:30 h'],
+      ['Sábado, 1 de mayo de 2027', 'de 9:00 a 22:30 h'],
+      ['Sáb, 30 oct 2027, 20:00 h', 'hasta el dom, 31 oct 2027, 3:30 h'],
       'UTC+2 al principio, UTC+1 al final',
       '1 de mayo de 2027 a las 9:00 h',
     ],
     [
       'nl',
-      ['zaterdag 1 mei 2027', '09:00 – 22:30 uur'],
-      ['za 30 okt 2027, 20:00 uur', 'tot zo 31 okt 2027, 03:30 uur'],
+      ['Zaterdag 1 mei 2027', '09:00 tot 22:30 uur'],
+      ['Za 30 okt 2027, 20:00 uur', 'tot zo 31 okt 2027, 03:30 uur'],
       'UTC+2 aan het begin, UTC+1 aan het eind',
       '1 mei 2027 om 09:00 uur',
     ],
   ])('%s: dates and hours are as they are written there', (locale, day, days, offsets, moment) => {
     const words = wordsOf(locale)
-    const spaced = (lines?: string[]) => lines?.map((line) => line.replaceAll('\u00a0', ' '))
-    expect(spaced(eventTime(evening, words)?.lines)).toEqual(day)
-    const across = eventTime(autumn, words)
-    expect([spaced(across?.lines), across?.zone]).toEqual([days, `Europe/Berlin (${offsets})`])
-    expect(spaced([momentOf(evening.starts_at, evening.timezone, words)])).toEqual([moment])
+    expect(spacedTime(eventTime(evening, words))?.lines).toEqual(day)
+    expect(spacedTime(eventTime(autumn, words))).toEqual({ lines: days, zone: `Europe/Berlin (${offsets})` })
+    expect(spaced(momentOf(evening.starts_at, evening.timezone, words))).toBe(moment)
+  })
+
+  test('no line breaks between a day and its month, nor within an hour', () => {
+    const written = ['de', 'en', 'es', 'fr', 'nl'].map((locale) =>
+      momentOf(evening.starts_at, evening.timezone, wordsOf(locale)).replaceAll('\u00a0', '_'),
+    )
+    expect(written).toEqual([
+      '1._Mai 2027 um_09:00_Uhr',
+      '1_May 2027 at_09:00',
+      '1_de mayo de 2027 a_las_9:00_h',
+      '1er_mai 2027 à_9_h_00',
+      '1_mei 2027 om_09:00_uur',
+    ])
+  })
+
+  test("in Spanish one o'clock is in the singular, and no other hour", () => {
+    const hours = ['2027-05-01T23:05:00Z', '2027-05-01T11:05:00Z', '2027-05-01T08:05:00Z'].map((instant) =>
+      spaced(momentOf(instant, 'Europe/Berlin', wordsOf('es'))),
+    )
+    expect(hours).toEqual([
+      '2 de mayo de 2027 a la 1:05 h',
+      '1 de mayo de 2027 a las 13:05 h',
+      '1 de mayo de 2027 a las 10:05 h',
+    ])
   })
 
   test('in French neither hours nor double punctuation begin a line', () => {

@@ -57,12 +57,12 @@ test('an entry says what, where, by whom and under which reference, but not the 
   expect(entry.getFirstProperty('organizer')?.getParameter('cn')).toBe('Literaturhaus Köln')
   expect(entry.getFirstPropertyValue('url')).toBe('https://stream.example/live')
   expect(event.description.split('\n')).toEqual([
-    'By Literaturhaus Köln',
-    'Saturday 1 May 2027, 19:00 – 22:30, Europe/Berlin (UTC+2)',
+    'Organiser: Literaturhaus Köln',
+    'Saturday 1\u00a0May 2027, 19:00 – 22:30, Europe/Berlin (UTC+2)',
     'Online: https://stream.example/live',
     'Ticket: Regular',
     'Order: K7Q2M9XD',
-    'Your QR code is in the ticket e-mail.',
+    'Your QR code is in the e-mail with your ticket.',
   ])
   // RFC 5546, 3.2.1: what is published invites nobody.
   expect(event.attendees).toEqual([])

@@ -4,6 +4,7 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { operations } from '../../src/operations/index.ts'
+import type { Operation } from '../../src/operations/operation.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 
@@ -50,7 +51,9 @@ describe('paths and methods', () => {
 
   test.each(
     [...new Set(operations.map(({ path }) => path))].flatMap((path) => {
-      const known = operations.filter((o) => o.path === path).map(({ method }) => method as string)
+      // A file is at GET of the path that makes a link to it.
+      const methodsOf = ({ method, csv }: Operation) => [...(csv === undefined ? [] : ['GET']), method]
+      const known = operations.filter((o) => o.path === path).flatMap(methodsOf)
       const allowed = known.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
       return ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
         .filter((method) => !allowed.includes(method))

@@ -32,8 +32,8 @@ async function arrange({ claimed = false } = {}) {
       ? `update public.emails set attempts = 1, claim = gen_random_uuid(), claimed_until = now() + interval '1 hour',
            next_attempt_at = now() + interval '1 hour', sent_to = a.email, sent_code = a.ticket_code
          from public.attendees a where attendee_id = $1 and a.id = $1 returning emails.id`
-      : `update public.emails set status = 'sent', next_attempt_at = null, sent_at = now(), message_id = '${messageId}'
-         where attendee_id = $1 returning id`,
+      : `update public.emails set status = 'sent', next_attempt_at = null, sent_at = now(), sent_to = a.email, message_id = '${messageId}'
+         from public.attendees a where attendee_id = $1 and a.id = $1 returning emails.id`,
     [attendeeId],
   )
   if (!claimed)

@@ -7,7 +7,14 @@ import { type Command, mayBeRefused } from './commands.ts'
 
 export type Send = ReturnType<typeof rest>
 
-type KnownAttendee = { id: string; orderId: string; code: string; version: number; isCancelled: boolean }
+type KnownAttendee = {
+  id: string
+  orderId: string
+  code: string
+  version: number
+  isCancelled: boolean
+  isReopened?: boolean
+}
 type Line = { id: string; price: number; discount: number; status: string; ticket_code: string; version: number }
 type Order = {
   id: string
@@ -95,6 +102,10 @@ async function carryOutOne(command: Command, send: Send, known: Known): Promise<
       return about(known.orderIds, command.whom, (id) => send('PATCH', `/orders/${id}`, { payment_due_at: command.to }))
     case 'enforce_deadlines':
       return enforceDeadlines(known)
+    case 'remind':
+      return about(known.orderIds, command.whom, (id) => send('POST', `/orders/${id}/payment-reminder`))
+    case 'reopen':
+      return about(known.orderIds, command.whom, (id) => reopen(id, command.dryRun, send, known))
     case 'cancel_order':
       return about(known.orderIds, command.whom, (id) => cancelOrder(id, command.dryRun, send, known))
     case 'cancel_attendee':
@@ -254,6 +265,15 @@ async function enforceDeadlines(known: Known): Promise<RestAnswer> {
   )
   for (const attendee of known.attendees) attendee.isCancelled ||= expired.includes(attendee.orderId)
   return { status: 200, headers: new Headers(), body: {} }
+}
+
+/** Has an order expire that can, and asks for it again. */
+async function reopen(id: string, dryRun: boolean, send: Send, known: Known): Promise<RestAnswer> {
+  // Whether its tickets stand in the end, the rules tell: others may have the places by then, or have it expire again.
+  for (const attendee of known.attendees) attendee.isReopened ||= attendee.orderId === id
+  await send('PATCH', `/orders/${id}`, { payment_due_at: '2001-01-01T00:00:00Z' })
+  await studio.query('select private.expire_orders($1)', [[id]])
+  return send('POST', `/orders/${id}/reopen`, { payment_due_at: '2041-01-01T00:00:00Z', dry_run: dryRun })
 }
 
 async function transfer(attendee: KnownAttendee, send: Send, known: Known): Promise<RestAnswer> {

@@ -27,6 +27,8 @@ const setDeadline = record({
 })
 /** What the courier does of deadlines, for the orders of the event. */
 const enforceDeadlines = record({ do: fc.constant('enforce_deadlines') })
+const remind = record({ do: fc.constant('remind'), whom })
+const reopen = record({ do: fc.constant('reopen'), whom, dryRun })
 const cancelOrder = record({ do: fc.constant('cancel_order'), whom, dryRun })
 const cancelAttendee = record({ do: fc.constant('cancel_attendee'), whom, dryRun })
 const transfer = record({ do: fc.constant('transfer'), whom })
@@ -65,6 +67,8 @@ const command = fc.oneof(
   { weight: 8, arbitrary: pay },
   { weight: 4, arbitrary: setDeadline },
   { weight: 4, arbitrary: enforceDeadlines },
+  { weight: 1, arbitrary: remind },
+  { weight: 5, arbitrary: reopen },
   { weight: 3, arbitrary: cancelOrder },
   { weight: 5, arbitrary: cancelAttendee },
   { weight: 4, arbitrary: transfer },
@@ -113,6 +117,8 @@ export const mayBeRefused = {
   pay: ['nothing_due', 'overpayment', 'order_expired'],
   set_deadline: ['order_completed', 'order_cancelled', 'order_expired'],
   enforce_deadlines: [],
+  remind: ['nothing_due', 'order_cancelled', 'order_expired', 'reminded_recently'],
+  reopen: ['invalid_transition', 'order_cancelled', 'event_not_published', 'sold_out', 'promo_code_used_up'],
   cancel_order: ['invalid_transition'],
   cancel_attendee: ['invalid_transition'],
   transfer: ['ticket_not_reissuable'],

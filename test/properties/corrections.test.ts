@@ -81,6 +81,15 @@ async function answered(client: pg.PoolClient, orderId: string) {
   return rows[0]?.order
 }
 
+/** What the lines for accounting come to. */
+async function booked(client: pg.PoolClient, orderId: string): Promise<bigint> {
+  const { rows } = await client.query<{ sum: string }>(
+    'select coalesce(sum(l.amount), 0) as sum from public.payment_export l where l.order_id = $1',
+    [orderId],
+  )
+  return BigInt(rows[0]?.sum ?? '')
+}
+
 test('what is due is what the tickets cost less what was received and not returned, in whatever order', async () => {
   const event = await (await createOrganisation()).event()
   const { id } = await addOrder(event, {
@@ -106,6 +115,7 @@ test('what is due is what the tickets cost less what was received and not return
           what()
           await client.query(sql, [id])
           expect([path, await answered(client, id)]).toMatchObject([path, asAnswered(next.model)])
+          expect([path, await booked(client, id)]).toEqual([path, next.model.paid - next.model.refunded])
           await walk(next, path)
         }
         await client.query('rollback to savepoint step; release savepoint step')

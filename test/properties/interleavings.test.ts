@@ -8,6 +8,7 @@ import { afterAll, test } from 'vitest'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
+import { problemsOfBooks } from './books.ts'
 import { carryOut, type Known, type Send } from './client.ts'
 import { type Command, type Day, day } from './commands.ts'
 import { brokenRules } from './invariants.ts'
@@ -111,21 +112,26 @@ async function notAsAnswered({ eventId, attendees, isCancelled }: Known): Promis
   return attendees
     .filter((attendee) => {
       const found = held.get(attendee.id)
-      return found?.ticket_code !== attendee.code || found.cancelled !== (isCancelled || attendee.isCancelled)
+      return (
+        found?.ticket_code !== attendee.code ||
+        (!attendee.isReopened && found.cancelled !== (isCancelled || attendee.isCancelled))
+      )
     })
     .map((attendee) => `Answered: ${JSON.stringify(attendee)}, but held: ${JSON.stringify(held.get(attendee.id))}`)
 }
 
-/** When all is quiet: the invariants, and whether what was answered is what is there. */
-async function problemsAfter(known: Known): Promise<string[]> {
-  const [broken, unlike, held] = await Promise.all([
+/** When all is quiet: the invariants, the books, and whether what was answered is what is there. */
+async function problemsAfter(known: Known, key: string): Promise<string[]> {
+  const [broken, unbalanced, unlike, held] = await Promise.all([
     invariantsBrokenBy(known.eventId),
+    problemsOfBooks(known.eventId, key),
     notAsAnswered(known),
     heldOf(known.eventId),
   ])
   const same = isDeepStrictEqual(held, known.done)
   return [
     ...broken,
+    ...unbalanced,
     ...unlike,
     ...(same ? [] : [`Answered as done: ${JSON.stringify(known.done)}, but held: ${JSON.stringify(held)}`]),
   ]
@@ -138,6 +144,7 @@ test(
   withTime(usualRuns),
   async () => {
     const organisation = await createOrganisation()
+    const key = await organisation.key()
     const clients = await Promise.all(Array.from({ length: 6 }, async () => rest(await organisation.key())))
     const organiser = clients[0] as Send
 
@@ -157,7 +164,7 @@ test(
         await busy
         for (const [outcome, times] of Object.entries(known.tally)) tally[outcome] = (tally[outcome] ?? 0) + times
 
-        const problems = [...known.wrong, ...broken, ...(await problemsAfter(known))]
+        const problems = [...known.wrong, ...broken, ...(await problemsAfter(known, key))]
         if (problems.length > 0) {
           throw new Error(`${problems.join('\n')}\n\nAnswered, in this order:\n${known.trace.join('\n')}`)
         }

@@ -98,7 +98,10 @@ const wrongs: [sql: string, ...rules: Rule[]][] = [
     "update orders set payment_check_at = now() where status = 'completed'",
     'the courier looks at each deadline of what is due, and at no other',
   ],
-  ['update orders set payment_reminded_at = now()', 'the buyer is reminded once of a deadline'],
+  [
+    "update orders set payment_remind_at = now() where status = 'completed'",
+    'Usher reminds of a deadline before it, and not within a day of a reminder',
+  ],
   ["update attendees set status = 'active' where status = 'awaiting_payment'", 'tickets of a pending order wait'],
   ["update attendees set status = 'awaiting_payment' where status = 'active'", 'tickets of a completed order are good'],
   [

@@ -90,7 +90,7 @@ const rules = {
   'an order is completed when nothing is due, and not before': `
     select o.* from orders o
     where o.event_id = $1
-      and (o.status = 'pending' and o.amount_paid >= o.total
+      and (o.status = 'pending' and o.amount_paid - o.amount_refunded >= o.total
         or o.status = 'completed' and o.amount_paid + o.amount_voided < o.total)`,
   'payment_status follows from status and amounts': `
     select o.* from orders o
@@ -111,18 +111,18 @@ const rules = {
   'the courier looks at each deadline of what is due, and at no other': `
     select o.* from orders o
     where o.event_id = $1 and o.payment_check_at is distinct from case
-      when o.status = 'pending' and o.amount_paid < o.total then least(o.payment_remind_at, o.payment_due_at)
+      when o.status = 'pending' and o.amount_paid - o.amount_refunded < o.total then least(o.payment_remind_at, o.payment_due_at)
     end`,
   'the buyer of an order that expired is told so once': `
     select o.* from orders o
     where o.event_id = $1
-      and (select count(*) from emails e where e.order_id = o.id and e.kind = 'order_expired')
+      and (select count(*) from emails e where e.order_id = o.id and e.kind = 'order_expired' and e.created_at = o.cancelled_at)
         <> case when o.cancellation_reason = 'expired' and o.send_email then 1 else 0 end`,
-  'the buyer is reminded once of a deadline': `
+  'Usher reminds of a deadline before it, and not within a day of a reminder': `
     select o.* from orders o
     where o.event_id = $1
-      and (o.payment_due_at is null and num_nonnulls(o.payment_remind_at, o.payment_reminded_at) > 0
-        or o.payment_remind_at is not null and o.payment_reminded_at is not null
+      and (o.payment_due_at is null and o.payment_remind_at is not null
+        or o.payment_remind_at <= o.payment_reminded_at + interval '1 day'
         or o.payment_remind_at > o.payment_due_at)`,
   'an order has the moments of its status': `
     select o.* from orders o

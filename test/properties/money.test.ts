@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createOrganisation } from '../support/organisation.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
+import { problemsOfBooks } from './books.ts'
 import { brokenRules } from './invariants.ts'
 import {
   asAnswered,
@@ -183,7 +184,8 @@ test(
   'an order is the sum of the tickets that stand, and completes once with the last of its money',
   withTime(usualRuns),
   async () => {
-    const send = rest(await (await createOrganisation()).key())
+    const key = await (await createOrganisation()).key()
+    const send = rest(key)
 
     await expectProperty(
       usualRuns,
@@ -217,6 +219,7 @@ test(
         const payments = last.payments.map((payment: { amount: number }) => BigInt(payment.amount))
         expect(payments.reduce((sum: bigint, amount: bigint) => sum + amount, 0n)).toBe(model.paid)
         expect(await brokenRules(opened.eventId)).toEqual([])
+        expect(await problemsOfBooks(opened.eventId, key)).toEqual([])
       }),
     )
   },

@@ -197,6 +197,58 @@ test('people are counted on each day on which they came, once, at each point and
   ])
 })
 
+test('devices are told apart by name and point, those that scan most first', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const send = rest(await organisation.key('events:read', 'checkin:write'))
+  const { rows } = await studio.query<{ id: string; name: string }>(
+    `insert into public.check_in_points (event_id, name, admission)
+     values ($1, 'Gate', 'once'), ($1, 'Hall', 're_entry') returning id, name`,
+    [event.id],
+  )
+  const point = Object.fromEntries(rows.map(({ id, name }) => [name, id]))
+  const [ann, bea, cay] = [await event.guest(), await event.guest(), await event.guest()]
+  const scan = async (device: string | null, at: string | null, code: string, direction = 'entry') => {
+    const check_in_point_id = at === null ? null : point[at]
+    const answer = await send('POST', '/check-ins', { event_id: event.id, code, device, check_in_point_id, direction })
+    return answer.body.data?.id
+  }
+  await scan('North, Ada', 'Gate', ann.code)
+  await scan('North, Ada', 'Gate', ann.code)
+  await scan('North, Ada', 'Gate', bea.code)
+  const undone = await scan('North, Ada', 'Gate', cay.code)
+  expect((await send('POST', `/check-ins/${undone}/undo`)).status).toBe(200)
+  await scan('North, Ada', 'Hall', ann.code)
+  await scan('North, Ada', 'Hall', ann.code, 'exit')
+  await scan(null, null, ann.code)
+  await studio.query("update public.check_in_points set status = 'archived' where id = $1", [point.Hall])
+  const other = await organisation.event()
+  await send('POST', '/check-ins', { event_id: other.id, code: (await other.guest()).code, device: 'Elsewhere' })
+
+  const summary = async () => (await send('GET', `/events/${event.id}/summary`)).body.data
+  const { devices, devices_left_out } = await summary()
+  const nowhere = { check_in_point_id: null, check_in_point: null }
+  expect(devices).toMatchObject([
+    { device: 'North, Ada', check_in_point: 'Gate', entries: 2, exits: 0, rejected: 1 },
+    { device: 'North, Ada', check_in_point_id: point.Hall, check_in_point: 'Hall', entries: 1, exits: 1, rejected: 0 },
+    { device: null, ...nowhere, entries: 1, exits: 0, rejected: 0 },
+  ])
+  expect(devices_left_out).toBe(0)
+  const { at } = await row<{ at: Date }>(
+    'select max(scanned_at) as at from public.check_ins where event_id = $1 and device is null',
+    [event.id],
+  )
+  expect(devices[2].last_scan_at).toBe(at.toISOString())
+
+  await studio.query(
+    "insert into public.check_ins (event_id, code, device) select $1, 'NOBODY', 'Scanner ' || i from generate_series(1, 22) i",
+    [event.id],
+  )
+  const many = await summary()
+  expect([many.devices.length, many.devices_left_out]).toEqual([20, 5])
+  expect(many.devices.slice(0, 2)).toEqual(devices.slice(0, 2))
+})
+
 test('a wrong interval and an event of another organisation are refused by name', async () => {
   const [organisation, other] = [await createOrganisation(), await createOrganisation()]
   const event = await organisation.event()

@@ -8,7 +8,7 @@ type Guest = Record<string, unknown>
 
 async function importer(ticketType: Record<string, unknown> = {}) {
   const organisation = await createOrganisation()
-  const { id, ticketTypeId } = await organisation.event()
+  const { id, ticketTypeId, ticketType: addTicketType } = await organisation.event()
   if (ticketType.quantity !== undefined) {
     await studio.query('update public.ticket_types set quantity = $2 where id = $1', [
       ticketTypeId,
@@ -18,7 +18,7 @@ async function importer(ticketType: Record<string, unknown> = {}) {
   const send = rest(await organisation.key('attendees:write', 'attendees:read'))
   const importGuests = (attendees: Guest[], more: Guest = {}, headers = {}) =>
     send('POST', `/events/${id}/attendees/import`, { ticket_type_id: ticketTypeId, attendees, ...more }, headers)
-  return { organisation, id, ticketTypeId, send, importGuests }
+  return { organisation, id, ticketTypeId, addTicketType, send, importGuests }
 }
 
 const guest = (n: number, more: Guest = {}): Guest => ({
@@ -59,6 +59,36 @@ test('a list is imported, changed and imported again, with a result for each gue
 
   const again = await importGuests([guest(2), guest(0), guest(3)])
   expect(results(again.body), 'fields left out stay as they are').toEqual(['unchanged', 'unchanged', 'unchanged'])
+})
+
+test('a dry run answers what an import would, and changes nothing', async () => {
+  const { id, addTicketType, importGuests } = await importer()
+  const vip = await addTicketType({ quantity: 1 })
+  await importGuests(guests(2))
+  const before = await countsOf(id)
+  const list = [
+    guest(0),
+    guest(1, { company: 'NASA' }),
+    ...[2, 3].map((n) => guest(n, { ticket_type_id: vip })),
+    guest(4, { email: 'x' }),
+  ]
+
+  const tried = await importGuests(list, { dry_run: true, send_email: true })
+  expect(results(tried.body)).toEqual(['unchanged', 'updated', 'created', 'refused', 'refused'])
+  expect(tried.body.data).toMatchObject({
+    dry_run: true,
+    created: 1,
+    updated: 1,
+    unchanged: 1,
+    refused: 2,
+    remaining: 0,
+  })
+  expect(tried.body.data.results[1].attendee_id).not.toBeNull()
+  expect(tried.body.data.results[2]).toMatchObject({ attendee_id: null, order_id: null, error: null })
+  expect(await countsOf(id)).toEqual(before)
+
+  const done = await importGuests(list)
+  expect([results(done.body), done.body.data.dry_run]).toEqual([results(tried.body), false])
 })
 
 test('what is refused has the error of a call of its own, and does not stop the others', async () => {

@@ -120,3 +120,44 @@ test('an import of a group waits for a change of its order before it locks one o
   })
   expect((await imported.importing).body.data.updated).toBe(2)
 })
+
+test('orders are reopened, expire, are registered and cancelled, with one code and two ticket types, in any order', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event({ capacity: 200 })
+  const types = [
+    await event.ticketType({ price: 3000, quantity: 90 }),
+    await event.ticketType({ price: 2000, quantity: 90 }),
+  ]
+  await studio.query(
+    "insert into public.promo_codes (event_id, code, percent_off, max_redemptions) values ($1, 'TEN', 10, 150)",
+    [event.id],
+  )
+  const send = rest(await organisation.key())
+  const register = (order: string[]) =>
+    send('POST', `/events/${event.id}/registrations`, {
+      payment_method: 'invoice',
+      promo_code: 'TEN',
+      attendees: order.map((ticket_type_id) => ({ ticket_type_id, name: 'Guest', email: 'guest@example.com' })),
+    })
+  const ids: string[] = []
+  for (let i = 0; i < 12; i++) ids.push((await register(i % 2 === 0 ? types : types.toReversed())).body.data.id)
+  const expire = async (orderIds: string[]) => {
+    await studio.query(
+      "update public.orders set payment_due_at = '2001-01-01' where id = any ($1) and status = 'pending'",
+      [orderIds],
+    )
+    await studio.query('select private.expire_orders($1)', [orderIds])
+  }
+  await expectNoDeadlocks(async () => {
+    for (let round = 0; round < rounds; round++) {
+      const [back, out] = round % 2 === 0 ? [ids.slice(0, 6), ids.slice(6)] : [ids.slice(6), ids.slice(0, 6)]
+      await expire(back)
+      const [reopened, [registered]] = await Promise.all([
+        Promise.all(back.map((id) => send('POST', `/orders/${id}/reopen`, { payment_due_at: '2041-01-01T00:00:00Z' }))),
+        Promise.all([register(types.toReversed()), expire(out)]),
+      ])
+      expect(reopened.map(({ status }) => status)).toEqual(back.map(() => 200))
+      await send('POST', `/orders/${registered.body.data.id}/cancel`)
+    }
+  })
+})

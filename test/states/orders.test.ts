@@ -33,6 +33,12 @@ const orderOf =
 const cancel = ({ id }: Sale, hand?: Hand) => edit('orders', id, "status = 'cancelled'", [], hand)
 const cancelTicket = ({ attendeeIds: [first] }: Sale) => edit('attendees', first as string, "status = 'cancelled'")
 
+/** Not paid by its deadline. */
+const expire = async ({ id }: Sale) => {
+  await edit('orders', id, "payment_due_at = '2001-01-01'")
+  await studio.query('select private.expire_orders($1)', [[id]])
+}
+
 const voidPayment = ({ id }: Sale) =>
   studio.query(
     `insert into public.payment_voids (payment_id)
@@ -79,6 +85,16 @@ const states = {
   'cancelled refunded': orderOf(2, { paid: 6000 }, async (sale) => {
     await cancel(sale)
     await refund(6000)(sale)
+  }),
+  'cancelled not_required, expired': orderOf(2, {}, expire),
+  'cancelled not_required, expired with one of two tickets': orderOf(2, {}, async (sale) => {
+    await cancelTicket(sale)
+    await expire(sale)
+  }),
+  'cancelled refund_due, expired when partly paid': orderOf(2, { paid: 1000 }, expire),
+  'cancelled refunded, expired when partly paid': orderOf(2, { paid: 1000 }, async (sale) => {
+    await expire(sale)
+    await refund(1000)(sale)
   }),
 } as const
 
@@ -127,6 +143,11 @@ const transitions = {
   'paying what is due': payment(outstanding),
   'paying more than is due': payment(async (sale) => (await outstanding(sale)) + 1),
   'paying in another currency': payment(async () => 500, 'USD'),
+  reopening: {
+    rest: (send: Send, { id }: Sale) =>
+      send('POST', `/orders/${id}/reopen`, { payment_due_at: '2041-01-01T00:00:00Z' }),
+    sql: ({ id }: Sale, hand: Hand) => hand.query("select public.reopen_order($1, '2041-01-01Z')", [id]),
+  },
   'cancelling the last ticket': {
     rest: (send: Send, { attendeeIds }: Sale) => send('POST', `/attendees/${attendeeIds.at(-1)}/cancel`),
     sql: ({ attendeeIds }: Sale, hand: Hand) =>
@@ -189,6 +210,7 @@ const receivedAgain = (amount: number) => ({ 'payment 2.amount': amount, 'order.
 /** What can be done with any order that is pending, with so much due. */
 const pending = (due: number) => ({
   'to pending': done(),
+  reopening: invalid('pending', 'pending'),
   'to completed': refused('payment_due', { param: 'status' }),
   'paying more than is due': refused('overpayment', { param: 'amount', details: { amount_due: due } }),
   'paying in another currency': refused('wrong_currency', { param: 'currency', details: { currency: 'EUR' } }),
@@ -206,6 +228,7 @@ const noMoneyFor = (status: 'completed' | 'cancelled') => {
 
 const completed = {
   'to pending': invalid('completed', 'pending'),
+  reopening: invalid('completed', 'pending'),
   'to completed': done(),
   ...noMoneyFor('completed'),
 }
@@ -214,9 +237,38 @@ const cancelled: Record<keyof typeof transitions, Cell> = {
   'to pending': invalid('cancelled', 'pending'),
   'to completed': invalid('cancelled', 'completed'),
   'to cancelled': savedAsItIs('cancelled'),
+  reopening: refused('order_cancelled', { param: 'order_id', details: { cancellation_reason: 'requested' } }),
   ...noMoneyFor('cancelled'),
   'cancelling the last ticket': savedAsItIs('cancelled'),
   'cancelling the event': done(withEvent({})),
+}
+
+/** Reopened with the tickets that expired with it. */
+const reopened = (...tickets: (1 | 2)[]) => ({
+  'order.status': 'pending',
+  'order.payment_status': 'awaiting_payment',
+  'order.cancelled_at': null,
+  'order.cancellation_reason': null,
+  'order.payment_due_at': 'moved',
+  'order.payment_remind_at': 'moved',
+  'order.payment_check_at': 'set',
+  'ticket_type.quantity_sold': tickets.length,
+  ...Object.assign(
+    {},
+    ...tickets.map((which) =>
+      ofTicket(which, { status: 'awaiting_payment', cancelled_at: null, ticket_email_status: 'waiting' }),
+    ),
+  ),
+})
+
+const tooLate = refused('order_expired', { param: 'order_id', details: expect.any(Object) })
+const expired: typeof cancelled = {
+  ...cancelled,
+  reopening: done(reopened(1, 2)),
+  'paying a part': tooLate,
+  'paying what is due': tooLate,
+  'paying more than is due': tooLate,
+  'paying in another currency': tooLate,
 }
 
 testStateMachine({
@@ -322,6 +374,7 @@ testStateMachine({
       ...completed,
       ...pending(6000),
       'to pending': invalid('completed', 'pending'),
+      reopening: invalid('completed', 'pending'),
       'to completed': done(),
       'to cancelled': done(orderGone(bothGone, nothingDue)),
       'paying a part': done({ ...receivedAgain(500), 'order.payment_status': 'partially_paid' }),
@@ -333,6 +386,7 @@ testStateMachine({
       ...completed,
       ...pending(5000),
       'to pending': invalid('completed', 'pending'),
+      reopening: invalid('completed', 'pending'),
       'to completed': done(),
       'to cancelled': done(orderGone(bothGone, refundDue)),
       'paying a part': done({ 'payment 3.amount': 500, 'order.amount_paid': 1500 }),
@@ -348,6 +402,7 @@ testStateMachine({
       ...completed,
       ...pending(6000),
       'to pending': invalid('completed', 'pending'),
+      reopening: invalid('completed', 'pending'),
       'to completed': done(),
       'to cancelled': done(orderGone(bothGone, { 'order.payment_status': 'refunded' })),
       'paying a part': done({ ...received(500, 6000), 'order.payment_status': 'partially_paid' }),
@@ -366,6 +421,13 @@ testStateMachine({
     'cancelled refund_due, once paid': cancelled,
     'cancelled refund_due, once partly paid': cancelled,
     'cancelled refunded': cancelled,
+    'cancelled not_required, expired': expired,
+    'cancelled not_required, expired with one of two tickets': { ...expired, reopening: done(reopened(2)) },
+    'cancelled refund_due, expired when partly paid': {
+      ...expired,
+      reopening: done({ ...reopened(1, 2), 'order.payment_status': 'partially_paid' }),
+    },
+    'cancelled refunded, expired when partly paid': expired,
   },
 })
 

@@ -17,6 +17,7 @@ const walked = [
   'update_promo_code',
   'register_attendee',
   'cancel_order',
+  'reopen_order',
   'record_invoice_payment',
   'update_attendee',
   'cancel_attendee',
@@ -31,10 +32,16 @@ const walked = [
 ]
 
 const noTransitions = {
+  export_attendees: 'a link to a file changes nothing of what is in it: see test/rest/exports.test.ts',
+  export_orders: 'a link to a file, too',
+  export_payments: 'a link to a file, too',
+  export_check_ins: 'a link to a file, too',
   apply_event: 'it is the operations on events and what belongs to them, for many: see test/rest/apply-event.test.ts',
   redeliver_webhooks: 'it is redeliver_webhook for many: see test/rest/webhook-deliveries.test.ts',
   rotate_webhook_secret: 'a secret signs or is gone: see test/rest/webhook-endpoints.test.ts',
   erase_attendee: 'it changes no status: see test/rest/erase-attendee.test.ts',
+  send_payment_reminder: 'it e-mails: see test/database/50-orders/payment-reminders.test.ts',
+  erase_person: 'it changes no status but those of entries of the waiting list: see test/rest/people.test.ts',
   void_payment: 'see test/rest/payment-corrections.test.ts',
   record_refund: 'see test/rest/payment-corrections.test.ts',
   update_check_in_point: 'see test/rest/check-in-points.test.ts',
@@ -92,6 +99,8 @@ const noStates = {
   audit_object: 'what it was done to, for good',
   audit_actor: 'who did it, for good',
   organisation_role: 'of people, who come in by Studio alone',
+  api_key_kind: 'a kind, which never changes',
+  api_key_confirmations: 'whether a person is asked, and either way at any time',
   api_scope: 'what a key may do, not where it stands',
 }
 

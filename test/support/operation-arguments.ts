@@ -124,7 +124,13 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
   cancel_waiting_list_entry: async (event) => ({ waiting_list_entry_id: await waitingListEntry(event) }),
   list_orders: async (event) => {
     await event.guest()
-    return { event_id: event.id, search: 'GUE exämple', status: 'completed', updated_since: '2026-01-01T00:00:00Z' }
+    return {
+      event_id: event.id,
+      search: 'GUE exämple',
+      status: 'completed',
+      payment_status: ['not_required', 'paid'],
+      updated_since: '2026-01-01T00:00:00Z',
+    }
   },
   get_order: async (event) => ({ order_id: (await event.guest()).orderId }),
   update_order: async (event) => ({
@@ -132,6 +138,13 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     changes: { payment_due_at: '2027-05-01T12:00:00Z' },
     if_version: 2,
   }),
+  send_payment_reminder: async (event) => ({ order_id: (await event.payer()).orderId, dry_run: false }),
+  reopen_order: async (event) => {
+    const { orderId } = await event.payer()
+    await studio.query("update public.orders set payment_due_at = now() - interval '1 hour' where id = $1", [orderId])
+    await studio.query('select private.expire_orders($1)', [[orderId]])
+    return { order_id: orderId, payment_due_at: '2040-05-01T12:00:00Z', notify: 'mailed' }
+  },
   record_invoice_payment: async (event) => ({
     order_id: (await event.payer()).orderId,
     amount: 900,
@@ -140,6 +153,14 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     external_reference: 'INV-7',
   }),
   erase_attendee: async (event) => ({ attendee_id: (await event.guest()).attendeeId, dry_run: true }),
+  find_person: async (event) => {
+    await event.guest()
+    return { email: 'GUEST@example.com' }
+  },
+  erase_person: async (event) => {
+    await event.guest()
+    return { email: 'guest@example.com', names: ['Guest'], dry_run: true }
+  },
   void_payment: async (event) => ({ payment_id: await paidIn(event), reason: 'Typed twice' }),
   record_refund: async (event) => {
     const paymentId = await paidIn(event)
@@ -241,6 +262,13 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     until: '2030-01-01T00:00:00+01:00',
     status: 'delivered',
   }),
+  export_attendees: ({ id }) => ({ event_id: id, status: 'active', fields: ['name', 'email', 'metadata.diet'] }),
+  export_orders: ({ id }) => ({ event_id: id, payment_status: 'paid' }),
+  export_payments: () => ({
+    received_after: '2026-09-01T00:00:00+02:00',
+    received_before: '2026-10-01T00:00:00+02:00',
+  }),
+  export_check_ins: ({ id }) => ({ event_id: id, result: 'accepted' }),
   list_audit_entries: () => ({ object_type: 'event', limit: 10 }),
   list_notifications: async (event) => {
     await event.guest()

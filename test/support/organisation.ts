@@ -10,6 +10,8 @@ export type TestOrganisation = {
   slug: string
   /** A new API key with these scopes; with all of them when none are named. */
   key(...chosen: Scope[]): Promise<string>
+  /** One with all scopes that has a person confirm what cannot be undone. */
+  askingKey(): Promise<string>
   /** A published event with one ticket type. */
   event(options?: { capacity?: number; quantity?: number; status?: 'draft' | 'published' }): Promise<TestEvent>
 }
@@ -37,7 +39,13 @@ export async function createOrganisation({ plan = 'enterprise' } = {}): Promise<
     id,
     slug,
     key: (...chosen) =>
-      issueKey(studio, { organisation: slug, name: 'test', scopes: chosen.length > 0 ? chosen : scopes }),
+      issueKey(studio, {
+        organisation: slug,
+        name: 'test',
+        scopes: chosen.length > 0 ? chosen : scopes,
+        confirmations: 'none',
+      }),
+    askingKey: () => issueKey(studio, { organisation: slug, name: 'Assistant', scopes }),
     event: (options) => createEvent(id, options),
   }
 }

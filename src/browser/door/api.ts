@@ -3,7 +3,7 @@
 import { base } from './base.ts'
 import type { DoorLink } from './link.ts'
 import type { Direction, Point, Reason, Ticket } from './offline-rules.ts'
-import type { WaitingScan } from './store.ts'
+import type { Order, WaitingScan } from './store.ts'
 
 export type DoorList = {
   event: { id: string; name: string; status: string; timezone: string; accent_colour: string | null }
@@ -49,17 +49,25 @@ export class Unreachable extends Error {
 }
 /** The server gave the request up, because it took too long: less may be sent. */
 export class OutOfTime extends Unreachable {}
-/** The key is revoked, expired, unknown or lacks the scope. */
-export class KeyRefused extends Error {}
-export class Refused extends Error {
+/** An answer that says no. */
+export class Refusal extends Error {
   readonly status: number
   readonly code: string
-  constructor(status: number, code: string, message: string) {
+  /** The field that it is about. */
+  readonly param: string | null
+  readonly details: Record<string, unknown>
+  constructor(status: number, { code, message, param, details }: ApiError) {
     super(message)
     this.status = status
     this.code = code
+    this.param = param ?? null
+    this.details = details ?? {}
   }
 }
+/** The key is revoked, expired, unknown or lacks the scope. */
+export class KeyRefused extends Refusal {}
+export class Refused extends Refusal {}
+type ApiError = { code: string; message: string; param?: string; details?: Record<string, unknown> }
 
 async function call<T>(
   link: DoorLink,
@@ -70,7 +78,7 @@ async function call<T>(
   idempotencyKey?: string,
 ): Promise<T> {
   let status: number
-  let answer: { data?: unknown; error?: { code: string; message: string } }
+  let answer: { data?: unknown; error?: ApiError }
   let retryAfter: number
   try {
     const response = await fetch(new URL(`api/v1${path}`, base), {
@@ -95,8 +103,7 @@ async function call<T>(
   if (status < 300 && answer.data !== undefined) return answer as T
   if (answer.error?.code === 'out_of_time') throw new OutOfTime(retryAfter)
   if (answer.error === undefined || status === 429 || status >= 500) throw new Unreachable(retryAfter)
-  if (status === 401 || status === 403) throw new KeyRefused(answer.error.message)
-  throw new Refused(status, answer.error.code, answer.error.message)
+  throw new (status === 401 || status === 403 ? KeyRefused : Refused)(status, answer.error)
 }
 
 const timeoutMs = 20_000
@@ -155,12 +162,6 @@ export const listTicketTypes = (link: DoorLink): Promise<TicketType[]> =>
     ({ data }) => data,
   )
 
-export type Order = {
-  id: string
-  amount_due: number
-  currency: string
-  attendees: { id: string; name: string; company: string | null; ticket_type_id: string; status: Ticket['status'] }[]
-}
 /** A write that may be sent again: with the same key it is done once. */
 type Write = { idempotencyKey: string }
 

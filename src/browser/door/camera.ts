@@ -1,24 +1,52 @@
-// The camera: shows it, and reads QR codes from its frames. Knows nothing of tickets.
+// The camera: shows it, and has QR codes read from its pictures. Knows nothing of tickets.
 
-import { prepareZXingModule, readBarcodes } from 'zxing-wasm/reader'
+import type { Asked, Read } from './reader.ts'
 
-// Pixels of the longer side; a larger frame takes longer and is read no better.
-const longestSide = 960
-// To copy a frame costs as much as to read it. While nothing moves, both are done less often.
+// While nothing moves, pictures are looked at less often.
 const pauseMilliseconds = { moving: 80, still: 100 }
-const readStillMilliseconds = 500
 const retryMilliseconds = 2_000
+/** A reader that does not answer is given up; the first answer waits for its files. */
+const longestMilliseconds = { first: 30_000, later: 5_000 }
+const failuresUntilSaid = 2
 /** A ticket stays before the camera for a while: a code counts again after it was out of sight for so long. */
 const forgottenAfterMilliseconds = 1_000
 
-/** Loads the reader: at once, because the network may be gone when the camera opens. Where it failed, another call tries again. */
-const loadReader = (): Promise<unknown> =>
-  prepareZXingModule({
-    // Another function each time: the same overrides would be answered with the same failure.
-    overrides: { locateFile: () => new URL('zxing/zxing_reader.wasm', import.meta.url).href },
-    fireImmediately: true,
+let hasAnswered = false
+/** At once, because the network may be gone when the camera opens. */
+let reader: Worker | null = startReader()
+
+/** A worker whose files cannot be loaded says so once, perhaps before it is asked, and never answers. */
+function startReader(): Worker {
+  const worker = new Worker(new URL('reader.ts', import.meta.url), { type: 'module' })
+  worker.onerror = () => giveUp(worker)
+  hasAnswered = false
+  return worker
+}
+
+function giveUp(worker: Worker): void {
+  worker.terminate()
+  if (reader === worker) reader = null
+}
+
+/** @throws where the files of the reader could not be loaded, or it does not answer. */
+const ask = (asked: Asked): Promise<Read> =>
+  new Promise((done, failed) => {
+    reader ??= startReader()
+    const worker = reader
+    const fail = () => {
+      clearTimeout(late)
+      giveUp(worker)
+      failed(new Error('no reader'))
+    }
+    const late = setTimeout(fail, hasAnswered ? longestMilliseconds.later : longestMilliseconds.first)
+    worker.onmessage = ({ data }) => {
+      clearTimeout(late)
+      hasAnswered = true
+      done(data)
+    }
+    worker.onerror = fail
+    worker.postMessage(asked, [asked.picture])
   })
-loadReader().catch(() => {})
 
 export type Camera = {
   stop(): void
@@ -31,6 +59,8 @@ export type Watcher = {
   isLooking(): boolean
   /** @returns whether it was judged. */
   onCode(code: string): Promise<boolean>
+  /** Pictures cannot be read any more, or can be again. */
+  onReading(works: boolean): void
 }
 
 /** @throws DOMException where there is no camera, or the person forbids it. */
@@ -66,33 +96,39 @@ export async function openCamera(video: HTMLVideoElement, facing: Facing, watche
 const hasTorch = (track: MediaStreamTrack | undefined): track is MediaStreamTrack =>
   track?.getCapabilities !== undefined && 'torch' in track.getCapabilities()
 
-async function readFrames(video: HTMLVideoElement, stopped: AbortSignal, { isLooking, onCode }: Watcher) {
-  const frames = new Frames(video)
+async function readFrames(video: HTMLVideoElement, stopped: AbortSignal, { isLooking, onCode, onReading }: Watcher) {
   let last = ''
   /** Since when `last` is out of sight. While nobody looks, it stays where it is. */
   let awaySince: number | null = null
-  let [readAt, pause] = [0, pauseMilliseconds.moving]
+  let pause = pauseMilliseconds.moving
+  let failures = 0
   while (!stopped.aborted) {
-    await new Promise((done) => setTimeout(done, pause))
+    await sleep(pause)
     if (!isLooking() || video.videoWidth === 0 || document.hidden) continue
-    const { frame, hasMoved } = frames.take()
-    pause = hasMoved ? pauseMilliseconds.moving : pauseMilliseconds.still
     const now = performance.now()
-    if (!hasMoved && now - readAt < readStillMilliseconds) continue
-    readAt = now
-    const [found] = await readBarcodes(frame, { formats: ['QRCode'], maxNumberOfSymbols: 1 }).catch(async () => {
-      await loadReader().catch(() => new Promise((done) => setTimeout(done, retryMilliseconds)))
-      return []
-    })
+    const read = await pictureOf(video)
+      .then(ask)
+      .catch(() => null)
     if (stopped.aborted) return
-    const code = found?.isValid ? found.text : null
+    if (read === null) {
+      failures++
+      if (failures === failuresUntilSaid) onReading(false)
+      await sleep(retryMilliseconds)
+      continue
+    }
+    if (failures >= failuresUntilSaid) onReading(true)
+    failures = 0
+    const { hasMoved, code } = read
+    pause = hasMoved ? pauseMilliseconds.moving : pauseMilliseconds.still
+    if (code === undefined || !isLooking()) continue
     const isNew = code !== last || (awaySince !== null && now - awaySince > forgottenAfterMilliseconds)
-    // Reading another frame meanwhile would delay the verdict: both need the main thread.
     if (code !== null && isNew && (await onCode(code).catch(report))) last = code
     if (code === last) awaySince = null
     else awaySince ??= now
   }
 }
+
+const sleep = (milliseconds: number) => new Promise<void>((done) => setTimeout(done, milliseconds))
 
 /** A code that cannot be judged is not tried again and again. */
 const report = (error: unknown): true => {
@@ -100,42 +136,19 @@ const report = (error: unknown): true => {
   return true
 }
 
-/** Frames of the part of the picture that can be seen: a neighbour's ticket beside it is not meant. */
-class Frames {
-  #video: HTMLVideoElement
-  #context = document.createElement('canvas').getContext('2d', { willReadFrequently: true }) as CanvasRenderingContext2D
-  #before: number[] = []
+/** What can be seen of the picture: a neighbour's ticket beside it is not meant. */
+async function pictureOf(video: HTMLVideoElement): Promise<Asked> {
+  const seen = seenOf(video)
+  // It is not copied here, but it may lie on its side.
+  const frame = 'VideoFrame' in window ? new VideoFrame(video) : null
+  if (frame?.displayWidth === video.videoWidth) return { picture: frame, seen }
+  frame?.close()
+  return { picture: await createImageBitmap(video), seen }
+}
 
-  constructor(video: HTMLVideoElement) {
-    this.#video = video
-  }
-
-  take(): { frame: ImageData; hasMoved: boolean } {
-    const seen = this.#seen()
-    const [, , width, height] = seen
-    const scale = Math.min(1, longestSide / Math.max(width, height))
-    const { canvas } = this.#context
-    const size = { width: Math.round(width * scale), height: Math.round(height * scale) }
-    // To set a size clears the canvas, and takes its time.
-    if (canvas.width !== size.width || canvas.height !== size.height) Object.assign(canvas, size)
-    this.#context.drawImage(this.#video, ...seen, 0, 0, canvas.width, canvas.height)
-    const frame = this.#context.getImageData(0, 0, canvas.width, canvas.height)
-    return { frame, hasMoved: this.#hasMoved(frame) }
-  }
-
-  /** More than noise: of some hundred pixels, spread over the frame, one in fifty is another. */
-  #hasMoved({ data, width, height }: ImageData): boolean {
-    const samples = Array.from({ length: 400 }, (_, i) => data[Math.floor(((i + 0.5) / 400) * width * height) * 4] ?? 0)
-    const changed = samples.filter((value, i) => Math.abs(value - (this.#before[i] ?? 0)) > 24).length
-    this.#before = samples
-    return changed > samples.length / 50
-  }
-
-  /** As `object-fit: cover` shows it. */
-  #seen(): [x: number, y: number, width: number, height: number] {
-    const { videoWidth, videoHeight, clientWidth, clientHeight } = this.#video
-    const shown = Math.min(videoWidth / (clientWidth || 1), videoHeight / (clientHeight || 1))
-    const [width, height] = clientWidth === 0 ? [videoWidth, videoHeight] : [clientWidth * shown, clientHeight * shown]
-    return [(videoWidth - width) / 2, (videoHeight - height) / 2, width, height]
-  }
+/** As `object-fit: cover` shows it. */
+function seenOf({ videoWidth, videoHeight, clientWidth, clientHeight }: HTMLVideoElement): Asked['seen'] {
+  const shown = Math.min(videoWidth / (clientWidth || 1), videoHeight / (clientHeight || 1))
+  const [width, height] = clientWidth === 0 ? [videoWidth, videoHeight] : [clientWidth * shown, clientHeight * shown]
+  return [(videoWidth - width) / 2, (videoHeight - height) / 2, width, height]
 }

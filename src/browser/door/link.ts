@@ -1,5 +1,7 @@
 // The link of a door: /door#event=…&key=…. The fragment stays in the browser; no request carries it.
 
+import { nameOfStore } from './base.ts'
+
 export type DoorLink = { event_id: string; key: string }
 
 export function parseLink(text: string): DoorLink | null {
@@ -13,4 +15,12 @@ export function takeLink(): DoorLink | null {
   const link = parseLink(location.hash)
   if (location.hash !== '') history.replaceState(null, '', location.pathname)
   return link
+}
+
+/** Of this tab alone, while staff are asked whether the device may keep it: a reload finds it there. */
+export const heldLink = (): DoorLink | null => JSON.parse(sessionStorage.getItem(nameOfStore) ?? 'null')
+
+export function holdLink(link: DoorLink | null): void {
+  if (link === null) sessionStorage.removeItem(nameOfStore)
+  else sessionStorage.setItem(nameOfStore, JSON.stringify(link))
 }

@@ -3,13 +3,13 @@
 import { render } from 'lit-html'
 import { nameOfStore } from './base.ts'
 import { type Camera, type Facing, openCamera } from './camera.ts'
-import { parseLink, takeLink } from './link.ts'
+import { type DoorLink, heldLink, holdLink, parseLink, takeLink } from './link.ts'
 import type { Actions, Page } from './page.ts'
 import { renew } from './renew.ts'
 import { Session } from './session.ts'
 import { allowSound, signal } from './signals.ts'
 import { toneOf } from './tones.ts'
-import { spoken, starting, view } from './view.ts'
+import { canRegister, spoken, starting, view } from './view.ts'
 import { WalkIn } from './walk-in.ts'
 import { speak } from './words/index.ts'
 
@@ -78,6 +78,10 @@ async function startCamera(): Promise<void> {
     const opened = await openCamera(video, facing, {
       isLooking: () => page.panel === 'none' && session.isReady,
       onCode: (code) => session.scanCode(code),
+      onReading: (works) => {
+        page.cameraProblem = works ? null : 'cameraUnread'
+        draw()
+      },
     })
     // It was stopped, or another one was asked for, while this one opened.
     if (turn !== cameraTurn) return opened.stop()
@@ -130,12 +134,14 @@ function followScreen(): void {
 const actions: Actions = {
   start() {
     allowSound()
-    // There is no point left to choose.
-    if (session.pointLost) session.choose(null, 'entry')
     page.isScanning = true
     draw()
     void startCamera()
     stayAwake()
+    // It was open when the page was closed.
+    if (session.walkIn !== null && session.walkIn.event_id === session.link?.event_id && canRegister(session)) {
+      actions.open('walkIn')
+    }
   },
   stop() {
     leaveCamera()
@@ -149,6 +155,7 @@ const actions: Actions = {
     root.querySelector<HTMLElement>('.panel :is(input, .close)')?.focus()
   },
   back() {
+    if (page.panel === 'walkIn') page.walkIn?.leave()
     page.panel = page.panel === 'person' ? 'search' : 'none'
     draw()
     document.querySelector<HTMLElement>(page.panel === 'search' ? '.panel input' : `#${opener || 'door'}`)?.focus()
@@ -175,6 +182,7 @@ const actions: Actions = {
   },
   setUp(device, keep) {
     page.panel = 'none'
+    holdLink(null)
     void session.setUp(device, keep)
   },
   torch() {
@@ -188,14 +196,20 @@ const actions: Actions = {
   },
   paste(text) {
     const link = parseLink(text)
-    if (link !== null) session.use(link)
+    if (link !== null) use(link)
     return link !== null
   },
   async forget() {
     stopCamera()
+    holdLink(null)
     await session.forget()
     location.reload()
   },
+}
+
+function use(link: DoorLink): void {
+  if (session.settings === null) holdLink(link)
+  session.use(link)
 }
 
 function newWalkIn(): WalkIn | null {
@@ -204,7 +218,7 @@ function newWalkIn(): WalkIn | null {
     if (page.panel === 'walkIn') actions.back()
   }
   const walkIn = new WalkIn(session, session.link, (guest) => actions.pick(guest, 'walkIn'), close)
-  walkIn.read()
+  walkIn.begin()
   return walkIn
 }
 
@@ -254,11 +268,11 @@ async function main(): Promise<void> {
     return
   }
   await holdDoor()
-  session = await Session.open(parseLink(location.hash), draw)
+  session = await Session.open(parseLink(location.hash) ?? heldLink(), draw)
   // In the address until now: a reload must find it. Another one may have been opened meanwhile.
   const link = takeLink() ?? session.link
   if (link === null) draw()
-  else session.use(link)
+  else use(link)
   void navigator.serviceWorker?.ready.then(() => {
     page.hasFiles = true
     draw()
@@ -270,7 +284,7 @@ async function main(): Promise<void> {
   window.addEventListener('offline', draw)
   window.addEventListener('hashchange', () => {
     const opened = takeLink()
-    if (opened !== null) session.use(opened)
+    if (opened !== null) use(opened)
   })
 }
 

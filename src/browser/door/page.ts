@@ -12,7 +12,7 @@ export type Page = {
   /** Whom the panel `person` is about. */
   person: string | null
   walkIn: WalkIn | null
-  cameraProblem: 'cameraNeedsHttps' | 'cameraForbidden' | 'cameraMissing' | null
+  cameraProblem: 'cameraNeedsHttps' | 'cameraForbidden' | 'cameraMissing' | 'cameraUnread' | null
   hasTorch: boolean
   torch: boolean
 }

@@ -31,11 +31,15 @@ import {
   forgetList,
   getKept,
   getSettings,
+  getWalkIn,
+  isExpired,
   type Kept,
+  type KeptWalkIn,
   keepList,
   keepScans,
   keepSettings,
   keepTicket,
+  keepWalkIn,
   openStore,
   type Settings,
   type Store,
@@ -116,6 +120,8 @@ export class Session {
   /** Milliseconds that the server is ahead of this device. */
   clock = 0
   storageFull = false
+  /** Somebody without a ticket, who is not in yet. */
+  walkIn: KeptWalkIn | null = null
   counts = { arrived: 0, expected: 0 }
   readonly changed: () => void
 
@@ -145,6 +151,8 @@ export class Session {
     for (const scan of await session.#store.getAll('scans')) session.#scans.set(scan.scan_id, scan)
     const kept = await getKept(session.#store)
     session.settings = (await getSettings(session.#store)) ?? null
+    const walkIn = await getWalkIn(session.#store)
+    if (walkIn !== undefined) await session.keepWalkIn(isExpired(walkIn) ? null : walkIn)
     if (kept !== undefined && (link === null || link.event_id === kept.link.event_id)) await session.#restore(kept)
     else await forgetList(session.#store)
     if (link !== null && link.key !== session.link?.key) session.scopes = null
@@ -224,6 +232,7 @@ export class Session {
       this.#keeping = this.#keeping.then(() => forgetList(this.#store)).catch(reportError)
       this.#isListKept = false
       this.saved = 'no'
+      await this.keepWalkIn(this.walkIn)
     }
     this.changed()
   }
@@ -239,12 +248,25 @@ export class Session {
     this.pointId = pointId
     this.direction = direction
     this.pointLost = false
-    if (this.settings !== null && this.link !== null) {
-      this.settings.place = { event_id: this.link.event_id, check_in_point_id: pointId, direction }
-      void this.#keepSettings()
-    }
+    this.#keepPlace({ check_in_point_id: pointId, direction })
     this.#count()
     this.changed()
+  }
+
+  /** A point that is lost is still to be chosen anew, also after a reload. */
+  turn(direction: Direction): void {
+    this.direction = direction
+    this.#keepPlace({ direction })
+    this.changed()
+  }
+
+  #keepPlace(place: { check_in_point_id?: string | null; direction: Direction }): void {
+    if (this.settings === null || this.link === null) return
+    const former = this.settings.place
+    const { event_id } = this.link
+    const check_in_point_id = former?.event_id === event_id ? former.check_in_point_id : null
+    this.settings.place = { event_id, check_in_point_id, ...place }
+    void this.#keepSettings()
   }
 
   #losePoint(): void {
@@ -266,6 +288,15 @@ export class Session {
     this.settings.put_aside = [...(this.settings.put_aside ?? []).filter((id) => known.has(id)), conflictId]
     void this.#keepSettings()
     this.changed()
+  }
+
+  /** Where the list is not kept, a form of which nothing was sent is not either; what was sent must not happen twice. */
+  async keepWalkIn(walkIn: KeptWalkIn | null): Promise<void> {
+    this.walkIn = walkIn
+    const isSent = walkIn !== null && (walkIn.step !== null || walkIn.order !== null || walkIn.guest !== null)
+    await keepWalkIn(this.#store, this.keep || isSent ? walkIn : null).catch(() => {
+      this.storageFull = true
+    })
   }
 
   get waiting(): WaitingScan[] {

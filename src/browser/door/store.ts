@@ -54,9 +54,42 @@ export type Settings = {
   put_aside?: string[]
 }
 
+export type Order = {
+  id: string
+  amount_due: number
+  currency: string
+  attendees: { id: string; name: string; company: string | null; ticket_type_id: string; status: Ticket['status'] }[]
+}
+
+/** What is in the form. `type`: the id of a ticket type; empty before one was chosen. */
+export type Typed = { name: string; email: string; type: string }
+export type Step = { idempotencyKey: string } & (
+  | { does: 'register'; guest: object }
+  | { does: 'pay' | 'cancel'; order: Order }
+)
+/** Somebody without a ticket, who is not in yet. */
+export type WalkInState = {
+  typed: Typed
+  /** What was sent, and is not answered. */
+  step: Step | null
+  /** That is to be paid. */
+  order: Order | null
+  /** Who is registered and has paid, and was not let in yet. */
+  guest: Ticket | null
+}
+export type KeptWalkIn = WalkInState & {
+  event_id: string
+  /** Of the key, which may not be kept itself. Another key has idempotency keys of its own. */
+  prefix: string
+  at: number
+}
+
+/** The server forgets an idempotency key after a day: what is sent again later would be done again. */
+export const isExpired = ({ at }: KeptWalkIn): boolean => Date.now() - at >= 23 * 3_600_000
+
 interface Schema extends DBSchema {
-  /** By `door` and `settings`. */
-  kept: { key: string; value: Kept | Settings }
+  /** By `door`, `settings` and `walk-in`. */
+  kept: { key: string; value: Kept | Settings | KeptWalkIn }
   tickets: { key: string; value: Ticket }
   scans: { key: string; value: WaitingScan }
 }
@@ -80,6 +113,12 @@ export const getSettings = async (store: Store): Promise<Settings | undefined> =
 
 export const keepSettings = (store: Store, settings: Settings): Promise<unknown> =>
   store.put('kept', settings, 'settings')
+
+export const getWalkIn = async (store: Store): Promise<KeptWalkIn | undefined> =>
+  (await store.get('kept', 'walk-in')) as KeptWalkIn | undefined
+
+export const keepWalkIn = (store: Store, walkIn: KeptWalkIn | null): Promise<unknown> =>
+  walkIn === null ? store.delete('kept', 'walk-in') : store.put('kept', walkIn, 'walk-in')
 
 /** One transaction: the cursor never gets ahead of the tickets. */
 export async function keepList(store: Store, kept: Kept, changed: Iterable<Ticket>, whole: boolean): Promise<void> {

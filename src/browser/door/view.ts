@@ -76,6 +76,7 @@ const choosing = (session: Session, page: Page, actions: Actions) => {
   if (door === null || settings === null) return html``
   const points = door.points.filter(({ status }) => status === 'active')
   const choose = (event: Event) => session.choose((event.target as HTMLSelectElement).value || null, session.direction)
+  const hasChoice = points.length > 0 || session.pointLost || session.direction === 'exit'
   const hasPanel = page.panel !== 'none'
   return html`
     <main class="start" ?inert=${hasPanel}>
@@ -87,7 +88,7 @@ const choosing = (session: Session, page: Page, actions: Actions) => {
         ${door.event.status === 'cancelled' ? html`<p class="notice" role="alert">${words.eventCancelled}</p>` : nothing}
         ${session.pointLost ? html`<p class="notice" role="alert">${words.pointLost}</p>` : nothing}
         ${
-          points.length === 0
+          !hasChoice
             ? nothing
             : html`<label>${words.point}
                 <select @change=${choose}>
@@ -97,7 +98,7 @@ const choosing = (session: Session, page: Page, actions: Actions) => {
                 </select></label>
                 <fieldset class="directions">
                   <legend>${words.people}</legend>
-                  ${(['entry', 'exit'] as const).map((direction) => html`<label class="choice"><input type="radio" name="direction" .checked=${session.direction === direction} @change=${() => session.choose(session.pointId, direction)}> ${words[direction]}</label>`)}
+                  ${(['entry', 'exit'] as const).map((direction) => html`<label class="choice"><input type="radio" name="direction" .checked=${session.direction === direction} @change=${() => session.turn(direction)}> ${words[direction]}</label>`)}
                 </fieldset>`
         }
         <div class="device">
@@ -107,7 +108,7 @@ const choosing = (session: Session, page: Page, actions: Actions) => {
         ${health(session)}
         ${forgetting(session, actions.forget)}
       </div>
-      <div class="thumb"><button class="primary" ?disabled=${session.pointLost && points.length > 0} @click=${actions.start}>${words.start}</button></div>
+      <div class="thumb"><button class="primary" ?disabled=${session.pointLost} @click=${actions.start}>${words.start}</button></div>
     </main>
     ${hasPanel ? panel(session, page, actions) : nothing}`
 }
@@ -137,6 +138,9 @@ const health = (session: Session) => {
 }
 
 const directionSign: Record<Direction, string> = { entry: '→', exit: '←' }
+
+export const canRegister = (session: Session): boolean =>
+  session.may('attendees:write') && session.direction === 'entry'
 
 const scanning = (session: Session, page: Page, actions: Actions) => {
   const { direction, shown } = session
@@ -171,7 +175,7 @@ const scanning = (session: Session, page: Page, actions: Actions) => {
         <div class="first">
           <button class="primary" id="open-search" @click=${() => actions.open('search')}>${icon('search')}<span>${words.search}</span></button>
           ${
-            session.may('attendees:write') && direction === 'entry'
+            canRegister(session)
               ? html`<button id="open-walkIn" @click=${() => actions.open('walkIn')}>${icon('walkIn')}<span>${words.walkIn}</span></button>`
               : nothing
           }

@@ -1,7 +1,7 @@
 // The panel in which somebody without a ticket is registered.
 
 import { html, nothing, type TemplateResult } from 'lit-html'
-import type { TicketType } from './api.ts'
+import { KeyRefused, type Refusal, type TicketType } from './api.ts'
 import type { Ticket } from './offline-rules.ts'
 import type { Session } from './session.ts'
 import type { WalkIn } from './walk-in.ts'
@@ -11,51 +11,68 @@ export function registering(session: Session, walkIn: WalkIn | null): TemplateRe
   if (!session.may('events:read')) return html`<p class="notice">${words.noPrices}</p>`
   if (walkIn === null) return html``
   if (walkIn.guest !== null) return entering(session, walkIn, walkIn.guest)
-  if (walkIn.again !== null) {
+  if (walkIn.unanswered) {
     return html`
       <p class="notice" role="alert">${session.isOnline ? words.noAnswer : words.walkInOffline}</p>
-      <button class="primary" @click=${walkIn.again}>${words.tryAgain}</button>`
+      <button class="primary" @click=${() => walkIn.again()}>${words.tryAgain}</button>`
   }
   if (walkIn.order !== null) return paying(walkIn, walkIn.order)
-  if (walkIn.types === null) return html`<p role="status">${walkIn.problem ?? words.checking}</p>`
+  if (walkIn.types === null) return refusal(walkIn.problem) ?? html`<p role="status">${words.checking}</p>`
   if (walkIn.types.length === 0) return html`<p class="notice">${words.nothingOnSale}</p>`
   return form(session, walkIn, walkIn.types)
 }
 
 const form = (session: Session, walkIn: WalkIn, types: readonly TicketType[]) => {
   const canSell = ({ price }: TicketType) => price === 0 || session.may('orders:write')
-  const first = types.find(canSell)
+  const { typed } = walkIn
+  const chosen = types.find((type) => type.id === typed.type && canSell(type)) ?? types.find(canSell)
+  const read = (form: HTMLFormElement) => {
+    const fields = new FormData(form)
+    const text = (name: string) => String(fields.get(name) ?? '')
+    return { name: text('name'), email: text('email'), type: text('type') }
+  }
+  const keep = (event: Event) => walkIn.type(read(event.currentTarget as HTMLFormElement))
   const submit = (event: SubmitEvent) => {
     event.preventDefault()
-    const fields = new FormData(event.target as HTMLFormElement)
-    const text = (name: string) => String(fields.get(name) ?? '').trim()
-    const type = types.find(({ id }) => id === text('type'))
-    if (type !== undefined) walkIn.register({ type, name: text('name'), email: text('email') })
+    const filled = read(event.target as HTMLFormElement)
+    const type = types.find(({ id }) => id === filled.type)
+    if (type !== undefined) walkIn.register(type, filled)
   }
   return html`
-    <form class="walk-in" @submit=${submit}>
-      <label>${words.name} <input name="name" required maxlength="200" pattern=".*\\S.*" autocomplete="off" autocapitalize="words"></label>
-      <label>${words.email} <input name="email" type="email" maxlength="254" autocomplete="off" aria-describedby="email-hint"></label>
+    <form class="walk-in" @submit=${submit} @input=${keep}>
+      <label>${words.name} <input name="name" required maxlength="200" pattern=".*\\S.*" autocomplete="off" autocapitalize="words" .value=${typed.name}></label>
+      <label>${words.email} <input name="email" type="email" maxlength="254" autocomplete="off" aria-describedby="email-hint" .value=${typed.email}></label>
       <p class="hint" id="email-hint">${words.emailHint}</p>
       <fieldset>
         <legend>${words.ticket}</legend>
         ${types.map(
           (type) => html`
-            <label class="choice"><input type="radio" name="type" value=${type.id} required ?checked=${type === first} ?disabled=${!canSell(type)}>
+            <label class="choice"><input type="radio" name="type" value=${type.id} required .checked=${type === chosen} ?disabled=${!canSell(type)}>
               <span>${type.name}</span> <strong>${type.price === 0 ? words.free : money(type.price, type.currency)}</strong></label>`,
         )}
       </fieldset>
       ${types.every(canSell) ? nothing : html`<p class="hint">${words.noMoney}</p>`}
-      ${walkIn.problem === null ? nothing : html`<p class="notice" role="alert">${walkIn.problem}</p>`}
-      <button class="primary" ?disabled=${walkIn.busy || first === undefined}>${words.register}</button>
+      <div class="thumb">
+        ${refusal(walkIn.problem)}
+        <button class="primary" ?disabled=${walkIn.busy || chosen === undefined}>${words.register}</button>
+      </div>
     </form>`
+}
+
+/** In the words of the page, or in the server's where it has none. */
+const refusal = (problem: Refusal | null): TemplateResult | null => {
+  if (problem === null) return null
+  const known: Record<string, string> = words.refusals
+  const isKey = problem instanceof KeyRefused && problem.code !== 'missing_scope'
+  const text = isKey ? words.keyRefused : (known[`${problem.code} ${problem.param}`] ?? known[problem.code])
+  return html`<p class="notice" role="alert">${text ?? html`${words.notAccepted}.<br><small lang="en">${problem.message}</small>`}</p>`
 }
 
 const paying = (walkIn: WalkIn, order: NonNullable<WalkIn['order']>) => {
   const price = money(order.amount_due, order.currency)
   return html`
     <p class="cash">${fill(words.takeCash, { price, name: order.attendees[0]?.name ?? '' })}</p>
-    ${walkIn.problem === null ? nothing : html`<p class="notice" role="alert">${walkIn.problem}</p>`}
+    ${refusal(walkIn.problem)}
     <button ?disabled=${walkIn.busy} @click=${() => walkIn.drop(order)}>${words.dropOrder}</button>
     <div class="thumb">
       <button class="primary" ?disabled=${walkIn.busy} @click=${() => walkIn.takeCash(order)}>${fill(words.cashReceived, { price })}</button>

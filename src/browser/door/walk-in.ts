@@ -1,38 +1,30 @@
-// Registers somebody who came without a ticket, takes the money, and lets them in. Needs the network for every step; each step is
-// sent again as it was when there was no answer, so that nothing happens twice. Draws nothing.
+// Registers somebody who came without a ticket, takes the money, and lets them in. Needs the network for every step; each step is on
+// the disk before it is sent, and is sent again as it was when there was no answer, so that nothing happens twice. Draws nothing.
 
-import {
-  cancelOrder,
-  KeyRefused,
-  listTicketTypes,
-  type Order,
-  Refused,
-  recordCash,
-  register,
-  type TicketType,
-  Unreachable,
-} from './api.ts'
+import { cancelOrder, listTicketTypes, Refusal, recordCash, register, type TicketType, Unreachable } from './api.ts'
 import type { DoorLink } from './link.ts'
 import type { Ticket } from './offline-rules.ts'
 import type { Session } from './session.ts'
+import { isExpired, type Order, type Step, type Typed, type WalkInState } from './store.ts'
 
 /** Of whom no address is known. The top-level domain takes no mail (RFC 2606), and the order sends none. */
 const nobodysAddress = 'walk-in@door.invalid'
+const nothingTyped: Typed = { name: '', email: '', type: '' }
+/** Refusals of a payment after which none is possible: paid elsewhere, cancelled, or gone. */
+const settled = ['nothing_due', 'order_expired', 'not_found']
 
-export type Guest = { type: TicketType; name: string; email: string }
-
-export class WalkIn {
+export class WalkIn implements WalkInState {
   /** Those that are on sale; null until they are read. */
   types: TicketType[] | null = null
-  /** That is to be paid. */
+  typed: Typed = nothingTyped
+  step: Step | null = null
   order: Order | null = null
-  /** Who is registered and has paid, and was not let in yet. */
   guest: Ticket | null = null
   busy = false
-  /** What was tried last, without an answer. */
-  again: (() => void) | null = null
+  /** What was asked last has no answer. */
+  unanswered = false
   /** What the API says against it. */
-  problem: string | null = null
+  problem: Refusal | null = null
 
   #session: Session
   #link: DoorLink
@@ -49,84 +41,156 @@ export class WalkIn {
 
   /** Another one would register the same person again, with another idempotency key. */
   get isUnfinished(): boolean {
-    if (!this.#isHere) return false
-    const isTried = this.types !== null && (this.busy || this.again !== null)
-    return isTried || this.order !== null || this.guest !== null
+    return this.#isHere && (this.step !== null || this.order !== null || this.guest !== null)
   }
 
   get #isHere(): boolean {
     return this.#session.link?.event_id === this.#link.event_id
   }
 
-  read(): void {
-    this.#attempt(async () => {
-      const types = await listTicketTypes(this.#link)
-      this.types = types.filter(({ sales_status }) => sales_status === 'on_sale')
-    })
+  /** Not the key itself: whoever does not keep the list keeps no key. */
+  get #prefix(): string {
+    return this.#link.key.slice(0, 19)
   }
 
-  register({ type, name, email }: Guest): void {
-    const write = { idempotencyKey: crypto.randomUUID() }
-    const guest = {
-      ticket_type_id: type.id,
-      name,
-      ...(email === '' ? { email: nobodysAddress, send_email: false } : { email }),
-      ...(type.price > 0 && { payment_method: 'cash' }),
+  /** Goes on with what the device kept, or with an empty form. */
+  begin(): void {
+    const kept = this.#session.walkIn
+    if (kept?.event_id === this.#link.event_id && !isExpired(kept)) {
+      const { typed, step, order, guest } = kept
+      // Another key has idempotency keys of its own.
+      Object.assign(this, { typed, order, guest, step: kept.prefix === this.#prefix ? step : null })
     }
-    this.#attempt(async () => {
-      const order = await register(this.#link, guest, write)
-      if (order.amount_due > 0) this.order = order
-      else await this.#enter(order)
-    })
+    this.unanswered = this.step !== null
+    if (!this.isUnfinished) this.again()
+  }
+
+  type(typed: Typed): void {
+    this.typed = typed
+    void this.#keep()
+  }
+
+  /** The panel is closed: a form of which nothing was sent is put aside. */
+  leave(): void {
+    if (this.#isHere && !this.isUnfinished) void this.#session.keepWalkIn(null)
+  }
+
+  register({ id, price }: TicketType, { name, email }: Typed): void {
+    const guest = {
+      ticket_type_id: id,
+      name: name.trim(),
+      ...(email.trim() === '' ? { email: nobodysAddress, send_email: false } : { email: email.trim() }),
+      ...(price > 0 && { payment_method: 'cash' }),
+    }
+    void this.#take({ does: 'register', guest, idempotencyKey: crypto.randomUUID() })
   }
 
   takeCash(order: Order): void {
-    const write = { idempotencyKey: crypto.randomUUID() }
-    this.#attempt(async () => await this.#enter(await recordCash(this.#link, order, write)))
+    void this.#take({ does: 'pay', order, idempotencyKey: crypto.randomUUID() })
   }
 
   drop(order: Order): void {
-    const write = { idempotencyKey: crypto.randomUUID() }
-    this.#attempt(async () => {
-      try {
-        await cancelOrder(this.#link, order, write)
-      } catch (error) {
-        // Settled elsewhere, or not to be settled here: the way back to the form.
-        if (!(error instanceof Unreachable)) this.order = null
-        throw error
-      }
-      this.order = null
-      this.#close()
-    })
+    void this.#take({ does: 'cancel', order, idempotencyKey: crypto.randomUUID() })
   }
 
   async letIn(guest: Ticket): Promise<void> {
-    if (await this.#letIn(guest)) this.guest = null
+    if (await this.#letIn(this.#session.list.of(guest.attendee_id) ?? guest)) {
+      this.guest = null
+      await this.#finish()
+    }
     this.#session.changed()
   }
 
-  async #enter(order: Order): Promise<void> {
-    const [attendee] = order.attendees
-    this.order = null
-    if (attendee === undefined || !this.#isHere) return
-    this.guest = this.#session.welcomeNew(attendee)
-    await this.letIn(this.guest)
+  /** Sends what has no answer, or reads what is on sale. */
+  again(): void {
+    void this.#attempt()
   }
 
-  #attempt(step: () => Promise<void>): void {
-    const attempt = async () => {
-      Object.assign(this, { busy: true, again: null, problem: null })
-      this.#session.changed()
-      try {
-        await step()
-      } catch (error) {
-        if (error instanceof Unreachable) this.again = () => void attempt()
-        else if (error instanceof Refused || error instanceof KeyRefused) this.problem = error.message
-        else reportError(error)
+  async #take(step: Step): Promise<void> {
+    Object.assign(this, { step, problem: null, busy: true })
+    this.#session.changed()
+    await this.#keep()
+    await this.#attempt()
+  }
+
+  async #attempt(): Promise<void> {
+    const { step } = this
+    Object.assign(this, { busy: true, unanswered: false })
+    this.#session.changed()
+    try {
+      if (step !== null) await this.#send(step)
+      else if (this.types === null) {
+        const types = await listTicketTypes(this.#link)
+        this.types = types.filter(({ sales_status }) => sales_status === 'on_sale')
       }
-      this.busy = false
-      this.#session.changed()
+    } catch (error) {
+      if (error instanceof Unreachable) this.unanswered = true
+      else if (error instanceof Refusal) await this.#refused(error)
+      else reportError(error)
     }
-    void attempt()
+    this.busy = false
+    this.#session.changed()
+    // The way back to the form, of one that was kept.
+    if (step !== null && this.problem !== null && this.types === null && !this.isUnfinished) await this.#attempt()
+  }
+
+  async #send(step: Step): Promise<void> {
+    const [link, write] = [this.#link, { idempotencyKey: step.idempotencyKey }]
+    if (step.does === 'cancel') {
+      await cancelOrder(link, step.order, write)
+      Object.assign(this, { step: null, order: null })
+      await this.#finish()
+      this.#close()
+      return
+    }
+    const order =
+      step.does === 'register' ? await register(link, step.guest, write) : await recordCash(link, step.order, write)
+    Object.assign(this, { step: null, order: order.amount_due > 0 ? essentials(order) : null, typed: nothingTyped })
+    const [attendee] = order.attendees
+    if (this.order === null && attendee !== undefined && this.#isHere) {
+      this.guest = this.#session.welcomeNew(attendee)
+      await this.#keep()
+      await this.letIn(this.guest)
+    } else await this.#keep()
+  }
+
+  async #refused(problem: Refusal): Promise<void> {
+    const { step } = this
+    Object.assign(this, { problem, step: null })
+    // Settled elsewhere, or not to be settled here: the way back to the form.
+    if (step?.does === 'cancel' || (step?.does === 'pay' && settled.includes(problem.code))) {
+      this.order = null
+      return this.#finish()
+    }
+    const { amount_due } = problem.details
+    if (problem.code === 'overpayment' && this.order !== null && typeof amount_due === 'number') {
+      this.order = { ...this.order, amount_due }
+    }
+    await this.#keep()
+  }
+
+  async #finish(): Promise<void> {
+    this.typed = nothingTyped
+    if (this.#isHere) await this.#session.keepWalkIn(null)
+  }
+
+  async #keep(): Promise<void> {
+    if (!this.#isHere) return
+    const { typed, step, order, guest } = this
+    const { event_id } = this.#link
+    const kept = { event_id, prefix: this.#prefix, at: Date.now(), typed, step, order, guest }
+    await this.#session.keepWalkIn(kept)
   }
 }
+
+/** No more of the buyer stays on the device than is needed: no address, and no code of a ticket. */
+const essentials = ({ id, amount_due, currency, attendees }: Order): Order => ({
+  ...{ id, amount_due, currency },
+  attendees: attendees.map(({ id, name, company, ticket_type_id, status }) => ({
+    id,
+    name,
+    company,
+    ticket_type_id,
+    status,
+  })),
+})

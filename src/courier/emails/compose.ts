@@ -8,7 +8,7 @@ import { isCancellation, isToAttendee, isToBuyer, type Logo, type PendingEmail }
 import { clip, oneLine } from '../../guests/plain-text.ts'
 import { qrPictures } from '../../operations/ticket-qr.ts'
 import type { Attachment, Email } from '../email.ts'
-import { contentOf, ticketsOf } from './content.ts'
+import { contentOf, ticketsOf, typesOf } from './content.ts'
 import { emailHtml } from './render-html.ts'
 import { emailText } from './render-text.ts'
 
@@ -37,6 +37,7 @@ export async function composeEmail(pending: PendingEmail, from: string, logo?: L
     subject: clip(content.subject, maxSubjectLength),
     html: emailHtml(content, facts, logo, cids),
     text: emailText(content, facts),
+    ...(content.optOut && { optOutUrl: content.optOut.url }),
     attachments: [
       ...(await picturesOf(pending, cids.qr)),
       ...logoFile(logo, cids.logo),
@@ -77,7 +78,8 @@ function calendarFile(pending: PendingEmail, facts: Facts, from: string): Attach
   const method = isCancellation(pending) ? 'CANCEL' : 'PUBLISH'
   // The entry stays in the calendar for the other ticket.
   if (method === 'CANCEL' && pending.attendee.has_another_ticket) return []
-  const calendar = calendarOf(pending, facts, from, method)
+  const ticket_type = { name: typesOf(pending).join(', ') }
+  const calendar = calendarOf({ ...pending, ticket_type }, facts, from, method)
   if (calendar === undefined) return []
   return [
     {

@@ -11,7 +11,9 @@ import {
   whereLines,
 } from '../../guests/facts.ts'
 import {
+  type HeldTicket,
   isCancellation,
+  isToAttendee,
   isToBuyer,
   type PendingEmail,
   type PendingNotice,
@@ -49,6 +51,8 @@ export type Content = {
   closing: string[]
   /** How the organiser is reached: a sentence, which the address follows. */
   contact: { sentence: string; address: string | undefined }
+  /** Where such e-mails are switched off. */
+  optOut: { label: string; url: string } | undefined
 }
 
 const tones: Partial<Record<EmailKind, Tone>> = {
@@ -76,6 +80,8 @@ export function contentOf(pending: PendingEmail, facts: Facts): Content {
       sentence: fill(facts.replyTo === undefined ? words.ask : words.reply, { organisation: facts.organisation }),
       address: facts.replyTo,
     },
+    optOut:
+      isToAttendee(pending) && pending.opt_out_url ? { label: words.optOut.link, url: pending.opt_out_url } : undefined,
   }
 }
 
@@ -83,7 +89,8 @@ function headlineOf(pending: PendingEmail, facts: Facts): string {
   const { kinds } = facts.words
   if (pending.kind === 'ticket' && pending.others.length > 0)
     return fill(kinds.ticket.several, { count: `${pending.others.length + 1}` })
-  return fill(kinds[pending.kind].headline, {
+  const isUndated = pending.kind === 'payment_reminder' && !expires(pending)
+  return fill(isUndated ? kinds.payment_reminder.undatedHeadline : kinds[pending.kind].headline, {
     reference: facts.reference,
     date: deadlineOf(pending, facts) ?? '',
   })
@@ -123,7 +130,7 @@ function ticket(pending: PendingTicket, facts: Facts): Body {
   const { words } = facts
   const tickets = ticketsOf(pending)
   const isOne = tickets.length === 1
-  const types = unique(tickets.map(({ ticket_type }) => oneLine(ticket_type)))
+  const types = typesOf(pending)
   const stubs = tickets.flatMap((each, number): Block[] => [
     {
       type: 'ticket',
@@ -155,7 +162,6 @@ export const ticketsOf = ({ attendee, ticket_type, others }: PendingTicket) => [
 
 function eventChanged(pending: Of<'event_changed'>, facts: Facts): Body {
   const { words } = facts
-  const { note, valid, unpaid } = words.kinds.event_changed
   const before = announcedFacts(pending.previous, words)
   const rows = [
     { label: words.event, before: [before.event], now: [facts.event] },
@@ -165,13 +171,55 @@ function eventChanged(pending: Of<'event_changed'>, facts: Facts): Body {
   ]
   return {
     blocks: [
-      sentences(note),
+      sentences(words.kinds.event_changed.note),
       { type: 'changes', changes: rows.filter((row) => row.before.join('\n') !== row.now.join('\n')) },
-      sentences(pending.attendee.status === 'awaiting_payment' ? unpaid : valid),
-      ...ticketLink(pending.attendee.ticket_url, facts),
-      ticketAndOrder([oneLine(pending.ticket_type.name)], facts),
+      sentences(...whatHolds(pending.holders, facts)),
+      ...ticketLinks(pending.holders, facts),
+      heldTickets(pending.holders, facts),
     ],
     closing: facts.time ? [words.calendarUpdates] : [],
+  }
+}
+
+/** Which of the tickets are good, and which are yet to be paid. */
+function whatHolds(holders: HeldTicket[], { words }: Facts): string[] {
+  const { valid, unpaid } = words.kinds.event_changed
+  const { several } = words
+  const count = holders.filter(({ status }) => status === 'active').length
+  if (count === 0) return [holders.length > 1 ? several.unpaid : unpaid]
+  return [count > 1 ? several.valid : valid, ...(count < holders.length ? [several.othersUnpaid] : [])]
+}
+
+// As many as a ticket e-mail has; the pages of more are in those.
+const mostLinks = 10
+
+function ticketLinks(holders: HeldTicket[], facts: Facts): Block[] {
+  const [first, ...others] = holders
+  if (first !== undefined && others.length === 0) return ticketLink(first.ticket_url, facts)
+  if (holders.length > mostLinks) return []
+  return holders.flatMap((holder) => ticketLink(holder.ticket_url, facts, lineOf(holder)))
+}
+
+const lineOf = ({ name, ticket_type }: { name: string; ticket_type: string }) => oneLine(`${name} – ${ticket_type}`)
+
+/** Every ticket of an address, with the orders. Those that read the same are counted. */
+function heldTickets(holders: HeldTicket[], { words, reference }: Facts): Block {
+  const isOnePerson = unique(holders.map(({ name }) => name)).length === 1
+  const lines = holders
+    .slice(0, mostGuests)
+    .map((holder) => (isOnePerson ? oneLine(holder.ticket_type) : lineOf(holder)))
+  const counted = unique(lines).map((name) => {
+    const { length } = lines.filter((line) => line === name)
+    return length === 1 ? name : fill(words.line, { quantity: `${length}`, name })
+  })
+  const references = unique([reference, ...holders.map((holder) => oneLine(holder.reference))])
+  const label = (label: string, lines: string[]): Detail => ({ label, lines, isList: lines.length > 1 })
+  return {
+    type: 'details',
+    details: [
+      label(words.ticket, holders.length > mostGuests ? [...counted, '…'] : counted),
+      label(words.order, references),
+    ],
   }
 }
 
@@ -180,26 +228,31 @@ function ticketCancelled(pending: Of<'ticket_cancelled'>, facts: Facts): Body {
   const { one, several } = words.kinds.ticket_cancelled
   const { holders } = pending
   const names = new Intl.ListFormat(words.locale).format(holders.map(({ name }) => oneLine(name)))
-  return aboutTickets(
-    pending,
-    facts,
-    fill(holders.length === 1 ? one : several, { names }),
-    unique(holders.map(({ ticket_type }) => oneLine(ticket_type))),
-  )
+  return {
+    blocks: [
+      sentences(fill(holders.length === 1 ? one : several, { names })),
+      whenAndWhere(facts),
+      ticketAndOrder(typesOf(pending), facts),
+    ],
+    closing: calendarSentence(pending, facts),
+  }
 }
 
-const notice = (pending: PendingNotice, facts: Facts): Body =>
-  aboutTickets(pending, facts, facts.words.kinds[pending.kind].notice, [oneLine(pending.ticket_type.name)])
-
-const aboutTickets = (pending: PendingToAttendee, facts: Facts, said: string, types: string[]): Body => ({
+const notice = (pending: PendingNotice, facts: Facts): Body => ({
   blocks: [
-    sentences(said),
+    sentences(facts.words.kinds[pending.kind].notice),
     whenAndWhere(facts),
-    ...ticketLink(pending.attendee.ticket_url, facts),
-    ticketAndOrder(types, facts),
+    ...ticketLinks(pending.holders, facts),
+    heldTickets(pending.holders, facts),
   ],
   closing: calendarSentence(pending, facts),
 })
+
+/** Of the tickets that an e-mail is about. */
+export const typesOf = (pending: PendingToAttendee): string[] =>
+  unique(
+    (pending.kind === 'ticket' ? ticketsOf(pending) : pending.holders).map(({ ticket_type }) => oneLine(ticket_type)),
+  )
 
 function calendarSentence(pending: PendingToAttendee, { time, words }: Facts): string[] {
   if (time === undefined) return []
@@ -255,9 +308,7 @@ const mostGuests = 100
 /** Whom an order is for, with their ticket types where these differ. */
 function guestList(guests: Of<'order_confirmation'>['guests'], { words }: Facts): Block[] {
   const isOneType = unique(guests.map(({ ticket_type }) => ticket_type)).length === 1
-  const named = guests
-    .slice(0, mostGuests)
-    .map(({ name, ticket_type }) => oneLine(isOneType ? name : `${name} – ${ticket_type}`))
+  const named = guests.slice(0, mostGuests).map((guest) => (isOneType ? oneLine(guest.name) : lineOf(guest)))
   const lines = guests.length > mostGuests ? [...named, '…'] : named
   return lines.length > 0 ? [{ type: 'details', details: [{ label: words.guests, lines, isList: true }] }] : []
 }
@@ -297,15 +348,20 @@ function paymentVoided(pending: Of<'payment_voided'>, facts: Facts): Body {
   )
 }
 
+/** What is completed keeps its tickets, even where something is due again. */
+const expires = ({ order }: PendingToBuyer) => order.status === 'pending' && order.payment_due_at !== null
+
 function paymentReminder(pending: PendingToBuyer, facts: Facts): Body {
-  const { reminder, consequence } = facts.words.kinds.payment_reminder
+  const { reminder, consequence, undated } = facts.words.kinds.payment_reminder
   const { reference } = facts
   const amount = moneyOf(pending, facts)(pending.order.amount_due)
   const date = deadlineOf(pending, facts) ?? ''
   return toBuyer(
     pending,
     facts,
-    [fill(reminder, { amount, date, reference }), consequence],
+    expires(pending)
+      ? [fill(reminder, { amount, date, reference }), consequence]
+      : [fill(undated, { amount, reference })],
     paymentInstructions(pending, facts),
   )
 }
@@ -395,8 +451,9 @@ const orderOnly = ({ words, reference }: Facts): Block => ({
   details: [{ label: words.order, lines: [reference] }],
 })
 
-const ticketLink = (url: string | null, { words }: Facts): Block[] =>
-  url === null ? [] : [{ type: 'link', label: words.openTicket, url }]
+/** @param ticket which one, where there are several. */
+const ticketLink = (url: string | null, { words }: Facts, ticket?: string): Block[] =>
+  url === null ? [] : [{ type: 'link', label: ticket ? `${words.openTicket} – ${ticket}` : words.openTicket, url }]
 
 const previewOf = (facts: Facts): string =>
   [facts.time?.lines.join(', ') ?? facts.words.toBeAnnounced, whereLines(facts, facts.words)[0]].join(', ')

@@ -65,7 +65,7 @@ const tones: Record<Tone, string> = {
 
 /** @param cids Content-IDs of the attachments with the QR codes, by the number of the ticket, and the logo. */
 export function emailHtml(
-  { subject, headline, tone, preview, blocks, closing, contact }: Content,
+  { subject, headline, tone, preview, blocks, closing, contact, optOut }: Content,
   facts: Facts,
   logo: Logo | undefined,
   cids: { qr: (number: number) => string; logo: string },
@@ -105,7 +105,8 @@ ${blocks.map((block, index) => row(block, index === 0, facts, cids.qr))}
 <tr><td style="padding:18px 16px 0;">
   ${closing.map((sentence) => html`<p class="soft" style="${styles.soft}padding-bottom:8px;">${sentence}</p>`)}
   <p class="soft" style="${styles.soft}">${contact.sentence}</p>
-  ${contact.address !== undefined && mailLink(contact.address, palette)}
+  ${contact.address !== undefined && footLink(`mailto:${contact.address}`, contact.address, palette)}
+  ${optOut && footLink(optOut.url, optOut.label, palette)}
 </td></tr>
 </table>
 <!--[if mso]></td></tr></table><![endif]-->
@@ -240,8 +241,8 @@ const columns = (
   ${right}
   <!--[if mso]></td></tr></table><![endif]-->`
 
-const mailLink = (address: string, { linkOnLight }: Palette): Html =>
-  html`<p style="${styles.soft}"><a class="link" href="mailto:${address}" style="${styles.link}font-size:14px;color:${linkOnLight};">${address}</a></p>`
+const footLink = (url: string, label: string, { linkOnLight }: Palette): Html =>
+  html`<p style="${styles.soft}"><a class="link" href="${url}" style="${styles.link}font-size:14px;color:${linkOnLight};">${label}</a></p>`
 
 const column = (
   label: string,

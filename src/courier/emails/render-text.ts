@@ -6,7 +6,7 @@ import type { Block, Content } from './content.ts'
 
 type Row = { label: string; lines: string[] }
 
-export function emailText({ headline, blocks, closing, contact }: Content, facts: Facts): string {
+export function emailText({ headline, blocks, closing, contact, optOut }: Content, facts: Facts): string {
   const { words, event, organisation } = facts
   const paragraphs = [`${headline}\n${event}\n${fill(words.by, { organisation })}`]
   let rows: Row[] = []
@@ -31,7 +31,8 @@ export function emailText({ headline, blocks, closing, contact }: Content, facts
   finishRows()
   const { sentence, address } = contact
   const reached = address === undefined ? sentence : `${sentence} ${address}`
-  return `${[...paragraphs, ...closing, reached].join('\n\n')}\n`
+  const foot = optOut === undefined ? [] : [`${optOut.label}\n${optOut.url}`]
+  return `${[...paragraphs, ...closing, reached, ...foot].join('\n\n')}\n`
 }
 
 function rowsOf(block: Exclude<Block, { type: 'sentences' | 'amounts' | 'link' }>, { words }: Facts): Row[] {

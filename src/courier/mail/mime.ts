@@ -1,29 +1,20 @@
 // Converts an Email to a nodemailer message, for the transports that write MIME. nodemailer must never read a file or fetch a URL.
 
 import type { SendMailOptions } from 'nodemailer'
-import { automatedMailHeaders, type Email } from '../email.ts'
+import { type Email, headersOf } from '../email.ts'
 import { wireMailbox } from './address.ts'
 
 /** @throws MailError, if an address is not valid. */
-export const mimeMessage = ({
-  from,
-  to,
-  replyTo,
-  subject,
-  html,
-  text,
-  messageId,
-  attachments,
-}: Email): SendMailOptions => ({
-  from: wireMailbox(from),
-  to: wireMailbox(to),
-  ...(replyTo && { replyTo: wireMailbox(replyTo) }),
-  subject,
-  html,
-  text,
-  messageId,
-  headers: automatedMailHeaders,
-  attachments: attachments.map(({ filename, contentType, content, cid }) => ({
+export const mimeMessage = (email: Email): SendMailOptions => ({
+  from: wireMailbox(email.from),
+  to: wireMailbox(email.to),
+  ...(email.replyTo && { replyTo: wireMailbox(email.replyTo) }),
+  subject: email.subject,
+  html: email.html,
+  text: email.text,
+  messageId: email.messageId,
+  headers: headersOf(email),
+  attachments: email.attachments.map(({ filename, contentType, content, cid }) => ({
     filename,
     contentType,
     content,

@@ -2,7 +2,7 @@
 // neither opens nor clicks.
 
 import { Errors, Models, ServerClient } from 'postmark'
-import { automatedMailHeaders, type Email } from '../email.ts'
+import { type Email, headersOf } from '../email.ts'
 import { mailboxText } from './address.ts'
 import { MailError, type MailTransport } from './transport.ts'
 
@@ -26,7 +26,7 @@ export function postmarkTransport(token: string, { messageStream, ...client }: P
 }
 
 function postmarkMessage(email: Email, messageStream = 'outbound'): Models.Message {
-  const headers = { ...automatedMailHeaders, 'Message-ID': email.messageId, 'X-PM-KeepID': 'true' }
+  const headers = { ...headersOf(email), 'Message-ID': email.messageId, 'X-PM-KeepID': 'true' }
   return {
     MessageStream: messageStream,
     From: mailboxText(email.from),

@@ -14,8 +14,8 @@ export const de: Words = {
   guests: 'Gäste',
   order: 'Bestellung',
   code: 'Code',
-  before: 'Bisher',
-  now: 'Jetzt',
+  before: 'bisher',
+  now: 'neu',
   event: 'Veranstaltung',
   discount: 'Rabatt',
   total: 'Gesamt',
@@ -24,21 +24,21 @@ export const de: Words = {
   howToPay: 'So bezahlen Sie',
 
   clock: '{hour}:{minute}',
-  time: '{time} Uhr',
-  times: '{start} – {end} Uhr',
-  moment: '{date} um {time}',
+  time: '{time}\u00a0Uhr',
+  times: '{start} bis {end}\u00a0Uhr',
+  moment: '{date} um\u00a0{time}',
   until: 'bis {moment}',
   offsets: '{start} zu Beginn, {end} am Ende',
 
   subject: '{headline}: {event}',
   toBeAnnounced: 'Wird noch bekannt gegeben',
-  by: 'von {organisation}',
+  by: 'Veranstalter: {organisation}',
   qrCode: 'QR-Code {code}',
   line: '{quantity} × {name}',
   openTicket: 'Ticket im Browser öffnen',
 
   showAtTheDoor:
-    'Zeigen Sie den QR-Code am Eingang vor, auf dem Handy oder ausgedruckt. Er gilt für eine Person und nur einmal: Bitte geben Sie ihn nicht weiter.',
+    'Zeigen Sie den QR-Code am Eingang vor, auf dem Handy oder ausgedruckt. Er gilt nur einmal und nur für eine Person. Bitte geben Sie ihn nicht weiter.',
   keepAtHand: 'Halten Sie Ihr Ticket bereit: Möglicherweise werden Sie nach dem Code gefragt.',
   attachedWithDate: 'Im Anhang finden Sie den QR-Code als Bild und den Termin für Ihren Kalender.',
   attached: 'Im Anhang finden Sie den QR-Code als Bild.',
@@ -48,7 +48,7 @@ export const de: Words = {
   write: 'Fragen? Schreiben Sie an {organisation}:',
   ask: 'Fragen? Bitte wenden Sie sich an {organisation}.',
 
-  calendarOrganiser: 'Von {organisation}',
+  calendarOrganiser: 'Veranstalter: {organisation}',
   calendarOnline: 'Online: {url}',
   calendarTicket: 'Ticket: {ticketType}',
   calendarOrder: 'Bestellung: {reference}',
@@ -59,7 +59,7 @@ export const de: Words = {
       headline: 'Ihr Ticket',
       several: 'Ihre {count} Tickets',
       oneEach:
-        'Jeder QR-Code gilt für eine Person und nur einmal. Zeigen Sie ihn am Eingang vor, auf dem Handy oder ausgedruckt, und geben Sie jedes Ticket nur an den Gast weiter, für den es bestimmt ist.',
+        'Jeder QR-Code gilt nur einmal und nur für eine Person. Zeigen Sie ihn am Eingang vor, auf dem Handy oder ausgedruckt, und geben Sie jedes Ticket nur an die Person weiter, für die es bestimmt ist.',
     },
     order_confirmation: {
       headline: 'Ihre Bestellung {reference}',
@@ -71,37 +71,40 @@ export const de: Words = {
     },
     payment_received: {
       headline: 'Zahlung erhalten',
-      received: 'Vielen Dank, {name}. Wir haben Ihre Zahlung über {amount} am {date} erhalten.',
+      received: 'Vielen Dank, {name}. Wir haben am {date} Ihre Zahlung über {amount} erhalten.',
       complete: 'Damit ist Ihre Bestellung vollständig bezahlt. Alle Gäste erhalten ihr Ticket per E-Mail.',
       incomplete: 'Offen sind noch {amount}.',
     },
     payment_voided: {
       headline: 'Zahlung nicht erhalten',
       voided:
-        'Guten Tag {name}, wir hatten Ihnen geschrieben, dass wir {amount} am {date} erhalten haben. Das war ein Irrtum: Diese Zahlung ist nicht bei uns eingegangen.',
+        'Guten Tag {name}, wir hatten Ihnen den Eingang von {amount} am {date} bestätigt. Das war leider ein Irrtum: Diese Zahlung haben wir nicht erhalten. Bitte entschuldigen Sie das Versehen.',
       due: 'Offen sind noch {amount}.',
     },
     payment_reminder: {
       headline: 'Bitte zahlen Sie bis zum {date}',
+      undatedHeadline: 'Bitte zahlen Sie die Bestellung {reference}',
       reminder: 'Bis zum {date} sind noch {amount} zu zahlen. Bitte geben Sie als Verwendungszweck {reference} an.',
-      consequence: 'Danach wird die Bestellung storniert, und die Plätze werden anderen angeboten.',
+      consequence:
+        'Geht die Zahlung nicht rechtzeitig ein, wird die Bestellung storniert und die Plätze werden anderen angeboten.',
+      undated: 'Es sind noch {amount} zu zahlen. Bitte geben Sie als Verwendungszweck {reference} an.',
     },
     order_expired: {
       headline: 'Ihre Bestellung wurde storniert',
       expired:
-        'Ihre Bestellung wurde nicht rechtzeitig bezahlt und deshalb storniert. Die Plätze sind wieder freigegeben.',
+        'Ihre Bestellung wurde nicht rechtzeitig bezahlt und deshalb storniert. Die Plätze wurden wieder freigegeben.',
       doNotPay: 'Bitte zahlen Sie jetzt nicht mehr. Wenn Sie weiterhin kommen möchten, bestellen Sie bitte neu.',
       refund: 'Die {amount}, die Sie schon bezahlt haben, werden Ihnen erstattet.',
     },
     event_changed: {
       headline: 'Änderung',
-      note: 'Bitte beachten Sie, was sich geändert hat:',
+      note: 'Das hat sich geändert:',
       valid: 'Ihr Ticket bleibt gültig.',
       unpaid: 'Ihr Ticket erhalten Sie, sobald die Bestellung bezahlt ist.',
     },
     event_cancelled: {
       headline: 'Abgesagt',
-      notice: 'Diese Veranstaltung wurde leider abgesagt. Tickets dafür sind nicht mehr gültig.',
+      notice: 'Diese Veranstaltung wurde leider abgesagt. Die Tickets sind nicht mehr gültig.',
     },
     ticket_cancelled: {
       headline: 'Ticket storniert',
@@ -110,7 +113,7 @@ export const de: Words = {
     },
     waiting_list_offer: {
       headline: 'Ein Platz für Sie',
-      offer: 'Gute Nachrichten, {name}: Ein Platz ist frei geworden, und wir halten ihn bis zum {date} für Sie frei.',
+      offer: 'Gute Nachrichten, {name}: Ein Platz ist frei geworden, und wir reservieren ihn bis zum {date} für Sie.',
       reply: 'Wenn Sie ihn möchten, antworten Sie bitte bis dahin auf diese E-Mail.',
       ask: 'Wenn Sie ihn möchten, wenden Sie sich bitte bis dahin an {organisation}.',
       after: 'Danach bieten wir ihn der nächsten Person auf der Warteliste an.',
@@ -118,13 +121,38 @@ export const de: Words = {
     waiting_list_cancelled: {
       headline: 'Abgesagt',
       notice:
-        'Diese Veranstaltung wurde leider abgesagt. Die Warteliste ist damit geschlossen, und es ist kein Platz mehr für Sie reserviert.',
+        'Diese Veranstaltung wurde leider abgesagt. Damit ist auch die Warteliste geschlossen, und wir halten keinen Platz mehr für Sie frei.',
     },
+  },
+
+  several: {
+    valid: 'Ihre Tickets bleiben gültig.',
+    unpaid: 'Ihre Tickets erhalten Sie, sobald sie bezahlt sind.',
+    othersUnpaid: 'Die noch nicht bezahlten Tickets erhalten Sie, sobald sie bezahlt sind.',
+  },
+
+  optOut: {
+    link: 'Keine E-Mails mehr über Änderungen dieser Veranstaltung',
+    title: 'E-Mails über Änderungen',
+    ask: 'Möchten Sie keine E-Mails mehr über Änderungen dieser Veranstaltung erhalten?',
+    stays:
+      'Tickets, Zahlungsbestätigungen und Zahlungsaufforderungen erhalten Sie weiterhin, und wir informieren Sie, falls die Veranstaltung abgesagt oder Ihr Ticket storniert wird.',
+    button: 'E-Mails abbestellen',
+    done: 'Sie erhalten keine E-Mails mehr über Änderungen dieser Veranstaltung.',
+    again: 'Auf der Seite Ihres Tickets können Sie sie wieder einschalten.',
+    unknownTitle: 'Link ungültig',
+    unknown:
+      'Dieser Link ist ungültig oder nicht mehr gültig. E-Mails können Sie auf der Seite Ihres Tickets aus- und wieder einschalten.',
+    busy: 'Das ist im Moment nicht möglich. Bitte versuchen Sie es in einer Minute noch einmal.',
+    on: 'E-Mails über Änderungen: an',
+    off: 'E-Mails über Änderungen: aus',
+    switchOff: 'Ausschalten',
+    switchOn: 'Einschalten',
   },
 
   page: {
     title: 'Ticket: {event}',
-    valid: 'Zeigen Sie diesen Code am Eingang vor. Er gilt für eine Person: Bitte geben Sie ihn nicht weiter.',
+    valid: 'Zeigen Sie diesen Code am Eingang vor. Er gilt nur für eine Person. Bitte geben Sie ihn nicht weiter.',
     validOnline: 'Halten Sie Ihr Ticket bereit: Möglicherweise werden Sie nach dem Code gefragt.',
     checkedIn: 'Eingecheckt: {time}',
     awaitingPayment: 'Die Zahlung steht noch aus. Der Code erscheint hier, sobald die Bestellung bezahlt ist.',
@@ -137,7 +165,7 @@ export const de: Words = {
     outdated: 'Keine Verbindung. Die Angaben auf dieser Seite sind möglicherweise nicht mehr aktuell.',
     unknownTitle: 'Kein Ticket gefunden',
     unknown:
-      'Unter diesem Link gibt es kein Ticket. Wurde Ihnen das Ticket noch einmal geschickt, verwenden Sie bitte den Link aus der neuesten E-Mail. Sonst wenden Sie sich bitte an den Veranstalter.',
+      'Unter diesem Link gibt es kein Ticket. Wurde Ihnen das Ticket noch einmal geschickt, verwenden Sie bitte den Link aus der neuesten E-Mail. Andernfalls wenden Sie sich bitte an den Veranstalter.',
     busyTitle: 'Einen Moment bitte',
     busy: 'Das Ticket kann gerade nicht angezeigt werden. Bitte versuchen Sie es in einer Minute noch einmal.',
   },

@@ -14,20 +14,20 @@ export const en = {
   guests: 'Guests',
   order: 'Order',
   code: 'Code',
-  before: 'Before',
-  now: 'Now',
+  before: 'before',
+  now: 'now',
   event: 'Event',
   discount: 'Discount',
   total: 'Total',
   paid: 'Paid',
-  due: 'Still to be paid',
+  due: 'Still to pay',
   howToPay: 'How to pay',
 
   // Times: {hour} has two digits, {h} none that is not needed.
   clock: '{hour}:{minute}',
   time: '{time}',
   times: '{start} – {end}',
-  moment: '{date} at {time}',
+  moment: '{date} at\u00a0{time}',
   /** The second line of an event over several days. */
   until: 'to {moment}',
   /** Of an event during which the clocks change. */
@@ -36,17 +36,17 @@ export const en = {
   // Parts of sentences and lines
   subject: '{headline}: {event}',
   toBeAnnounced: 'To be announced',
-  by: 'by {organisation}',
+  by: 'Organiser: {organisation}',
   qrCode: 'QR code {code}',
   line: '{quantity} × {name}',
   openTicket: 'Open your ticket in the browser',
 
   // Closing sentences
   showAtTheDoor:
-    'Show the QR code at the door, on your phone or on paper. It admits one person, once, so please do not share it.',
-  keepAtHand: 'Keep this ticket at hand: you may be asked for its code.',
-  attachedWithDate: 'The QR code is attached as a picture, and the date as a calendar file.',
-  attached: 'The QR code is attached as a picture.',
+    'Show the QR code at the entrance, on your phone or on paper. It admits one person, once, so please do not share it.',
+  keepAtHand: 'Please have this ticket to hand: you may be asked for its code.',
+  attachedWithDate: 'The QR code is attached as an image, along with a file for your calendar.',
+  attached: 'The QR code is attached as an image.',
   calendarUpdates: 'The attached calendar file updates the entry in your calendar.',
   calendarRemoves: 'The attached calendar file removes the entry from your calendar.',
   /** The address follows. */
@@ -55,11 +55,11 @@ export const en = {
   ask: 'Questions? Please ask {organisation}.',
 
   // Of the calendar entry
-  calendarOrganiser: 'By {organisation}',
+  calendarOrganiser: 'Organiser: {organisation}',
   calendarOnline: 'Online: {url}',
   calendarTicket: 'Ticket: {ticketType}',
   calendarOrder: 'Order: {reference}',
-  calendarCode: 'Your QR code is in the ticket e-mail.',
+  calendarCode: 'Your QR code is in the e-mail with your ticket.',
 
   // Each kind of e-mail: the headline, with which the subject begins, too, and what it says. The keys are the list of kinds, from which those
   // of SQL and of the API are written: test/guests/email-kinds.unit.test.ts. One that only says `notice` needs no code of its own.
@@ -68,7 +68,7 @@ export const en = {
       headline: 'Your ticket',
       several: 'Your {count} tickets',
       oneEach:
-        'Each QR code admits one person, once. Show it at the door, on a phone or on paper, and pass each ticket on only to the guest it is for.',
+        'Each QR code admits one person, once. Show it at the entrance, on a phone or on paper, and pass each ticket on only to the guest it is meant for.',
     },
     order_confirmation: {
       headline: 'Your order {reference}',
@@ -87,19 +87,21 @@ export const en = {
     payment_voided: {
       headline: 'Payment not received',
       voided:
-        'Dear {name}, we told you that we had received {amount} on {date}. That was a mistake: we have not received this payment.',
+        'Dear {name}, we told you that we had received {amount} on {date}. We are sorry, that was a mistake: we have not received this payment.',
       due: 'There is still {amount} to pay.',
     },
     payment_reminder: {
       headline: 'Please pay by {date}',
+      undatedHeadline: 'Please pay order {reference}',
       reminder: 'There is still {amount} to pay by {date}. Please quote the reference {reference}.',
-      consequence: 'After that, the order will be cancelled and its places offered to others.',
+      consequence: 'If it is not paid by then, the order will be cancelled and its places offered to others.',
+      undated: 'There is still {amount} to pay. Please quote the reference {reference}.',
     },
     order_expired: {
-      headline: 'Your order was cancelled',
+      headline: 'Your order has been cancelled',
       expired: 'Your order was not paid in time and has been cancelled. Its places have been released.',
       doNotPay: 'Please do not make a payment now. If you would still like to come, please place a new order.',
-      refund: 'The {amount} that you paid will be refunded.',
+      refund: 'The {amount} you have paid will be refunded.',
     },
     event_changed: {
       headline: 'Event changed',
@@ -118,7 +120,7 @@ export const en = {
     },
     waiting_list_offer: {
       headline: 'A place for you',
-      offer: 'Good news, {name}: a place has become free, and we are holding it for you until {date}.',
+      offer: 'Good news, {name}: a place has become available, and we are holding it for you until {date}.',
       reply: 'If you would like to take it, please reply to this e-mail before then.',
       ask: 'If you would like to take it, please contact {organisation} before then.',
       after: 'After that, it will be offered to the next person on the waiting list.',
@@ -126,15 +128,43 @@ export const en = {
     waiting_list_cancelled: {
       headline: 'Cancelled',
       notice:
-        'Unfortunately, this event has been cancelled. Its waiting list is closed, and no place is being held for you.',
+        'Unfortunately, this event has been cancelled. Its waiting list is now closed, and no place is being held for you.',
     },
+  },
+
+  /** Of several tickets that one e-mail tells of. */
+  several: {
+    valid: 'Your tickets remain valid.',
+    unpaid: 'You will receive your tickets as soon as they are paid.',
+    /** Beside some that are good. */
+    othersUnpaid: 'The tickets that have not been paid yet will follow as soon as they are.',
+  },
+
+  /** E-mails about changes, which can be switched off: at their foot, on the page that this leads to, and on the ticket page. */
+  optOut: {
+    link: 'Stop e-mails about changes to this event',
+    title: 'E-mails about changes',
+    ask: 'Would you like to stop receiving e-mails about changes to this event?',
+    stays:
+      'You will still receive your tickets, receipts and payment requests, and you will be told if the event or your ticket is cancelled.',
+    button: 'Stop these e-mails',
+    done: 'You will receive no more e-mails about changes to this event.',
+    again: 'You can switch them on again on the page of your ticket.',
+    unknownTitle: 'Link not valid',
+    unknown:
+      'This link is not valid, or no longer valid. You can switch e-mails off and on again on the page of your ticket.',
+    busy: 'This cannot be done right now. Please try again in a minute.',
+    on: 'E-mails about changes: on',
+    off: 'E-mails about changes: off',
+    switchOff: 'Switch off',
+    switchOn: 'Switch on',
   },
 
   /** The ticket page. */
   page: {
     title: 'Ticket: {event}',
     valid: 'Show this code at the entrance. It admits one person, so please do not share it.',
-    validOnline: 'Keep this ticket at hand: you may be asked for its code.',
+    validOnline: 'Please have this ticket to hand: you may be asked for its code.',
     checkedIn: 'Checked in: {time}',
     awaitingPayment: 'Awaiting payment. The code will appear here as soon as the order is paid.',
     cancelled: 'This ticket has been cancelled and is no longer valid.',
@@ -143,10 +173,10 @@ export const en = {
     map: 'Show on a map',
     calendar: 'Add to calendar',
     googleCalendar: 'Google Calendar',
-    outdated: 'There is no connection. What this page says may be out of date.',
+    outdated: 'There is no connection, so this page may be out of date.',
     unknownTitle: 'No ticket found',
     unknown:
-      'There is no ticket at this link. If your ticket was sent again, please use the link in the latest e-mail; otherwise, please ask the organiser.',
+      'There is no ticket at this link. If your ticket was sent again, please use the link in the most recent e-mail; otherwise, please contact the organiser.',
     busyTitle: 'One moment, please',
     busy: 'The ticket cannot be shown right now. Please try again in a minute.',
   },

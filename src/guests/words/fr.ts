@@ -14,53 +14,53 @@ const written: Words = {
   guests: 'Participants',
   order: 'Commande',
   code: 'Code',
-  before: 'Avant',
-  now: 'Maintenant',
+  before: 'avant',
+  now: 'désormais',
   event: 'Événement',
   discount: 'Remise',
   total: 'Total',
   paid: 'Payé',
   due: 'Reste à payer',
-  howToPay: 'Comment payer',
+  howToPay: 'Modalités de paiement',
 
   clock: '{h} h {minute}',
   time: '{time}',
   times: 'de {start} à {end}',
-  moment: '{date} à {time}',
+  moment: '{date} à\u00a0{time}',
   until: 'jusqu’au {moment}',
   offsets: '{start} au début, {end} à la fin',
 
   subject: '{headline} : {event}',
-  toBeAnnounced: 'Communiqué ultérieurement',
-  by: 'par {organisation}',
-  qrCode: 'Code QR {code}',
+  toBeAnnounced: 'À préciser',
+  by: 'Organisé par {organisation}',
+  qrCode: 'QR code {code}',
   line: '{quantity} × {name}',
   openTicket: 'Ouvrir votre billet dans le navigateur',
 
   showAtTheDoor:
-    'Présentez le code QR à l’entrée, sur votre téléphone ou imprimé. Il est valable pour une personne et une seule fois : merci de ne pas le partager.',
+    'Présentez le QR code à l’entrée, sur votre téléphone ou imprimé. Il n’est valable qu’une seule fois, pour une seule personne : merci de ne pas le partager.',
   keepAtHand: 'Gardez ce billet à portée de main : son code pourra vous être demandé.',
   attachedWithDate:
-    'Vous trouverez en pièce jointe le code QR sous forme d’image, ainsi que la date à ajouter à votre agenda.',
-  attached: 'Vous trouverez en pièce jointe le code QR sous forme d’image.',
+    'Vous trouverez en pièces jointes le QR code sous forme d’image et l’événement à ajouter à votre agenda.',
+  attached: 'Vous trouverez en pièce jointe le QR code sous forme d’image.',
   calendarUpdates: 'Le fichier joint met à jour l’événement dans votre agenda.',
-  calendarRemoves: 'Le fichier joint supprime l’événement de votre agenda.',
+  calendarRemoves: 'Le fichier joint retire l’événement de votre agenda.',
   reply: 'Une question ? Répondez à cet e-mail ou écrivez à {organisation} :',
   write: 'Une question ? Écrivez à {organisation} :',
   ask: 'Une question ? Adressez-vous à {organisation}.',
 
-  calendarOrganiser: 'Par {organisation}',
+  calendarOrganiser: 'Organisé par {organisation}',
   calendarOnline: 'En ligne : {url}',
   calendarTicket: 'Billet : {ticketType}',
   calendarOrder: 'Commande : {reference}',
-  calendarCode: 'Votre code QR se trouve dans l’e-mail contenant votre billet.',
+  calendarCode: 'Votre QR code se trouve dans l’e-mail contenant votre billet.',
 
   kinds: {
     ticket: {
       headline: 'Votre billet',
       several: 'Vos {count} billets',
       oneEach:
-        'Chaque code QR est valable pour une personne et une seule fois. Présentez-le à l’entrée, sur un téléphone ou imprimé, et ne transmettez chaque billet qu’à la personne concernée.',
+        'Chaque QR code n’est valable qu’une seule fois, pour une seule personne. Présentez-le à l’entrée, sur un téléphone ou imprimé, et ne transmettez chaque billet qu’à la personne à qui il est destiné.',
     },
     order_confirmation: {
       headline: 'Votre commande {reference}',
@@ -79,48 +79,76 @@ const written: Words = {
     payment_voided: {
       headline: 'Paiement non reçu',
       voided:
-        'Bonjour {name}, nous vous avions annoncé avoir reçu {amount} le {date}. C’était une erreur : nous n’avons pas reçu ce paiement.',
+        'Bonjour {name}, nous vous avions confirmé la réception de {amount} le {date}. C’était une erreur, et nous vous prions de nous en excuser : nous n’avons pas reçu ce paiement.',
       due: 'Il reste {amount} à régler.',
     },
     payment_reminder: {
       headline: 'À régler au plus tard le {date}',
+      undatedHeadline: 'Commande {reference} à régler',
       reminder: 'Il reste {amount} à régler au plus tard le {date}. Merci d’indiquer la référence {reference}.',
-      consequence: 'Passé ce délai, la commande sera annulée et ses places seront remises à disposition.',
+      consequence:
+        'Sans règlement d’ici là, la commande sera annulée et les places seront proposées à d’autres personnes.',
+      undated: 'Il reste {amount} à régler. Merci d’indiquer la référence {reference}.',
     },
     order_expired: {
       headline: 'Votre commande a été annulée',
-      expired:
-        'Votre commande n’a pas été réglée à temps et a donc été annulée. Les places ont été remises à disposition.',
-      doNotPay: 'Merci de ne plus la régler. Si vous souhaitez toujours venir, veuillez passer une nouvelle commande.',
+      expired: 'Votre commande n’a pas été réglée à temps et a donc été annulée. Les places ont été libérées.',
+      doNotPay:
+        'Merci de ne plus effectuer de paiement. Si vous souhaitez toujours venir, veuillez passer une nouvelle commande.',
       refund: 'Les {amount} que vous avez déjà réglés vous seront remboursés.',
     },
     event_changed: {
-      headline: 'Changement',
+      headline: 'Événement modifié',
       note: 'Voici ce qui a changé :',
       valid: 'Votre billet reste valable.',
       unpaid: 'Vous recevrez votre billet dès le règlement de la commande.',
     },
     event_cancelled: {
-      headline: 'Annulé',
+      headline: 'Événement annulé',
       notice: 'Nous sommes désolés : cet événement a été annulé. Les billets ne sont plus valables.',
     },
     ticket_cancelled: {
       headline: 'Billet annulé',
-      one: 'Le billet suivant a été annulé et n’est plus valable : {names}.',
-      several: 'Les billets suivants ont été annulés et ne sont plus valables : {names}.',
+      one: 'Le billet destiné à {names} a été annulé et n’est plus valable.',
+      several: 'Les billets destinés à {names} ont été annulés et ne sont plus valables.',
     },
     waiting_list_offer: {
       headline: 'Une place pour vous',
       offer: 'Bonne nouvelle, {name} : une place s’est libérée et nous vous la réservons jusqu’au {date}.',
-      reply: 'Si vous la souhaitez, merci de répondre à cet e-mail d’ici là.',
-      ask: 'Si vous la souhaitez, merci de contacter {organisation} d’ici là.',
+      reply: 'Si elle vous intéresse, merci de répondre à cet e-mail d’ici là.',
+      ask: 'Si elle vous intéresse, merci de contacter {organisation} d’ici là.',
       after: 'Passé ce délai, elle sera proposée à la personne suivante sur la liste d’attente.',
     },
     waiting_list_cancelled: {
-      headline: 'Annulé',
+      headline: 'Événement annulé',
       notice:
-        'Nous sommes désolés : cet événement a été annulé. La liste d’attente est close et aucune place ne vous est plus réservée.',
+        'Nous sommes désolés : cet événement a été annulé. La liste d’attente est fermée et plus aucune place ne vous est réservée.',
     },
+  },
+
+  several: {
+    valid: 'Vos billets restent valables.',
+    unpaid: 'Vous recevrez vos billets dès qu’ils seront réglés.',
+    othersUnpaid: 'Vous recevrez les billets qui restent à régler dès qu’ils le seront.',
+  },
+
+  optOut: {
+    link: 'Ne plus recevoir d’e-mails sur les changements de cet événement',
+    title: 'E-mails sur les changements',
+    ask: 'Souhaitez-vous ne plus recevoir d’e-mails sur les changements de cet événement ?',
+    stays:
+      'Vous continuerez à recevoir vos billets, vos reçus et les demandes de paiement, et nous vous préviendrons si l’événement ou votre billet est annulé.',
+    button: 'Ne plus recevoir ces e-mails',
+    done: 'Vous ne recevrez plus d’e-mails sur les changements de cet événement.',
+    again: 'Vous pouvez les réactiver sur la page de votre billet.',
+    unknownTitle: 'Lien non valable',
+    unknown:
+      'Ce lien n’est pas valable ou ne l’est plus. Vous pouvez désactiver et réactiver les e-mails sur la page de votre billet.',
+    busy: 'Cela n’est pas possible pour le moment. Veuillez réessayer dans une minute.',
+    on: 'E-mails sur les changements : activés',
+    off: 'E-mails sur les changements : désactivés',
+    switchOff: 'Désactiver',
+    switchOn: 'Activer',
   },
 
   page: {

@@ -18,7 +18,10 @@ import { methodNotAllowed, notJson } from '../middleware/errors.ts'
 import { isMalformed, isUnbounded, readJson } from '../middleware/json-body.ts'
 import { logError, noteRoute } from '../middleware/log-requests.ts'
 import { countAlso } from '../middleware/rate-limit.ts'
+import { type AddressesOf, baseOf, connectPath } from '../oauth/addresses.ts'
+import { isOfClient, requireAllowedScope } from '../oauth/connect.ts'
 import { sendJson } from '../send-json.ts'
+import type { AskPerson } from './confirmations.ts'
 import { answerOf, type PlainRequest, plainRequest, tailOf } from './plain.ts'
 import { nameOfList, type Selection, selectionOf } from './selection.ts'
 import { buildServer, type Context, createTools, type McpTools, maximumLists, serverInfo } from './server.ts'
@@ -27,8 +30,16 @@ import { buildServer, type Context, createTools, type McpTools, maximumLists, se
 const lastRevisionWithBatches = '2025-03-26'
 const maximumBatch = 20
 
-export function mcpRouter(operations: readonly Operation[], call: Call, rate: RequestHandler): Router {
-  const tools = createTools(operations, call)
+export type McpParts = {
+  operations: readonly Operation[]
+  call: Call
+  rate: RequestHandler
+  askPerson: AskPerson
+  addressesOf: AddressesOf
+}
+
+export function mcpRouter({ operations, call, rate, askPerson, addressesOf }: McpParts): Router {
+  const tools = createTools(operations, call, askPerson)
   const answerBySdk = sdkHandler(tools)
   const lists = createListCache()
 
@@ -38,7 +49,10 @@ export function mcpRouter(operations: readonly Operation[], call: Call, rate: Re
     const isBatch = Array.isArray(req.body)
     if (isBatch) await countAlso(rate, req.body.length - 1, req, res)
     const operation = !isBatch && req.body.method === 'tools/call' ? tools.find(req.body.params?.name) : undefined
-    if (operation !== undefined) res.locals.operation = operation.name
+    if (operation !== undefined) {
+      res.locals.operation = operation.name
+      if (isOfClient(res)) await requireAllowedScope(operation, caller)
+    }
     // What is listed depends on the scopes. A call is checked by the database, if it comes so far.
     else await caller.confirm()
 
@@ -49,11 +63,12 @@ export function mcpRouter(operations: readonly Operation[], call: Call, rate: Re
       requestId: String(req.id),
       era: plain?.era ?? 'legacy',
       selection,
+      pagesAt: baseOf(addressesOf(req)),
       onError: (error) => logError(req, res, error, 'tool failed'),
       batch: isBatch ? { answeredBytes: 0, previous: Promise.resolve() } : undefined,
     }
     if (plain?.method === 'tools/call' && operation !== undefined) {
-      const result = await tools.call(operation, plain.sent, context)
+      const result = await tools.call(operation, plain.sent, context, req.body)
       await caller.confirm()
       return sendJson(res, answerOf(plain, result, serverInfo))
     }
@@ -131,7 +146,7 @@ function sendList(res: Response, list: Buffer, tail: string): void {
 }
 
 const noteEndpoint: RequestHandler = (req, res, next) => {
-  noteRoute(req, res, '/api/mcp')
+  noteRoute(req, res, isOfClient(res) ? connectPath : '/api/mcp')
   next()
 }
 

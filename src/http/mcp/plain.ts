@@ -8,6 +8,7 @@ import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
   classifyInboundRequest,
+  type InputRequiredResult,
   PROTOCOL_VERSION_META_KEY,
   SERVER_INFO_META_KEY,
   SUPPORTED_PROTOCOL_VERSIONS,
@@ -83,8 +84,14 @@ function isModern(headers: IncomingHttpHeaders, message: Message): boolean {
 /** The end of every answer. */
 export const tailOf = (id: string | number): string => `,"jsonrpc":"2.0","id":${JSON.stringify(id)}}`
 
-export function answerOf({ era, id }: PlainRequest, result: CallToolResult, serverInfo: object): string {
+export function answerOf(
+  { era, id }: PlainRequest,
+  result: CallToolResult | InputRequiredResult,
+  serverInfo: object,
+): string {
   const complete =
-    era === 'legacy' ? result : { ...result, resultType: 'complete', _meta: { [SERVER_INFO_META_KEY]: serverInfo } }
+    era === 'legacy'
+      ? result
+      : { ...result, resultType: result.resultType ?? 'complete', _meta: { [SERVER_INFO_META_KEY]: serverInfo } }
   return `{"result":${JSON.stringify(complete)}${tailOf(id)}`
 }

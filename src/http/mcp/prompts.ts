@@ -45,26 +45,27 @@ Details: ${details}
     arguments: [{ name: 'event', description: 'Name or identifier of the event', required: true }],
     steps: ({ event }) => `Prepare the door of the event ${event}.
 
-1. Find it with list_events or get_event. Stop if it is not published, and say so.
+1. Find it with list_events. Stop if it is not published, and say so.
 2. Report from get_event_summary how many tickets of each type are sold, unpaid and left, and how many e-mails bounced.
 3. List with list_attendees, by event_id, those with ticket_email_status bounced and failed, and those with status awaiting_payment. Read every page.
-4. Propose what to do for each: correct the address with update_attendee, e-mail the ticket again with resend_ticket, or show it with get_ticket_qr. Both update_attendee and resend_ticket need the scope attendees:write. Call them only for the people that the person names.
+4. Propose what to do for each: correct the address with update_attendee, or e-mail the ticket again with resend_ticket. Both update_attendee and resend_ticket need the scope attendees:write. Call them only for the people that the person names.
 5. If a ticket is to be cancelled, call cancel_attendee with dry_run true first and say how many people it affects.
 6. Tell who is at the door how it works: check_in takes the code of a ticket, or the attendee_id that find_attendees gives for a name, and admits once; already_checked_in says when somebody came in with it; undo_check_in reverts a mistake. A key with the scopes events:read and checkin:write is enough. Check nobody in yourself.`,
   },
   {
     name: 'chase_unpaid_invoices',
     title: 'Chase unpaid invoices',
-    description: 'Find orders that are not paid, draft reminders, and record payments that have arrived.',
+    description:
+      'Find orders that are not paid, remind their buyers or give them more time, and record payments that have arrived.',
     scopes: ['orders:read'],
     arguments: [
       { name: 'event', description: 'Name or identifier of the event; left out: all events', required: false },
     ],
     steps: ({ event }) => `Chase the unpaid invoices of ${event === undefined ? 'all events' : `the event ${event}`}.
 
-1. List orders with list_orders by payment_status awaiting_payment, then partially_paid${event === undefined ? '' : ', with the event_id that list_events shows'}, and with fields ["id","reference","name","email","total","amount_paid","amount_due","created_at","payment_due_at","payment_reminded_at"]. Read every page.
-2. Show a table of these, oldest first, amounts in words.
-3. Draft a reminder for each with its reference and amount_due. Usher reminds of payment_due_at itself, once, and cancels the order after it; other reminders are sent by the person. If somebody is to have more time, call update_order with the time that the person names. It needs the scope orders:write.
+1. List orders with list_orders by payment_status ["awaiting_payment","partially_paid"]${event === undefined ? '' : ', with the event_id that list_events shows'}, and with fields ["id","reference","name","email","total","amount_paid","amount_due","created_at","payment_due_at","payment_reminded_at"]. Read every page.
+2. Show a table of these, oldest first, amounts in words, and below it what has expired unpaid: list_orders with overdue true and status cancelled, in which total was due.
+3. Ask whom to remind. Usher reminds of payment_due_at itself, once, and cancels the order after it; send_payment_reminder e-mails the buyer now. If somebody is to have more time, call update_order with the time that the person names, or reopen_order where the order has expired. All of these need the scope orders:write.
 4. Ask which payments have arrived. Record only those, with record_invoice_payment: the amount that the person names, the order's currency, and an idempotency_key made of the reference of the payment. It needs the scope orders:write. Each payment e-mails the buyer a receipt, and the one that covers an order its tickets: say so before you ask.
 5. If an order is to be given up, call cancel_order with dry_run true, say how many attendees lose their tickets, and cancel it only after a yes.`,
   },

@@ -13,11 +13,13 @@ export type Selection = {
   readOnly: boolean
 }
 
+const nothing: Selection = { toolsets: [], readOnly: false }
 const names = ['default', 'all', ...Object.keys(toolsets)]
 
 /** @throws ProtocolError InvalidRequest for a name that does not exist: a client shows it when it connects. */
 export function selectionOf({ query, headers }: Pick<Request, 'query' | 'headers'>): Selection {
   const [asked, readOnly] = [query.toolsets ?? headers['x-mcp-toolsets'], query.read_only]
+  if (asked === undefined && readOnly === undefined && headers['x-mcp-readonly'] === undefined) return nothing
   const chosen = new Set(wordsOf(asked))
   for (const name of chosen) {
     if (!names.includes(name)) throw invalid(`There is no such toolset. toolsets must be of ${names.join(', ')}.`)

@@ -10,8 +10,10 @@ export function moneyText(amount: number, currency: string): string {
 
 /** The same moment to the second in the zone, such as `2027-05-01T09:00:00+02:00`; without a zone that is known, in UTC. */
 export function timeText(instant: string, timezone: string | undefined): string {
+  const isUtc = timezone === undefined || timezone === 'UTC'
+  if (isUtc && instant.endsWith('Z')) return `${instant.slice(0, 19)}Z`
   const moment = Date.parse(instant)
-  const offset = timezone === undefined || timezone === 'UTC' ? 'Z' : offsetAt(moment, timezone)
+  const offset = isUtc ? 'Z' : offsetAt(moment, timezone)
   if (offset === 'Z') return `${new Date(moment).toISOString().slice(0, 19)}Z`
   const minutes = Number(offset.slice(1, 3)) * 60 + Number(offset.slice(4))
   const local = new Date(moment + (offset.startsWith('-') ? -minutes : minutes) * 60_000)

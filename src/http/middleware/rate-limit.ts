@@ -12,7 +12,10 @@ export function limitRate(log: Logger, store: Store = new ExactMemoryStore()): R
     windowMs: 60_000,
     limit: (_req, res) => callerOf(res).principal.rate_limit_per_minute,
     // The key's id, never the key: the limiter derives a public partition name from it.
-    keyGenerator: (_req, res) => callerOf(res).principal.family_id,
+    keyGenerator: (_req, res) => {
+      const { access_token, family_id } = callerOf(res).principal
+      return access_token?.parent_family_id ?? family_id
+    },
     standardHeaders: 'draft-8',
     legacyHeaders: false,
     handler: (_req, _res, next) => next(tooManyRequests()),

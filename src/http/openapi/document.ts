@@ -4,10 +4,17 @@
 import { createDocument, type ZodOpenApiPathsObject } from 'zod-openapi'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { wordsFor } from '../../gateway/header-names.ts'
-import type { Operation } from '../../operations/operation.ts'
+import { inputOfCsv, type Operation } from '../../operations/operation.ts'
 import { namedObjects } from './objects.ts'
 import { requestOf } from './requests.ts'
-import { errorSchemas, headers, pictureResponses, responsesOf, sharedErrorResponses } from './responses.ts'
+import {
+  csvResponses,
+  errorSchemas,
+  headers,
+  pictureResponses,
+  responsesOf,
+  sharedErrorResponses,
+} from './responses.ts'
 import { tagOf, tagsAt } from './tags.ts'
 import { describeWebhooks } from './webhooks.ts'
 
@@ -63,10 +70,17 @@ export function describeApi(operations: readonly Operation[], path = ''): OpenAp
 function pathsOf(operations: readonly Operation[]): ZodOpenApiPathsObject {
   const paths: ZodOpenApiPathsObject = {}
   for (const operation of operations) {
-    const { path, method, pictures = {} } = operation
+    const { path, method, pictures = {}, csv } = operation
     paths[path] = {
       ...paths[path],
       [method.toLowerCase()]: { ...textOf(operation), ...requestOf(operation), responses: responsesOf(operation) },
+    }
+    if (csv !== undefined) {
+      const file: Operation = { ...operation, method: 'GET', input: inputOfCsv(operation) }
+      paths[path] = {
+        ...paths[path],
+        get: { ...textOf(file, 'csv'), ...requestOf(file), responses: csvResponses(file) },
+      }
     }
     for (const [extension, { mediaType }] of Object.entries(pictures)) {
       paths[`${path}.${extension}`] = {

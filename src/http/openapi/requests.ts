@@ -105,10 +105,15 @@ function withExamples(fields: Fields, example: Example | undefined): Fields {
   return Object.fromEntries(
     Object.entries(fields).map(([name, field]) => {
       const value = example?.input[name]
-      return [name, value === undefined ? field : (field as z.ZodType).meta({ param: { example: value } })]
+      const param = { ...(isListField(field) && { explode: false }), ...(value !== undefined && { example: value }) }
+      return [name, Object.keys(param).length === 0 ? field : (field as z.ZodType).meta({ param })]
     }),
   )
 }
+
+/** A list in a query is its items with commas between. */
+const isListField = (field: z.core.$ZodType): boolean =>
+  field instanceof z.ZodOptional ? isListField(field.unwrap()) : field instanceof z.ZodArray
 
 function requestBodyOf(operation: Operation, schema: z.ZodType): ZodOpenApiRequestBodyObject {
   const { rest } = parametersOf(operation)

@@ -33,6 +33,10 @@ export const headers = {
   'Retry-After': text('Seconds to wait before sending the request again.'),
   'WWW-Authenticate': text('The challenge of RFC 6750.'),
   'Idempotent-Replayed': text('`true`: this is the recorded answer to the idempotency key.'),
+  'Content-Disposition': text('Names the file.'),
+  'Usher-Export-As-Of': text(
+    'RFC 3339: rows that were added from then on are left out; each is as it was when it was read.',
+  ),
   ETag: text('The version of the object, for If-Match, and a digest of the answer, for If-None-Match.'),
 } satisfies oas31.HeadersObject
 
@@ -123,7 +127,7 @@ const commonErrors: Record<string, CommonError> = {
   },
   TooManyRequests: {
     status: 429,
-    codes: ['rate_limited', 'too_many_failures'],
+    codes: ['rate_limited', 'too_many_failures', 'too_many_exports'],
     description: 'Too many requests.',
     appliesTo: () => true,
     headers: [...always, 'Retry-After'],
@@ -212,6 +216,17 @@ export function responsesOf(operation: Operation): ZodOpenApiResponsesObject {
 export function pictureResponses(operation: Operation, mediaType: string): ZodOpenApiResponsesObject {
   return {
     200: { description: 'The image.', headers: refer(always), content: { [mediaType]: {} } },
+    ...errorResponsesOf(operation),
+  }
+}
+
+export function csvResponses(operation: Operation): ZodOpenApiResponsesObject {
+  return {
+    200: {
+      description: 'The file, by RFC 4180. One that could not be completed ends without the end of the answer.',
+      headers: refer([...always, 'Content-Disposition', 'Usher-Export-As-Of']),
+      content: { 'text/csv': { schema: { type: 'string' } } },
+    },
     ...errorResponsesOf(operation),
   }
 }

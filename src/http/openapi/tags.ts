@@ -43,7 +43,7 @@ const chapters: readonly Tag[] = [
     name: 'Attendees',
     description: 'People and their tickets: correct, transfer, resend, cancel.',
     guide: 'integrators#registering',
-    kinds: ['attendee', 'attendee_import', 'erasure', 'ticket_qr'],
+    kinds: ['attendee', 'attendee_import', 'erasure', 'ticket_qr', 'person', 'person_erasure'],
   },
   {
     name: 'Waiting list',
@@ -62,6 +62,12 @@ const chapters: readonly Tag[] = [
     description: 'Endpoints that receive notifications, their deliveries, and the log of all notifications.',
     guide: 'integrators#webhooks-and-notifications',
     kinds: ['webhook_endpoint', 'webhook_delivery', 'webhook_redelivery', 'notification'],
+  },
+  {
+    name: 'Exports',
+    description: 'Files of attendees, orders, payments and check-ins, and links to them for people.',
+    guide: 'integrators#exports',
+    kinds: ['export'],
   },
   {
     name: 'Audit trail',

@@ -11,7 +11,13 @@ import type { AttendeeSchema } from '../../operations/attendees.ts'
 /** As `api.get_ticket_page` returns it. `ticket_code` is null while it does not admit. */
 export type TicketPage = Pick<PendingTicket, 'event' | 'ticket_type' | 'order'> & {
   organisation: Subject['organisation'] & Pick<PendingTicket['organisation'], 'id' | 'logo_version'>
-  attendee: Pick<z.infer<typeof AttendeeSchema>, 'id' | 'name' | 'company' | 'status' | 'ticket_code' | 'checked_in_at'>
+  attendee: Pick<
+    z.infer<typeof AttendeeSchema>,
+    'id' | 'name' | 'company' | 'status' | 'ticket_code' | 'checked_in_at'
+  > & {
+    /** Whether changes of the event are e-mailed to the address. null: none will be. */
+    emails: boolean | null
+  }
 }
 
 export type PageFacts = Facts & {
@@ -23,6 +29,8 @@ export type PageFacts = Facts & {
   state: 'valid' | 'checked_in' | 'awaiting_payment' | 'cancelled' | 'event_cancelled'
   /** The event is over. */
   ended: boolean
+  /** Whether changes are e-mailed; undefined where none will be. */
+  emails: boolean | undefined
   /** When, in the zone of the event. */
   checkedIn: string | undefined
   mapUrl: string | undefined
@@ -41,6 +49,7 @@ export function pageFacts(page: TicketPage): PageFacts {
     code: attendee.ticket_code === null ? undefined : spacedCode(attendee.ticket_code),
     state: stateOf(page),
     ended: event.phase === 'ended',
+    emails: event.phase === 'ended' ? undefined : (attendee.emails ?? undefined),
     checkedIn:
       attendee.checked_in_at === null ? undefined : momentOf(attendee.checked_in_at, event.timezone, facts.words),
     mapUrl: facts.venue.length === 0 ? undefined : mapUrl(facts.venue.join(', ')),

@@ -21,7 +21,7 @@ export type PageFiles = {
 
 const read = (name: string) =>
   readFileSync(join(import.meta.dirname, '..', '..', 'browser', 'ticket-page', name), 'utf8')
-const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+export const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
 function readFiles(): PageFiles {
   const [style, script] = [read('page.css'), stripTypeScriptTypes(read('refresh.ts'))]
@@ -39,22 +39,21 @@ export const pageFiles = (): PageFiles => {
 /** A page, and the Content-Security-Policy under which it is sent. */
 export type SentPage = { html: string; policy: string }
 
-/** The page runs what is in it, loads nothing, and asks this server again. */
-export const policyOf = (style: string): string =>
+/** The page runs what is in it, if anything, loads nothing, and asks this server again. */
+export const policyOf = (style: string, script = pageFiles().script): string =>
   [
     "default-src 'none'",
-    `script-src ${hashOf(pageFiles().script)}`,
+    ...(script === '' ? [] : [`script-src ${hashOf(script)}`]),
     `style-src ${hashOf(style)}`,
     'img-src data:',
-    "connect-src 'self'",
-    "worker-src 'self'",
+    ...(script === '' ? [] : ["connect-src 'self'", "worker-src 'self'"]),
     "base-uri 'none'",
-    "form-action 'none'",
+    "form-action 'self'",
     "frame-ancestors 'none'",
   ].join('; ')
 
 /** In the organiser's colours, which go first: on paper the style has others. */
-const styleOf = ({ accent, onAccent, softOnAccent, linkOnLight, linkOnDark }: Palette): string =>
+export const styleOf = ({ accent, onAccent, softOnAccent, linkOnLight, linkOnDark }: Palette): string =>
   `:root { --accent: ${accent}; --on-accent: ${onAccent}; --soft-on-accent: ${softOnAccent}; --link: ${linkOnLight} }
 @media (prefers-color-scheme: dark) { :root { --link: ${linkOnDark} } }
 ${pageFiles().style}`
@@ -102,6 +101,7 @@ export function ticketPage(facts: PageFacts, token: string, { qr, logo }: Pictur
         <a class="action" href="${googleCalendarUrl}" rel="noreferrer">${words.page.googleCalendar}</a>
       </p>`
       }
+      ${emailsOf(facts, token)}
       ${contactOf(facts)}
     </main>`
   return document(fill(words.page.title, { event: facts.event }), main, words, facts.palette)
@@ -133,6 +133,14 @@ function statusOf(facts: PageFacts): Html {
       ${ended && state !== 'event_cancelled' && html`<p class="status ended">${page.eventEnded}</p>`}`
 }
 
+function emailsOf({ words, emails }: PageFacts, token: string): Html | undefined {
+  if (emails === undefined) return undefined
+  const { on, off, switchOn, switchOff } = words.optOut
+  return html`<form class="emails" method="post" action="${token}/emails/${emails ? 'off' : 'on'}">
+        <span>${emails ? on : off}</span> <button>${emails ? switchOff : switchOn}</button>
+      </form>`
+}
+
 function contactOf({ words, organisation, replyTo }: PageFacts): Html {
   const sentence = fill(replyTo === undefined ? words.ask : words.write, { organisation })
   return html`<p class="contact">${sentence}${
@@ -149,7 +157,11 @@ const entry = (name: string, lines: string[], ...links: (Html | false)[]) => htm
 // Before anything that a person typed, so that nothing of theirs is taken for it.
 const places = { style: '/* style */', script: '/* script */' }
 
-function document(title: string, main: Html, words: Words, palette: Palette): SentPage {
+/** A page that does not ask again. */
+export const stillPage = (title: string, main: Html, words: Words, palette = paletteOf(null)): SentPage =>
+  document(title, main, words, palette, '')
+
+function document(title: string, main: Html, words: Words, palette: Palette, script = pageFiles().script): SentPage {
   const style = styleOf(palette)
   const page = html`<!DOCTYPE html>
 <html lang="${words.locale.slice(0, 2)}">
@@ -161,17 +173,17 @@ function document(title: string, main: Html, words: Words, palette: Palette): Se
     <meta name="referrer" content="no-referrer">
     <meta name="format-detection" content="telephone=no, date=no, address=no, email=no">
     <style>/* style */</style>
-    <script type="module">/* script */</script>
+    ${script !== '' && html`<script type="module">/* script */</script>`}
     <title>${title}</title>
   </head>
   <body>
     ${main}
-    <footer><p id="live" role="status" data-outdated="${words.page.outdated}"></p></footer>
+    ${script !== '' && html`<footer><p id="live" role="status" data-outdated="${words.page.outdated}"></p></footer>`}
   </body>
 </html>
 `
     .toString()
     .replace(places.style, () => style)
-    .replace(places.script, () => pageFiles().script)
-  return { html: page, policy: policyOf(style) }
+    .replace(places.script, () => script)
+  return { html: page, policy: policyOf(style, script) }
 }

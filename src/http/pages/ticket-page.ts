@@ -1,62 +1,26 @@
 // The ticket page at /t/TOKEN, for whoever has the link: no key, no cookie. Unknown, malformed and dead tokens have one answer. Must log no
 // token, and let nothing but the page itself keep it.
 
-import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
-import { LRUCache } from 'lru-cache'
-import { ApiError, toApiError } from '../../gateway/api-error.ts'
-import type { DataApi } from '../../gateway/data-api.ts'
-import type { Tokens } from '../../gateway/tokens.ts'
+import { Router } from 'express'
+import { ApiError } from '../../gateway/api-error.ts'
 import { logosOf } from '../../guests/logo-images.ts'
-import { languages, wordsOf } from '../../guests/words/index.ts'
 import { qrPictures } from '../../operations/ticket-qr.ts'
-import type { limitFailures } from '../middleware/authenticate.ts'
-import { apiErrorOfExpress, methodNotAllowed } from '../middleware/errors.ts'
+import { methodNotAllowed } from '../middleware/errors.ts'
 import { digestOf, isKnown } from '../middleware/etag.ts'
-import { logError } from '../middleware/log-requests.ts'
-import { createLookups } from '../middleware/secret-lookups.ts'
+import { answerError, readerOf, type SecretPageParts, sendPage, setSecretHeaders } from './secret-page.ts'
 import { pageCalendar, pageFacts, type TicketPage } from './ticket-page-facts.ts'
-import { noTicketPage, pageFiles, policyOf, type SentPage, ticketPage } from './ticket-page-html.ts'
-
-export type TicketPageParts = {
-  dataApi: DataApi
-  tokens: Tokens
-  /** Shared with the API. */
-  countFailure: ReturnType<typeof limitFailures>
-  mailFrom: string
-}
+import { noTicketPage, pageFiles, ticketPage } from './ticket-page-html.ts'
 
 // refresh.ts and service-worker.ts go by it: an answer without it, such as the 404 of a proxy, says nothing of the ticket.
 const verdictHeader = 'Usher-Ticket'
 
-// An open page asks three times a minute. One ticket must not keep the database busy; each process counts for itself.
-const opensPerMinute = 120
-
-export function ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }: TicketPageParts): Router {
-  const lookups = createLookups<TicketPage>(
-    {
-      isWellFormed: isToken,
-      async resolve(token) {
-        const page = isToken(token) && (await dataApi.rpc('get_ticket_page', { token }, await tokens.forGateway()))
-        if (!page) throw noTicket()
-        return page as TicketPage
-      },
-    },
-    countFailure,
-  )
+export function ticketPageRouter({ mailFrom, ...parts }: SecretPageParts & { mailFrom: string }): Router {
+  const { dataApi, tokens } = parts
+  const find = readerOf<TicketPage>({ read: 'get_ticket_page', isToken, notFound: noTicket }, parts)
   const logoOf = logosOf(async (fn, args) => dataApi.rpc(fn, args, await tokens.forGateway()))
-  // By token, of those that were valid: invalid ones are counted by their address.
-  const opened = new LRUCache<string, number>({ max: 50_000, ttl: 60_000, noUpdateTTL: true })
-  const find = async (req: Request, res: Response) => {
-    res.locals.operation = 'get_ticket_page'
-    const token = req.params.token as string
-    if ((opened.get(token) ?? 0) >= opensPerMinute) throw openedTooOften()
-    const page = await lookups.resolve(token, req, res)
-    opened.set(token, (opened.get(token) ?? 0) + 1)
-    return page
-  }
 
   const router = Router()
-  router.use('/t', setHeaders)
+  router.use('/t', setSecretHeaders)
   router.get(
     '/t/service-worker.js',
     (_req, res) => void res.type('js').set('Cache-Control', 'no-cache').send(pageFiles().serviceWorker),
@@ -76,7 +40,7 @@ export function ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }: Ti
       qr: picture && dataUrl('image/svg+xml', Buffer.from(picture).toString('base64')),
       logo: logo && dataUrl(logo.content_type, logo.content),
     }
-    send(res, ticketPage(pageFacts(page), req.params.token, pictures))
+    sendPage(res, ticketPage(pageFacts(page), req.params.token, pictures))
   })
   router.get('/t/:token/ticket.ics', async (req, res) => {
     const page = await find(req, res)
@@ -91,15 +55,22 @@ export function ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }: Ti
   router.all(['/t/:token', '/t/:token/ticket.ics'], ({ method }) => {
     throw methodNotAllowed(method, 'GET, HEAD', 'A ticket page is only read.')
   })
+  // A button each: what was pressed twice, or on two devices, is what it says.
+  router.post(['/t/:token/emails/on', '/t/:token/emails/off'], async (req, res) => {
+    await find(req, res)
+    res.locals.operation = 'switch_ticket_emails'
+    const { token } = req.params
+    const emails = req.path.endsWith('/on')
+    const isTicket = await dataApi.rpc('switch_ticket_emails', { token, emails }, await tokens.forGateway())
+    if (!isTicket) throw noTicket()
+    res.redirect(303, `../../${token}`)
+  })
   router.use('/t', () => {
     throw noTicket()
   })
-  router.use('/t', answerError)
+  router.use('/t', answerError(noTicketPage, { [verdictHeader]: 'unknown' }))
   return router
 }
-
-const send = (res: Response, { html, policy }: SentPage): void =>
-  void res.set('Content-Security-Policy', policy).type('html').send(html)
 
 const dataUrl = (type: string, base64: string): string => `data:${type};base64,${base64}`
 
@@ -107,36 +78,5 @@ const isToken = (text: string): boolean => /^[0-9a-f]{32}$/.test(text)
 
 const noTicket = () => new ApiError(404, 'not_found', 'There is no such ticket.')
 
-const openedTooOften = () =>
-  new ApiError(429, 'rate_limited', 'The ticket page was opened too often.', { headers: { 'Retry-After': '60' } })
-
-const setHeaders: RequestHandler = (_req, res, next) => {
-  res.set({
-    // Of what is no page; a page has its own.
-    'Content-Security-Policy': policyOf(''),
-    'Cache-Control': 'private, no-store',
-    'Referrer-Policy': 'no-referrer',
-    'X-Robots-Tag': 'noindex',
-  })
-  next()
-}
-
 /** Of what the page shows, so that nothing is drawn for a browser that has it. */
 const etagOf = (page: TicketPage): string => `"${digestOf(pageFiles().version + JSON.stringify(page))}"`
-
-/** As server.ts answers errors, but for people. */
-const answerError: ErrorRequestHandler = (error, req, res, _next) => {
-  const answer = apiErrorOfExpress(error) ?? toApiError(error)
-  if (answer.status >= 500) logError(req, res, answer.cause ?? error, answer.message)
-  if (res.headersSent) return void res.destroy()
-  // A path that cannot be decoded leads to no ticket either.
-  const isUnknown = answer.status < 429 && answer.status !== 405
-  res.locals.code = isUnknown ? 'not_found' : answer.code
-  res.set(answer.headers)
-  if (answer.status === 405) return void res.status(405).type('text').send(answer.message)
-  // Of which event it is nobody knows.
-  const words = wordsOf(req.acceptsLanguages(Object.keys(languages)) || undefined)
-  res.status(isUnknown ? 404 : answer.status)
-  if (isUnknown) res.set(verdictHeader, 'unknown')
-  send(res, noTicketPage(isUnknown ? 'unknown' : 'busy', words))
-}

@@ -4,8 +4,10 @@ create table public.webhook_inbox (
   type text not null,
   sent_at timestamptz not null,
   data jsonb not null,
-  received_at timestamptz not null default now()
+  received_at timestamptz not null default now(),
+  -- When it was said in the chat.
+  posted_at timestamptz
 );
 alter table public.webhook_inbox enable row level security;
 revoke all on public.webhook_inbox from anon, authenticated;
-grant select, insert, delete on public.webhook_inbox to service_role;
+grant select, insert, update on public.webhook_inbox to service_role;

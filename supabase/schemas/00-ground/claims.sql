@@ -30,6 +30,16 @@ grant execute on function private.current_api_key_id to api_key, authenticated;
 
 create type public.request_source as enum ('api', 'mcp', 'studio');
 
+-- Whether a person writes a row: in Studio, in the SQL editor, or signed in. Not an API key, the gateway or the courier.
+create function private.is_by_hand() returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return coalesce(nullif(current_setting('request.jwt.claims', true), '')::json ->> 'role', 'authenticated') = 'authenticated';
+end
+$$;
+grant execute on function private.is_by_hand to api_key, courier, authenticated;
+
 -- How a row was created: the token says api or mcp; a session without a token is a person.
 create function private.current_source() returns public.request_source
 language plpgsql stable set search_path = ''

@@ -92,9 +92,17 @@ $$;
 create function private.tg__inherit_organisation() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
+declare
+  v_organisation_id uuid;
 begin
-  if new.organisation_id is null then
-    select e.organisation_id into new.organisation_id from public.events e where e.id = new.event_id;
+  if new.organisation_id is null or private.is_by_hand() then
+    select e.organisation_id into v_organisation_id from public.events e where e.id = new.event_id;
+    if new.organisation_id is null and v_organisation_id is null and private.is_by_hand() then
+      perform private.refuse_not_found('event_id');
+    elsif new.organisation_id <> v_organisation_id then
+      perform private.refuse_other_organisation();
+    end if;
+    new.organisation_id := coalesce(new.organisation_id, v_organisation_id);
   end if;
   return new;
 end

@@ -16,17 +16,48 @@ create table private.idempotency_records (
 );
 comment on table private.idempotency_records is 'First outcomes of writes, for 24 hours. An idempotency key belongs to a family of API keys: it survives a rotation, and another integration cannot collide with it.';
 
--- By the order, where the outcome tells of no other: for private.erase_copies.
-create index idempotency_records_organisation_id_order_id_idx on private.idempotency_records (
-  organisation_id,
-  (
-    case outcome #>> '{data,object}'
-      when 'order' then outcome #>> '{data,id}'
-      when 'attendee' then outcome #>> '{data,order_id}'
-      else ''
-    end
-  )
-);
+-- What an outcome is found by when a person is erased: the order or entry that it tells of, the attendee who was scanned, the delivery whose
+-- response it has. Null: it tells of no person, or of many.
+create function private.subject_of_outcome(outcome json) returns text
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_object text := outcome #>> '{data,object}';
+begin
+  return case
+    when v_object in ('order', 'waiting_list_entry', 'webhook_delivery') then outcome #>> '{data,id}'
+    when v_object = 'attendee' then outcome #>> '{data,order_id}'
+    when v_object = 'check_in' then outcome #>> '{data,attendee,id}'
+    when v_object is null then outcome #>> '{error,details,check_in,attendee,id}'
+  end;
+end
+$$;
+
+create function private.is_of_many(outcome json) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return coalesce(outcome #>> '{data,object}' in ('attendee_import', 'check_in_batch'), false);
+end
+$$;
+
+-- The attendees of the results of such an outcome.
+create function private.people_in(outcome json) returns uuid[]
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return array(
+    select coalesce(r ->> 'attendee_id', r #>> '{error,details,id}', r #>> '{check_in,attendee,id}')::uuid
+    from json_array_elements(outcome #> '{data,results}') r
+  );
+end
+$$;
+
+-- For private.erase_copies.
+create index idempotency_records_organisation_id_subject_idx
+  on private.idempotency_records (organisation_id, private.subject_of_outcome(outcome));
+create index idempotency_records_people_idx on private.idempotency_records using gin (private.people_in(outcome))
+  where private.is_of_many(outcome);
 create index idempotency_records_expires_at_idx on private.idempotency_records (expires_at);
 
 alter table private.idempotency_records enable row level security;

@@ -29,6 +29,7 @@ begin
   return upper(regexp_replace(name, '[[:space:]-]', '', 'g'));
 end
 $$;
+grant execute on function private.reference_form to authenticated;
 
 -- A pattern for search_text of attendees (60-attendees/table.sql), which begins with their name and a space; null without any letter or
 -- digit, for which the index of trigrams would read all there are.

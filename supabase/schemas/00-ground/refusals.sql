@@ -1,5 +1,18 @@
 -- Raising errors. private.refuse_* always raises; private.assert_* raises unless the condition in its name holds.
 
+-- The grid shows the message alone, so of a row the message names the column.
+create function private.in_column(param text, message text) returns text
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if pg_trigger_depth() > 0 and private.is_by_hand() and message !~* ('\m' || param || '\M') then
+    return format('In %s: %s', param, message);
+  end if;
+  return message;
+end
+$$;
+grant execute on function private.in_column to api_key, authenticated;
+
 -- Every error that a caller reads is raised here. The message is a constant ASCII sentence that an organiser in Studio
 -- understands: PostgREST puts it into the HTTP reason phrase, so it never contains user input. Programs read `code` and
 -- `param` in the detail. SQLSTATE PT409 makes the Data API answer 409. The transaction is rolled back.
@@ -16,7 +29,7 @@ as $$
 begin
   raise exception using
     errcode = 'PT' || status,
-    message = message,
+    message = private.in_column(param, message),
     detail = jsonb_strip_nulls(jsonb_build_object('code', code, 'param', param, 'details', details)),
     hint = coalesce(hint, '');
 end
@@ -28,6 +41,12 @@ create function private.refuse_not_found(param text) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
+  if private.is_by_hand() then
+    perform private.refuse(
+      404, 'not_found', format('There is no such %s: see %s.', replace(regexp_replace(param, '_ids?$', ''), '_', ' '), param), param,
+      hint => 'Copy its id from the row that you mean.'
+    );
+  end if;
   perform private.refuse(
     404, 'not_found', 'There is no such object in your organisation.', param,
     hint => 'Check the identifier, and that the key belongs to the organisation that owns the object.'
@@ -41,6 +60,7 @@ create function private.refuse_value(param text, message text, hint text default
 language plpgsql volatile set search_path = ''
 as $$
 begin
+  message := private.in_column(param, message);
   perform private.refuse(
     422, 'validation_failed', message, param,
     jsonb_build_object('fields', jsonb_build_array(jsonb_build_object('param', param, 'message', message))), hint
@@ -81,8 +101,8 @@ $$;
 grant execute on function private.is_sound_extra to api_key, authenticated;
 
 -- A value that another object already has. An object added by the same transaction is rolled back with the error, so its id
--- is left out. On insert, the guards check for API keys only: SQL by hand may use `on conflict`, which the unique index
--- decides.
+-- is left out. On insert, the guards check for API keys only; what people add is checked by private.assert_not_taken, unless
+-- its SQL says what happens on conflict.
 create function private.refuse_taken(param text, id uuid, created_at timestamptz) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -173,3 +193,18 @@ begin
 end
 $$;
 grant execute on function private.assert_version to api_key;
+
+-- The one row that is meant by a name, for a statement that would otherwise change nothing and not say so.
+create function private.only_one(ids uuid[], if_none text, if_several text, param text) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if cardinality(ids) = 0 then
+    perform private.refuse(404, 'not_found', if_none, param, hint => 'Check how it is spelt, and that it is yours.');
+  elsif cardinality(ids) > 1 then
+    perform private.refuse(422, 'ambiguous_name', if_several, param, hint => 'Put its id there: the table shows it.');
+  end if;
+  return ids[1];
+end
+$$;
+grant execute on function private.only_one to authenticated;

@@ -32,7 +32,7 @@ begin
 end
 $$;
 
-comment on role gateway is 'The gateway before authentication: may resolve a key hash and read a ticket page, and nothing else.';
+comment on role gateway is 'The gateway before authentication: may resolve a key or token, read a ticket page, and do the steps of a sign-in, by functions alone.';
 comment on role api_key is 'Any valid API key. Every scope_* role inherits it.';
 comment on role courier is 'The delivery worker: claims and settles pending webhook deliveries and ticket e-mails.';
 
@@ -67,10 +67,3 @@ begin
   return replace(substr(role, length('scope_') + 1), '_', ':')::public.api_scope;
 end
 $$;
-
--- Plans are cached for the life of a connection. One that reads the whole of a table while it is small would still do so when it
--- has a million rows.
-alter role authenticator set enable_seqscan = off;
--- Rows are read by key, so no plan gets better by knowing the values; without this each connection plans each statement five times, and
--- some at every call.
-alter role authenticator set plan_cache_mode = force_generic_plan;

@@ -1,14 +1,14 @@
 -- The time that a statement has: statement_timeout, 8 s for the roles of the API. Work on a list ends before it, and says what remains.
 
 -- Whether a third of it is used up: the rest is for the part in hand and the answer on a slow machine, and for whoever waits for this one's
--- locks and has a part to do after it. Without a time-out there is no end.
-create function private.is_time_up() returns boolean
+-- locks and has a part to do after it. What nobody waits for may have a larger share. Without a time-out there is no end.
+create function private.is_time_up(share double precision default 0.333) returns boolean
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_limit interval := current_setting('statement_timeout');
 begin
-  return v_limit > interval '0' and clock_timestamp() > statement_timestamp() + v_limit / 3;
+  return v_limit > interval '0' and clock_timestamp() > statement_timestamp() + v_limit * share;
 end
 $$;
 grant execute on function private.is_time_up to scope_attendees_write, scope_checkin_write;

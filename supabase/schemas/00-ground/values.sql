@@ -28,6 +28,7 @@ begin
   return (lpad(to_hex((extract(epoch from moment) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid;
 end
 $$;
+grant execute on function private.first_uuid_v7 to scope_attendees_read, scope_orders_read;
 
 -- Crockford's base 32 leaves out I, L, O and U, so that a code can be read aloud and typed. Five bits a character, taken from the sha256 of
 -- one random UUID (122 bits): safe up to 24 characters. In base 64, folded to upper case, a letter is twice as likely as any other
@@ -178,16 +179,26 @@ begin
   end;
 end
 $$;
-grant execute on function private.minor_units to scope_events_write, authenticated;
+grant execute on function private.minor_units to scope_events_write, scope_attendees_read, scope_orders_read, authenticated;
 
--- "EUR 49.00".
-create function private.money_text(amount bigint, currency text) returns text
+-- "49.00".
+create function private.money_decimal(amount bigint, currency text) returns text
 language plpgsql immutable set search_path = ''
 as $$
 declare
   v_units integer := private.minor_units(currency);
 begin
-  return currency || ' ' || round(amount / v_units::numeric, length(v_units::text) - 1);
+  return round(amount / v_units::numeric, length(v_units::text) - 1);
+end
+$$;
+grant execute on function private.money_decimal to scope_events_write, scope_attendees_read, scope_orders_read, authenticated;
+
+-- "EUR 49.00".
+create function private.money_text(amount bigint, currency text) returns text
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return currency || ' ' || private.money_decimal(amount, currency);
 end
 $$;
 grant execute on function private.money_text to scope_events_write, authenticated;

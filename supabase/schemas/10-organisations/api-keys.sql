@@ -2,13 +2,22 @@
 -- every request carries the key's id in its token and is checked again in its own transaction, so a revocation takes effect
 -- at once.
 
+-- A grant is what a person allowed a client by OAuth (15-oauth): a key without a secret of its own, made from another key. It never
+-- may more, nor lasts longer, than that key.
+create type public.api_key_kind as enum ('key', 'grant');
+-- Whether a person confirms what the key asks for over MCP and cannot be undone (16-confirmations).
+create type public.api_key_confirmations as enum ('asked', 'none');
+
 create table public.api_keys (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
   family_id uuid not null,
+  kind public.api_key_kind not null default 'key',
+  parent_id uuid,
   name text not null,
   prefix text not null,
   scopes public.api_scope[] not null,
+  confirmations public.api_key_confirmations not null default 'asked',
   expires_at timestamptz,
   revoked_at timestamptz,
   last_used_at timestamptz,
@@ -18,25 +27,38 @@ create table public.api_keys (
   constraint api_keys_prefix_key unique (prefix),
   constraint api_keys_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade,
+  -- Its grants are deleted by a trigger: a cascade within one table would take the place of the statement that the audit trail is to keep.
+  constraint api_keys_parent_id_fkey foreign key (parent_id) references public.api_keys (id) deferrable initially deferred,
+  constraint api_keys_grant_has_a_parent_and_an_end check (
+    (kind = 'grant') = (parent_id is not null) and (kind = 'key' or expires_at is not null)
+  ),
+  constraint api_keys_grant_asks check (kind = 'key' or confirmations = 'asked'),
   constraint api_keys_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
-  constraint api_keys_prefix_is_of_a_live_key check (prefix ~ '^usher_live_[0-9A-Za-z]{8}$'),
+  constraint api_keys_prefix_is_of_its_kind check (
+    prefix ~ case kind when 'key' then '^usher_live_[0-9A-Za-z]{8}$' else '^usher_grant_[0-9a-z]{12}$' end
+  ),
   constraint api_keys_scopes_are_chosen check (cardinality(scopes) > 0 and array_position(scopes, null) is null)
 );
 comment on table public.api_keys is 'API keys of an organisation, without their secrets. Set revoked_at to refuse a key from its next request on.';
 comment on column public.api_keys.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.api_keys.organisation_id is 'The organisation that it belongs to.';
-comment on column public.api_keys.name is 'What it is for, for people.';
-comment on column public.api_keys.scopes is 'What it may do.';
+comment on column public.api_keys.kind is 'key: made for a program. grant: what a person allowed a client that they signed in from.';
+comment on column public.api_keys.parent_id is 'Of a grant: the key that the person signed in with. It ends and shrinks with that key.';
+comment on column public.api_keys.name is 'What it is for, for people. Of a grant: what the client calls itself.';
+comment on column public.api_keys.scopes is 'What it may do: at least one scope.';
+comment on column public.api_keys.confirmations is
+  'asked: over MCP, a person confirms what cannot be undone. none: for programs, which nobody sits at. A grant always asks.';
 comment on column public.api_keys.expires_at is 'From when on it is refused. Empty: it does not expire.';
 comment on column public.api_keys.revoked_at is 'Set it to refuse the key at once, for good.';
 comment on column public.api_keys.created_at is 'When the row was added.';
 comment on column public.api_keys.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.api_keys.family_id is
-  'Shared by keys that replace one another by rotation. Idempotency keys and the rate limit belong to the family, so a rotation between two tries doubles neither an order nor the allowance.';
-comment on column public.api_keys.prefix is 'First characters of the key, to recognise it by. The key itself is not stored.';
+  'Shared by keys that replace one another by rotation. Idempotency keys and the rate limit belong to the family, so a rotation between two tries doubles neither an order nor the allowance. A grant has a family of its own for idempotency keys, and the rate limit of its parent.';
+comment on column public.api_keys.prefix is 'First 19 characters of the key, to recognise it by. The key itself is not stored.';
 comment on column public.api_keys.last_used_at is 'Stamped at most once a minute.';
 
 create index api_keys_organisation_id_idx on public.api_keys (organisation_id);
+create index api_keys_parent_id_idx on public.api_keys (parent_id) where parent_id is not null;
 
 -- In schema private: no table that an organiser may read contains anything of the secret.
 create table private.api_key_hashes (
@@ -96,6 +118,8 @@ $$;
 create function private.tg_api_keys__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
+declare
+  v_parent public.api_keys;
 begin
   if tg_op = 'INSERT' then
     new.family_id := coalesce(new.family_id, new.id);
@@ -107,17 +131,67 @@ begin
     -- Always now(), whatever moment was given: a key is revoked or it is not. A later end is set in expires_at.
     new.revoked_at := now();
   end if;
+
+  if new.kind = 'grant' and (tg_op = 'INSERT' or not new.scopes <@ old.scopes or new.expires_at is distinct from least(new.expires_at, old.expires_at)) then
+    -- Locked, so that a change of the key waits for the grant, and then finds it.
+    select k.* into v_parent from public.api_keys k where k.id = new.parent_id for share;
+    if v_parent.kind = 'grant' or v_parent.organisation_id <> new.organisation_id or not private.is_usable_key(v_parent) then
+      perform private.refuse(
+        409, 'api_key_revoked', 'The API key that the grant is made from has ended.', 'parent_id', hint => 'Sign in with another key.'
+      );
+    elsif not new.scopes <@ v_parent.scopes then
+      perform private.refuse_value(
+        'scopes', 'A grant has no scope that the key it is made from lacks.', 'Add the scope to that key first.'
+      );
+    end if;
+    new.expires_at := least(new.expires_at, v_parent.expires_at);
+  end if;
   return new;
 end
 $$;
-create trigger api_keys_050_derived before update of created_at, updated_at on public.api_keys
-  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at');
+
+-- What a key loses, its grants lose in the same transaction, so private.check_request looks at the grant alone.
+create function private.tg_api_keys__shrink_grants() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  update public.api_keys g
+  set
+    revoked_at = case when new.revoked_at is not null or not g.scopes && new.scopes then now() end,
+    scopes = case when g.scopes && new.scopes then array(select s from unnest(g.scopes) s where s = any (new.scopes)) else g.scopes end,
+    expires_at = least(g.expires_at, new.expires_at)
+  where g.parent_id = new.id and g.revoked_at is null;
+  return null;
+end
+$$;
+
+create function private.tg_api_keys__delete_grants() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  delete from public.api_keys g where g.parent_id = old.id;
+  return null;
+end
+$$;
+
+create trigger api_keys_010_blank_is_empty before insert or update on public.api_keys
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__take_blank_as_empty('organisation_id', 'name', 'prefix', 'scopes');
+create trigger api_keys_800_explain before insert or update on public.api_keys
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__explain_mistakes();
+create trigger api_keys_050_derived before update of created_at, updated_at, kind, parent_id on public.api_keys
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at', 'kind', 'parent_id');
 create trigger api_keys_100_guard before insert or update on public.api_keys
   for each row execute function private.tg_api_keys__guard();
 create trigger api_keys_300_name before insert or update of name on public.api_keys
   for each row execute function private.tg__assert_name();
-create trigger api_keys_900_updated_at before update of name, scopes, expires_at, revoked_at on public.api_keys
+create trigger api_keys_900_updated_at before update of name, scopes, confirmations, expires_at, revoked_at on public.api_keys
   for each row execute function private.tg__set_updated_at();
+create trigger api_keys_950_shrink_grants after update of scopes, expires_at, revoked_at on public.api_keys
+  for each row when (new.kind = 'key') execute function private.tg_api_keys__shrink_grants();
+create trigger api_keys_960_delete_grants after delete on public.api_keys
+  for each row when (old.kind = 'key') execute function private.tg_api_keys__delete_grants();
 
 revoke all on public.api_keys from anon, authenticated, service_role;
 
@@ -129,7 +203,7 @@ create policy api_keys_select_ownership on public.api_keys for select to authent
 create policy api_keys_update_ownership on public.api_keys for update to authenticated
   using (organisation_id in (select private.organisations_as('{owner}')));
 grant select on public.api_keys to api_key, authenticated;
-grant update (name, scopes, expires_at, revoked_at) on public.api_keys to authenticated;
+grant update (name, scopes, confirmations, expires_at, revoked_at) on public.api_keys to authenticated;
 
 -- Security definer: gateway may read no table. last_used_at is stamped here and not in check_request, because most requests
 -- are reads, in transactions that may not write; the gateway resolves a key again every minute.
@@ -182,7 +256,8 @@ declare
   v_headers json;
   v_key public.api_keys;
 begin
-  if v_role <> 'api_key' and v_role not like 'scope\_%' then
+  -- Whoever else calls the Data API of this project is none of Usher's business.
+  if v_role is null or v_role <> 'api_key' and v_role not like 'scope\_%' then
     return;
   end if;
   -- Schema public is behind the Data API for people who sign in. A key calls functions of schema api, and nothing else.
@@ -214,9 +289,24 @@ begin
 end
 $$;
 comment on function private.check_request is 'PostgREST pre-request: refuses a revoked, expired or down-scoped key inside the request''s own transaction.';
-grant execute on function private.check_request to gateway, api_key, courier, authenticated, service_role;
+-- Every role of the project runs it, anon and the project's own included. What else is in the schema is granted by name.
+grant usage on schema private to public;
+grant execute on function private.check_request to public;
 
-alter role authenticator set pgrst.db_pre_request = 'private.check_request';
+-- A project has one such function. One that is there already goes on, and is to call this one.
+do $$
+begin
+  if exists (
+    select from pg_catalog.pg_db_role_setting s, unnest(s.setconfig) c (setting)
+    where s.setrole = 'authenticator'::regrole and c.setting like 'pgrst.db\_pre\_request=%'
+      and c.setting not in ('pgrst.db_pre_request=', 'pgrst.db_pre_request=private.check_request')
+  ) then
+    raise warning 'This project has a pre-request function of its own: let it run "perform private.check_request()" first.';
+  else
+    alter role authenticator set pgrst.db_pre_request = 'private.check_request';
+  end if;
+end
+$$;
 
 create function api.get_api_key() returns json
 language plpgsql stable set search_path = ''
@@ -259,7 +349,8 @@ create function private.create_api_key(
   prefix text,
   key_hash bytea,
   expires_at timestamptz default null,
-  family_id uuid default null
+  family_id uuid default null,
+  confirmations public.api_key_confirmations default 'asked'
 ) returns public.api_keys
 language plpgsql volatile set search_path = ''
 as $$
@@ -275,10 +366,10 @@ begin
     );
   end if;
 
-  insert into public.api_keys (organisation_id, family_id, name, prefix, scopes, expires_at)
+  insert into public.api_keys (organisation_id, family_id, name, prefix, scopes, expires_at, confirmations)
   values (
     v_organisation_id, create_api_key.family_id, create_api_key.name, create_api_key.prefix,
-    create_api_key.scopes, create_api_key.expires_at
+    create_api_key.scopes, create_api_key.expires_at, create_api_key.confirmations
   )
   returning * into v_key;
 
@@ -287,7 +378,7 @@ begin
 end
 $$;
 
--- The new key takes over name, scopes, expiry and family; the old one works until the overlap ends.
+-- The new key takes over name, scopes, confirmations, expiry and family; the old one works until the overlap ends.
 create function private.rotate_api_key(prefix text, new_prefix text, new_key_hash bytea, overlap interval)
 returns public.api_keys
 language plpgsql volatile set search_path = ''
@@ -301,6 +392,11 @@ begin
   end if;
   if not private.is_usable_key(v_old) then
     perform private.refuse_key(v_old);
+  elsif v_old.kind = 'grant' then
+    perform private.refuse(
+      409, 'api_key_rotated', 'A grant has no key to rotate: its client renews its tokens by itself.', 'prefix',
+      hint => 'Revoke it; the person can sign in again.'
+    );
   end if;
   if exists (select from public.api_keys k where k.family_id = v_old.family_id and k.id > v_old.id) then
     perform private.refuse(
@@ -313,7 +409,7 @@ begin
 
   return private.create_api_key(
     (select o.slug from public.organisations o where o.id = v_old.organisation_id),
-    v_old.name, v_old.scopes, new_prefix, new_key_hash, v_old.expires_at, v_old.family_id
+    v_old.name, v_old.scopes, new_prefix, new_key_hash, v_old.expires_at, v_old.family_id, v_old.confirmations
   );
 end
 $$;

@@ -12,8 +12,8 @@ create table public.plans (
   constraint plans_rate_limit_is_positive check (rate_limit_per_minute > 0)
 );
 comment on table public.plans is 'Plans of organisations, with their limits. Add a row to offer another plan.';
-comment on column public.plans.name is 'Short name: lower-case letters, digits, hyphens and underscores.';
-comment on column public.plans.rate_limit_per_minute is 'Requests a minute for each API key of an organisation on this plan.';
+comment on column public.plans.name is 'Short name: up to 40 lower-case letters, digits, hyphens and underscores, the first a letter.';
+comment on column public.plans.rate_limit_per_minute is 'Requests a minute for each API key of an organisation on this plan, at least 1.';
 
 insert into public.plans (name, rate_limit_per_minute) values
   ('starter', 600),
@@ -30,6 +30,7 @@ create table public.organisations (
   logo_url text,
   logo_error text,
   payment_instructions text,
+  confirm_refunds_above bigint,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint organisations_pkey primary key (id),
@@ -40,12 +41,13 @@ create table public.organisations (
   constraint organisations_accent_colour_is_hexadecimal check (accent_colour ~ '^#[0-9a-f]{6}$'),
   constraint organisations_logo_url_is_https check (private.is_courier_url(logo_url)),
   constraint organisations_payment_instructions_are_bounded check (length(payment_instructions) <= 2000),
+  constraint organisations_confirm_refunds_above_is_not_negative check (confirm_refunds_above >= 0),
   constraint organisations_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')
 );
 comment on table public.organisations is 'Owners of events. Nothing is visible across organisations.';
 comment on column public.organisations.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.organisations.name is 'Name for people; tickets are sent in it.';
-comment on column public.organisations.plan is 'Its plan: requests per minute of each key.';
+comment on column public.organisations.plan is 'Its plan, by name: requests per minute of each key.';
 comment on column public.organisations.created_at is 'When the row was added.';
 comment on column public.organisations.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.organisations.reply_to_email is 'Where answers to ticket e-mails go.';
@@ -53,7 +55,9 @@ comment on column public.organisations.accent_colour is 'Colour of its e-mails a
 comment on column public.organisations.logo_url is 'Where its logo is: PNG or JPEG, at most 256 KiB and 2000 by 2000 pixels. Fetched when it changes.';
 comment on column public.organisations.logo_error is 'What is wrong with the logo. Empty: nothing. Kept by Usher.';
 comment on column public.organisations.payment_instructions is 'How to pay an invoice, for the buyer: account, deadline, reference.';
-comment on column public.organisations.slug is 'Short name for addresses and the command line: lower-case letters, digits and hyphens.';
+comment on column public.organisations.confirm_refunds_above is
+  'Over MCP, a person confirms a refund when more than this was refunded of its order, in minor units. Empty: of none.';
+comment on column public.organisations.slug is 'Short name for addresses and the command line: up to 63 lower-case letters, digits and, inside, hyphens.';
 
 create table public.organisation_members (
   organisation_id uuid not null,
@@ -112,6 +116,28 @@ begin
   return coalesce(new, old);
 end
 $$;
+-- Security definer: a member may not read who has an account.
+create function private.tg_organisation_members__assert_account() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if not exists (select from auth.users u where u.id = new.user_id) then
+    perform private.refuse(
+      404, 'not_found', 'Nobody with an account has this user_id.', 'user_id',
+      hint => 'Invite them under Authentication first; invite_member then takes their address.'
+    );
+  end if;
+  return new;
+end
+$$;
+create trigger organisation_members_300_account before insert on public.organisation_members
+  for each row when (new.user_id is not null) execute function private.tg_organisation_members__assert_account();
+create trigger organisation_members_010_blank_is_empty before insert or update on public.organisation_members
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__take_blank_as_empty('organisation_id', 'user_id');
+create trigger organisation_members_800_explain before insert or update on public.organisation_members
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__explain_mistakes();
 create trigger organisation_members_100_keep_an_owner before update or delete on public.organisation_members
   for each row when (old.role = 'owner') execute function private.tg_organisation_members__keep_an_owner();
 
@@ -127,6 +153,25 @@ begin
 end
 $$;
 
+-- A slug is taken across organisations, of which a member sees their own. Security definer for that.
+create function private.tg_organisations__assert_slug_is_free() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if exists (select from public.organisations o where o.slug = new.slug and o.id <> new.id) then
+    perform private.refuse_taken('slug', null, null);
+  end if;
+  return new;
+end
+$$;
+create trigger organisations_300_slug before update of slug on public.organisations
+  for each row execute function private.tg_organisations__assert_slug_is_free();
+create trigger organisations_010_blank_is_empty before insert or update on public.organisations
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__take_blank_as_empty('name', 'slug');
+create trigger organisations_800_explain before insert or update on public.organisations
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__explain_mistakes();
 create trigger organisations_050_derived before update of created_at, updated_at on public.organisations
   for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at');
 create trigger organisations_050_logo_error before insert or update of logo_error on public.organisations
@@ -164,6 +209,28 @@ create trigger organisations_900_updated_at before update on public.organisation
   for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
 
 -- Default privileges of a Supabase project grant every new table to these three roles, so each table revokes them first.
+-- Not tg__assert_not_in_use, which goes by the id.
+create function private.tg_plans__assert_not_in_use() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if exists (select from public.organisations o where o.plan = old.name) then
+    perform private.refuse(
+      409, 'in_use', 'The plan is in use: organisations are on it.', hint => 'Give them another plan first: change plan of their rows.'
+    );
+  end if;
+  return old;
+end
+$$;
+create trigger plans_100_in_use before delete on public.plans
+  for each row execute function private.tg_plans__assert_not_in_use();
+create trigger plans_010_blank_is_empty before insert or update on public.plans
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__take_blank_as_empty('name', 'rate_limit_per_minute');
+create trigger plans_800_explain before insert or update on public.plans
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__explain_mistakes();
+
 revoke all on public.plans, public.organisations, public.organisation_members from anon, authenticated, service_role;
 
 alter table public.plans enable row level security;
@@ -178,7 +245,8 @@ create policy organisations_select_membership on public.organisations for select
 create policy organisations_update_ownership on public.organisations for update to authenticated
   using (id in (select private.organisations_as('{owner}')));
 grant select on public.organisations to api_key, authenticated;
-grant update (name, slug, reply_to_email, accent_colour, logo_url, payment_instructions) on public.organisations to authenticated;
+grant update (name, slug, reply_to_email, accent_colour, logo_url, payment_instructions, confirm_refunds_above) on public.organisations
+  to authenticated;
 
 alter table public.organisation_members enable row level security;
 create policy organisation_members_select_membership on public.organisation_members for select to authenticated

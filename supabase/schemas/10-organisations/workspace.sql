@@ -1,5 +1,5 @@
--- The workspace settings, for an owner who is signed in and for the SQL editor: organisations, members and API keys. All security
--- definer, because they write what members may not, and check the role themselves.
+-- The workspace settings, for an owner who is signed in and for the SQL editor: organisations, members and API keys. Security definer
+-- where they write what members may not; those check the role themselves.
 
 -- The organisation that a caller means: the one named, or the only one there is. Refuses one in which they have none of the roles.
 -- In the SQL editor every organisation may be meant.
@@ -78,7 +78,8 @@ create function public.create_api_key(
   name text,
   scopes public.api_scope[],
   organisation_id uuid default null,
-  expires_at timestamptz default null
+  expires_at timestamptz default null,
+  confirmations public.api_key_confirmations default 'asked'
 ) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -94,7 +95,7 @@ begin
   end if;
   v_row := private.create_api_key(
     (select o.slug from public.organisations o where o.id = v_organisation_id), name, scopes, left(v_key, 19),
-    sha256(v_key::bytea), expires_at
+    sha256(v_key::bytea), expires_at, confirmations => confirmations
   );
   return json_build_object(
     'key', v_key, 'prefix', v_row.prefix, 'name', v_row.name, 'scopes', v_row.scopes, 'expires_at', private.rfc3339(v_row.expires_at)
@@ -102,7 +103,7 @@ begin
 end
 $$;
 comment on function public.create_api_key is
-  'Creates an API key, as its owner: { key, prefix, name, scopes, expires_at }. The key is shown here and never again.';
+  'Creates an API key, as its owner: { key, prefix, name, scopes, expires_at }. The key is shown here and never again. confirmations: none is for programs.';
 revoke all on function public.create_api_key from public, anon, service_role;
 grant execute on function public.create_api_key to authenticated;
 
@@ -128,14 +129,17 @@ comment on function public.rotate_api_key is
 revoke all on function public.rotate_api_key from public, anon, service_role;
 grant execute on function public.rotate_api_key to authenticated;
 
+-- With the rights of its caller, as an edit of the row: its policy lets owners.
 create function public.revoke_api_key(prefix text) returns json
-language plpgsql volatile security definer set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 declare
   v_row public.api_keys;
 begin
-  perform private.assert_owned_key(prefix);
   update public.api_keys k set revoked_at = coalesce(k.revoked_at, now()) where k.prefix = revoke_api_key.prefix returning k.* into v_row;
+  if not found then
+    perform private.refuse_not_found('prefix');
+  end if;
   return json_build_object('prefix', v_row.prefix, 'name', v_row.name, 'revoked_at', private.rfc3339(v_row.revoked_at));
 end
 $$;

@@ -103,20 +103,23 @@ begin
     v_recipients := private.recipients(v_attendees, notify) || private.recipients_on_waiting_list(v_event, notify);
   else
     v_news := private.announced(v_event);
-    v_recipients := private.recipients(v_attendees, notify, v_change.changed_at);
-    -- Locked, so that no courier takes one with what the event was before this transaction.
+    v_recipients := private.recipients(v_attendees, notify, v_change.changed_at, v_kind);
+    -- Locked, so that no courier takes one with what the event was before this transaction. One to an address that has switched off since
+    -- will not be sent.
     v_pending := array(
-      select (select a.email_lower from public.attendees a where a.id = e.attendee_id)
+      select a.email_lower
       from public.emails e
+      join public.attendees a on a.id = e.attendee_id
       where e.attendee_id = any (v_attendees) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
-      for no key update
+        and not exists (select from public.email_opt_outs u where u.event_id = a.event_id and u.email_lower = a.email_lower)
+      for no key update of e
     );
   end if;
 
   if v_change.mailed is not null then
     v_mailed := case v_event.status
       when 'cancelled' then private.recipients(v_attendees, 'mailed') || private.recipients_on_waiting_list(v_event, 'mailed')
-      else private.recipients(v_attendees, 'mailed', v_change.changed_at)
+      else private.recipients(v_attendees, 'mailed', v_change.changed_at, v_kind)
     end;
     -- They know more than the others, or all of it.
     v_told_before := array(
@@ -190,6 +193,6 @@ begin
 end
 $$;
 comment on function public.notify_attendees is
-  'Tells the attendees of an event by e-mail what changed since they were last told, ten minutes later, or that it was cancelled: mailed those whose orders have e-mails, everybody all of them. Returns how many e-mails.';
+  'Tells the attendees of an event by e-mail what changed since they were last told, ten minutes later, or that it was cancelled: mailed those whose orders have e-mails, everybody all of them; of changes nobody who switched these e-mails off. Returns how many e-mails.';
 revoke all on function public.notify_attendees from public, anon, service_role;
 grant execute on function public.notify_attendees to authenticated;

@@ -346,6 +346,10 @@ begin
       v_outcome, private.warning_of_offset_in(changes, v_new.timezone), private.warning_of_capacity(v_event, v_new)
     );
     perform private.undo_if_dry_run(dry_run);
+    perform private.assert_notice_confirmed(
+      'update_event', jsonb_build_object('event_id', event_id, 'changes', changes, 'notify', notify, 'if_version', if_version),
+      v_outcome -> 'effect'
+    );
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
   end;
@@ -532,6 +536,9 @@ begin
       'data', private.event_json(case when dry_run then v_event else v_new end)
     );
     perform private.undo_if_dry_run(dry_run);
+    perform private.assert_confirmed(
+      'cancel_event', jsonb_build_object('event_id', event_id, 'notify', notify), v_outcome -> 'effect'
+    );
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
   end;

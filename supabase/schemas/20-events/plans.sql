@@ -253,6 +253,10 @@ begin
     v_plan := private.keep_event_plan(v_arguments, v_event_id, v_source_id, v_result || jsonb_build_object('steps', v_steps));
   else
     perform private.assert_as_planned(v_plan, v_result, v_steps);
+    perform private.assert_notice_confirmed(
+      'apply_event', jsonb_build_object('plan_id', plan_id, 'event_id', v_event_id, 'changes', v_arguments -> 'changes'),
+      json_build_object('attendees', v_result #> '{affected,attendees}', 'orders', v_result #> '{affected,orders}', 'told', v_result #> '{notice,told}')
+    );
     perform private.close_event_plan(v_plan.id, (v_result #>> '{event,id}')::uuid);
     v_steps := (
       select coalesce(jsonb_agg(case s ->> 'action' when 'create' then s else s - 'id' end - 'changes' order by n), '[]')

@@ -29,3 +29,19 @@ create trigger event_sales_100_read_only instead of insert or update or delete o
 
 revoke all on public.event_sales from anon, authenticated, service_role;
 grant select on public.event_sales to authenticated;
+
+-- Ids by what people call things, for statements in the SQL editor; each runs with the rights of its caller.
+create function public.the_event(slug text) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.only_one(
+    array(select e.id from public.events e where e.slug = the_event.slug limit 2),
+    'There is no event with this slug.', 'Several events have this slug, of different organisations.', 'slug'
+  );
+end
+$$;
+comment on function public.the_event is
+  'The id of the event with this slug. Refuses one that is not there, so that a statement with it changes something or says why not.';
+revoke all on function public.the_event from public, anon, service_role;
+grant execute on function public.the_event to authenticated;

@@ -66,16 +66,16 @@ comment on table public.events is 'Events that people attend. A draft until it h
 comment on column public.events.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.events.organisation_id is 'The organisation that it belongs to.';
 comment on column public.events.name is 'Name for people.';
-comment on column public.events.slug is 'Short name for addresses: lower-case letters, digits and hyphens; made from the name when left out.';
-comment on column public.events.description is 'Text for people.';
+comment on column public.events.slug is 'Short name for addresses: up to 100 lower-case letters, digits and, inside, hyphens; made from the name when left out.';
+comment on column public.events.description is 'Text for people, up to 20000 characters.';
 comment on column public.events.status is 'draft, published, then cancelled or completed; a completed one may be published again until its end. A draft without orders can be deleted.';
 comment on column public.events.starts_at is 'When it starts. Needed to publish.';
 comment on column public.events.ends_at is 'When it ends. Needed to publish.';
-comment on column public.events.venue_name is 'Name of the place.';
-comment on column public.events.venue_address is 'Street and number.';
-comment on column public.events.venue_city is 'City.';
-comment on column public.events.venue_postcode is 'Postcode.';
-comment on column public.events.venue_country is 'ISO 3166 code, two capital letters.';
+comment on column public.events.venue_name is 'Name of the place, up to 200 characters.';
+comment on column public.events.venue_address is 'Street and number, up to 500 characters.';
+comment on column public.events.venue_city is 'City, up to 200 characters.';
+comment on column public.events.venue_postcode is 'Postcode, up to 20 characters.';
+comment on column public.events.venue_country is 'ISO 3166 code, two capital letters such as DE.';
 comment on column public.events.online_url is 'Where it is to be followed on the Internet: http or https, without a user name or password.';
 comment on column public.events.published_at is 'When it was last published. Kept by Usher.';
 comment on column public.events.cancelled_at is 'When it was cancelled. Kept by Usher.';
@@ -89,7 +89,7 @@ comment on column public.events.currency is 'ISO 4217. All prices and orders of 
 comment on column public.events.payment_due_days is 'How many days an order that is to be paid has until it expires, 1 to 365. Empty: no deadline. Counts for orders made from then on.';
 comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
 comment on column public.events.locale is 'Language in which guests are written to.';
-comment on column public.events.external_id is 'Your own identifier, unique within the organisation.';
+comment on column public.events.external_id is 'Your own identifier, up to 255 characters, unique within the organisation.';
 comment on column public.events.metadata is 'Flat JSON object of your own, at most 50 keys.';
 
 -- Partial indexes, whose columns Postgres does not count as keys: an edit of slug or external_id then does not take the row
@@ -339,6 +339,12 @@ begin
 end
 $$;
 
+create trigger events_010_blank_is_empty before insert or update on public.events
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__take_blank_as_empty('name');
+create trigger events_800_explain before insert or update on public.events
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__explain_mistakes();
 create trigger events_050_fill_organisation before insert on public.events
   for each row execute function private.tg__fill_organisation();
 create trigger events_050_fixed before update of organisation_id on public.events
@@ -399,7 +405,7 @@ revoke all on public.events from anon, authenticated, service_role;
 alter table public.events enable row level security;
 -- Registration and check-in read the event, too; the column grants limit what they see of it.
 create policy events_select_own on public.events for select
-  to scope_events_read, scope_events_write, scope_attendees_read, scope_attendees_write, scope_checkin_write
+  to scope_events_read, scope_events_write, scope_attendees_read, scope_attendees_write, scope_checkin_write, scope_orders_read
   using (organisation_id = (select private.current_organisation_id()));
 create policy events_insert_own on public.events for insert to scope_events_write
   with check (organisation_id = (select private.current_organisation_id()));
@@ -414,7 +420,8 @@ create policy events_insert_membership on public.events for insert to authentica
 create policy events_update_membership on public.events for update to authenticated
   using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.events to scope_events_read, scope_events_write, authenticated;
-grant select (id, organisation_id) on public.events to scope_attendees_read;
+-- A file of attendees or orders says what their events are called.
+grant select (id, organisation_id, name, timezone) on public.events to scope_attendees_read, scope_orders_read;
 grant select (id, organisation_id, currency) on public.events to scope_attendees_write;
 grant select (id, organisation_id, name, status, starts_at) on public.events to scope_checkin_write;
 grant insert (

@@ -63,7 +63,8 @@ begin
       end
     );
   end if;
-  if places > 0 and not private.is_on_sale(v_ticket_type) then
+  -- A ticket of an order that is reopened was sold in time.
+  if places > 0 and not private.is_on_sale(v_ticket_type) and coalesce(current_setting('usher.reopening', true), '') = '' then
     perform private.refuse_not_on_sale(v_ticket_type);
   end if;
 end

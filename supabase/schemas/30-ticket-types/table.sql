@@ -58,7 +58,7 @@ comment on column public.ticket_types.id is 'Identifier, a UUID of version 7: it
 comment on column public.ticket_types.organisation_id is 'The organisation that it belongs to.';
 comment on column public.ticket_types.event_id is 'The event that it belongs to.';
 comment on column public.ticket_types.name is 'Name for people.';
-comment on column public.ticket_types.description is 'Text for people.';
+comment on column public.ticket_types.description is 'Text for people, up to 20000 characters.';
 comment on column public.ticket_types.sales_start_at is 'When its sale starts. Empty: as soon as the event is published.';
 comment on column public.ticket_types.sales_end_at is 'When its sale ends. Empty: with the event.';
 comment on column public.ticket_types.visibility is 'public or hidden: whether a shop should show it.';
@@ -109,6 +109,12 @@ begin
   return new;
 end
 $$;
+create trigger ticket_types_010_blank_is_empty before insert or update on public.ticket_types
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__take_blank_as_empty('event_id', 'name');
+create trigger ticket_types_800_explain before insert or update on public.ticket_types
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__explain_mistakes();
 create trigger ticket_types_050_derived before update of version, created_at, updated_at on public.ticket_types
   for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
 create trigger ticket_types_050_organisation before insert on public.ticket_types

@@ -47,12 +47,12 @@ comment on column public.promo_codes.status is 'active or disabled.';
 comment on column public.promo_codes.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 comment on column public.promo_codes.created_at is 'When the row was added.';
 comment on column public.promo_codes.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.promo_codes.code is 'What the buyer types; case does not matter.';
+comment on column public.promo_codes.code is 'What the buyer types: one word of up to 50 characters; case does not matter.';
 comment on column public.promo_codes.percent_off is 'Taken off each ticket: above 0, up to 100, with at most two decimals. Empty: amount_off.';
 comment on column public.promo_codes.amount_off is 'Taken off each order, in minor units, spread over the tickets that use it. Empty: percent_off.';
 comment on column public.promo_codes.max_redemptions is 'How many tickets may use it. Empty: no limit.';
 comment on column public.promo_codes.times_redeemed is 'Tickets that use it: those it is for, however much it takes off them. Counted from the attendees, not edited.';
-comment on column public.promo_codes.ticket_type_ids is 'Ticket types it applies to. Empty: all of the event.';
+comment on column public.promo_codes.ticket_type_ids is 'Ticket types it applies to, up to 100. Empty: all of the event.';
 
 create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
 create index promo_codes_event_id_id_idx on public.promo_codes (event_id, id desc);
@@ -77,7 +77,8 @@ begin
     );
   end if;
 
-  if uses < 0 then
+  -- So was the discount of one that is reopened agreed while the code was valid.
+  if uses < 0 or current_setting('usher.reopening', true) <> '' then
     return;
   elsif v_promo_code.status = 'disabled' then
     perform private.refuse(
@@ -145,6 +146,12 @@ begin
   return new;
 end
 $$;
+create trigger promo_codes_010_blank_is_empty before insert or update on public.promo_codes
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__take_blank_as_empty('event_id', 'code');
+create trigger promo_codes_800_explain before insert or update on public.promo_codes
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__explain_mistakes();
 create trigger promo_codes_050_fixed before update of organisation_id, event_id on public.promo_codes
   for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');
 create trigger promo_codes_050_organisation before insert on public.promo_codes

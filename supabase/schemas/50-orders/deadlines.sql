@@ -1,9 +1,15 @@
 -- Payment deadlines: an order that is to be paid has payment_due_at, from payment_due_days of its event or set by hand. The courier
--- reminds the buyer once of each deadline, and cancels the order as expired after it. A payment counts until that happens.
+-- reminds the buyer once of each deadline, and cancels the order as expired after it. A payment counts until that happens; after that the
+-- order may be reopened.
 
 -- An order whose deadline the courier has to look at: payment_check_at is empty for all others.
 create index orders_payment_check_at_idx on public.orders (organisation_id, payment_check_at, id)
   where payment_check_at is not null;
+-- For private.page_of_due_orders: orders of which something is due, and those that have expired.
+create index orders_organisation_id_due_idx on public.orders (organisation_id, status, payment_status, payment_due_at, id)
+  where payment_status in ('awaiting_payment', 'partially_paid') or cancellation_reason = 'expired';
+create index orders_event_id_due_idx on public.orders (event_id, status, payment_status, payment_due_at, id)
+  where payment_status in ('awaiting_payment', 'partially_paid') or cancellation_reason = 'expired';
 
 create function private.refuse_expired("order" public.orders) returns void
 language plpgsql volatile set search_path = ''
@@ -14,7 +20,7 @@ begin
     jsonb_build_object(
       'payment_due_at', private.rfc3339("order".payment_due_at), 'cancelled_at', private.rfc3339("order".cancelled_at)
     ),
-    'Register the guests again while there are places; return money that came too late.'
+    'Call reopen_order with a new deadline while there are places; else return money that came too late.'
   );
 end
 $$;
@@ -27,6 +33,7 @@ declare
   -- How long before the deadline the buyer is reminded.
   v_lead interval := '72 hours';
   v_before timestamptz;
+  v_next timestamptz;
 begin
   if tg_op = 'INSERT' then
     if new.status = 'pending' and new.payment_due_at is null then
@@ -38,13 +45,17 @@ begin
     v_lead := least(v_lead, greatest(new.payment_due_at - new.created_at, interval '0') / 2);
   else
     v_before := old.payment_due_at;
+    if old.status = 'cancelled' and new.status = 'pending' then
+      v_lead := least(v_lead, (new.payment_due_at - now()) / 2);
+    end if;
     if new.payment_reminded_at is distinct from old.payment_reminded_at and new.payment_reminded_at is distinct from now() then
       perform private.refuse(
         409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', 'payment_reminded_at',
-        hint => 'Change payment_due_at instead: the buyer is reminded of each deadline.'
+        hint => 'Call send_payment_reminder to remind the buyer now.'
       );
     end if;
-    if new.payment_reminded_at is distinct from old.payment_reminded_at then
+    -- One by hand stands for the courier's own of the next day as well.
+    if new.payment_reminded_at is distinct from old.payment_reminded_at and new.payment_remind_at <= now() + interval '1 day' then
       new.payment_remind_at := null;
     end if;
     -- An order that comes to nothing is complete with its first ticket: nobody has anything to pay by a deadline.
@@ -67,9 +78,16 @@ begin
     end if;
     new.payment_reminded_at := null;
     new.payment_remind_at := case when new.send_email then new.payment_due_at - v_lead end;
+    -- Nobody is reminded twice a day, unless the deadline is too near for that.
+    if tg_op = 'UPDATE' and new.payment_remind_at is not null then
+      v_next := private.next_reminder_at(new.id);
+      if v_next > new.payment_remind_at and v_next < new.payment_due_at - interval '12 hours' then
+        new.payment_remind_at := v_next;
+      end if;
+    end if;
   end if;
   new.payment_check_at := case
-    when new.status = 'pending' and new.amount_paid < new.subtotal - new.discount_total
+    when new.status = 'pending' and new.amount_paid - new.amount_refunded < new.subtotal - new.discount_total
       then least(new.payment_remind_at, new.payment_due_at)
   end;
   return new;

@@ -23,7 +23,7 @@ create trigger orders_500_update_attendees after update on public.orders
   referencing new table as new_rows
   for each statement execute function private.tg_orders__update_attendees();
 
--- The guard of attendees writes it anew.
+-- The guard of attendees writes it anew. An erasure does so for all its orders at once.
 create function private.tg_orders__update_search_text() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -33,5 +33,8 @@ begin
 end
 $$;
 create trigger orders_500_update_search_text after update of name, email, company, external_id on public.orders
-  for each row when ((new.name, new.email, new.company, new.external_id) is distinct from (old.name, old.email, old.company, old.external_id))
+  for each row when (
+    (new.name, new.email, new.company, new.external_id) is distinct from (old.name, old.email, old.company, old.external_id)
+    and current_setting('usher.erasing', true) is distinct from 'on'
+  )
   execute function private.tg_orders__update_search_text();

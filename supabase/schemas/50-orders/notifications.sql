@@ -1,7 +1,7 @@
 -- What is notified of orders, their payments, and the corrections of these. All security definer: no role may write the outbox.
 
 -- Orders notify at the end of the transaction: only then are their attendees and payments complete. Triggers on statements cannot be
--- deferred, so a statement that creates, completes or cancels orders leaves a row here, whose deferred trigger notifies of all of
+-- deferred, so a statement that creates, completes, cancels or reopens orders leaves a row here, whose deferred trigger notifies of all of
 -- them at once. An order without attendees is not notified of: one added in Studio is announced by the transaction that adds its first.
 create table private.order_notices (
   id uuid not null default gen_random_uuid(),
@@ -30,13 +30,14 @@ begin
   select
     case
       when n.status = 'completed' then '{order.completed}'
+      when n.status = 'pending' then '{order.reopened}'
       -- Both: who is subscribed to cancellations misses none.
       when n.cancellation_reason = 'expired' then '{order.cancelled,order.expired}'
       else '{order.cancelled}'
     end::public.notification_type[],
     array_agg(n.id order by n.id)
   from (
-    select n.id, n.status, n.cancellation_reason from new_rows n where n.status in ('completed', 'cancelled')
+    select n.id, n.status, n.cancellation_reason from new_rows n
     except
     select o.id, o.status, o.cancellation_reason from old_rows o
   ) n

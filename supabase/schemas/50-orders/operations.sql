@@ -55,7 +55,7 @@ grant execute on function private.whole_order_json to scope_orders_read, scope_o
 create function private.page_of_orders(
   event_id uuid,
   status public.order_status,
-  payment_status public.payment_status,
+  payment_statuses public.payment_status[],
   email text,
   updated_since timestamptz,
   patterns text[],
@@ -70,8 +70,7 @@ declare
   v_email_lower text := lower(email);
   v_statuses public.order_status[] :=
     case when page_of_orders.status is null then enum_range(null::public.order_status) else array[page_of_orders.status] end;
-  v_payment_statuses public.payment_status[] :=
-    case when page_of_orders.payment_status is null then enum_range(null::public.payment_status) else array[page_of_orders.payment_status] end;
+  v_payment_statuses public.payment_status[] := coalesce(payment_statuses, enum_range(null::public.payment_status));
 begin
   if v_email_lower is not null then
     return array(
@@ -93,7 +92,7 @@ begin
       ) f
       cross join lateral (select o.* from public.orders o where o.id = f.order_id offset 0) o
       where (page_of_orders.status is null or o.status = page_of_orders.status)
-        and (page_of_orders.payment_status is null or o.payment_status = page_of_orders.payment_status)
+        and o.payment_status = any (v_payment_statuses)
         and (page_of_orders.updated_since is null or o.updated_at >= page_of_orders.updated_since)
         and o.id < before
       order by o.id desc
@@ -154,7 +153,113 @@ end
 $$;
 grant execute on function private.page_of_orders to scope_orders_read;
 
--- Those of the given orders of which an attendee, or the contact, matches every pattern. Security definer: a key for orders has no
+-- The same of orders that are to be paid by a deadline, of which something is due, or that have expired: by the deadline, the earliest
+-- first. Those that are overdue had it before now.
+create function private.page_of_due_orders(
+  event_id uuid,
+  status public.order_status,
+  payment_statuses public.payment_status[],
+  email text,
+  updated_since timestamptz,
+  patterns text[],
+  due_before timestamptz,
+  after private.start_position,
+  size integer
+) returns private.start_position[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_event_ids uuid[] := array[event_id];
+  v_statuses public.order_status[] :=
+    case when page_of_due_orders.status is null then enum_range(null::public.order_status) else array[page_of_due_orders.status] end;
+  v_payment_statuses public.payment_status[] := coalesce(payment_statuses, enum_range(null::public.payment_status));
+  v_email_lower text := lower(email);
+  v_ids uuid[];
+begin
+  if v_email_lower is not null then
+    v_ids := array(
+      select o.id
+      from public.orders o
+      where o.organisation_id = any (v_organisation_ids) and o.email_lower = v_email_lower
+      order by o.organisation_id, o.id
+    );
+  elsif patterns is not null then
+    v_ids := array(
+      select distinct a.order_id
+      from unnest(private.search_attendees(patterns, null, page_of_due_orders.event_id, size => null)) f (id)
+      cross join lateral (select a.order_id from public.attendees a where a.id = f.id offset 0) a
+    );
+  elsif updated_since is not null then
+    v_ids := array(
+      select o.id
+      from public.orders o
+      where o.organisation_id = any (v_organisation_ids) and o.updated_at >= page_of_due_orders.updated_since
+      order by o.organisation_id, o.updated_at, o.id
+    );
+  elsif event_id is null then
+    return array(
+      select row(f.payment_due_at, f.id)::private.start_position
+      from unnest(v_statuses) s (status)
+      cross join unnest(v_payment_statuses) p (status)
+      cross join lateral (
+        select o.payment_due_at, o.id
+        from public.orders o
+        where o.organisation_id = any (v_organisation_ids)
+          and o.status = s.status
+          and o.payment_status = p.status
+          and (o.payment_status in ('awaiting_payment', 'partially_paid') or o.cancellation_reason = 'expired')
+          and (o.payment_due_at, o.id) > (after.starts_at, after.id)
+          and o.payment_due_at < due_before
+        order by o.organisation_id, o.payment_due_at, o.id
+        limit size
+      ) f
+      order by f.payment_due_at, f.id
+      limit size
+    );
+  elsif not exists (
+    select from public.events e where e.id = page_of_due_orders.event_id and e.organisation_id = any (v_organisation_ids)
+  ) then
+    return '{}';
+  else
+    return array(
+      select row(f.payment_due_at, f.id)::private.start_position
+      from unnest(v_statuses) s (status)
+      cross join unnest(v_payment_statuses) p (status)
+      cross join lateral (
+        select o.payment_due_at, o.id
+        from public.orders o
+        where o.event_id = any (v_event_ids)
+          and o.status = s.status
+          and o.payment_status = p.status
+          and (o.payment_status in ('awaiting_payment', 'partially_paid') or o.cancellation_reason = 'expired')
+          and (o.payment_due_at, o.id) > (after.starts_at, after.id)
+          and o.payment_due_at < due_before
+        order by o.event_id, o.payment_due_at, o.id
+        limit size
+      ) f
+      order by f.payment_due_at, f.id
+      limit size
+    );
+  end if;
+  return array(
+    select row(o.payment_due_at, o.id)::private.start_position
+    from unnest(v_ids) i (id)
+    cross join lateral (select o.* from public.orders o where o.id = i.id offset 0) o
+    where o.organisation_id = any (v_organisation_ids)
+      and (o.payment_status in ('awaiting_payment', 'partially_paid') or o.cancellation_reason = 'expired')
+      and (o.payment_due_at, o.id) > (after.starts_at, after.id)
+      and o.payment_due_at < due_before
+    order by o.payment_due_at, o.id
+    limit size
+  );
+end
+$$;
+grant execute on function private.page_of_due_orders to scope_orders_read;
+grant execute on function private.encode_start_cursor, private.after_start_cursor to scope_orders_read;
+
+-- Those of the given orders of which an attendee, or the contact, matches every pattern, in their order. Security definer: a key for orders has no
 -- right to attendees.
 create function private.matching_orders(order_ids uuid[], patterns text[]) returns uuid[]
 language plpgsql stable security definer set search_path = '' set enable_seqscan = off
@@ -162,13 +267,14 @@ as $$
 begin
   return array(
     select i.id
-    from unnest(order_ids) i (id)
+    from unnest(order_ids) with ordinality i (id, place)
     where exists (
       select from public.attendees a
       where a.order_id = i.id
         and a.organisation_id is not distinct from private.current_organisation_id()
         and a.search_text like all (patterns)
     )
+    order by i.place
   );
 end
 $$;
@@ -178,7 +284,10 @@ create function api.list_orders(
   event_id uuid default null,
   search text default null,
   status public.order_status default null,
-  payment_status public.payment_status default null,
+  payment_status public.payment_status[] default null,
+  overdue boolean default null,
+  due_after timestamptz default null,
+  due_before timestamptz default null,
   email text default null,
   reference text default null,
   external_id text default null,
@@ -190,7 +299,12 @@ language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_size integer := private.page_size("limit");
-  v_before uuid := private.before_cursor(cursor);
+  -- Newest first; or by their deadline, where that is asked for.
+  v_is_by_deadline boolean := overdue is true or num_nonnulls(due_after, due_before) > 0;
+  v_due_before timestamptz := least(due_before, case when overdue then now() + interval '1 microsecond' end, 'infinity');
+  v_before uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+  v_after private.start_position;
+  v_page private.start_position[];
   v_patterns text[] := case when search is not null then private.search_patterns(search) end;
   v_chunk integer := v_size + 1;
   v_read integer := 0;
@@ -199,12 +313,30 @@ declare
   v_order public.orders;
   v_item json;
   v_items json[] := '{}';
+  v_cursors text[] := '{}';
 begin
+  if due_after >= due_before then
+    perform private.refuse_value('due_after', 'due_after is not before due_before.', 'Send an earlier due_after, or a later due_before.');
+  end if;
+  if v_is_by_deadline then
+    v_after := private.after_start_cursor(cursor);
+    if v_after.starts_at < due_after then
+      v_after := row(due_after, '00000000-0000-0000-0000-000000000000');
+    end if;
+  else
+    v_before := private.before_cursor(cursor);
+  end if;
   loop
     if reference is not null then
       v_ids := array(select o.id from public.orders o where o.reference = upper(list_orders.reference));
     elsif external_id is not null then
       v_ids := array(select o.id from public.orders o where o.external_id = list_orders.external_id);
+    elsif v_is_by_deadline then
+      v_page := private.page_of_due_orders(
+        list_orders.event_id, list_orders.status, list_orders.payment_status, list_orders.email,
+        case when v_read > 1000 then updated_since end, case when v_read > 1000 then v_patterns end, v_due_before, v_after, v_chunk
+      );
+      v_ids := array(select p.id from unnest(v_page) with ordinality p (starts_at, id, place) order by p.place);
     else
       -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not,
       -- little was, or does.
@@ -215,34 +347,46 @@ begin
     end if;
     for v_order in
       select o.*
-      from unnest(case when v_patterns is null then v_ids else private.matching_orders(v_ids, v_patterns) end) i (id)
+      from unnest(case when v_patterns is null then v_ids else private.matching_orders(v_ids, v_patterns) end) with ordinality i (id, place)
       cross join lateral (select o.* from public.orders o where o.id = i.id offset 0) o
       where (list_orders.event_id is null or o.event_id = list_orders.event_id)
         and (list_orders.status is null or o.status = list_orders.status)
-        and (list_orders.payment_status is null or o.payment_status = list_orders.payment_status)
+        and (list_orders.payment_status is null or o.payment_status = any (list_orders.payment_status))
         and (list_orders.email is null or o.email_lower = lower(list_orders.email))
         and (list_orders.external_id is null or o.external_id = list_orders.external_id)
         and (updated_since is null or o.updated_at >= updated_since)
-        and o.id < v_before
-      order by o.id desc
+        and case
+          when v_is_by_deadline
+            then (o.payment_status in ('awaiting_payment', 'partially_paid') or o.cancellation_reason = 'expired')
+              and (o.payment_due_at, o.id) > (v_after.starts_at, v_after.id) and o.payment_due_at < v_due_before
+          else o.id < v_before
+        end
+      order by i.place
       limit v_size + 1 - cardinality(v_items)
     loop
       v_item := private.whole_order_json(v_order);
       v_items := v_items || v_item;
+      if v_is_by_deadline then
+        v_cursors := v_cursors || private.encode_start_cursor(row(v_order.payment_due_at, v_order.id)::private.start_position);
+      end if;
       v_bytes := v_bytes - pg_column_size(v_item);
       exit when v_bytes < 0 and cardinality(v_items) > 1;
     end loop;
     exit when cardinality(v_items) > v_size or v_bytes < 0 and cardinality(v_items) > 1
       or reference is not null or external_id is not null or cardinality(v_ids) < v_chunk;
-    v_before := v_ids[v_chunk];
+    if v_is_by_deadline then
+      v_after := v_page[v_chunk];
+    else
+      v_before := v_ids[v_chunk];
+    end if;
     v_read := v_read + v_chunk;
     v_chunk := 1000;
   end loop;
-  return private.page(v_items, v_size);
+  return private.page(v_items, v_size, case when v_is_by_deadline then v_cursors end);
 end
 $$;
 comment on function api.list_orders is
-  'Orders of the organisation with their attendees, newest first, by any of the filters: { data, has_more, next_cursor }.';
+  'Orders of the organisation with their attendees, newest first, or by their deadline where that is asked for, by any of the filters: { data, has_more, next_cursor }.';
 grant execute on function api.list_orders to scope_orders_read;
 
 create function api.get_order(order_id uuid) returns json
@@ -369,6 +513,10 @@ begin
     record_refund.order_id, record_refund.amount, coalesce(record_refund.method, 'bank_transfer'), record_refund.currency,
     coalesce(record_refund.refunded_at, now()), record_refund.external_reference
   );
+  perform private.assert_refund_confirmed(jsonb_build_object(
+    'order_id', order_id, 'amount', amount, 'method', method, 'currency', currency, 'refunded_at', refunded_at,
+    'external_reference', external_reference
+  ));
   select o.* into v_order from public.orders o where o.id = record_refund.order_id;
 
   return private.record_outcome(
@@ -444,6 +592,9 @@ begin
       'data', coalesce(v_data, private.whole_order_json(v_order))
     );
     perform private.undo_if_dry_run(dry_run);
+    perform private.assert_notice_confirmed(
+      'cancel_order', jsonb_build_object('order_id', order_id, 'notify', notify), v_outcome -> 'effect'
+    );
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
   end;
@@ -482,7 +633,11 @@ begin
   returning * into v_order;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.whole_order_json(v_order))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 200, 'data', private.whole_order_json(v_order)), private.warning_of_deadline(v_order)
+    )
   );
 end
 $$;

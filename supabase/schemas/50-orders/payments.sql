@@ -42,7 +42,7 @@ comment on column public.payments.currency is 'ISO 4217 code, three capital lett
 comment on column public.payments.received_at is 'When the money was received; at most a day ahead.';
 comment on column public.payments.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.payments.created_at is 'When the row was added.';
-comment on column public.payments.amount is 'In minor units of currency, which is the order''s.';
+comment on column public.payments.amount is 'In minor units of currency, which is the order''s; above 0.';
 comment on column public.payments.external_reference is 'Its reference in another system, such as an invoice number or a bank reference.';
 comment on column public.payments.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
 
@@ -51,6 +51,10 @@ create index payments_recorded_by_idx on public.payments (recorded_by);
 -- For private.warning_of_reference.
 create index payments_organisation_id_external_reference_idx on public.payments (organisation_id, external_reference)
   where external_reference is not null;
+
+-- For private.page_of_payment_lines.
+create index payments_organisation_id_received_at_idx on public.payments (organisation_id, received_at, id);
+create index payments_event_id_received_at_idx on public.payments (event_id, received_at, id);
 
 -- Security definer: it updates the order, of which a key with orders:write may change only the status.
 create function private.tg_payments__guard() returns trigger
@@ -95,6 +99,12 @@ begin
   return new;
 end
 $$;
+create trigger payments_010_blank_is_empty before insert or update on public.payments
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__take_blank_as_empty('order_id', 'amount');
+create trigger payments_800_explain before insert or update on public.payments
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__explain_mistakes();
 create trigger payments_100_guard before insert on public.payments
   for each row execute function private.tg_payments__guard();
 -- A day for clocks that differ, and for dates of another time zone.
@@ -147,10 +157,12 @@ comment on column public.payment_voids.organisation_id is 'The organisation that
 comment on column public.payment_voids.payment_id is 'The payment that is taken back.';
 comment on column public.payment_voids.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.payment_voids.created_at is 'When the row was added.';
-comment on column public.payment_voids.reason is 'Why, for people.';
+comment on column public.payment_voids.reason is 'Why, for people: one line of up to 255 characters.';
 comment on column public.payment_voids.recorded_by is 'The API key that voided it. Empty if it was voided by hand.';
 
 create index payment_voids_recorded_by_idx on public.payment_voids (recorded_by);
+-- For private.page_of_payment_lines.
+create index payment_voids_organisation_id_created_at_idx on public.payment_voids (organisation_id, created_at, id);
 
 -- Money that was returned.
 create table public.refunds (
@@ -187,11 +199,14 @@ comment on column public.refunds.refunded_at is 'When the money was returned; at
 comment on column public.refunds.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.refunds.created_at is 'When the row was added.';
 comment on column public.refunds.amount is 'In minor units of currency, which is the order''s. At most what was paid and not refunded yet.';
-comment on column public.refunds.external_reference is 'Its reference in another system, such as a credit note or a bank reference.';
+comment on column public.refunds.external_reference is 'Its reference in another system, such as a credit note or a bank reference: one line of up to 255 characters.';
 comment on column public.refunds.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
 
 create index refunds_order_id_idx on public.refunds (order_id);
 create index refunds_recorded_by_idx on public.refunds (recorded_by);
+-- For private.page_of_payment_lines.
+create index refunds_organisation_id_refunded_at_idx on public.refunds (organisation_id, refunded_at, id);
+create index refunds_event_id_refunded_at_idx on public.refunds (event_id, refunded_at, id);
 
 -- Security definer: it updates the order, as tg_payments__guard does.
 create function private.tg_payment_voids__guard() returns trigger
@@ -225,6 +240,12 @@ begin
   return new;
 end
 $$;
+create trigger payment_voids_010_blank_is_empty before insert or update on public.payment_voids
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__take_blank_as_empty('payment_id');
+create trigger payment_voids_800_explain before insert or update on public.payment_voids
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__explain_mistakes();
 create trigger payment_voids_100_guard before insert on public.payment_voids
   for each row execute function private.tg_payment_voids__guard();
 
@@ -266,6 +287,12 @@ begin
   return new;
 end
 $$;
+create trigger refunds_010_blank_is_empty before insert or update on public.refunds
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__take_blank_as_empty('order_id', 'amount');
+create trigger refunds_800_explain before insert or update on public.refunds
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__explain_mistakes();
 create trigger refunds_100_guard before insert on public.refunds
   for each row execute function private.tg_refunds__guard();
 create trigger refunds_300_refunded_at before insert on public.refunds

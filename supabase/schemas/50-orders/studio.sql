@@ -20,7 +20,8 @@ select
   o.payment_due_at
 from public.orders o
 join public.events e on e.id = o.event_id
-where o.payment_status in ('awaiting_payment', 'partially_paid')
+-- An order that has no tickets yet owes nothing.
+where o.payment_status in ('awaiting_payment', 'partially_paid') and private.amount_due(o) > 0
 order by o.created_at;
 comment on view public.unpaid_orders is 'Orders of which something is due, the oldest first. paid is what was received and not returned.';
 create trigger unpaid_orders_100_read_only instead of insert or update or delete on public.unpaid_orders
@@ -28,3 +29,40 @@ create trigger unpaid_orders_100_read_only instead of insert or update or delete
 
 revoke all on public.unpaid_orders from anon, authenticated, service_role;
 grant select on public.unpaid_orders to authenticated;
+
+-- Ids by reference: see 20-events/studio.sql.
+create function public.the_order(reference text) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.only_one(
+    array(select o.id from public.orders o where o.reference = private.reference_form(the_order.reference) limit 2),
+    'There is no order with this reference.', 'Several orders have this reference, of different organisations.', 'reference'
+  );
+end
+$$;
+comment on function public.the_order is
+  'The id of the order with this reference. Refuses one that is not there.';
+revoke all on function public.the_order from public, anon, service_role;
+grant execute on function public.the_order to authenticated;
+
+create function public.the_payment(order_reference text, amount bigint) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.only_one(
+    array(
+      select p.id from public.payments p
+      where p.order_id = public.the_order(order_reference) and p.amount = the_payment.amount
+        and not exists (select from public.payment_voids v where v.payment_id = p.id)
+      order by p.id desc
+      limit 1
+    ),
+    'This order has no such payment that counts.', 'Several payments.', 'amount'
+  );
+end
+$$;
+comment on function public.the_payment is
+  'The id of the latest payment of an order of this amount, in minor units, that is not voided.';
+revoke all on function public.the_payment from public, anon, service_role;
+grant execute on function public.the_payment to authenticated;

@@ -1,4 +1,5 @@
--- Orders: pending -> completed -> cancelled, or pending -> cancelled. An order completes when nothing is due.
+-- Orders: pending -> completed -> cancelled, or pending -> cancelled. An order completes when nothing is due. One that expired may be
+-- pending again: 50-orders/reopening.sql.
 -- Its amounts are derived: the totals from its tickets (60-attendees/totals.sql), what was paid, voided and refunded from its payments and
 -- their corrections (50-orders/payments.sql).
 
@@ -102,9 +103,9 @@ comment on column public.orders.amount_refunded is 'Sum of the refunds, not edit
 comment on column public.orders.subtotal is 'Sum of the prices of its tickets, not edited. In minor units of currency, like all amounts. A cancelled order keeps its last value.';
 comment on column public.orders.discount_total is 'Sum of the discounts of its tickets, not edited.';
 comment on column public.orders.payment_method is 'How it is paid. Empty: its tickets are complimentary. Once there is a payment: the method of the latest.';
-comment on column public.orders.payment_due_at is 'When it is to be paid by. After that a pending order is cancelled as expired. Empty: no deadline. Set from payment_due_days of the event; change it to give more time.';
+comment on column public.orders.payment_due_at is 'When it is to be paid by. After that a pending order is cancelled as expired. Empty: no deadline. Set from payment_due_days of the event; change it to give more time. One that has expired: call reopen_order.';
 comment on column public.orders.payment_remind_at is 'When the buyer is to be reminded of payment_due_at; empty once they were. Kept by Usher.';
-comment on column public.orders.payment_reminded_at is 'When the buyer was reminded of payment_due_at. Kept by Usher.';
+comment on column public.orders.payment_reminded_at is 'When the buyer was last reminded, by Usher or by hand; empty once payment_due_at is another. Kept by Usher.';
 comment on column public.orders.payment_check_at is 'When the courier next looks at the deadline: to remind, then to cancel. Kept by Usher.';
 comment on column public.orders.promo_code is 'The code that the buyer gave; case does not matter. Needs a payment method.';
 
@@ -177,6 +178,15 @@ begin
 end
 $$;
 
+-- Whether this transaction is reopening the order: see private.reopen_order.
+create function private.is_reopening(order_id uuid) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return current_setting('usher.reopening', true) is not distinct from order_id::text;
+end
+$$;
+
 -- Security definer: it reads events, promo codes and references beyond what a registering key may see.
 create function private.tg_orders__guard() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -245,12 +255,12 @@ begin
         );
       elsif (new.amount_voided, new.amount_refunded) <> (old.amount_voided, old.amount_refunded) then
         perform private.refuse(
-          409, 'read_only_field', 'Voids and refunds are rows of their own, added up here.', 'amount_refunded',
+          409, 'read_only_field', 'amount_voided and amount_refunded are added up from rows of their own and cannot be edited.', 'amount_refunded',
           hint => 'Add a row to payment_voids or refunds instead.'
         );
       elsif (new.subtotal, new.discount_total) <> (old.subtotal, old.discount_total) then
         perform private.refuse(
-          409, 'read_only_field', 'The totals are added up from the tickets and cannot be edited.', 'subtotal',
+          409, 'read_only_field', 'subtotal and discount_total are added up from the tickets and cannot be edited.', 'subtotal',
           hint => 'Add or cancel attendees instead.'
         );
       elsif (new.payment_method is null) <> (old.payment_method is null) then
@@ -268,11 +278,14 @@ begin
     -- Status transitions.
     if new.status <> old.status and (old.status, new.status) not in (
       ('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled')
-    ) then
+    ) and not (old.cancellation_reason = 'expired' and new.status = 'pending' and private.is_reopening(new.id)) then
       perform private.refuse(
         409, 'invalid_transition', 'An order cannot go from its present status to this one.', 'status',
         jsonb_build_object('from', old.status, 'to', new.status),
-        'Allowed: pending to completed or cancelled; completed to cancelled.'
+        case when old.cancellation_reason = 'expired'
+          then 'Call reopen_order: it makes an order that has expired pending again, while there are places.'
+          else 'Allowed: pending to completed or cancelled; completed to cancelled.'
+        end
       );
     end if;
     if old.status = 'pending' and new.status = 'completed' and not private.is_settled(new) then
@@ -306,8 +319,9 @@ begin
     when new.status = 'completed' then now()
   end;
   new.cancelled_at := case
+    when new.status <> 'cancelled' then null
     when tg_op = 'UPDATE' and old.cancelled_at is not null then old.cancelled_at
-    when new.status = 'cancelled' then now()
+    else now()
   end;
   -- The reason comes with the cancellation; expired has to be true.
   if tg_op = 'UPDATE' and pg_trigger_depth() = 1 and new.cancellation_reason is distinct from old.cancellation_reason
@@ -318,9 +332,7 @@ begin
       hint => 'Set status to cancelled instead.'
     );
   end if;
-  if new.status = 'cancelled' then
-    new.cancellation_reason := coalesce(new.cancellation_reason, 'requested');
-  end if;
+  new.cancellation_reason := case when new.status = 'cancelled' then coalesce(new.cancellation_reason, 'requested') end;
   if tg_op = 'UPDATE'
     and (
       new.name, new.email, new.company, new.status, new.subtotal, new.amount_paid, new.amount_refunded, new.payment_due_at, new.external_id,
@@ -334,6 +346,12 @@ begin
   return new;
 end
 $$;
+create trigger orders_010_blank_is_empty before insert or update on public.orders
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__take_blank_as_empty('event_id', 'name', 'email');
+create trigger orders_800_explain before insert or update on public.orders
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__explain_mistakes();
 create trigger orders_050_fixed
   before update of organisation_id, event_id, reference, currency, promo_code, promo_code_id on public.orders
   for each row execute function private.tg__assert_unchanged(

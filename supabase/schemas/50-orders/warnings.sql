@@ -1,4 +1,4 @@
--- What the payment of an order is warned of.
+-- What the payment of an order, or its deadline, is warned of.
 
 -- Asked before it is recorded. Partial payments may share the number of an invoice, so they are told of their order.
 create function private.warning_of_reference(order_id uuid, external_reference text) returns jsonb
@@ -30,3 +30,17 @@ begin
 end
 $$;
 grant execute on function private.warning_of_reference to scope_orders_write;
+
+-- Security definer: a key for orders may not read events.
+create function private.warning_of_deadline("order" public.orders) returns jsonb
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return (
+    select private.warning('due_after_event', 'The deadline of the payment is after the end of the event: until then the tickets are unpaid, and do not admit.')
+    from public.events e
+    where e.id = "order".event_id and e.ends_at < "order".payment_due_at and not private.is_foreign(e.organisation_id)
+  );
+end
+$$;
+grant execute on function private.warning_of_deadline to scope_orders_write;

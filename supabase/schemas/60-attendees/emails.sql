@@ -39,11 +39,15 @@ create trigger attendees_340_queue_ticket_email_update after update on public.at
   execute function private.tg_attendees__queue_ticket_email();
 
 -- Attendees as recipients: those whose ticket page an e-mail may link to first. `known_until`: whoever registered later knows nothing else.
+-- `kind`: whoever switched such e-mails off gets none, whomever they are for.
 -- Security definer, like all that follows: no role may write e-mails.
-create function private.recipients(attendee_ids uuid[], notify public.notify, known_until timestamptz default 'infinity')
-returns private.recipient[]
+create function private.recipients(
+  attendee_ids uuid[], notify public.notify, known_until timestamptz default 'infinity', kind public.email_kind default null
+) returns private.recipient[]
 language plpgsql stable security definer set search_path = ''
 as $$
+declare
+  v_can_be_switched_off boolean := coalesce(private.can_be_switched_off(kind), false);
 begin
   return array(
     select row(a.organisation_id, a.id, null, a.email_lower, case
@@ -51,11 +55,13 @@ begin
       -- A domain that cannot exist (RFC 2606): walk-ins at the door leave no address.
       when a.email_lower like '%.invalid' then 'no_address'
       when a.created_at > known_until then 'registered_since'
+      when a.has_opted_out then 'switched_off'
       when notify = 'mailed' and not a.send_email then 'send_email_false'
     end)::private.recipient
     from (
-      select a.*, (select o.send_email from public.orders o where o.id = a.order_id) as send_email
+      select a.*, u.event_id is not null as has_opted_out, (select o.send_email from public.orders o where o.id = a.order_id) as send_email
       from public.attendees a
+      left join public.email_opt_outs u on u.event_id = a.event_id and u.email_lower = a.email_lower and v_can_be_switched_off
       where a.id = any (attendee_ids)
     ) a
     order by a.send_email desc, a.id
@@ -77,6 +83,9 @@ as $$
 declare
   v_emails integer;
 begin
+  if private.can_be_switched_off(kind) then
+    insert into private.opt_out_keys default values on conflict do nothing;
+  end if;
   insert into public.emails (organisation_id, kind, attendee_id, waiting_list_entry_id, previous, next_attempt_at)
   select distinct on (r.email_lower)
     r.organisation_id,
@@ -133,3 +142,24 @@ begin
 end
 $$;
 grant execute on function private.notify_of_cancelled_tickets to scope_orders_write, scope_attendees_write;
+
+-- An address that no ticket of the event has any more, because it was corrected or erased or the ticket deleted, is forgotten.
+create function private.tg_attendees__forget_opt_out() returns trigger
+language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+as $$
+begin
+  delete from public.email_opt_outs u
+  where u.event_id = old.event_id
+    and u.email_lower = old.email_lower
+    and not exists (
+      select from public.attendees a
+      where a.organisation_id = old.organisation_id and a.email_lower = old.email_lower and a.event_id = old.event_id
+    );
+  return null;
+end
+$$;
+create trigger attendees_500_forget_opt_out_update after update of email on public.attendees
+  for each row when (new.email_lower <> old.email_lower)
+  execute function private.tg_attendees__forget_opt_out();
+create trigger attendees_500_forget_opt_out_delete after delete on public.attendees
+  for each row execute function private.tg_attendees__forget_opt_out();

@@ -396,6 +396,7 @@ create function api.import_attendees(
   attendees jsonb,
   ticket_type_id uuid default null,
   send_email boolean default null,
+  dry_run boolean default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -436,39 +437,38 @@ begin
   perform private.lock_attendees_of_import(event_id, attendees);
 
   v_errors := private.errors_of_guests(attendees);
-  loop
-    perform private.limit_lock_waits();
-    begin
-      v_verdicts := v_verdicts || private.import_guests(
-        event_id, ticket_type_id, send_email, v_guests[v_judged + 1:v_judged + c_part],
-        v_errors[v_judged + 1:v_judged + c_part]
-      );
-    exception
-      when lock_not_available then
-        if v_judged = 0 then
-          raise;
-        end if;
-        -- What is judged stays; somebody else has what the rest needs.
-        exit;
-    end;
-    v_judged := cardinality(v_verdicts);
-    exit when v_judged = cardinality(v_guests) or private.is_time_up();
-  end loop;
+  begin
+    loop
+      perform private.limit_lock_waits();
+      begin
+        v_verdicts := v_verdicts || private.import_guests(
+          event_id, ticket_type_id, send_email, v_guests[v_judged + 1:v_judged + c_part],
+          v_errors[v_judged + 1:v_judged + c_part]
+        );
+      exception
+        when lock_not_available then
+          if v_judged = 0 then
+            raise;
+          end if;
+          -- What is judged stays; somebody else has what the rest needs.
+          exit;
+      end;
+      v_judged := cardinality(v_verdicts);
+      exit when v_judged = cardinality(v_guests) or private.is_time_up();
+    end loop;
 
-  -- An import takes no payment.
-  v_ticket_type_ids := array(
-    select distinct coalesce(v_guests[v.place] ->> 'ticket_type_id', import_attendees.ticket_type_id::text)::uuid
-    from unnest(v_verdicts) with ordinality v (verdict, place)
-    where v.verdict ->> 'result' = 'created'
-  );
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warnings(
+    -- An import takes no payment.
+    v_ticket_type_ids := array(
+      select distinct coalesce(v_guests[v.place] ->> 'ticket_type_id', import_attendees.ticket_type_id::text)::uuid
+      from unnest(v_verdicts) with ordinality v (verdict, place)
+      where v.verdict ->> 'result' = 'created'
+    );
+    v_outcome := private.with_warnings(
       (
         select json_build_object('status', 200, 'data', json_build_object(
           'object', 'attendee_import',
           'event_id', import_attendees.event_id,
+          'dry_run', coalesce(dry_run, false),
           'created', count(*) filter (where v.verdict ->> 'result' = 'created'),
           'updated', count(*) filter (where v.verdict ->> 'result' = 'updated'),
           'unchanged', count(*) filter (where v.verdict ->> 'result' = 'unchanged'),
@@ -478,8 +478,9 @@ begin
             json_build_object(
               'external_id', case when jsonb_typeof(v_guests[v.place] -> 'external_id') = 'string' then left(v_guests[v.place] ->> 'external_id', 255) end,
               'result', v.verdict -> 'result',
-              'attendee_id', v.verdict -> 'attendee_id',
-              'order_id', v.verdict -> 'order_id',
+              -- Of what is rolled back there is nothing to look up.
+              'attendee_id', case when dry_run is not true or v.verdict ->> 'result' <> 'created' then v.verdict -> 'attendee_id' end,
+              'order_id', case when dry_run is not true or v.verdict ->> 'result' <> 'created' then v.verdict -> 'order_id' end,
               'status', v.verdict -> 'status',
               'error', v.verdict -> 'error'
             )
@@ -489,10 +490,14 @@ begin
         from unnest(v_verdicts) with ordinality v (verdict, place)
       ),
       private.warning_of_gifts(v_ticket_type_ids)
-    )
-  );
+    );
+    perform private.undo_if_dry_run(dry_run);
+  exception when sqlstate 'UD001' then
+    null; -- The effects are rolled back; the variable keeps the answer.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.import_attendees is
-  'Registers or updates up to 1000 guests of an event, matched by external_id, or by e-mail address and name, with a verdict for each that it reached in time: 200. A refused guest has the error of register_attendee or update_attendee, or cancelled. 404 not_found; 422 validation_failed, idempotency_key_reused.';
+  'Registers or updates up to 1000 guests of an event, matched by external_id, or by e-mail address and name, with a verdict for each that it reached in time, or says what it would do: 200. A refused guest has the error of register_attendee or update_attendee, or cancelled. 404 not_found; 422 validation_failed, idempotency_key_reused.';
 grant execute on function api.import_attendees to scope_attendees_write;

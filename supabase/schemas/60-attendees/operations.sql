@@ -411,6 +411,9 @@ begin
       'data', coalesce(v_data, private.attendee_json(v_attendee))
     );
     perform private.undo_if_dry_run(dry_run);
+    perform private.assert_notice_confirmed(
+      'cancel_attendee', jsonb_build_object('attendee_id', attendee_id, 'notify', notify), v_outcome -> 'effect'
+    );
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
   end;

@@ -52,3 +52,24 @@ create trigger undelivered_tickets_100_read_only instead of insert or update or 
 
 revoke all on public.undelivered_tickets from anon, authenticated, service_role;
 grant select on public.undelivered_tickets to authenticated;
+
+-- The id of an attendee: see 20-events/studio.sql.
+create function public.the_attendee(email text, event_slug text default null) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.only_one(
+    array(
+      select a.id from public.attendees a
+      where a.email_lower = lower(btrim(the_attendee.email))
+        and (event_slug is null or a.event_id = public.the_event(event_slug))
+      limit 2
+    ),
+    'There is no attendee with this e-mail address.', 'Several attendees have this e-mail address.', 'email'
+  );
+end
+$$;
+comment on function public.the_attendee is
+  'The id of the attendee with this e-mail address, at the event of this slug or at any. Refuses none, and several.';
+revoke all on function public.the_attendee from public, anon, service_role;
+grant execute on function public.the_attendee to authenticated;

@@ -69,7 +69,7 @@ comment on column public.attendees.id is 'Identifier, a UUID of version 7: it ho
 comment on column public.attendees.organisation_id is 'The organisation that it belongs to.';
 comment on column public.attendees.event_id is 'The event that it belongs to.';
 comment on column public.attendees.order_id is 'The order that it is part of.';
-comment on column public.attendees.ticket_type_id is 'The kind of ticket.';
+comment on column public.attendees.ticket_type_id is 'The kind of ticket. Change it to another one of the event: the ticket takes a place of that one, and keeps its price and discount.';
 comment on column public.attendees.waiting_list_entry_id is 'The entry of the waiting list whose offer this ticket accepts.';
 comment on column public.attendees.name is 'Name of the person.';
 comment on column public.attendees.email is 'Address that the ticket is sent to.';
@@ -256,7 +256,12 @@ begin
 
     -- Status transitions, then the status of the ticket e-mail.
     if new.status <> old.status then
-      if old.status = 'cancelled' or (old.status, new.status) = ('active', 'awaiting_payment') then
+      if old.status = 'cancelled' and new.status = 'awaiting_payment' and private.is_reopening(new.order_id) then
+        -- The e-mail was waiting for the payment, and waits again.
+        if new.ticket_email_status = 'cancelled' and new.erased_at is null then
+          new.ticket_email_status := 'waiting';
+        end if;
+      elsif old.status = 'cancelled' or (old.status, new.status) = ('active', 'awaiting_payment') then
         perform private.refuse(
           409, 'invalid_transition', 'An attendee cannot go from its present status to this one.', 'status',
           jsonb_build_object('from', old.status, 'to', new.status),
@@ -317,8 +322,9 @@ begin
   end if;
 
   new.cancelled_at := case
+    when new.status <> 'cancelled' then null
     when tg_op = 'UPDATE' and old.cancelled_at is not null then old.cancelled_at
-    when new.status = 'cancelled' then now()
+    else now()
   end;
   return new;
 end
@@ -340,6 +346,12 @@ begin
 end
 $$;
 
+create trigger attendees_010_blank_is_empty before insert or update on public.attendees
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__take_blank_as_empty('order_id', 'ticket_type_id', 'name', 'email');
+create trigger attendees_800_explain before insert or update on public.attendees
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__explain_mistakes();
 create trigger attendees_050_fixed
   before update of organisation_id, event_id, order_id, waiting_list_entry_id, price, currency, promo_code_id on public.attendees
   for each row execute function private.tg__assert_unchanged(

@@ -155,15 +155,23 @@ begin
     v_order_ids := array(select distinct n.order_id from new_rows n where n.status = 'awaiting_payment' or n.price > 0);
     v_uses := array(select row(n.promo_code_id, 1)::private.use_move from new_rows n where n.promo_code_id is not null);
   else
-    -- Attendees that became cancelled. Not a join of the two transition tables: its plan would be that of the first call, which
-    -- sees one row, and a nested loop over the 10,000 rows of a cancelled event takes minutes.
+    -- Attendees that became cancelled, or are no more. Not a join of the two transition tables: its plan would be that of the first call,
+    -- which sees one row, and a nested loop over the 10,000 rows of a cancelled event takes minutes.
     select coalesce(array_agg(distinct c.order_id), '{}'),
-      coalesce(array_agg(row(c.promo_code_id, -1)::private.use_move) filter (where c.promo_code_id is not null), '{}')
+      coalesce(array_agg(row(c.promo_code_id, c.uses)::private.use_move) filter (where c.promo_code_id is not null), '{}')
     into v_order_ids, v_uses
     from (
-      select n.id, n.order_id, n.promo_code_id from new_rows n where n.status = 'cancelled'
-      except
-      select o.id, o.order_id, o.promo_code_id from old_rows o where o.status = 'cancelled'
+      (
+        select n.id, n.order_id, n.promo_code_id, -1 as uses from new_rows n where n.status = 'cancelled'
+        except
+        select o.id, o.order_id, o.promo_code_id, -1 from old_rows o where o.status = 'cancelled'
+      )
+      union all
+      (
+        select o.id, o.order_id, o.promo_code_id, 1 from old_rows o where o.status = 'cancelled'
+        except
+        select n.id, n.order_id, n.promo_code_id, 1 from new_rows n where n.status = 'cancelled'
+      )
     ) c;
     -- A cancelled order keeps its totals, so cancelling an event locks and adds up no order here.
     v_order_ids := array(select o.id from public.orders o where o.id = any (v_order_ids) and o.status <> 'cancelled');

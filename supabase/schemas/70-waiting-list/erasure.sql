@@ -1,22 +1,22 @@
--- Erasing what the waiting list has of a person.
+-- Erasing what the waiting list has of people.
 
--- Erases the entries of a person, with every copy: see private.erase_person.
-create function private.erase_waiting_list_entries(entry_ids uuid[]) returns void
+-- Erases entries, and answers how many. Who still waits is taken off, and an offered place goes to the next: these last, for whoever has
+-- locked one that waits waits for nothing else. Their copies: private.erase_copies.
+create function private.erase_waiting_list_entries(entry_ids uuid[]) returns integer
 language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
 as $$
 declare
-  v_entry public.waiting_list_entries;
+  v_statement constant text := format(
+    $sql$update public.waiting_list_entries w
+    set %s, status = case when w.status in ('waiting', 'offered') then 'cancelled' else w.status end
+    where w.id = any ($1)$sql$,
+    private.erasing_assignments('waiting_list_entries')
+  );
+  v_waiting_ids uuid[];
 begin
-  for v_entry in
-    execute format(
-      $sql$update public.waiting_list_entries w
-      set %s, status = case when w.status in ('waiting', 'offered') then 'cancelled' else w.status end
-      where w.id = any ($1)
-      returning w.*$sql$,
-      private.erasing_assignments('waiting_list_entries')
-    ) using entry_ids
-  loop
-    perform private.erase_copies(v_entry.organisation_id, v_entry.id, null, array[v_entry.id]);
-  end loop;
+  v_waiting_ids := array(select w.id from public.waiting_list_entries w where w.id = any (entry_ids) and w.status = 'waiting');
+  execute v_statement using array(select i from unnest(entry_ids) i where i <> all (v_waiting_ids));
+  execute v_statement using v_waiting_ids;
+  return cardinality(entry_ids);
 end
 $$;

@@ -55,12 +55,12 @@ comment on column public.waiting_list_entries.ticket_type_id is 'The ticket type
 comment on column public.waiting_list_entries.name is 'Name of the person.';
 comment on column public.waiting_list_entries.email is 'Address that the offer is sent to.';
 comment on column public.waiting_list_entries.email_lower is 'The address in lower case, for look-ups. Generated.';
-comment on column public.waiting_list_entries.company is 'Company of the person.';
+comment on column public.waiting_list_entries.company is 'Company of the person: one line of up to 200 characters.';
 comment on column public.waiting_list_entries.send_email is 'Whether the offer, and later the ticket, is e-mailed.';
 comment on column public.waiting_list_entries.status is 'waiting, offered, accepted, expired or cancelled.';
 comment on column public.waiting_list_entries.offered_at is 'When a place was offered. Kept by Usher.';
 comment on column public.waiting_list_entries.offer_expires_at is 'Until when the offered place is held. May be moved while it is offered.';
-comment on column public.waiting_list_entries.external_id is 'The organiser''s own identifier, unique within the organisation.';
+comment on column public.waiting_list_entries.external_id is 'The organiser''s own identifier, up to 255 characters, unique within the organisation.';
 comment on column public.waiting_list_entries.metadata is 'The organiser''s own flat object: at most 50 keys.';
 comment on column public.waiting_list_entries.version is 'Number of edits. Kept by Usher.';
 comment on column public.waiting_list_entries.created_at is 'When the row was added.';
@@ -202,6 +202,12 @@ begin
 end
 $$;
 
+create trigger waiting_list_entries_010_blank_is_empty before insert or update on public.waiting_list_entries
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__take_blank_as_empty('event_id', 'ticket_type_id', 'name', 'email');
+create trigger waiting_list_entries_800_explain before insert or update on public.waiting_list_entries
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__explain_mistakes();
 create trigger waiting_list_entries_050_fixed before update of organisation_id, event_id, ticket_type_id on public.waiting_list_entries
   for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id', 'ticket_type_id');
 create trigger waiting_list_entries_050_derived before update of version, created_at, updated_at on public.waiting_list_entries

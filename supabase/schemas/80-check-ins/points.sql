@@ -33,7 +33,7 @@ comment on column public.check_in_points.id is 'Identifier, a UUID of version 7:
 comment on column public.check_in_points.organisation_id is 'The organisation that it belongs to.';
 comment on column public.check_in_points.event_id is 'The event that it belongs to.';
 comment on column public.check_in_points.name is 'Name for people.';
-comment on column public.check_in_points.ticket_type_ids is 'Ticket types that it admits. Empty: all of the event.';
+comment on column public.check_in_points.ticket_type_ids is 'Ticket types that it admits, up to 100. Empty: all of the event.';
 comment on column public.check_in_points.opens_at is 'Scans before it are rejected. Empty: open from the start.';
 comment on column public.check_in_points.closes_at is 'Scans from then on are rejected. Empty: open to the end.';
 comment on column public.check_in_points.admission is 'once; once_per_day, in the time zone of the event; or re_entry: an exit scan lets the ticket in again. Fixed once there are scans.';
@@ -100,6 +100,12 @@ begin
   return case tg_op when 'UPDATE' then new else old end;
 end
 $$;
+create trigger check_in_points_010_blank_is_empty before insert or update on public.check_in_points
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__take_blank_as_empty('event_id', 'name');
+create trigger check_in_points_800_explain before insert or update on public.check_in_points
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__explain_mistakes();
 create trigger check_in_points_050_fixed before update of organisation_id, event_id on public.check_in_points
   for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');
 create trigger check_in_points_050_organisation before insert on public.check_in_points
@@ -132,7 +138,8 @@ create trigger check_in_points_900_version before update on public.check_in_poin
 revoke all on public.check_in_points from anon, authenticated, service_role;
 
 alter table public.check_in_points enable row level security;
-create policy check_in_points_select_own on public.check_in_points for select to scope_events_read, scope_events_write
+create policy check_in_points_select_own on public.check_in_points for select
+  to scope_events_read, scope_events_write, scope_attendees_read
   using (organisation_id = (select private.current_organisation_id()));
 create policy check_in_points_insert_own on public.check_in_points for insert to scope_events_write
   with check (organisation_id = (select private.current_organisation_id()));
@@ -147,6 +154,7 @@ create policy check_in_points_insert_membership on public.check_in_points for in
 create policy check_in_points_update_membership on public.check_in_points for update to authenticated
   using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.check_in_points to scope_events_read, scope_events_write, authenticated;
+grant select (id, organisation_id, name) on public.check_in_points to scope_attendees_read;
 grant insert (organisation_id, event_id, name, ticket_type_ids, opens_at, closes_at, admission, status)
   on public.check_in_points to scope_events_write, authenticated;
 grant update (name, ticket_type_ids, opens_at, closes_at, admission, status)

@@ -1,40 +1,73 @@
--- Live arrivals for members, by Supabase Realtime where it is present: one message for each statement and event, on the private topic
--- arrivals:EVENT_ID. Not realtime.broadcast_changes, which sends the whole row, and with it what was scanned.
+-- Live arrivals, exits and undone scans for members, by Supabase Realtime where it is present: messages for each statement and event, on the
+-- private topic arrivals:EVENT_ID. Not realtime.broadcast_changes, which sends the whole row, and with it what was scanned.
 -- Security definer: whoever scans may not write messages.
 
-create function private.tg_check_ins__broadcast() returns trigger
+-- A message holds 100 people: some 200 kB where all have the longest names, of the 256 kB that Realtime takes.
+create function private.broadcast_check_ins(check_in_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_arrivals record;
+  v_message record;
 begin
-  if to_regnamespace('realtime') is null or to_regprocedure('realtime.send(jsonb, text, text, boolean)') is null then
-    return null;
+  if check_in_ids = '{}' or to_regnamespace('realtime') is null
+    or to_regprocedure('realtime.send(jsonb, text, text, boolean)') is null then
+    return;
   end if;
   begin
-    for v_arrivals in
-      select n.event_id, jsonb_agg(jsonb_build_object(
-        'check_in_id', n.id, 'attendee_id', a.id, 'name', a.name, 'company', a.company, 'ticket_type_id', a.ticket_type_id,
-        'scanned_at', private.rfc3339(n.scanned_at)
-      ) order by n.id) as people
-      from new_rows n
-      join public.attendees a on a.id = n.attendee_id
-      where n.result = 'accepted' and n.direction = 'entry'
-      group by n.event_id
+    for v_message in
+      select s.event_id, s.kind, jsonb_agg(s.person order by s.id) as people
+      from (
+        select
+          k.*, (row_number() over (partition by k.event_id, k.kind order by k.id) - 1) / 100 as part
+        from (
+          select
+            c.id, c.event_id,
+            case when c.undone_at is not null then 'undone' when c.direction = 'exit' then 'exits' else 'arrivals' end as kind,
+            jsonb_build_object(
+              'check_in_id', c.id, 'attendee_id', a.id, 'name', a.name, 'company', a.company, 'ticket_type_id', a.ticket_type_id,
+              'check_in_point_id', c.check_in_point_id, 'direction', c.direction, 'scanned_at', private.rfc3339(c.scanned_at)
+            ) as person
+          from public.check_ins c
+          join public.attendees a on a.id = c.attendee_id
+          where c.id = any (check_in_ids)
+        ) k
+      ) s
+      group by s.event_id, s.kind, s.part
+      order by s.event_id, s.kind, s.part
     loop
       execute 'select realtime.send($1, $2, $3, true)'
       using
-        jsonb_build_object('event_id', v_arrivals.event_id, 'arrivals', v_arrivals.people), 'arrivals', 'arrivals:' || v_arrivals.event_id;
+        jsonb_build_object('event_id', v_message.event_id, v_message.kind, v_message.people), v_message.kind,
+        'arrivals:' || v_message.event_id;
     end loop;
   exception when others then
     -- Nobody is kept out because a screen does not move.
     raise warning 'Realtime: %', sqlerrm;
   end;
+end
+$$;
+
+create function private.tg_check_ins__broadcast() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.broadcast_check_ins(array(select n.id from new_rows n where n.result = 'accepted'));
   return null;
 end
 $$;
 create trigger check_ins_900_broadcast after insert on public.check_ins
   referencing new table as new_rows for each statement execute function private.tg_check_ins__broadcast();
+
+create function private.tg_check_ins__broadcast_undo() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.broadcast_check_ins(array[new.id]);
+  return null;
+end
+$$;
+create trigger check_ins_900_broadcast_undo after update on public.check_ins
+  for each row when (new.undone_at is distinct from old.undone_at) execute function private.tg_check_ins__broadcast_undo();
 
 -- Members may listen to the events of their organisations.
 create function private.may_listen(topic text) returns boolean
@@ -50,11 +83,18 @@ end
 $$;
 grant execute on function private.may_listen to authenticated;
 
-do $$
+-- Lets members listen, where Realtime is there: again where a project has got it later. Returns whether they may. As postgres.
+create function private.set_up_realtime() returns boolean
+language plpgsql volatile set search_path = ''
+as $$
 begin
-  if to_regclass('realtime.messages') is not null then
-    create policy usher_members_listen_to_arrivals on realtime.messages for select to authenticated
-      using (private.may_listen((select realtime.topic())));
+  if to_regclass('realtime.messages') is null then
+    return false;
   end if;
+  drop policy if exists usher_members_listen_to_arrivals on realtime.messages;
+  create policy usher_members_listen_to_arrivals on realtime.messages for select to authenticated
+    using (extension = 'broadcast' and private.may_listen((select realtime.topic())));
+  return true;
 end
 $$;
+select private.set_up_realtime();

@@ -69,9 +69,9 @@ comment on column public.check_ins.undone_at is 'When the acceptance was taken b
 comment on column public.check_ins.created_at is 'When the row was added.';
 comment on column public.check_ins.updated_at is 'When the row was last changed. Kept by Usher.';
 -- Not filled in from the attendee: whoever names an attendee learns no ticket code.
-comment on column public.check_ins.code is 'The text that was scanned, even if no ticket has this code. Empty where the attendee was named instead.';
+comment on column public.check_ins.code is 'The text that was scanned, up to 200 characters, even if no ticket has this code. Empty where the attendee was named instead.';
 comment on column public.check_ins.attendee_id is 'Whose ticket it is. Empty where no ticket has the code, or no attendee the id that was named.';
-comment on column public.check_ins.scan_id is 'Identifier given by an offline scanner, so that a scan sent twice counts once.';
+comment on column public.check_ins.scan_id is 'Identifier given by an offline scanner, up to 100 characters, so that a scan sent twice counts once.';
 comment on column public.check_ins.reason is 'Why it was rejected. Empty when accepted.';
 comment on column public.check_ins.check_in_point_id is 'The check-in point where it was scanned. Empty: the event as such.';
 comment on column public.check_ins.direction is 'entry or exit.';
@@ -214,6 +214,12 @@ begin
   return new;
 end
 $$;
+create trigger check_ins_010_blank_is_empty before insert or update on public.check_ins
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__take_blank_as_empty('event_id');
+create trigger check_ins_800_explain before insert or update on public.check_ins
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__explain_mistakes();
 create trigger check_ins_100_judge before insert on public.check_ins
   for each row execute function private.tg_check_ins__judge();
 

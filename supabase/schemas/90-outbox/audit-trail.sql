@@ -5,7 +5,7 @@ create type public.audit_action as enum ('created', 'updated', 'deleted');
 create type public.audit_actor as enum ('api_key', 'member', 'studio', 'courier');
 create type public.audit_object as enum (
   'organisation', 'member', 'api_key', 'event', 'ticket_type', 'promo_code', 'order', 'payment', 'payment_void', 'refund',
-  'attendee', 'check_in', 'check_in_point', 'webhook_endpoint', 'waiting_list_entry'
+  'attendee', 'check_in', 'check_in_point', 'webhook_endpoint', 'waiting_list_entry', 'export'
 );
 
 -- No foreign keys: an entry outlives what it is about.
@@ -35,10 +35,13 @@ comment on column public.audit_entries.actor is 'An API key, a signed-in member,
 comment on column public.audit_entries.api_key_id is 'The API key, where it was one.';
 comment on column public.audit_entries.user_id is 'The member, where it was one.';
 comment on column public.audit_entries.changes is
-  'Of an update each changed field as { from, to }; of a deletion each field as { from }. Empty for what was created: the object shows it. Secrets and ticket codes are named without values.';
+  'Of an update each changed field as { from, to }; of a deletion each field as { from }. Empty for what was created, for the object shows it; of an export, which is no object, its operation and arguments. Secrets and ticket codes are named without values.';
 
 create index audit_entries_organisation_id_object_type_idx on public.audit_entries (organisation_id, object_type, id);
 create index audit_entries_object_id_idx on public.audit_entries (object_id, id);
+-- For private.rows_of_address: what passed from one address to another.
+create index audit_entries_organisation_id_former_email_idx on public.audit_entries (organisation_id, lower(changes #>> '{email,from}'), id)
+  where changes #>> '{email,from}' is not null;
 -- For api.purge.
 create index audit_entries_created_at_idx on public.audit_entries (created_at);
 
@@ -169,7 +172,7 @@ begin
   return case
     when object_type in ('event', 'ticket_type', 'promo_code', 'check_in_point') then 'events:read'
     when object_type in ('order', 'payment', 'payment_void', 'refund') then 'orders:read'
-    when object_type in ('attendee', 'check_in', 'waiting_list_entry') then 'attendees:read'
+    when object_type in ('attendee', 'check_in', 'waiting_list_entry', 'export') then 'attendees:read'
     when object_type = 'webhook_endpoint' then 'events:write'
   end::public.api_scope;
 end

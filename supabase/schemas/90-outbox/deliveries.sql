@@ -114,6 +114,12 @@ begin
   return new;
 end
 $$;
+create trigger webhook_deliveries_010_blank_is_empty before insert or update on public.webhook_deliveries
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__take_blank_as_empty();
+create trigger webhook_deliveries_800_explain before insert or update on public.webhook_deliveries
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__explain_mistakes();
 create trigger webhook_deliveries_100_guard before update on public.webhook_deliveries
   for each row execute function private.tg_webhook_deliveries__guard();
 create trigger webhook_deliveries_900_updated_at before update on public.webhook_deliveries

@@ -32,12 +32,13 @@ begin
 end
 $$;
 
--- Whether the person that it is for was erased.
+-- Whether the person that it is for was erased, or, of one that was sent, the person whom it went to.
 create function private.is_erased(email public.emails) returns boolean
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
-  return exists (select from public.attendees a where a.id = email.attendee_id and a.erased_at is not null)
+  return email.sent_at is not null and email.sent_to is null
+    or exists (select from public.attendees a where a.id = email.attendee_id and a.erased_at is not null)
     or exists (select from public.orders o where o.id = email.order_id and o.email = private.erased_fields() ->> 'email')
     or exists (
       select from public.waiting_list_entries w where w.id = email.waiting_list_entry_id and w.email = private.erased_fields() ->> 'email'
@@ -55,7 +56,7 @@ declare
 begin
   select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
   select o.* into v_order from public.orders o where o.id = email.order_id;
-  if private.is_erased(email) then
+  if private.is_erased(email) or private.can_be_switched_off(email.kind) and private.has_opted_out(v_attendee) then
     return true;
   end if;
   return case email.kind
@@ -69,8 +70,8 @@ begin
       email.created_at < now() - interval '1 day' and not exists (select from public.attendees a where a.order_id = v_order.id)
     )
     -- A deadline that was moved or cleared since is not the one that it reminds of.
-    when 'payment_reminder' then
-      v_order.status <> 'pending' or v_order.payment_reminded_at is null or v_order.payment_due_at <= now()
+    when 'payment_reminder' then private.amount_due(v_order) = 0 or v_order.payment_reminded_at is null
+      or v_order.status = 'pending' and coalesce(v_order.payment_due_at <= now(), false)
     when 'order_expired' then v_order.status <> 'cancelled'
     when 'waiting_list_offer' then (
       select w.status <> 'offered' or w.offer_expires_at <= now()
@@ -149,18 +150,64 @@ begin
 end
 $$;
 
--- Whose tickets a cancellation tells of: those of its address that were cancelled together.
-create function private.holders_json(attendee public.attendees) returns json
-language plpgsql stable set search_path = ''
+-- The tickets of an event that one address has, from among five hundred before and after: an address may have thousands, of other events.
+create function private.tickets_of_address(attendee public.attendees) returns uuid[]
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
 as $$
 begin
+  return array(
+    (
+      select case when n.event_id = attendee.event_id then n.id end
+      from public.attendees n
+      where n.organisation_id = attendee.organisation_id and n.email_lower = attendee.email_lower and n.id <= attendee.id
+      order by n.organisation_id desc, n.email_lower desc, n.id desc
+      limit 500
+    )
+    union all
+    (
+      select case when n.event_id = attendee.event_id then n.id end
+      from public.attendees n
+      where n.organisation_id = attendee.organisation_id and n.email_lower = attendee.email_lower and n.id > attendee.id
+      order by n.organisation_id, n.email_lower, n.id
+      limit 500
+    )
+  );
+end
+$$;
+
+-- Whose tickets an e-mail to an address tells of: of a cancellation those that were cancelled together, of one ticket or an order those of
+-- the order; else all that are good or to be paid. The first hundred, and one more where there are more. A link only where the ticket is
+-- e-mailed.
+create function private.holders_json(kind public.email_kind, attendee public.attendees) returns json
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
+set enable_bitmapscan = off set enable_seqscan = off
+as $$
+declare
+  v_ids uuid[] := case kind
+    when 'ticket_cancelled' then attendee.id || private.tickets_beside(attendee)
+    else private.tickets_of_address(attendee)
+  end;
+begin
   return (
-    select json_agg(json_build_object('name', a.name, 'ticket_type', t.name) order by a.id)
-    from public.attendees a
-    join public.ticket_types t on t.id = a.ticket_type_id
-    where a.id = any (attendee.id || private.tickets_beside(attendee))
-      and a.cancelled_at = attendee.cancelled_at
-      and a.erased_at is null
+    select json_agg(json_build_object(
+      'name', h.name,
+      'ticket_type', t.name,
+      'reference', o.reference,
+      'status', h.status,
+      'ticket_url', case when h.status <> 'cancelled' and o.send_email then private.ticket_url(h.ticket_token) end
+    ) order by h.id)
+    from (
+      select a.*
+      from public.attendees a
+      where a.id = any (v_ids)
+        and a.erased_at is null
+        and case when kind in ('ticket_cancelled', 'event_cancelled') then a.cancelled_at = attendee.cancelled_at else a.status <> 'cancelled' end
+      order by a.id
+      limit 101
+    ) h
+    join public.ticket_types t on t.id = h.ticket_type_id
+    join public.orders o on o.id = h.order_id
   );
 end
 $$;
@@ -270,7 +317,7 @@ begin
     'others', case email.kind when 'ticket' then (
       select coalesce(json_agg(private.other_ticket_json(i) order by i), '[]') from unnest(v_others) i
     ) end,
-    'holders', case email.kind when 'ticket_cancelled' then private.holders_json(v_attendee) end,
+    'holders', case when v_attendee.id is not null and email.kind <> 'ticket' then private.holders_json(email.kind, v_attendee) end,
     'guests', case email.kind when 'order_confirmation' then private.guests_json(v_order.id) end,
     'lines', case when email.order_id is not null then private.order_lines_json(v_order.id) end,
     'payment', (
@@ -283,7 +330,8 @@ begin
       from public.payments p
       where p.id = email.payment_id
     ),
-    'waiting_list_entry', v_offer
+    'waiting_list_entry', v_offer,
+    'opt_out_url', case when private.can_be_switched_off(email.kind) then private.opt_out_url(v_attendee) end
   );
 end
 $$;
@@ -450,7 +498,7 @@ begin
 end
 $$;
 comment on function api.claim_emails is
-  'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, ticket_type, attendee, others, holders, guests, order, lines, payment, waiting_list_entry }]. "others" are tickets that go in the same e-mail; each is settled by its email_id.';
+  'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, ticket_type, attendee, others, holders, guests, order, lines, payment, waiting_list_entry, opt_out_url }]. "others" are tickets that go in the same e-mail; each is settled by its email_id.';
 grant execute on function api.claim_emails to courier;
 
 -- The results of a batch of attempts: sent, with the message_id of the mail service; or failed, permanently or for now. Transient

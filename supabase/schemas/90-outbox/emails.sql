@@ -70,7 +70,7 @@ create table public.emails (
   constraint emails_are_sound
     check (private.is_sound_email(kind, status, next_attempt_at, attendee_id, order_id, payment_id, waiting_list_entry_id))
 );
-comment on table public.emails is 'E-mails to attendees and buyers, pending and sent. Written by Usher only; send a ticket once more by setting ticket_email_status of the attendee.';
+comment on table public.emails is 'E-mails to attendees and buyers, pending and sent. Written by Usher only. Set status to queued to send one once more; of a ticket, ticket_email_status of the attendee.';
 comment on column public.emails.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.emails.organisation_id is 'The organisation that it belongs to.';
 comment on column public.emails.kind is 'What it tells: ticket, order_confirmation, payment_received and so on.';
@@ -80,7 +80,7 @@ comment on column public.emails.order_id is 'The order whose contact it goes to,
 comment on column public.emails.payment_id is 'The payment that was received, or voided.';
 comment on column public.emails.waiting_list_entry_id is 'The entry of the waiting list to which it goes, where that is somebody who waits.';
 comment on column public.emails.previous is 'Of event_changed: what the attendees knew before, as in the JSON of the event.';
-comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled.';
+comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled. Set it to queued to send the e-mail once more; a ticket by its attendee.';
 comment on column public.emails.attempts is 'How often it was tried since it was last queued.';
 comment on column public.emails.next_attempt_at is 'When it is tried next. Empty once it is settled.';
 comment on column public.emails.claim is 'Identifies the claim under which it is being sent.';
@@ -116,6 +116,34 @@ values
   ('emails', 'sent_to', 'null', null),
   ('emails', 'last_error', 'null', null);
 
+-- Any e-mail once more, by hand: what is overtaken meanwhile is cancelled as ever when it is claimed.
+create function private.tg_emails__send_again() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if new.kind = 'ticket' then
+    perform private.refuse(
+      409, 'read_only_field', 'A ticket is sent once more by its attendee, not by the status of its e-mail.', 'status',
+      hint => 'Set ticket_email_status of the attendee to queued.'
+    );
+  end if;
+  new.attempts := 0;
+  new.next_attempt_at := now();
+  new.claim := null;
+  new.claimed_until := null;
+  new.last_error := null;
+  return new;
+end
+$$;
+create trigger emails_100_send_again before update of status on public.emails
+  for each row when (new.status = 'queued' and old.status <> 'queued' and private.is_by_hand())
+  execute function private.tg_emails__send_again();
+create trigger emails_010_blank_is_empty before insert or update on public.emails
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__take_blank_as_empty();
+create trigger emails_800_explain before insert or update on public.emails
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__explain_mistakes();
 create trigger emails_900_updated_at before update on public.emails
   for each row execute function private.tg__set_updated_at();
 

@@ -7,6 +7,7 @@ create type public.notification_type as enum (
   'order.completed',
   'order.cancelled',
   'order.expired',
+  'order.reopened',
   'attendee.checked_in',
   'attendee.checked_out',
   'attendee.check_in_undone',
@@ -61,14 +62,14 @@ create table public.webhook_endpoints (
 comment on table public.webhook_endpoints is 'URLs that are notified of what happens. Set status to disabled to stop sending; delete the row to remove it with its deliveries.';
 comment on column public.webhook_endpoints.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.webhook_endpoints.organisation_id is 'The organisation that it belongs to.';
-comment on column public.webhook_endpoints.description is 'What receives the webhooks, for people.';
+comment on column public.webhook_endpoints.description is 'What receives the webhooks, for people: one line of up to 200 characters.';
 comment on column public.webhook_endpoints.status is 'enabled or disabled.';
 comment on column public.webhook_endpoints.last_failed_at is 'When a delivery last failed. Kept by the courier.';
 comment on column public.webhook_endpoints.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 comment on column public.webhook_endpoints.created_at is 'When the row was added.';
 comment on column public.webhook_endpoints.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.webhook_endpoints.url is 'An https address. http only for localhost, in development.';
-comment on column public.webhook_endpoints.types is 'The types of notification it is subscribed to.';
+comment on column public.webhook_endpoints.types is 'The types of notification it is subscribed to: at least one, and not webhook_endpoint.test.';
 comment on column public.webhook_endpoints.event_ids is 'Only what belongs to one of these events is sent. Empty: all events.';
 comment on column public.webhook_endpoints.failing_since is 'Since when no delivery has succeeded. Kept by the courier.';
 comment on column public.webhook_endpoints.disabled_reason is 'Why Usher disabled it. Empty if a person or an API key did.';
@@ -195,6 +196,12 @@ begin
   return new;
 end
 $$;
+create trigger webhook_endpoints_010_blank_is_empty before insert or update on public.webhook_endpoints
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__take_blank_as_empty('url', 'types');
+create trigger webhook_endpoints_800_explain before insert or update on public.webhook_endpoints
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__explain_mistakes();
 create trigger webhook_endpoints_050_fill_organisation before insert on public.webhook_endpoints
   for each row execute function private.tg__fill_organisation();
 create trigger webhook_endpoints_050_fixed before update of organisation_id on public.webhook_endpoints

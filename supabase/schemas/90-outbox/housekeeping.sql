@@ -1,4 +1,4 @@
--- Retention: idempotency records, plans, settled deliveries and e-mails, the log of notifications, entries of the waiting list that came to
+-- Retention: idempotency records, sign-ins, confirmations, plans, links to exports, settled deliveries and e-mails, the log of notifications, entries of the waiting list that came to
 -- nothing, and the audit trail. The courier purges them in small batches, so that no other transaction waits for long.
 
 -- Returns how many rows it deleted, so that the caller repeats it while there are more. What is pending or awaits its fan-out
@@ -22,10 +22,20 @@ begin
   );
   get diagnostics v_purged = row_count;
 
+  v_purged := v_purged + private.purge_oauth("limit") + private.purge_confirmations("limit");
+
   -- A plan that was applied or is too old still says so for an hour.
   delete from private.event_plans p
   where p.id = any (array(
     select o.id from private.event_plans o
+    where o.expires_at < now() - interval '1 hour' order by o.expires_at limit purge."limit" for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  v_purged := v_purged + v_rows;
+
+  delete from private.export_links l
+  where l.id = any (array(
+    select o.id from private.export_links o
     where o.expires_at < now() - interval '1 hour' order by o.expires_at limit purge."limit" for update skip locked
   ));
   get diagnostics v_rows = row_count;

@@ -12,7 +12,7 @@ create table public.notifications (
   subject_id uuid generated always as (
     case
       -- An entry that was accepted names its order as well. The others of these would be found without: to read the JSON once is cheaper.
-      when type in ('waiting_list_entry.accepted', 'order.created', 'order.completed', 'order.cancelled', 'order.expired') then data ->> 'id'
+      when type in ('waiting_list_entry.accepted', 'order.created', 'order.completed', 'order.cancelled', 'order.expired', 'order.reopened') then data ->> 'id'
       else coalesce(data ->> 'order_id', data ->> 'id', data ->> 'waiting_list_entry_id')
     end::uuid
   ) stored,

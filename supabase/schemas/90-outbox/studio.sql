@@ -49,3 +49,35 @@ create trigger audit_trail_100_read_only instead of insert or update or delete o
 
 revoke all on public.audit_trail from anon, authenticated, service_role;
 grant select on public.audit_trail to authenticated;
+
+-- The secret of an endpoint that was added as a row, or of any: shown here, once, as a new one. Security definer: no role may read secrets.
+create function public.rotate_webhook_secret(webhook_endpoint_id uuid, overlap_hours integer default 24) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_webhook_endpoint public.webhook_endpoints;
+begin
+  select w.* into v_webhook_endpoint
+  from public.webhook_endpoints w
+  where w.id = rotate_webhook_secret.webhook_endpoint_id
+  for no key update;
+  if not found or (
+    private.claims() ->> 'role' is not null and v_webhook_endpoint.organisation_id not in (select private.organisations_as('{owner,manager}'))
+  ) then
+    perform private.refuse_not_found('webhook_endpoint_id');
+  end if;
+  if overlap_hours is null or overlap_hours not between 0 and 168 then
+    perform private.refuse_value('overlap_hours', 'The overlap is from 0 to 168 hours.', 'Use 0 if the old secret has leaked.');
+  end if;
+  perform private.replace_webhook_secret(v_webhook_endpoint.id, overlap_hours);
+  return (
+    select json_build_object('webhook_endpoint_id', v_webhook_endpoint.id, 'url', v_webhook_endpoint.url, 'secret', s.secret)
+    from private.webhook_secrets s
+    where s.webhook_endpoint_id = v_webhook_endpoint.id and s.expires_at is null
+  );
+end
+$$;
+comment on function public.rotate_webhook_secret is
+  'Gives a webhook endpoint a new secret, as an owner or manager: { webhook_endpoint_id, url, secret }. It is shown here and never again; the old one signs beside it for overlap_hours.';
+revoke all on function public.rotate_webhook_secret from public, anon, service_role;
+grant execute on function public.rotate_webhook_secret to authenticated;

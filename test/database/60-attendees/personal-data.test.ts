@@ -44,6 +44,11 @@ const notOfAPerson: Record<string, string[]> = {
     'attempts next_attempt_at claim claimed_until sent_code sent_at message_id created_at updated_at',
     'last_attempt_at sent_with',
   ],
+  email_opt_outs: [
+    'event_id organisation_id created_at',
+    // Kept by Usher, from what is declared.
+    'email_lower',
+  ],
   webhook_deliveries: [
     'id organisation_id webhook_endpoint_id notification_id type status attempts next_attempt_at claim',
     'claimed_until last_attempt_at last_response_status last_response_milliseconds last_error delivered_at',

@@ -94,8 +94,8 @@ test('a row that breaks a rule is refused as a call is, names its column, and le
   const nobody = '00000000-0000-0000-0000-000000000000'
   for (const [values, code, param] of [
     [{ ...guest, event_id: nobody }, 'not_found', 'event_id'],
-    [{ ...guest, event_id: null }, 'not_found', 'event_id'],
-    [{ ...guest, ticket_type_id: null }, 'not_found', 'ticket_type_id'],
+    [{ ...guest, event_id: null }, 'validation_failed', 'event_id'],
+    [{ ...guest, ticket_type_id: null }, 'validation_failed', 'ticket_type_id'],
     [{ ...guest, ticket_type_id: other.ticketTypeId }, 'not_found', 'ticket_type_id'],
     [{ ...guest, ticket_type_id: full }, 'sold_out', 'ticket_type_id'],
     [{ ...guest, promo_code: 'NONE', payment_method: 'invoice' }, 'not_found', 'promo_code'],

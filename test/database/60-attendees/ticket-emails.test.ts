@@ -128,6 +128,7 @@ test('a ticket is pending once, with all that its e-mail says, and is shown as s
         payment: null,
         others: [],
         holders: null,
+        opt_out_url: null,
         guests: null,
         waiting_list_entry: null,
         organisation: {

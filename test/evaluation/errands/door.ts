@@ -1,6 +1,6 @@
 // Errands at the door, while an event is on.
 
-import { type Errand, year } from '../errand.ts'
+import { type Errand, type Step, year } from '../errand.ts'
 import { guest, type Organisation } from '../organisation.ts'
 import { add, present, the } from '../state.ts'
 
@@ -86,6 +86,8 @@ const whoCameToday: Errand = {
   never: () => [/Ada Lovelace(?!.*yesterday)/, /Mary Jackson(?!.*(not|n't))/],
 }
 
+const applyPlan: Step = ({ data }) => ['apply_event', { plan_id: data.plan_id }]
+
 const vipEntrance: Errand = {
   name: 'vip-entrance',
   says: [
@@ -102,7 +104,10 @@ const vipEntrance: Errand = {
     })
     return {}
   },
-  shortest: () => [['create_check_in_point', { event: 'Rust Days', name: 'VIP entrance', ticket_types: ['VIP'] }]],
+  shortest: () => [
+    ['apply_event', { event: 'Rust Days', check_in_points: [{ name: 'VIP entrance', ticket_types: ['VIP'] }] }],
+    applyPlan,
+  ],
   becomes(state) {
     add(state, 'check_in_points', {
       name: 'VIP entrance',
@@ -131,7 +136,10 @@ const twoDaysAtTheDoor: Errand = {
     })
     return {}
   },
-  shortest: () => [['create_check_in_point', { event: 'Rust Days', name: 'Main door', admission: 'once_per_day' }]],
+  shortest: () => [
+    ['apply_event', { event: 'Rust Days', check_in_points: [{ name: 'Main door', admission: 'once_per_day' }] }],
+    applyPlan,
+  ],
   becomes(state) {
     add(state, 'check_in_points', {
       name: 'Main door',

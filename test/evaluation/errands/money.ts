@@ -2,7 +2,7 @@
 
 import { type Errand, year } from '../errand.ts'
 import { guest, type Organisation } from '../organisation.ts'
-import { add, at, emailed, like, the } from '../state.ts'
+import { add, at, between, emailed, like, the } from '../state.ts'
 
 const conference = (organisation: Organisation) =>
   organisation.event({
@@ -207,4 +207,91 @@ const moreTime: Errand = {
   },
 }
 
-export const moneyErrands = [whoHasNotPaid, groupByInvoice, invoicePaid, refund, wrongPayment, moreTime]
+const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
+
+const overdue: Errand = {
+  name: 'overdue-invoices',
+  says: [
+    'Which invoices are overdue? ACME: two more weeks from today. Mail nobody.',
+    `Could you check which invoices people have let slip past their deadline, so that I can ring them up? And ACME have just called, they'd still like to come and need another two weeks from now on; I have told them it's fine, so no e-mail about it.`,
+    `I'm told that some of our customers did not pay in time. Who? If ACME is among them, have them back: they get a fortnight from today (they know already, don't write to them).`,
+  ],
+  async arrange(organisation) {
+    const event = await conference(organisation)
+    const acme = { name: 'Petra Klein', email: 'accounts@acme.example', company: 'ACME' }
+    const globex = { name: 'Hank Scorpio', email: 'accounts@globex.example', company: 'Globex' }
+    const initech = { name: 'Bill Lumbergh', email: 'accounts@initech.example', company: 'Initech' }
+    const orders = []
+    for (const [buyer, due] of [
+      [acme, '-3 days'],
+      [globex, '-9 days'],
+      [initech, '9 days'],
+    ] as const) {
+      const { id } = await organisation.order(event, {
+        buyer,
+        guests: [guest(`${buyer.company} One`), guest(`${buyer.company} Two`)],
+        paid: 0,
+      })
+      await organisation.database.query(
+        'update public.orders set payment_due_at = now() + $2::interval where id = $1',
+        [id, due],
+      )
+      orders.push(id)
+    }
+    await organisation.database.query('select private.expire_orders($1)', [orders])
+    return {}
+  },
+  shortest: () => [
+    ['list_orders', { overdue: true }],
+    ({ data }) => [
+      'reopen_order',
+      {
+        order_id: data.find(({ company }: { company: string }) => company === 'ACME').id,
+        payment_due_at: inDays(14),
+      },
+    ],
+  ],
+  becomes(state) {
+    const order = the(state.orders, { company: 'ACME' })
+    Object.assign(order, {
+      status: 'pending',
+      payment_status: 'awaiting_payment',
+      cancellation_reason: null,
+      payment_due_at: between(inDays(13), inDays(15)),
+    })
+    for (const attendee of state.attendees ?? [])
+      if (attendee.order_id === order.id) attendee.status = 'awaiting_payment'
+  },
+  answer: () => [/Globex|Hank Scorpio/, /ACME/],
+  never: () => [/(Initech|Lumbergh).{0,80}\d[.,]\d\d/],
+}
+
+const remindEverybody: Errand = {
+  name: 'remind-who-owes',
+  says: [
+    'Rust Days: send a payment reminder for every unpaid order.',
+    `There's still money missing for Rust Days. Would you send a friendly reminder to each of those who have not settled their invoice in full?`,
+    `Nobody who owes us something for Rust Days should be able to say that we did not remind them today.`,
+  ],
+  async arrange(organisation) {
+    const event = await conference(organisation)
+    await organisation.order(event, { guests: [guest('Ada Lovelace')], paid: 4900 })
+    const unpaid = await organisation.order(event, { guests: [guest('Grace Hopper')], paid: 0 })
+    const inPart = await organisation.order(event, { guests: [guest('Edsger Dijkstra', 'VIP')], paid: 20000 })
+    await organisation.order(event, { guests: [guest('Mary Jackson')] })
+    return { unpaid: unpaid.reference, inPart: inPart.reference }
+  },
+  shortest: ({ unpaid, inPart }) => [
+    ['list_orders', { event: 'Rust Days', payment_status: ['awaiting_payment', 'partially_paid'] }],
+    ['send_payment_reminder', { order: unpaid }],
+    ['send_payment_reminder', { order: inPart }],
+  ],
+  becomes(state) {
+    emailed(state, 'payment_reminder', 'grace.hopper@example.com', 'edsger.dijkstra@example.com')
+  },
+}
+
+export const moneyErrands = [
+  ...[whoHasNotPaid, groupByInvoice, invoicePaid, refund, wrongPayment, moreTime],
+  ...[overdue, remindEverybody],
+]

@@ -2,7 +2,7 @@
 
 import { type Errand, year } from '../errand.ts'
 import { guest, type Organisation } from '../organisation.ts'
-import { add, emailed, not, type State, the } from '../state.ts'
+import { add, emailed, not, type Row, type State, the } from '../state.ts'
 
 const conference = (organisation: Organisation) =>
   organisation.event({
@@ -187,16 +187,54 @@ const erase: Errand = {
     await organisation.order(event, { guests: [guest('Joan Robinson')], paid: 4900 })
     return { joan: attendeeIds[0] ?? '' }
   },
-  shortest: () => [
-    ['list_attendees', { search: 'joan.clarke@example.com' }],
-    ({ data }) => ['erase_attendee', { attendee: data[0].id }],
-  ],
+  shortest: () => [['erase_person', { email: 'joan.clarke@example.com' }]],
   becomes(state, { joan = '' }) {
     const erased = { name: 'Erased', email: 'erased@erased.invalid' }
     const attendee = the(state.attendees, { id: joan })
     for (const email of state.emails ?? []) if (email.to === attendee.email) email.to = erased.email
     Object.assign(the(state.orders, { id: attendee.order_id as string }), erased)
     Object.assign(attendee, erased)
+  },
+}
+
+const eraseEverything: Errand = {
+  name: 'erase-everything',
+  says: [
+    'Delete everything about Jane Doe, jane.doe@example.com. Confirmed.',
+    `Jane Doe has written to us from jane.doe@example.com: she wants everything about her deleted, wherever it is. She has bought tickets from us for years, for herself and for other people, and I think she is on some waiting list. She knows that it is final; her colleagues of course keep their tickets.`,
+    `A data protection request came in from Jane Doe <jane.doe@example.com>, and it has been verified: after today no order, ticket or list of ours may have her in it.`,
+  ],
+  async arrange(organisation) {
+    const jane = { name: 'Jane Doe', email: 'jane.doe@example.com' }
+    const event = await conference(organisation)
+    await organisation.order(event, { guests: [jane], paid: 4900 })
+    await organisation.order(event, { guests: [{ ...jane, email: 'Jane.Doe@Example.com', company: 'Acme' }] })
+    // A ticket among those of a colleague, who bought for both; and one that she bought for another.
+    await organisation.order(event, { buyer: guest('Petra Klein'), guests: [guest('Petra Klein'), jane], paid: 9800 })
+    await organisation.order(event, { buyer: jane, guests: [guest('Melba Roy')], paid: 4900 })
+    const club = await organisation.event({
+      name: 'Book Club',
+      starts: `${year}-03-04T19:00:00+01:00`,
+      ends: `${year}-03-04T22:00:00+01:00`,
+      ticketTypes: { Reader: { quantity: 1 } },
+    })
+    await organisation.order(club, { guests: [guest('Dorothy Vaughan')] })
+    await organisation.row(
+      `insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) values ($1, $2, $3, $4) returning id`,
+      [club.id, club.ticketTypes.Reader, jane.name, jane.email],
+    )
+    return {}
+  },
+  shortest: () => [['erase_person', { email: 'jane.doe@example.com' }]],
+  becomes(state) {
+    const erased = { name: 'Erased', email: 'erased@erased.invalid' }
+    const isHers = ({ email }: Row) => `${email}`.toLowerCase() === 'jane.doe@example.com'
+    for (const email of state.emails?.filter(({ to }) => isHers({ email: to })) ?? []) email.to = erased.email
+    for (const attendee of state.attendees?.filter(isHers) ?? []) Object.assign(attendee, erased, { company: null })
+    for (const order of state.orders?.filter(isHers) ?? []) Object.assign(order, erased, { company: null })
+    for (const entry of state.waiting_list_entries?.filter(isHers) ?? []) {
+      Object.assign(entry, erased, { status: 'cancelled' })
+    }
   },
 }
 
@@ -311,6 +349,7 @@ export const peopleErrands = [
   twoOfAName,
   oneOfTwoOfAName,
   erase,
+  eraseEverything,
   freeTicket,
   importGuests,
   nameLikeAnInstruction,

@@ -1,4 +1,4 @@
-// Errands about webhooks, e-mails that did not arrive, and the audit trail.
+// Errands about webhooks, e-mails that did not arrive, the audit trail, and files for others.
 
 import { type Errand, year } from '../errand.ts'
 import { guest, type Organisation } from '../organisation.ts'
@@ -136,4 +136,67 @@ const whoChangedThePrice: Errand = {
   answer: () => [/Website sync/, /49[.,]00|\b4900\b|\b49\b/, /39[.,]00|\b3900\b|\b39\b/],
 }
 
-export const recordErrands = [endpointForCrm, failedWebhook, bouncedEmails, whoChangedThePrice]
+const link = /\/exports\/[0-9a-f]{32}/
+
+const guestsAsAFile: Errand = {
+  name: 'guests-as-a-file',
+  says: [
+    'Export all attendees of Rust Days who come. How many rows?',
+    `The caterer would like a list of everybody who comes to Rust Days, without those who cancelled, as a file for Excel. Can you get me that, and tell me how many people are on it?`,
+    `I have to hand the guests of Rust Days over to somebody who works with spreadsheets. Only people who still have a ticket, please; and I need to know how many there are to order the badges.`,
+  ],
+  async arrange(organisation) {
+    const [event, other] = [await conference(organisation), await conference(organisation, 'Go Days')]
+    const guests = Array.from({ length: 12 }, (_, i) => guest(`Guest Number${String.fromCharCode(65 + i)}`))
+    await organisation.order(event, { guests })
+    const { attendeeIds } = await organisation.order(event, { guests: [guest('Ada Lovelace')] })
+    await organisation.database.query("update public.attendees set status = 'cancelled' where id = any ($1)", [
+      attendeeIds,
+    ])
+    await organisation.order(other, { guests: [guest('Alan Turing')] })
+    await organisation.allSent()
+    return {}
+  },
+  shortest: () => [['export_attendees', { event: 'Rust Days', status: 'active' }]],
+  answer: () => [link, /\b12\b|twelve/i],
+}
+
+const booksOfSeptember: Errand = {
+  name: 'books-of-september',
+  says: [
+    `Finance wants the payments of September ${year - 2} (Berlin time) as a file, voids and refunds included. How many lines?`,
+    `Our bookkeeper closes September ${year - 2} and asks for everything that came in and went out again in that month, by Berlin time, as something that she can import. Please send me that, and how many entries it has so that she can check.`,
+    `For the books: I need what we received and returned in September of ${year - 2}, Berlin time, as a file for accounting. They'd like the number of entries with it.`,
+  ],
+  async arrange(organisation) {
+    const event = await conference(organisation)
+    const paid = async (amount: number, at: string) => {
+      const { id } = await organisation.order(event, { guests: [guest('Ada Lovelace')], paid: 0 })
+      await organisation.database.query(
+        'insert into public.payments (order_id, amount, received_at) values ($1, $2, $3)',
+        [id, amount, `${year - 2}-${at}`],
+      )
+    }
+    for (const at of ['08-31T23:30:00+02:00', '09-01T00:30:00+02:00', '09-12T12:00:00Z', '10-01T00:30:00+02:00']) {
+      await paid(4900, at)
+    }
+    await organisation.allSent()
+    return {}
+  },
+  shortest: () => [
+    [
+      'export_payments',
+      { received_after: `${year - 2}-09-01T00:00:00+02:00`, received_before: `${year - 2}-10-01T00:00:00+02:00` },
+    ],
+  ],
+  answer: () => [link, /\b2\b|two/i],
+}
+
+export const recordErrands = [
+  endpointForCrm,
+  failedWebhook,
+  bouncedEmails,
+  whoChangedThePrice,
+  guestsAsAFile,
+  booksOfSeptember,
+]

@@ -21,8 +21,9 @@ const formsOf = (body: Schema): Schema[] => (body.oneOf as Schema[] | undefined)
 const describedAs = ({ method, path }: Operation) => described.get(`${method} ${path}`)
 
 test('every operation is one path and method, every picture of it another path, and nothing else is described', () => {
-  const expected = operations.flatMap(({ name, method, path, pictures = {} }) => [
+  const expected = operations.flatMap(({ name, method, path, pictures = {}, csv }) => [
     [`${method} ${path}`, name],
+    ...(csv === undefined ? [] : [[`GET ${path}`, `${name}_csv`]]),
     ...Object.keys(pictures).map((extension) => [`GET ${path}.${extension}`, `${name}_${extension}`]),
   ])
   const entries = [...described].map(([route, { operationId }]) => [route, operationId])

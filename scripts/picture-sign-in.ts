@@ -1,0 +1,70 @@
+// Takes the pictures of the pages of a sign-in and of a confirmation for docs/organisers.md: `npm run picture:sign-in`. An Usher of its own, and a browser as
+// wide as a telephone, in the light and in the dark.
+
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { start } from '../src/cli/start.ts'
+import { readConfig } from '../src/config/config.ts'
+import type { Demo } from '../src/embedded/demo.ts'
+import { createLog } from '../src/process/log.ts'
+import { openBrowser } from './support/browser.ts'
+import { listenOnLoopback } from './support/listen.ts'
+
+const folder = join(import.meta.dirname, '../docs/sign-in')
+const dataDir = await mkdtemp(join(tmpdir(), 'usher-picture-'))
+const client = await listenOnLoopback(createServer((_req, res) => res.end('Done.')))
+const usher = await start(readConfig({ USHER_DATA_DIR: dataDir, PORT: '0' }), createLog('error'), () => {})
+try {
+  if (usher.demo === null) throw new Error('a first start has a demo')
+  const redirect_uri = `${client.url}/callback`
+  const registered = await fetch(`${usher.url}/oauth/register`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ client_name: 'Assistant', redirect_uris: [redirect_uri] }),
+  })
+  const { client_id } = (await registered.json()) as { client_id: string }
+  const members = { response_type: 'code', client_id, redirect_uri, code_challenge_method: 'S256' }
+  const request = new URLSearchParams({ ...members, code_challenge: 'x'.repeat(43) })
+  await mkdir(folder, { recursive: true })
+
+  const browser = await openBrowser()
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const context = await browser.newContext({ viewport: { width: 390, height: 500 }, locale: 'en-GB', colorScheme })
+    const page = await context.newPage()
+    const picture = (name: string) =>
+      page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`), fullPage: true })
+    await page.goto(`${usher.url}/oauth/auth?${request}`)
+    await picture('login')
+    await page.getByLabel('API key').fill(usher.demo.key)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await picture('consent')
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await page.goto(`${usher.url}/oauth/grants`)
+    await picture('grants')
+    await page.getByRole('button', { name: 'End it now' }).click()
+    await page.goto(await linkToConfirm(usher.url, usher.demo))
+    await picture('confirm')
+    await page.getByRole('button', { name: 'Confirm' }).click()
+    await picture('confirmed')
+    await page.getByRole('button', { name: 'Take it back' }).click()
+    await context.close()
+  }
+  await browser.close()
+} finally {
+  await usher.stop()
+  await client.close()
+  await rm(dataDir, { recursive: true })
+}
+
+async function linkToConfirm(url: string, { key, eventId }: Demo): Promise<string> {
+  const params = { name: 'cancel_event', arguments: { event: eventId, notify: 'everybody' } }
+  const response = await fetch(`${url}/api/mcp`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+  })
+  const { result } = (await response.json()) as { result: { content: [{ text: string }] } }
+  return JSON.parse(result.content[0].text).error.details.url
+}

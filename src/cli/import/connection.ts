@@ -1,0 +1,122 @@
+// Where Usher is, and a key for it: told by whoever has only an address and a key, found by whoever works where Usher runs.
+
+import { readFile } from 'node:fs/promises'
+import { text } from 'node:stream/consumers'
+import { type Config, readConfig } from '../../config/config.ts'
+import { findOrganisationOfEvent, issueKey, revokeKey, withDatabase } from '../../database/admin.ts'
+import { findRunningStack, recordOfRunningStack } from '../../embedded/stack.ts'
+import { isWellFormedKey, prefixOf } from '../../gateway/api-key.ts'
+import { urlOf } from '../../http/listener.ts'
+import { hostOf, isLoopback } from '../../process/loopback.ts'
+import { CommandError } from '../command-error.ts'
+
+export type Connection = {
+  url: string
+  key: string
+  /** Ends what was made for this command alone. */
+  close(): Promise<void>
+}
+
+export type Asked = {
+  url?: string | undefined
+  keyFile?: string | undefined
+  organisation?: string | undefined
+  event: string
+}
+
+// Longer than any import takes, for a command that is killed takes its key back no more.
+const keyLastsMs = 6 * 60 * 60 * 1000
+
+/** @throws CommandError 2: what it lacks, and how to give it */
+export async function connect(
+  asked: Asked,
+  environment: NodeJS.ProcessEnv,
+  stdin: NodeJS.ReadableStream,
+  say: (text: string) => void,
+): Promise<Connection> {
+  const toldUrl = asked.url ?? (environment.USHER_URL || undefined)
+  const toldKey = await readKey(asked.keyFile, environment, stdin)
+  const config = toldUrl === undefined || toldKey === undefined ? readConfig(environment) : undefined
+  const url = toldUrl === undefined ? await findUrl(config as Config) : baseOf(toldUrl)
+  if (url.startsWith('http:') && !isLoopback(hostOf(url))) {
+    say(`Warning: ${url} is not encrypted, so others on the way can read the key and the list. Use https.`)
+  }
+  if (toldKey !== undefined) return { url, key: toldKey, close: async () => {} }
+  const database = toldUrl === undefined ? await findDatabase(config as Config) : undefined
+  if (database === undefined) {
+    throw new CommandError(
+      2,
+      `A key is needed for ${url}: set USHER_API_KEY, or give a file that holds it with --key-file (- reads standard input). It needs events:read and attendees:write.`,
+    )
+  }
+  return withKeyOfItsOwn(url, database, asked)
+}
+
+function baseOf(url: string): string {
+  const parsed = URL.parse(url)
+  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.search !== '' || parsed.hash !== '') {
+    throw new CommandError(2, `${url} is no address of an Usher, which is like https://usher.example.com.`)
+  }
+  if (parsed.username !== '' || parsed.password !== '') {
+    throw new CommandError(2, 'The address of Usher holds no user name or password: give the key by USHER_API_KEY.')
+  }
+  return parsed.href.replace(/\/+$/, '').replace(/\/api\/v1$/, '')
+}
+
+async function readKey(
+  file: string | undefined,
+  { USHER_API_KEY }: NodeJS.ProcessEnv,
+  stdin: NodeJS.ReadableStream,
+): Promise<string | undefined> {
+  const told = file === undefined ? USHER_API_KEY : await readSecret(file, stdin)
+  const key = told?.trim()
+  if (key === undefined || (key === '' && file === undefined)) return undefined
+  if (isWellFormedKey(key)) return key
+  const where = file === undefined ? 'USHER_API_KEY' : file === '-' ? 'Standard input' : file
+  throw new CommandError(2, `${where} holds no API key, which is like usher_live_…, or a part of it is missing.`)
+}
+
+async function readSecret(file: string, stdin: NodeJS.ReadableStream): Promise<string> {
+  try {
+    return file === '-' ? await text(stdin) : await readFile(file, 'utf8')
+  } catch (error) {
+    throw new CommandError(2, `The key cannot be read from ${file}. ${(error as Error).message}.`)
+  }
+}
+
+async function findUrl({ database, publicUrl }: Config): Promise<string> {
+  if (database.kind === 'embedded' && (await findRunningStack(database.dataDir)) !== null) {
+    const api = recordOfRunningStack(database.dataDir)?.api
+    if (api !== undefined) return urlOf(api)
+  }
+  if (publicUrl !== undefined) return publicUrl
+  const where = 'say where it is: --url https://usher.example.com, or USHER_URL.'
+  throw new CommandError(
+    2,
+    database.kind === 'embedded'
+      ? `No Usher runs on ${database.dataDir}. Start it with npm start, or ${where}`
+      : `Which Usher? Set PUBLIC_URL, or ${where}`,
+  )
+}
+
+async function findDatabase({ databaseUrl, database }: Config): Promise<string | undefined> {
+  if (databaseUrl !== undefined || database.kind === 'supabase') return databaseUrl
+  return (await findRunningStack(database.dataDir))?.databaseUrl
+}
+
+/** Whoever may make keys needs none: one is made for this import, with what it needs, and revoked after it. */
+async function withKeyOfItsOwn(url: string, database: string, asked: Asked): Promise<Connection> {
+  const key = await withDatabase(database, async (client) =>
+    issueKey(client, {
+      organisation: asked.organisation ?? (await findOrganisationOfEvent(client, asked.event)),
+      name: 'usher import',
+      scopes: ['events:read', 'attendees:read', 'attendees:write'],
+      expiresAt: new Date(Date.now() + keyLastsMs),
+    }),
+  )
+  return {
+    url,
+    key,
+    close: async () => void (await withDatabase(database, (client) => revokeKey(client, prefixOf(key)))),
+  }
+}

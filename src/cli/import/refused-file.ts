@@ -1,0 +1,62 @@
+// The file of those who were refused: the columns of the list, and before them why. Mended there, it is imported like any other list.
+
+import { constants, existsSync } from 'node:fs'
+import { access, appendFile, writeFile } from 'node:fs/promises'
+import { dirname, join, parse } from 'node:path'
+import { CommandError } from '../command-error.ts'
+import { lineOf, type Row, type Sheet } from './sheet.ts'
+
+export type RefusedFile = {
+  /** Null: nobody was refused so far, and there is no file. */
+  path(): string | null
+  add(refused: { row: Row; error?: string }[]): Promise<void>
+}
+
+/** By which spreadsheets know UTF-8. */
+const bom = '\ufeff'
+
+/** @throws CommandError 2: it could not be written later */
+export async function openRefusedFile({ path: list, header, delimiter }: Sheet, asked?: string): Promise<RefusedFile> {
+  if (asked !== undefined && existsSync(asked)) {
+    throw new CommandError(
+      2,
+      `${asked} exists already. Choose another name for those who are refused, or move it away.`,
+    )
+  }
+  const folder = dirname(asked ?? list)
+  await access(folder, constants.W_OK).catch(() => {
+    throw new CommandError(2, `In ${folder} no file can be written for those who are refused. Name one with --refused.`)
+  })
+  // A list that is such a file already gets no second column of errors.
+  const hasErrors = header[0]?.toLowerCase() === 'error'
+  let path: string | null = null
+  return {
+    path: () => path,
+    async add(refused) {
+      if (refused.length === 0) return
+      const lines = refused.map(({ row: { cells }, error = '' }) =>
+        lineOf([error, ...(hasErrors ? cells.slice(1) : cells)], delimiter),
+      )
+      const first = bom + lineOf(hasErrors ? header : ['error', ...header], delimiter)
+      const to = path ?? asked ?? freeName(list)
+      try {
+        if (path === null) await writeFile(to, first, { flag: 'wx' })
+        path = to
+        await appendFile(to, lines.join(''))
+      } catch (error) {
+        throw new CommandError(1, `Who is refused cannot be written to ${to}. ${(error as Error).message}.`)
+      }
+    },
+  }
+}
+
+/** guests.refused.csv beside guests.csv; guests.refused-2.csv if that exists, for it may be the one that somebody is mending. */
+function freeName(list: string): string {
+  const { dir, name, ext } = parse(list)
+  const base = join(dir, `${name.replace(/\.refused(-\d+)?$/, '')}.refused`)
+  const extension = ext === '' ? '.csv' : ext
+  for (let number = 1; ; number++) {
+    const path = number === 1 ? `${base}${extension}` : `${base}-${number}${extension}`
+    if (!existsSync(path)) return path
+  }
+}

@@ -1,0 +1,131 @@
+// Sends guests to import_attendees, as many in a call as it takes, and says for each what became of them.
+
+import { randomUUID } from 'node:crypto'
+import type * as z from 'zod'
+import { type AttendeeImportSchema, importAttendees } from '../../operations/registrations.ts'
+import { type Client, Refusal } from './client.ts'
+import type { Guest, Judged } from './guests.ts'
+import type { Row } from './sheet.ts'
+
+type Import = z.infer<typeof AttendeeImportSchema>
+type Verdict = Import['results'][number]
+
+export type Outcome = { row: Row; guest?: Guest; result: Verdict['result']; error?: string }
+
+export type Sending = { eventId: string; ticketTypeId: string | undefined; sendEmail: boolean; dryRun?: true }
+
+// Room for what stands around the list.
+const { bytes: mostBytes, values: mostValues } = importAttendees.bodyLimit
+const [fullAtBytes, fullAtValues] = [mostBytes - 4_096, mostValues - 100]
+const mostGuests = 1_000
+
+/** In the order of the rows, a list for each call that was answered. What is refused here already keeps its place. */
+export async function* send(
+  judged: AsyncIterable<Judged>,
+  { eventId, ticketTypeId, sendEmail, dryRun }: Sending,
+  { call }: Client,
+  warn: (message: string) => void,
+): AsyncGenerator<Outcome[]> {
+  // An answer that is lost is asked for again under the same key. Another run has other keys, and is matched by the guests themselves.
+  const run = randomUUID()
+  let calls = 0
+  const importGuests = (attendees: Guest[]) =>
+    call<{ data: Import; warnings?: { message: string }[] }>(
+      'POST',
+      `/events/${eventId}/attendees/import`,
+      {
+        attendees,
+        ...(ticketTypeId !== undefined && { ticket_type_id: ticketTypeId }),
+        ...(dryRun && { dry_run: true }),
+        send_email: sendEmail,
+      },
+      `usher-import-${run}-${++calls}`,
+    )
+
+  for await (const batch of batchesOf(judged)) {
+    let rest = batch
+    for (let size = mostGuests; rest.length > 0; ) {
+      const { part, guests } = take(rest, size)
+      let results: Verdict[] = []
+      try {
+        if (guests.length > 0) {
+          const { data, warnings = [] } = await importGuests(guests)
+          results = data.results
+          for (const { message } of warnings) warn(message)
+        }
+      } catch (error) {
+        if (!(error instanceof Refusal && error.code === 'out_of_time' && guests.length > 1)) throw error
+        size = Math.ceil(guests.length / 2)
+        continue
+      }
+      const outcomes = outcomesOf(part, results)
+      // There may have been no time for the last ones.
+      rest = rest.slice(outcomes.length)
+      yield outcomes
+    }
+  }
+}
+
+/** The first rows, with at most so many guests. */
+function take(rows: Judged[], size: number): { part: Judged[]; guests: Guest[] } {
+  const guests: Guest[] = []
+  const part: Judged[] = []
+  for (const one of rows) {
+    if ('guest' in one) {
+      if (guests.length === size) break
+      guests.push(one.guest)
+    }
+    part.push(one)
+  }
+  return { part, guests }
+}
+
+/** In the words of the command line. */
+export const noTicketType =
+  'The row names no ticket type. Fill it in, or give one for all such rows with --ticket-type.'
+
+function outcomesOf(part: Judged[], results: Verdict[]): Outcome[] {
+  const outcomes: Outcome[] = []
+  const verdicts = results.values()
+  for (const one of part) {
+    if ('error' in one) {
+      outcomes.push({ row: one.row, result: 'refused', error: one.error })
+      continue
+    }
+    const { value: verdict } = verdicts.next()
+    if (verdict === undefined) break
+    const { result, error } = verdict
+    outcomes.push({ ...one, result, ...(error !== null && { error: describe(error) }) })
+  }
+  return outcomes
+}
+
+function describe({ code, message, hint, param }: NonNullable<Verdict['error']>): string {
+  if (code === 'validation_failed' && param === 'ticket_type_id') return noTicketType
+  return [message, hint, `(${code})`].filter(Boolean).join(' ')
+}
+
+async function* batchesOf(judged: AsyncIterable<Judged>): AsyncGenerator<Judged[]> {
+  let batch: Judged[] = []
+  let [bytes, values] = [0, 0]
+  for await (const one of judged) {
+    const size = 'guest' in one ? sizeOf(one.guest) : { bytes: 0, values: 0 }
+    const isFull =
+      batch.length === mostGuests || bytes + size.bytes > fullAtBytes || values + size.values > fullAtValues
+    if (isFull && batch.length > 0) {
+      yield batch
+      batch = []
+      bytes = 0
+      values = 0
+    }
+    batch.push(one)
+    bytes += size.bytes
+    values += size.values
+  }
+  if (batch.length > 0) yield batch
+}
+
+const sizeOf = (guest: Guest) => ({
+  bytes: Buffer.byteLength(JSON.stringify(guest)) + 1,
+  values: 2 * (1 + Object.keys(guest).length + Object.keys(guest.metadata ?? {}).length),
+})

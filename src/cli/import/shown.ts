@@ -1,0 +1,12 @@
+// Text of a file as a terminal may have it.
+
+const longest = 32
+
+/** One line without control characters, which a terminal would obey. */
+export const printable = (text: string): string => text.replace(/\p{Cc}+/gu, ' ')
+
+/** No longer than a column of a table, too. */
+export function shown(text: string): string {
+  const line = printable(text)
+  return line.length > longest ? `${line.slice(0, longest - 1).toWellFormed()}…` : line
+}

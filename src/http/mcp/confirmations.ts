@@ -1,0 +1,92 @@
+// What a model is told where a person has to confirm: the link of a page of Usher's. Whether they have to, and whether they did, is decided
+// in SQL (supabase/schemas/16-confirmations); nothing that a client answers here confirms anything.
+
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  type InputRequiredResult,
+  inputRequired,
+  type Tool,
+} from '@modelcontextprotocol/server'
+import { ApiError } from '../../gateway/api-error.ts'
+import type { Caller } from '../../gateway/caller.ts'
+import type { Operation } from '../../operations/operation.ts'
+import type { GatewayRpc } from '../oauth/adapter.ts'
+
+/** Below PUBLIC_URL. */
+export const confirmPath = '/confirm'
+
+/**
+ * Keeps what was refused as a request for a confirmation.
+ *
+ * @param pagesAt the URL that the pages are below; undefined where nobody could sign in.
+ * @returns the refusal, with the link.
+ */
+export type AskPerson = (
+  operation: Operation,
+  caller: Caller,
+  refusal: ApiError,
+  pagesAt: string | undefined,
+) => Promise<ApiError>
+
+/** As `private.assert_confirmed` refuses. */
+type Refused = { operation: string; arguments: string; effect: Record<string, unknown>; fingerprint: string }
+
+export const isForPerson = (error: ApiError): boolean => error.code === 'confirmation_required'
+
+export const createAskPerson =
+  (rpc: GatewayRpc): AskPerson =>
+  async ({ scope }, { principal }, refusal, pagesAt) => {
+    const { operation, arguments: args, effect, fingerprint } = refusal.details as Refused
+    const { dry_run: _, ...counted } = effect
+    const answer = (details: Record<string, unknown>, hint: string, retryable: boolean) =>
+      new ApiError(428, 'confirmation_required', refusal.message, {
+        details: { ...details, effect: counted },
+        hint,
+        retryable,
+        cause: refusal,
+      })
+    if (pagesAt === undefined) {
+      const hint =
+        'No page is offered for it: PUBLIC_URL has to be https. A key made with confirmations none asks for nothing.'
+      return answer({}, hint, false)
+    }
+    const { id, expires_at } = (await rpc('ask_confirmation', {
+      api_key_id: principal.api_key_id,
+      scope,
+      operation,
+      arguments: JSON.parse(args),
+      fingerprint,
+      effect: counted,
+    })) as { id: string; expires_at: string }
+    return answer(
+      { url: `${pagesAt}${confirmPath}/${id}`, expires_at },
+      'Give the person the url: they sign in there, see what will happen, and confirm. When they say so, repeat the same call.',
+      true,
+    )
+  }
+
+type Sent = { params?: { _meta?: Record<string, unknown>; inputResponses?: unknown } }
+
+/**
+ * The same for a host that opens links itself, from revision 2026-07-28 on. Undefined where it does not, or has just done so: then the model
+ * is told, and repeats the call when the person has confirmed.
+ */
+export function inputForPerson(
+  refusal: ApiError,
+  title: Tool['title'],
+  request: unknown,
+): InputRequiredResult | undefined {
+  const { _meta = {}, inputResponses } = (request as Sent | undefined)?.params ?? {}
+  const capabilities = _meta[CLIENT_CAPABILITIES_META_KEY] as { elicitation?: { url?: object } } | undefined
+  const { url } = refusal.details as { url?: string }
+  if (url === undefined || inputResponses !== undefined || capabilities?.elicitation?.url === undefined)
+    return undefined
+  return inputRequired({
+    inputRequests: {
+      confirmation: inputRequired.elicitUrl({
+        message: `${title}: look at what will happen, and confirm it on Usher's page.`,
+        url,
+      }),
+    },
+  })
+}

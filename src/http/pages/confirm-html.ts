@@ -1,0 +1,140 @@
+// The HTML of the page on which a person confirms: what will happen, in numbers, to whom, and who asks for it. What clients and guests wrote
+// is only ever text.
+
+import { html } from '../../guests/html.ts'
+import { currencyStyle, decimalsOf } from '../../guests/minor-units.ts'
+import { clip, oneLine } from '../../guests/plain-text.ts'
+import { fill } from '../../guests/words/index.ts'
+import type { Scope } from '../../operations/operation.ts'
+import { entry, hidden, page, problem, type SignInPage } from '../oauth/pages.ts'
+import type { SignIn } from '../oauth/sign-in.ts'
+import type { SignInWords } from '../oauth/words.ts'
+import type { ConfirmWords } from './confirm-words.ts'
+
+/** As `api.get_confirmation` returns it. The last three are null for a key that may not confirm. */
+export type Confirmation = {
+  state: 'open' | 'confirmed' | 'spent' | 'expired'
+  operation: string
+  scope: Scope
+  may_confirm: boolean
+  asked_by: { name: string; prefix: string; kind: 'key' | 'grant' }
+  expires_at: string
+  effect: Effect | null
+  changes: Record<string, unknown> | null
+  subject: Record<'event' | 'starts_at' | 'timezone' | 'order' | 'person', string | null> | null
+}
+
+type Effect = {
+  orders?: number
+  attendees?: number
+  waiting_list?: number
+  told?: number
+  not_told?: { reason: string; count: number }[]
+  refund_due?: number | null
+  refunded?: number
+  currency?: string
+}
+
+type Form = { error?: string | undefined; formToken: string }
+
+export function confirmationPage(
+  words: SignInWords,
+  said: ConfirmWords,
+  asked: Confirmation,
+  { organisation, api_key }: SignIn,
+  { error, formToken }: Form,
+): SignInPage {
+  const { state, asked_by } = asked
+  if (state === 'spent') return statePage(words, said.spentTitle, said.spent, { error, formToken })
+  if (state === 'expired') return statePage(words, said.unknownTitle, said.unknown, { error, formToken })
+  const isConfirmed = state === 'confirmed'
+  const minutes = Math.max(1, Math.floor((Date.parse(asked.expires_at) - Date.now()) / 60_000))
+  return page(
+    words,
+    isConfirmed ? said.confirmedTitle : titleOf(asked, said),
+    html`${problem(error)}
+      ${isConfirmed && html`<p>${said.confirmed}</p><p>${titleOf(asked, said)}</p>`}
+      <dl>
+        <div><dt>${said.askedBy}</dt><dd><bdi>${clip(oneLine(asked_by.name), 100)}</bdi></dd><dd class="soft">${asked_by.prefix}… ${asked_by.kind === 'grant' && words.unverified}</dd></div>
+        ${asked.may_confirm && factsOf(asked, said)}
+        ${entry(words.organisation, organisation.name)}
+        ${entry(words.signedInWith, `${api_key.name} (${api_key.prefix}…)`)}
+      </dl>
+      ${!asked.may_confirm && html`<p class="error">${fill(said.mayNot, { scope: words.scopeSentences[asked.scope] })}</p>`}
+      <form method="post">
+        ${hidden(formToken)}
+        ${asked.may_confirm && html`<p class="hint">${fill(minutes === 1 ? said.minute : said.minutes, { minutes: String(minutes) })}</p>`}
+        ${asked.may_confirm && !isConfirmed && html`<button class="main" name="action" value="confirm">${said.confirm}</button>`}
+        ${asked.may_confirm && html`<button name="action" value="refuse">${isConfirmed ? said.takeBack : words.deny}</button>`}
+        <button name="action" value="sign_out">${words.otherKey}</button>
+      </form>`,
+  )
+}
+
+/** For one that is over, of another organisation, or was never there: which, it does not tell. */
+export const unknownPage = (words: SignInWords, said: ConfirmWords, form: Form): SignInPage =>
+  statePage(words, said.unknownTitle, said.unknown, form)
+
+const statePage = (words: SignInWords, title: string, sentence: string, { error, formToken }: Form) =>
+  page(
+    words,
+    title,
+    html`${problem(error)}<p>${sentence}</p>
+      <form method="post">${hidden(formToken)}<button name="action" value="sign_out">${words.otherKey}</button></form>`,
+  )
+
+const quoted = (text: string | null | undefined, words: ConfirmWords) =>
+  text ? fill(words.quoted, { text: clip(oneLine(text), 100) }) : '…'
+
+const titleOf = ({ operation, subject }: Confirmation, said: ConfirmWords): string =>
+  fill(said.titles[operation] ?? said.anyTitle, {
+    operation,
+    event: quoted(subject?.event, said),
+    person: quoted(subject?.person, said),
+    order: subject?.order ?? '…',
+  })
+
+function factsOf({ operation, subject, effect, changes }: Confirmation, said: ConfirmWords) {
+  const { orders, attendees, waiting_list, told, not_told = [], refund_due, refunded, currency = '' } = effect ?? {}
+  const notTold = not_told.reduce((sum, { count }) => sum + count, 0)
+  // A count of none is said where there might have been some.
+  const numbers: [string, number | undefined][] = [
+    [said.orders, orders],
+    [said.attendees, attendees],
+    [said.waitingList, waiting_list || undefined],
+    [said.told, operation.startsWith('erase_') ? undefined : told],
+    [said.notTold, notTold || undefined],
+  ]
+  const amounts: [string, number | undefined][] = [
+    [said.refundDue, refund_due || undefined],
+    [said.refunded, refunded],
+  ]
+  const day = subject?.starts_at && dayOf(subject.starts_at, subject.timezone ?? 'UTC', said)
+  return [
+    subject?.event ? [entry(said.event, [clip(oneLine(subject.event), 200), day].filter(Boolean).join(', '))] : [],
+    subject?.order ? [entry(said.order, subject.order)] : [],
+    subject?.person ? [entry(said.person, clip(oneLine(subject.person), 200))] : [],
+    numbers.flatMap(([name, count]) => (count === undefined ? [] : [entry(name, numberOf(count, said))])),
+    amounts.flatMap(([name, amount]) => (amount === undefined ? [] : [entry(name, amountOf(amount, currency, said))])),
+    changes === null ? [] : [entry(said.changes, changesOf(changes))],
+  ].flat()
+}
+
+const mostChanges = 12
+
+/** Names of fields are those of the interface. */
+function changesOf(changes: Record<string, unknown>): string {
+  const all = Object.entries(changes)
+  const parts = all
+    .slice(0, mostChanges)
+    .map(([name, value]) => `${name}: ${clip(oneLine(typeof value === 'string' ? value : JSON.stringify(value)), 120)}`)
+  return [...parts, ...(all.length > mostChanges ? ['…'] : [])].join('; ')
+}
+
+const numberOf = (count: number, { locale }: ConfirmWords) => new Intl.NumberFormat(locale).format(count)
+
+const amountOf = (amount: number, currency: string, { locale }: ConfirmWords) =>
+  new Intl.NumberFormat(locale, currencyStyle(currency)).format(amount / 10 ** decimalsOf(currency))
+
+const dayOf = (instant: string, timeZone: string, { locale }: ConfirmWords) =>
+  new Intl.DateTimeFormat(locale, { dateStyle: 'full', timeZone }).format(new Date(instant))

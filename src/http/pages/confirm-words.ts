@@ -1,0 +1,250 @@
+// What the page of a confirmation says, in each language that it has.
+
+export type ConfirmWords = {
+  locale: string
+  signInFirst: string
+  /** What somebody else named: {text} */
+  quoted: string
+  /** By operation; {event}, {person}, {order} */
+  titles: Record<string, string>
+  /** {operation} */
+  anyTitle: string
+  askedBy: string
+  event: string
+  order: string
+  person: string
+  orders: string
+  attendees: string
+  waitingList: string
+  told: string
+  notTold: string
+  refundDue: string
+  refunded: string
+  changes: string
+  /** {scope} */
+  mayNot: string
+  /** {minutes} */
+  minute: string
+  minutes: string
+  confirm: string
+  confirmedTitle: string
+  confirmed: string
+  takeBack: string
+  spentTitle: string
+  spent: string
+  unknownTitle: string
+  unknown: string
+}
+
+const en: ConfirmWords = {
+  locale: 'en-GB',
+  signInFirst: 'An assistant asks for your confirmation. Sign in to see what it wants to do.',
+  quoted: '“{text}”',
+  titles: {
+    cancel_event: 'Cancel {event}?',
+    update_event: 'Tell the guests of {event} what has changed?',
+    apply_event: 'Tell the guests of {event} what has changed?',
+    cancel_order: 'Cancel the order {order} and tell its guests?',
+    cancel_attendee: 'Cancel the ticket of {person} and tell the guests?',
+    erase_attendee: 'Erase {person} for good?',
+    erase_person: 'Erase {person} for good?',
+    record_refund: 'Record a refund for the order {order}?',
+  },
+  anyTitle: 'Carry out {operation}?',
+  askedBy: 'Asked by',
+  event: 'Event',
+  order: 'Order',
+  person: 'Person',
+  orders: 'Orders affected',
+  attendees: 'Tickets affected',
+  waitingList: 'On the waiting list',
+  told: 'Told by e-mail',
+  notTold: 'Not told',
+  refundDue: 'To be refunded',
+  refunded: 'Refund',
+  changes: 'Changes',
+  mayNot: 'The key that you signed in with may not do this. It would have to: {scope}.',
+  minute: 'Good for one more minute, and once.',
+  minutes: 'Good for {minutes} more minutes, and once.',
+  confirm: 'Confirm',
+  confirmedTitle: 'Confirmed',
+  confirmed: 'Go back to the assistant and tell it so. Nothing has happened yet: it asks Usher once more.',
+  takeBack: 'Take it back',
+  spentTitle: 'It is done',
+  spent: 'What you confirmed was carried out. You can close this page.',
+  unknownTitle: 'There is nothing to confirm here',
+  unknown:
+    'The request has expired, was refused, or is of another organisation. Ask the assistant for a new link, or use another key.',
+}
+
+const de: ConfirmWords = {
+  locale: 'de-DE',
+  signInFirst: 'Ein Assistent bittet um Ihre Bestätigung. Melden Sie sich an, um zu sehen, was er tun möchte.',
+  quoted: '„{text}“',
+  titles: {
+    cancel_event: '{event} absagen?',
+    update_event: 'Den Gästen von {event} sagen, was sich geändert hat?',
+    apply_event: 'Den Gästen von {event} sagen, was sich geändert hat?',
+    cancel_order: 'Die Bestellung {order} stornieren und es den Gästen sagen?',
+    cancel_attendee: 'Das Ticket von {person} stornieren und es den Gästen sagen?',
+    erase_attendee: '{person} endgültig löschen?',
+    erase_person: '{person} endgültig löschen?',
+    record_refund: 'Eine Erstattung für die Bestellung {order} erfassen?',
+  },
+  anyTitle: '{operation} ausführen?',
+  askedBy: 'Angefragt von',
+  event: 'Veranstaltung',
+  order: 'Bestellung',
+  person: 'Person',
+  orders: 'Betroffene Bestellungen',
+  attendees: 'Betroffene Tickets',
+  waitingList: 'Auf der Warteliste',
+  told: 'Per E-Mail benachrichtigt',
+  notTold: 'Nicht benachrichtigt',
+  refundDue: 'Zu erstatten',
+  refunded: 'Erstattung',
+  changes: 'Änderungen',
+  mayNot: 'Der Schlüssel, mit dem Sie angemeldet sind, darf das nicht. Er müsste dürfen: {scope}.',
+  minute: 'Gilt noch eine Minute, und einmal.',
+  minutes: 'Gilt noch {minutes} Minuten, und einmal.',
+  confirm: 'Bestätigen',
+  confirmedTitle: 'Bestätigt',
+  confirmed:
+    'Gehen Sie zurück zum Assistenten und sagen Sie es ihm. Noch ist nichts geschehen: Er fragt Usher noch einmal.',
+  takeBack: 'Zurücknehmen',
+  spentTitle: 'Es ist geschehen',
+  spent: 'Was Sie bestätigt haben, wurde ausgeführt. Sie können diese Seite schließen.',
+  unknownTitle: 'Hier ist nichts zu bestätigen',
+  unknown:
+    'Die Anfrage ist abgelaufen, wurde abgelehnt oder gehört zu einer anderen Organisation. Bitten Sie den Assistenten um einen neuen Link, oder nehmen Sie einen anderen Schlüssel.',
+}
+
+const es: ConfirmWords = {
+  locale: 'es-ES',
+  signInFirst: 'Un asistente le pide su confirmación. Inicie sesión para ver qué quiere hacer.',
+  quoted: '«{text}»',
+  titles: {
+    cancel_event: '¿Cancelar {event}?',
+    update_event: '¿Avisar a los asistentes de {event} de lo que ha cambiado?',
+    apply_event: '¿Avisar a los asistentes de {event} de lo que ha cambiado?',
+    cancel_order: '¿Cancelar el pedido {order} y avisar a sus asistentes?',
+    cancel_attendee: '¿Cancelar la entrada de {person} y avisar a los asistentes?',
+    erase_attendee: '¿Borrar a {person} para siempre?',
+    erase_person: '¿Borrar a {person} para siempre?',
+    record_refund: '¿Anotar un reembolso del pedido {order}?',
+  },
+  anyTitle: '¿Ejecutar {operation}?',
+  askedBy: 'Pedido por',
+  event: 'Evento',
+  order: 'Pedido',
+  person: 'Persona',
+  orders: 'Pedidos afectados',
+  attendees: 'Entradas afectadas',
+  waitingList: 'En la lista de espera',
+  told: 'Avisados por correo',
+  notTold: 'No avisados',
+  refundDue: 'Por reembolsar',
+  refunded: 'Reembolso',
+  changes: 'Cambios',
+  mayNot: 'La clave con la que inició sesión no puede hacer esto. Tendría que poder: {scope}.',
+  minute: 'Vale un minuto más, y una sola vez.',
+  minutes: 'Vale {minutes} minutos más, y una sola vez.',
+  confirm: 'Confirmar',
+  confirmedTitle: 'Confirmado',
+  confirmed: 'Vuelva al asistente y dígaselo. Todavía no ha pasado nada: él se lo pide a Usher otra vez.',
+  takeBack: 'Retirarlo',
+  spentTitle: 'Está hecho',
+  spent: 'Lo que confirmó se ha llevado a cabo. Puede cerrar esta página.',
+  unknownTitle: 'Aquí no hay nada que confirmar',
+  unknown:
+    'La petición ha caducado, fue rechazada o es de otra organización. Pida al asistente un enlace nuevo o use otra clave.',
+}
+
+const fr: ConfirmWords = {
+  locale: 'fr-FR',
+  signInFirst: 'Un assistant demande votre confirmation. Connectez-vous pour voir ce qu’il veut faire.',
+  quoted: '« {text} »',
+  titles: {
+    cancel_event: 'Annuler {event} ?',
+    update_event: 'Dire aux invités de {event} ce qui a changé ?',
+    apply_event: 'Dire aux invités de {event} ce qui a changé ?',
+    cancel_order: 'Annuler la commande {order} et le dire à ses invités ?',
+    cancel_attendee: 'Annuler le billet de {person} et le dire aux invités ?',
+    erase_attendee: 'Effacer {person} pour toujours ?',
+    erase_person: 'Effacer {person} pour toujours ?',
+    record_refund: 'Noter un remboursement pour la commande {order} ?',
+  },
+  anyTitle: 'Exécuter {operation} ?',
+  askedBy: 'Demandé par',
+  event: 'Événement',
+  order: 'Commande',
+  person: 'Personne',
+  orders: 'Commandes concernées',
+  attendees: 'Billets concernés',
+  waitingList: 'Sur la liste d’attente',
+  told: 'Prévenus par e-mail',
+  notTold: 'Non prévenus',
+  refundDue: 'À rembourser',
+  refunded: 'Remboursement',
+  changes: 'Changements',
+  mayNot: 'La clé avec laquelle vous êtes connecté ne le permet pas. Elle devrait pouvoir : {scope}.',
+  minute: 'Valable encore une minute, et une seule fois.',
+  minutes: 'Valable encore {minutes} minutes, et une seule fois.',
+  confirm: 'Confirmer',
+  confirmedTitle: 'Confirmé',
+  confirmed:
+    'Revenez à l’assistant et dites-le-lui. Rien ne s’est encore passé : il le demande encore une fois à Usher.',
+  takeBack: 'Revenir là-dessus',
+  spentTitle: 'C’est fait',
+  spent: 'Ce que vous avez confirmé a été exécuté. Vous pouvez fermer cette page.',
+  unknownTitle: 'Il n’y a rien à confirmer ici',
+  unknown:
+    'La demande a expiré, a été refusée ou vient d’une autre organisation. Demandez un nouveau lien à l’assistant, ou prenez une autre clé.',
+}
+
+const nl: ConfirmWords = {
+  locale: 'nl-NL',
+  signInFirst: 'Een assistent vraagt om uw bevestiging. Log in om te zien wat hij wil doen.',
+  quoted: '‘{text}’',
+  titles: {
+    cancel_event: '{event} annuleren?',
+    update_event: 'De gasten van {event} vertellen wat er is veranderd?',
+    apply_event: 'De gasten van {event} vertellen wat er is veranderd?',
+    cancel_order: 'De bestelling {order} annuleren en het de gasten vertellen?',
+    cancel_attendee: 'Het ticket van {person} annuleren en het de gasten vertellen?',
+    erase_attendee: '{person} voorgoed wissen?',
+    erase_person: '{person} voorgoed wissen?',
+    record_refund: 'Een terugbetaling voor de bestelling {order} vastleggen?',
+  },
+  anyTitle: '{operation} uitvoeren?',
+  askedBy: 'Gevraagd door',
+  event: 'Evenement',
+  order: 'Bestelling',
+  person: 'Persoon',
+  orders: 'Betrokken bestellingen',
+  attendees: 'Betrokken tickets',
+  waitingList: 'Op de wachtlijst',
+  told: 'Per e-mail bericht',
+  notTold: 'Geen bericht',
+  refundDue: 'Terug te betalen',
+  refunded: 'Terugbetaling',
+  changes: 'Wijzigingen',
+  mayNot: 'De sleutel waarmee u bent ingelogd, mag dit niet. Hij zou moeten mogen: {scope}.',
+  minute: 'Nog één minuut geldig, en één keer.',
+  minutes: 'Nog {minutes} minuten geldig, en één keer.',
+  confirm: 'Bevestigen',
+  confirmedTitle: 'Bevestigd',
+  confirmed: 'Ga terug naar de assistent en zeg het hem. Er is nog niets gebeurd: hij vraagt het Usher nog een keer.',
+  takeBack: 'Terugnemen',
+  spentTitle: 'Het is gedaan',
+  spent: 'Wat u hebt bevestigd, is uitgevoerd. U kunt deze pagina sluiten.',
+  unknownTitle: 'Hier valt niets te bevestigen',
+  unknown:
+    'Het verzoek is verlopen, geweigerd of van een andere organisatie. Vraag de assistent om een nieuwe link, of neem een andere sleutel.',
+}
+
+export const confirmLanguages: Record<string, ConfirmWords> = { en, de, es, fr, nl }
+
+/** @param acceptable `req.acceptsLanguages`. */
+export const confirmWords = (acceptable: (languages: string[]) => string | false): ConfirmWords =>
+  confirmLanguages[acceptable(Object.keys(confirmLanguages)) || 'en'] ?? en

@@ -1,0 +1,156 @@
+// Exports: files of many rows. Each operation makes a link, from which a person downloads the file; over REST the file is at GET of its
+// path. SQL: supabase/schemas/97-exports/, whose views have the columns.
+
+import * as z from 'zod'
+import { attendeeStatuses } from './attendees.ts'
+import { checkInResults } from './check-ins.ts'
+import { anyOf, characters, control, id, one, oneOf, timestamp, timestampInput, updatedSince } from './fields.ts'
+import type { Operation } from './operation.ts'
+import { orderStatuses, paymentStatuses } from './orders.ts'
+
+const attendeeColumns = [
+  ...['id', 'event_id', 'event', 'timezone', 'order_id', 'order_reference', 'ticket_type_id', 'ticket_type'],
+  ...['name', 'email', 'company', 'status', 'price', 'price_decimal', 'discount', 'discount_decimal', 'currency'],
+  ...['checked_in_at', 'checked_in_at_local', 'cancelled_at', 'cancelled_at_local', 'erased_at', 'erased_at_local'],
+  ...['external_id', 'metadata', 'created_at', 'created_at_local', 'updated_at', 'updated_at_local'],
+]
+
+const orderColumns = [
+  ...['id', 'event_id', 'event', 'timezone', 'reference', 'status', 'payment_status', 'name', 'email', 'company'],
+  ...['currency', 'subtotal', 'subtotal_decimal', 'discount_total', 'discount_total_decimal', 'total', 'total_decimal'],
+  ...['amount_paid', 'amount_paid_decimal', 'amount_refunded', 'amount_refunded_decimal'],
+  ...['amount_due', 'amount_due_decimal', 'payment_method', 'promo_code', 'source'],
+  ...['payment_due_at', 'payment_due_at_local', 'completed_at', 'completed_at_local'],
+  ...['cancelled_at', 'cancelled_at_local', 'cancellation_reason', 'external_id', 'metadata'],
+  ...['created_at', 'created_at_local', 'updated_at', 'updated_at_local'],
+]
+
+const paymentColumns = [
+  ...['id', 'type', 'payment_id', 'order_id', 'order_reference', 'event_id', 'event', 'timezone'],
+  ...['name', 'email', 'company', 'booked_at', 'booked_at_local', 'amount', 'amount_decimal', 'currency', 'method'],
+  ...['external_reference', 'reason', 'source', 'created_at', 'created_at_local'],
+]
+
+const checkInColumns = [
+  ...['id', 'event_id', 'event', 'timezone', 'check_in_point_id', 'check_in_point', 'attendee_id', 'name', 'company'],
+  ...['ticket_type', 'direction', 'result', 'reason', 'admitted', 'device', 'source'],
+  ...['scanned_at', 'scanned_at_local', 'exited_at', 'exited_at_local', 'undone_at', 'undone_at_local'],
+  ...['created_at', 'created_at_local'],
+]
+
+/** Columns, in the order in which the file is to have them. A key of metadata is a column of its own where it is named. */
+function columnsFrom(columns: readonly string[]) {
+  const ofMetadata = columns.includes('metadata') ? `|metadata[.][^${control}]+` : ''
+  const plain = columns.filter((name) => !/_(local|decimal)$/.test(name))
+  const error = `must be one of ${plain.join(', ')}${ofMetadata && ' or metadata.KEY'}; of times also …_local, of amounts …_decimal`
+  const column = z
+    .string()
+    .regex(new RegExp(`^(${columns.join('|')}${ofMetadata})$`), error)
+    .check(characters(50))
+    .refine((name) => name.isWellFormed(), error)
+  return z
+    .array(column)
+    .min(1, 'must name at least one column')
+    .max(100, 'must name at most 100 columns')
+    .optional()
+    .describe(`Columns, in the order that the file is to have${ofMetadata && '; metadata.KEY for one key'}.`)
+}
+
+const ExportSchema = z.strictObject({
+  object: z.literal('export'),
+  id: id('export'),
+  url: z
+    .string()
+    .nullable()
+    .describe('Page from which the file is downloaded, without a key. null in a repeated answer, once it has expired.'),
+  expires_at: timestamp.describe('15 minutes after it was made; earlier with the key.'),
+  rows: z.int().nullable().describe('Rows to be expected. null: more than 10,000, or not counted.'),
+  columns: z.array(z.string()),
+})
+
+const answer = {
+  output: one(ExportSchema),
+  lean: ['url', 'expires_at', 'rows', 'columns'],
+  errors: ['not_found'],
+  hints: { destructive: false, idempotent: false, openWorld: false },
+} as const
+
+export const exportAttendees = {
+  name: 'export_attendees',
+  title: 'Export attendees',
+  summary: 'A file of attendees, a row each, or a link to it.',
+  description:
+    'Makes a link to a CSV file of attendees, from which people download it within 15 minutes: give them url.',
+  method: 'POST',
+  path: '/exports/attendees',
+  scope: 'attendees:read',
+  toolset: 'attendees',
+  input: z.strictObject({
+    event_id: id('event').optional(),
+    ticket_type_id: id('ticket type').optional(),
+    status: oneOf(attendeeStatuses).optional().describe('Only attendees with this status.'),
+    checked_in: z.boolean('must be true or false').optional().describe('Only those who are checked in, or not.'),
+    updated_since: updatedSince,
+    fields: columnsFrom(attendeeColumns),
+  }),
+  csv: { name: 'attendees', columns: attendeeColumns },
+  ...answer,
+} satisfies Operation
+
+export const exportOrders = {
+  name: 'export_orders',
+  title: 'Export orders',
+  summary: 'A file of orders, a row each, or a link to it.',
+  description: 'Makes a link to a CSV file of orders, as export_attendees.',
+  method: 'POST',
+  path: '/exports/orders',
+  scope: 'orders:read',
+  toolset: 'orders',
+  input: z.strictObject({
+    event_id: id('event').optional(),
+    status: oneOf(orderStatuses).optional().describe('Only orders with this status.'),
+    payment_status: anyOf(paymentStatuses).optional().describe('Only orders with one of these.'),
+    updated_since: updatedSince,
+    fields: columnsFrom(orderColumns),
+  }),
+  csv: { name: 'orders', columns: orderColumns },
+  ...answer,
+} satisfies Operation
+
+export const exportPayments = {
+  name: 'export_payments',
+  title: 'Export payments',
+  summary: 'A file of payments, voids and refunds, a row each, or a link to it: for accounting.',
+  description: 'Makes a link to a CSV file of payments, voids and refunds with signed amounts, for accounting.',
+  method: 'POST',
+  path: '/exports/payments',
+  scope: 'orders:read',
+  toolset: 'orders',
+  input: z.strictObject({
+    event_id: id('event').optional(),
+    received_after: timestampInput.optional().describe('Booked (received, voided, refunded) then or later.'),
+    received_before: timestampInput.optional().describe('Booked before.'),
+    fields: columnsFrom(paymentColumns),
+  }),
+  csv: { name: 'payments', columns: paymentColumns },
+  ...answer,
+} satisfies Operation
+
+export const exportCheckIns = {
+  name: 'export_check_ins',
+  title: 'Export check-ins',
+  summary: 'A file of the log of scans, a row each, or a link to it.',
+  description: 'Makes a link to a CSV file of scans at the door, as export_attendees.',
+  method: 'POST',
+  path: '/exports/check-ins',
+  scope: 'attendees:read',
+  toolset: 'door',
+  unlisted: true,
+  input: z.strictObject({
+    event_id: id('event').optional(),
+    result: oneOf(checkInResults).optional().describe('Only scans with this result.'),
+    fields: columnsFrom(checkInColumns),
+  }),
+  csv: { name: 'check-ins', columns: checkInColumns },
+  ...answer,
+} satisfies Operation

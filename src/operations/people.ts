@@ -1,0 +1,113 @@
+// People by their e-mail address, wherever they stand. SQL: supabase/schemas/95-people/.
+
+import * as z from 'zod'
+import { dryRun, effect, id, line, one, timestamp } from './fields.ts'
+import type { Operation } from './operation.ts'
+
+/** Any that a row may have: not all of them are ones that guests are registered with. */
+const address = line(254, /^[^@\s]+@[^@\s]+$/u, 'must be an e-mail address')
+
+const PersonSchema = z.strictObject({
+  object: z.literal('person'),
+  email: z.string(),
+  people: z
+    .array(
+      z.strictObject({
+        name: z.string(),
+        companies: z.array(z.string()).describe('At most three.'),
+        attendees: z.int().describe('Their tickets, cancelled ones included.'),
+        orders: z.int().describe('Orders whose contact they are.'),
+        waiting_list_entries: z.int(),
+        passed_on: z
+          .int()
+          .describe('What once had the address and this name, and passed to somebody else: the log knows.'),
+        records: z
+          .array(
+            z.strictObject({
+              object: z.string().describe('attendee, order or waiting_list_entry.'),
+              id: z.guid(),
+              passed_on: z.boolean(),
+              event: z.strictObject({ id: id('event'), name: z.string().optional() }).nullable(),
+              status: z.string().nullable(),
+              created_at: timestamp,
+            }),
+          )
+          .describe('The newest of these, at most twenty. Orders need orders:read.'),
+      }),
+    )
+    .describe('One for each name under the address, at most fifty; nobody: empty.'),
+  hidden: z.int().describe('Further names, of contacts of orders alone: to be read with orders:read.'),
+  more: z.boolean().describe('true: more people or rows have the address than are answered.'),
+})
+
+export const findPerson = {
+  name: 'find_person',
+  title: 'Find a person',
+  summary: 'Who stands under an e-mail address: tickets, orders and places on waiting lists.',
+  description: 'Finds what there is of an e-mail address, in all events, for each name under it.',
+  method: 'GET',
+  path: '/people',
+  scope: 'attendees:read',
+  toolset: 'attendees',
+  lean: [
+    ...['name', 'companies', 'attendees', 'orders', 'waiting_list_entries', 'passed_on'].map(
+      (field) => `people.${field}`,
+    ),
+    ...['people.records.object', 'people.records.event.name', 'people.records.status', 'hidden', 'more'],
+  ],
+  input: z.strictObject({ email: address.describe('The whole address.') }),
+  output: one(PersonSchema),
+} satisfies Operation
+
+export const KeptSchema = z
+  .array(
+    z.strictObject({
+      what: z
+        .string()
+        .describe('orders, tickets, check_ins, payment_notes, other_people, members, settings or sent (elsewhere).'),
+      count: z.int().nullable(),
+      why: z.string().describe('For people.'),
+      order_references: z
+        .array(z.string())
+        .describe('Orders that it is about, at most 20, where the key may read them; of tickets, those that stand.'),
+    }),
+  )
+  .describe('What stays, and why.')
+
+const PersonErasureSchema = z.strictObject({
+  object: z.literal('person_erasure'),
+  erased_at: timestamp.nullable().describe('null in a dry run.'),
+  people: z.int().describe('Names.'),
+  attendees: z.int(),
+  orders: z.int().describe('Orders of which they were the contact.'),
+  waiting_list_entries: z.int(),
+  emails: z.int(),
+  notifications: z.int().describe('Notifications from which they were erased, or whose responses were.'),
+  webhook_deliveries: z.int().describe('Deliveries whose response was erased, for it may repeat what was sent.'),
+  audit_entries: z.int(),
+  idempotency_records: z.int(),
+  remaining: z.int().describe('Rows that the time was too short for: erase the same once more.'),
+  kept: KeptSchema,
+})
+
+export const erasePerson = {
+  name: 'erase_person',
+  title: 'Erase a person',
+  summary: 'Erase everything that identifies whoever has an e-mail address; figures and money stay.',
+  description:
+    'Erases for good what identifies a person: in tickets, orders, waiting lists and every log. Figures, money and tickets stay: if they do not come, cancel_attendee first. Confirm with the person first. On several_people ask who is meant, and send names.',
+  method: 'POST',
+  path: '/people/erase',
+  errors: ['not_found', 'several_people'],
+  scope: 'attendees:write',
+  toolset: 'attendees',
+  confirmed: 'always',
+  input: z.strictObject({
+    email: address.describe('The whole address.'),
+    names: z.array(line(200)).min(1).max(100).optional().describe('Only those of these names.'),
+    everyone: z.boolean('must be true or false').optional().describe('true: all who have the address.'),
+    dry_run: dryRun,
+  }),
+  output: one(PersonErasureSchema).extend({ effect }),
+  hints: { destructive: true, idempotent: false, openWorld: true },
+} satisfies Operation

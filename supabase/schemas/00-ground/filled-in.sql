@@ -1,0 +1,39 @@
+-- Columns that a trigger fills in, and that whoever adds a row may leave out. `supabase gen types` takes a column that is not null and has no
+-- default for required, so they have one, which gives no value: Postgres does not keep a default that is written as null.
+
+alter table public.attendees
+  alter column organisation_id set default nullif('', '')::uuid,
+  alter column event_id set default nullif('', '')::uuid,
+  alter column currency set default nullif('', ''),
+  alter column ticket_code set default nullif('', ''),
+  alter column ticket_token set default nullif('', '');
+alter table public.check_in_points
+  alter column organisation_id set default nullif('', '')::uuid;
+alter table public.check_ins
+  alter column organisation_id set default nullif('', '')::uuid,
+  alter column result set default nullif('', '')::public.check_in_result;
+alter table public.events
+  alter column organisation_id set default nullif('', '')::uuid,
+  alter column slug set default nullif('', '');
+alter table public.orders
+  alter column organisation_id set default nullif('', '')::uuid,
+  alter column reference set default nullif('', ''),
+  alter column currency set default nullif('', '');
+alter table public.payment_voids
+  alter column organisation_id set default nullif('', '')::uuid;
+alter table public.payments
+  alter column organisation_id set default nullif('', '')::uuid,
+  alter column event_id set default nullif('', '')::uuid,
+  alter column currency set default nullif('', '');
+alter table public.promo_codes
+  alter column organisation_id set default nullif('', '')::uuid;
+alter table public.refunds
+  alter column organisation_id set default nullif('', '')::uuid,
+  alter column event_id set default nullif('', '')::uuid,
+  alter column currency set default nullif('', '');
+alter table public.ticket_types
+  alter column organisation_id set default nullif('', '')::uuid;
+alter table public.waiting_list_entries
+  alter column organisation_id set default nullif('', '')::uuid;
+alter table public.webhook_endpoints
+  alter column organisation_id set default nullif('', '')::uuid;

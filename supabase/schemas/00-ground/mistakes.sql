@@ -1,0 +1,315 @@
+-- Mistakes of people who write rows: in Studio, in SQL, or signed in. What a constraint would refuse in the words of Postgres, with the
+-- row, is refused before it in a sentence that names the column, and takes what is wanted from its comment. Everything is read from the
+-- catalogue: a new column or constraint needs nothing here. API keys do not pay for it (private.is_by_hand), nor do rows that triggers
+-- write; what their operations do not check before is left to the constraints.
+-- test/database/mistakes-in-studio.test.ts types every mistake into every column.
+
+-- A value that is wanted and not there.
+create function private.refuse_empty("table" regclass, "column" name) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_what text := col_description(
+    "table", (select a.attnum from pg_catalog.pg_attribute a where a.attrelid = "table" and a.attname = "column")
+  );
+  v_noun text := replace(regexp_replace("column", '_id$', ''), '_', ' ');
+begin
+  perform private.refuse_value(
+    "column",
+    case
+      when "column" like '%\_id' then
+        format('Choose %s %s: %s cannot be empty.', case when v_noun ~ '^[aeio]' then 'an' else 'a' end, v_noun, "column")
+      else format('Fill in %s: %s', "column", v_what)
+    end,
+    v_what
+  );
+end
+$$;
+grant execute on function private.refuse_empty to authenticated;
+
+create function private.refuse_other_organisation() returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse_value(
+    'organisation_id', 'The event belongs to another organisation than organisation_id says.', 'Leave organisation_id empty.'
+  );
+end
+$$;
+grant execute on function private.refuse_other_organisation to api_key, authenticated;
+
+-- The values of a row, as JSON, that are blank and were not.
+create function private.blank_values("row" jsonb, old_row jsonb default null) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(jsonb_object_agg(e.key, null), '{}')
+    from jsonb_each_text("row") e
+    where e.value ~ '^\s*$' and "row" -> e.key is distinct from old_row -> e.key
+  );
+end
+$$;
+grant execute on function private.blank_values to authenticated;
+
+-- Before the guards. A cleared cell of text is empty, however it is sent. Arguments: the columns that a new row cannot do without and that
+-- no trigger fills in.
+create function private.tg__take_blank_as_empty() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_new jsonb := to_jsonb(new);
+  v_blank jsonb := private.blank_values(v_new, to_jsonb(old));
+  v_column name;
+begin
+  if v_blank <> '{}' then
+    new := jsonb_populate_record(new, v_blank);
+    v_new := v_new || v_blank;
+  end if;
+  for v_column in
+    select a.attname
+    from pg_catalog.pg_attribute a
+    where a.attrelid = tg_relid and a.attnum > 0 and v_new -> a.attname is distinct from to_jsonb(old) -> a.attname
+      and a.atttypid = 'timestamptz'::regtype
+      and (v_new ->> a.attname)::timestamptz not between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+  loop
+    perform private.refuse_value(v_column, format('The time in %s is between the years 1900 and 9999.', v_column));
+  end loop;
+  if tg_op = 'INSERT' then
+    foreach v_column in array coalesce(tg_argv, '{}') loop
+      if v_new ->> v_column is null then
+        perform private.refuse_empty(tg_relid, v_column);
+      end if;
+    end loop;
+  end if;
+  return new;
+end
+$$;
+
+-- Whether all of the conditions hold for a row.
+create function private.holds("table" regclass, conditions text[], "row" jsonb) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_holds boolean;
+begin
+  execute format(
+    'select %s from jsonb_populate_record(null::%s, $1) as %I',
+    (select coalesce(string_agg(format('(%s) is not false', c), ' and '), 'true') from unnest(conditions) c),
+    "table",
+    (select t.relname from pg_catalog.pg_class t where t.oid = "table")
+  ) into v_holds using "row";
+  return v_holds;
+end
+$$;
+grant execute on function private.holds to authenticated;
+
+-- Refuses a row in which a value is missing or cannot be, in the columns that were written: `given` has those.
+create function private.assert_possible_values("table" regclass, "row" jsonb, given jsonb, is_new boolean) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_column record;
+  v_value text;
+begin
+  for v_column in
+    select
+      a.attname as name, a.atttypid::regtype::text as type, a.attnotnull as is_needed,
+      not is_new and exists (
+        select from pg_catalog.pg_index i where i.indrelid = "table" and i.indisprimary and a.attnum = any (i.indkey)
+      ) as is_fixed
+    from pg_catalog.pg_attribute a
+    where a.attrelid = "table" and a.attnum > 0 and given ? a.attname
+    order by a.attnum
+  loop
+    v_value := given ->> v_column.name;
+    if v_column.is_fixed then
+      perform private.refuse(
+        409, 'read_only_field', format('What identifies a row is fixed, and so is %s.', v_column.name), v_column.name,
+        hint => 'Add another row instead.'
+      );
+    elsif v_value is null and v_column.is_needed then
+      perform private.refuse_empty("table", v_column.name);
+    elsif v_column.type in ('integer', 'bigint', 'numeric') and v_value::numeric < 0 then
+      perform private.refuse_value(v_column.name, format('The number in %s cannot be negative.', v_column.name));
+    end if;
+  end loop;
+end
+$$;
+grant execute on function private.assert_possible_values to authenticated;
+
+-- Refuses a row that breaks a check constraint. At fault is the column without which the row would pass.
+create function private.assert_checks_hold("table" regclass, "row" jsonb, given jsonb) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_checks text[] := array(
+    select pg_get_expr(c.conbin, c.conrelid) from pg_catalog.pg_constraint c
+    where c.conrelid = "table" and c.contype = 'c'
+    order by c.conname
+  );
+  v_check text;
+  v_column record;
+begin
+  if private.holds("table", v_checks, "row") then
+    return;
+  end if;
+  foreach v_check in array v_checks loop
+    continue when private.holds("table", array[v_check], "row");
+    -- Where no column is at fault alone: the first that was emptied. Of several: one that has no default, and so was given.
+    for v_column in
+      select a.attname as name, col_description("table", a.attnum) as wanted, given ->> a.attname is null as is_empty
+      from pg_catalog.pg_attribute a
+      where a.attrelid = "table" and a.attnum > 0 and given ? a.attname
+      order by not private.holds("table", array[v_check], "row" - a.attname::text), given ->> a.attname is not null, a.atthasdef,
+        a.attnum
+      limit 1
+    loop
+      if v_column.is_empty then
+        perform private.refuse_empty("table", v_column.name);
+      end if;
+      perform private.refuse_value(v_column.name, format('This is no value for %s: %s', v_column.name, v_column.wanted));
+    end loop;
+  end loop;
+end
+$$;
+grant execute on function private.assert_checks_hold to authenticated;
+
+-- The numbers of the columns that were written, and of those that are generated by them.
+create function private.column_numbers("table" regclass, given jsonb) returns smallint[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return array(
+    select a.attnum from pg_catalog.pg_attribute a
+    where a.attrelid = "table" and a.attnum > 0 and (given ? a.attname or given ? replace(a.attname, '_lower', ''))
+  );
+end
+$$;
+grant execute on function private.column_numbers to authenticated;
+
+-- Refuses a value that another row has and may not share. SQL that says what happens on conflict is left to the index; so is what the
+-- person may not read.
+create function private.assert_not_taken("table" regclass, "row" jsonb, given jsonb, old_id text) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_numbers smallint[] := private.column_numbers("table", given);
+  v_key record;
+  v_id uuid;
+  v_is_taken boolean;
+begin
+  if current_query() ~* '\mon\s+conflict\M' then
+    return;
+  end if;
+  for v_key in
+    select
+      array_agg(k.expression order by k.position) as expressions,
+      (array_agg(k.name order by k.name in ('organisation_id', 'event_id'), k.position))[1] as name,
+      coalesce(pg_get_expr(i.indpred, i.indrelid), 'true') as condition
+    from pg_catalog.pg_index i
+    cross join lateral (
+      -- A column; or an expression of one column, or a column that is generated by one, which has no value before the row is written.
+      select
+        n as position,
+        coalesce(a.attname, (regexp_match(pg_get_indexdef(i.indexrelid, n, true), '\((\w+)\)'))[1]) as name,
+        coalesce(pg_get_expr(d.adbin, d.adrelid), pg_get_indexdef(i.indexrelid, n, true)) as expression
+      from generate_series(1, i.indnkeyatts) n
+      left join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[n - 1]
+      left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum and a.attgenerated <> ''
+    ) k
+    where i.indrelid = "table" and i.indisunique
+      and (i.indkey::smallint[] && v_numbers or 0 = any (i.indkey))
+    group by i.indexrelid, i.indrelid, i.indpred
+    having bool_or(given ? k.name or given ? replace(k.name, '_lower', '')) and bool_and(has_column_privilege("table", k.name, 'select'))
+  loop
+    execute format(
+      'select true, %s from %s t where %s and %s and %s limit 1',
+      case when "row" ? 'id' then 't.id' else 'null' end,
+      "table",
+      v_key.condition,
+      case when "row" ? 'id' and old_id is not null then 't.id <> $2::uuid' else 'true' end,
+      (
+        select string_agg(
+          format('%1$s = (select %1$s from jsonb_populate_record(null::%2$s, $1) where %3$s)', e, "table", v_key.condition), ' and '
+        )
+        from unnest(v_key.expressions) e
+      )
+    ) into v_is_taken, v_id using "row", old_id;
+    if v_is_taken then
+      perform private.refuse_taken(replace(v_key.name, '_lower', ''), v_id, 'epoch');
+    end if;
+  end loop;
+end
+$$;
+grant execute on function private.assert_not_taken to authenticated;
+
+-- Refuses a reference to a row that is not there. In the name of another organisation a member is refused by the policies.
+create function private.assert_references_exist("table" regclass, "row" jsonb, given jsonb) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_numbers smallint[] := private.column_numbers("table", given);
+  v_key record;
+  v_exists boolean;
+begin
+  if private.claims() ->> 'role' = 'authenticated'
+    and ("row" ->> 'organisation_id')::uuid not in (select private.member_organisation_ids()) then
+    return;
+  end if;
+  for v_key in
+    select
+      c.confrelid::regclass as target,
+      t.relname as target_name,
+      array_agg(a.attname order by k.position) as names,
+      string_agg(format('t.%I = n.%I', f.attname, a.attname), ' and ') as condition
+    from pg_catalog.pg_constraint c
+    join pg_catalog.pg_class t on t.oid = c.confrelid
+    cross join lateral unnest(c.conkey, c.confkey) with ordinality k (own, foreign_, position)
+    join pg_catalog.pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.own
+    join pg_catalog.pg_attribute f on f.attrelid = c.confrelid and f.attnum = k.foreign_
+    where c.conrelid = "table" and c.contype = 'f' and c.conkey && v_numbers and has_table_privilege(c.confrelid, 'select')
+    group by c.oid, c.confrelid, t.relname
+    having bool_and("row" ->> a.attname is not null)
+  loop
+    execute format(
+      'select exists (select from %s t, jsonb_populate_record(null::%s, $1) n where %s)', v_key.target, "table", v_key.condition
+    ) into v_exists using "row";
+    if not v_exists then
+      perform private.refuse(
+        404, 'not_found',
+        format(
+          'There is no %s with this %s.',
+          replace(regexp_replace(regexp_replace(v_key.target_name, 'ies$', 'y'), 's$', ''), '_', ' '), array_to_string(v_key.names, ' and ')
+        ),
+        v_key.names[1], hint => format('Copy it from a row of %s.', v_key.target_name)
+      );
+    end if;
+  end loop;
+end
+$$;
+grant execute on function private.assert_references_exist to authenticated;
+
+create function private.tg__explain_mistakes() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_new jsonb := to_jsonb(new);
+  v_given jsonb := (
+    select coalesce(jsonb_object_agg(a.attname, v_new -> a.attname), '{}')
+    from pg_catalog.pg_attribute a
+    where a.attrelid = tg_relid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+      and v_new -> a.attname is distinct from to_jsonb(old) -> a.attname
+  );
+begin
+  perform private.assert_possible_values(tg_relid, v_new, v_given, tg_op = 'INSERT');
+  perform private.assert_checks_hold(tg_relid, v_new, v_given);
+  -- What no constraint bounds.
+  perform private.refuse_value(e.key, format('The text in %s has at most 20000 characters.', e.key))
+  from jsonb_each(v_given) e
+  where jsonb_typeof(e.value) = 'string' and length(e.value #>> '{}') > 20000;
+  perform private.assert_not_taken(tg_relid, v_new, v_given, to_jsonb(old) ->> 'id');
+  perform private.assert_references_exist(tg_relid, v_new, v_given);
+  return new;
+end
+$$;

@@ -1,0 +1,181 @@
+-- What the authorization server remembers between two requests: sign-ins that are under way, codes and tokens. Each is found by the SHA-256
+-- of its kind and its secret; the secret itself is nowhere in the database.
+
+create table private.oauth_records (
+  id_hash bytea not null,
+  kind text not null,
+  grant_id uuid,
+  payload jsonb not null,
+  consumed_at timestamptz,
+  expires_at timestamptz not null,
+  constraint oauth_records_pkey primary key (id_hash),
+  constraint oauth_records_grant_id_fkey foreign key (grant_id) references public.api_keys (id) on delete cascade,
+  constraint oauth_records_kind_is_known check (
+    kind in ('Interaction', 'Session', 'AuthorizationCode', 'AccessToken', 'RefreshToken', 'ReplayDetection')
+  ),
+  constraint oauth_records_id_hash_is_sha256 check (octet_length(id_hash) = 32),
+  constraint oauth_records_payload_is_bounded check (octet_length(payload::text) <= 32768)
+);
+comment on table private.oauth_records is 'Sign-ins that are under way, codes and tokens, without their secrets.';
+
+create index oauth_records_grant_id_idx on private.oauth_records (grant_id) where grant_id is not null;
+-- For api.purge.
+create index oauth_records_expires_at_idx on private.oauth_records (expires_at);
+
+alter table private.oauth_records enable row level security;
+
+-- Security definer: the gateway may write no table.
+create function api.save_oauth_record(
+  kind text, id_hash text, payload jsonb, expires_in integer, grant_id uuid default null
+) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into private.oauth_records as r (kind, id_hash, payload, expires_at, grant_id)
+  values (
+    save_oauth_record.kind, decode(save_oauth_record.id_hash, 'hex'), save_oauth_record.payload,
+    now() + make_interval(secs => save_oauth_record.expires_in), save_oauth_record.grant_id
+  )
+  on conflict on constraint oauth_records_pkey do update set payload = excluded.payload, expires_at = excluded.expires_at;
+end
+$$;
+comment on function api.save_oauth_record is 'Keeps, or replaces, a record for expires_in seconds. For the gateway.';
+grant execute on function api.save_oauth_record to gateway;
+
+-- Security definer: the gateway may read no table.
+create function api.find_oauth_record(kind text, id_hash text) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return (
+    select r.payload || jsonb_strip_nulls(jsonb_build_object(
+      'exp', extract(epoch from r.expires_at)::bigint,
+      'consumed', extract(epoch from r.consumed_at)::bigint
+    ))
+    from private.oauth_records r
+    where r.id_hash = decode(find_oauth_record.id_hash, 'hex') and r.kind = find_oauth_record.kind
+  );
+end
+$$;
+comment on function api.find_oauth_record is 'A record, with exp and consumed in seconds; null where there is none. For the gateway.';
+grant execute on function api.find_oauth_record to gateway;
+
+-- Of two requests with one code, one finds it unused.
+-- Security definer: the gateway may write no table.
+create function api.consume_oauth_record(kind text, id_hash text) returns boolean
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update private.oauth_records r set consumed_at = now()
+  where r.id_hash = decode(consume_oauth_record.id_hash, 'hex') and r.kind = consume_oauth_record.kind and r.consumed_at is null;
+  return found;
+end
+$$;
+comment on function api.consume_oauth_record is 'Marks a code or refresh token as used: whether it was unused until now. For the gateway.';
+grant execute on function api.consume_oauth_record to gateway;
+
+-- Security definer: the gateway may write no table.
+create function api.delete_oauth_record(kind text, id_hash text) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  delete from private.oauth_records r
+  where r.id_hash = decode(delete_oauth_record.id_hash, 'hex') and r.kind = delete_oauth_record.kind;
+end
+$$;
+comment on function api.delete_oauth_record is 'Forgets a record. For the gateway.';
+grant execute on function api.delete_oauth_record to gateway;
+
+-- As api.resolve_api_key, for a client with an access token. What it may is both what the token is for and what the grant has now; what the
+-- person could still allow is what their key has.
+-- Security definer: the gateway may read no table.
+create function api.resolve_access_token(id_hash text) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_record private.oauth_records;
+  v_key public.api_keys;
+begin
+  select r.* into v_record
+  from private.oauth_records r
+  where r.id_hash = decode(resolve_access_token.id_hash, 'hex') and r.kind = 'AccessToken' and r.expires_at > now();
+  select k.* into v_key from public.api_keys k where k.id = v_record.grant_id;
+  if not private.is_usable_key(v_key) then
+    perform private.refuse(
+      401, 'invalid_access_token', 'The access token is not valid: it has expired, or what it stands for was ended.',
+      hint => 'Renew it with the refresh token, or sign in again.'
+    );
+  end if;
+
+  update public.api_keys k set last_used_at = now()
+  where k.id = v_key.id and (k.last_used_at is null or k.last_used_at < now() - interval '1 minute');
+
+  return (
+    select json_build_object(
+      'api_key_id', v_key.id,
+      'family_id', v_key.family_id,
+      'organisation_id', v_key.organisation_id,
+      'scopes', to_jsonb(array(
+        select s from unnest(v_key.scopes) s where s::text = any (string_to_array(v_record.payload ->> 'scope', ' '))
+      )),
+      'rate_limit_per_minute', p.rate_limit_per_minute,
+      'access_token', json_build_object(
+        'resource', v_record.payload ->> 'aud',
+        'expires_in', extract(epoch from v_record.expires_at - now()),
+        'allowable', to_jsonb(m.scopes),
+        'parent_family_id', m.family_id
+      )
+    )
+    from public.organisations o
+    join public.plans p on p.name = o.plan
+    join public.api_keys m on m.id = v_key.parent_id
+    where o.id = v_key.organisation_id
+  );
+end
+$$;
+comment on function api.resolve_access_token is
+  'The principal behind an access token, as api.resolve_api_key answers it, with access_token: { resource, expires_in, allowable, parent_family_id }. 401 when it is unknown or has ended. For the gateway.';
+grant execute on function api.resolve_access_token to gateway;
+
+-- For api.purge: what has expired, and clients that nobody has used for a week, or nobody uses since a year.
+create function private.purge_oauth("limit" integer) returns integer
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_purged integer;
+  v_rows integer;
+begin
+  -- A used code or refresh token is known for an hour more, so that its second use is noticed.
+  delete from private.oauth_records r
+  where r.id_hash = any (array(
+    select o.id_hash from private.oauth_records o
+    where o.expires_at < now() - interval '1 hour' order by o.expires_at limit purge_oauth."limit" for update skip locked
+  ));
+  get diagnostics v_purged = row_count;
+
+  delete from private.oauth_sign_ins s
+  where s.secret_hash = any (array(
+    select o.secret_hash from private.oauth_sign_ins o
+    where o.expires_at < now() order by o.expires_at limit purge_oauth."limit" for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  v_purged := v_purged + v_rows;
+
+  delete from private.oauth_clients c
+  where c.client_id = any (array(
+    select o.client_id from private.oauth_clients o
+    where o.used_at is null and o.created_at < now() - interval '7 days'
+    order by o.created_at limit purge_oauth."limit" for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  v_purged := v_purged + v_rows;
+
+  delete from private.oauth_clients c
+  where c.client_id = any (array(
+    select o.client_id from private.oauth_clients o
+    where o.used_at < now() - interval '1 year' order by o.used_at limit purge_oauth."limit" for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_purged + v_rows;
+end
+$$;

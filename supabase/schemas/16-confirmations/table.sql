@@ -1,0 +1,311 @@
+-- Acts that a person confirms: what cannot be undone, asked for over MCP by a key that asks. The operation refuses with what it would have
+-- done; the gateway keeps that as a request and hands out its link. The link confirms nothing by itself: somebody who is signed in
+-- (15-oauth) with a key of the same organisation and the scope of the operation presses a button. Then the same call, by the same key
+-- with the same arguments, goes through once, in the transaction that spends the confirmation.
+
+create table private.confirmations (
+  -- In the link: of no guessable time.
+  id uuid not null default gen_random_uuid(),
+  organisation_id uuid not null,
+  api_key_id uuid not null,
+  operation text not null,
+  scope public.api_scope not null,
+  fingerprint bytea not null,
+  arguments jsonb not null,
+  effect jsonb not null,
+  asked_at timestamptz not null default now(),
+  expires_at timestamptz not null default now() + interval '10 minutes',
+  confirmed_at timestamptz,
+  confirmed_by uuid,
+  spent_at timestamptz,
+  forget_at timestamptz not null default now() + interval '1 hour',
+  constraint confirmations_pkey primary key (id),
+  constraint confirmations_organisation_id_fkey foreign key (organisation_id) references public.organisations (id) on delete cascade,
+  constraint confirmations_api_key_id_fkey foreign key (api_key_id) references public.api_keys (id) on delete cascade,
+  constraint confirmations_confirmed_by_fkey foreign key (confirmed_by) references public.api_keys (id) on delete cascade,
+  constraint confirmations_fingerprint_is_sha256 check (octet_length(fingerprint) = 32),
+  constraint confirmations_are_confirmed_by_somebody check ((confirmed_at is null) = (confirmed_by is null)),
+  constraint confirmations_are_confirmed_before_they_are_spent check (spent_at is null or confirmed_at is not null)
+);
+comment on table private.confirmations is
+  'What keys asked people to confirm, good for ten minutes and once. Of what was carried out it tells for 90 days who confirmed it.';
+
+create index confirmations_api_key_id_fingerprint_idx on private.confirmations (api_key_id, fingerprint);
+create index confirmations_organisation_id_idx on private.confirmations (organisation_id);
+create index confirmations_confirmed_by_idx on private.confirmations (confirmed_by) where confirmed_by is not null;
+-- For api.purge.
+create index confirmations_forget_at_idx on private.confirmations (forget_at);
+
+alter table private.confirmations enable row level security;
+
+-- How many more people a call may affect than the page said: registrations go on while somebody reads. Also how many are told without a
+-- confirmation.
+create function private.people_unasked() returns integer
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return 20;
+end
+$$;
+
+create function private.people_affected(effect jsonb) returns integer
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return greatest((effect ->> 'attendees')::integer, (effect ->> 'told')::integer, 0);
+end
+$$;
+
+-- Spends the confirmation of this call, or refuses it. To be called by an operation with its arguments, ids in the place of names, when it
+-- has done all but record its outcome. Calls over REST, and of keys that do not ask, go through.
+-- Security definer: no role may read or write confirmations.
+create function private.assert_confirmed(operation text, arguments jsonb, effect json) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_api_key_id uuid := private.current_api_key_id();
+  v_fingerprint bytea := sha256(convert_to(operation || ' ' || arguments::text, 'UTF8'));
+begin
+  if private.current_source() <> 'mcp'
+    or exists (select from public.api_keys k where k.id = v_api_key_id and k.confirmations = 'none') then
+    return;
+  end if;
+
+  update private.confirmations c
+  set spent_at = now(), arguments = '{}', fingerprint = sha256(uuid_send(gen_random_uuid())), forget_at = now() + interval '90 days'
+  where c.id = (
+    select o.id
+    from private.confirmations o
+    where o.api_key_id = v_api_key_id
+      and o.fingerprint = v_fingerprint
+      and o.confirmed_at is not null
+      and o.spent_at is null
+      and o.expires_at > now()
+      and private.people_affected(assert_confirmed.effect::jsonb) <= private.people_affected(o.effect)
+        + case when assert_confirmed.operation like 'erase%' then 0 else private.people_unasked() end
+      -- Who confirmed may have lost the right to.
+      and exists (
+        select from public.api_keys k where k.id = o.confirmed_by and private.is_usable_key(k) and o.scope = any (k.scopes)
+      )
+    order by o.confirmed_at
+    limit 1
+    for update
+  );
+  if not found then
+    perform private.refuse(
+      428, 'confirmation_required', 'A person has to confirm this first.',
+      -- As text: refusals leave nulls out.
+      details => jsonb_build_object(
+        'operation', operation, 'arguments', arguments::text, 'effect', effect, 'fingerprint', encode(v_fingerprint, 'hex')
+      ),
+      hint => 'Repeat the call once they have.'
+    );
+  end if;
+end
+$$;
+grant execute on function private.assert_confirmed to api_key;
+
+-- The same where many people are told, by what the call did.
+create function private.assert_notice_confirmed(operation text, arguments jsonb, effect json) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if (effect ->> 'told')::integer > private.people_unasked() then
+    perform private.assert_confirmed(operation, arguments, effect);
+  end if;
+end
+$$;
+grant execute on function private.assert_notice_confirmed, private.people_unasked to api_key;
+
+-- The same for a refund, where all that was refunded of its order is more than the organisation lets through: in parts it is as much.
+create function private.assert_refund_confirmed(arguments jsonb) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_order public.orders;
+begin
+  select o.* into v_order from public.orders o where o.id = (arguments ->> 'order_id')::uuid;
+  if v_order.amount_refunded > (
+    select o.confirm_refunds_above from public.organisations o where o.id = private.current_organisation_id()
+  ) then
+    perform private.assert_confirmed(
+      'record_refund', arguments, json_build_object('refunded', arguments -> 'amount', 'currency', v_order.currency)
+    );
+  end if;
+end
+$$;
+grant execute on function private.assert_refund_confirmed to scope_orders_write;
+
+-- Keeps what an operation refused for lack of a confirmation. What is asked for once more, and would do the same, has the same link.
+-- Security definer: the gateway may write no table.
+create function api.ask_confirmation(
+  api_key_id uuid,
+  scope public.api_scope,
+  operation text,
+  arguments jsonb,
+  fingerprint text,
+  effect jsonb
+) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_most constant integer := 50;
+  v_key public.api_keys;
+  v_asked private.confirmations;
+begin
+  -- Locked, so that of two that ask for the same the second finds the first.
+  select k.* into v_key from public.api_keys k where k.id = ask_confirmation.api_key_id for no key update;
+  if not private.is_usable_key(v_key) then
+    perform private.refuse_key(v_key);
+  end if;
+
+  select c.* into v_asked
+  from private.confirmations c
+  where c.api_key_id = v_key.id
+    and c.fingerprint = decode(ask_confirmation.fingerprint, 'hex')
+    and c.effect = ask_confirmation.effect
+    and c.spent_at is null
+    and c.confirmed_at is null
+    and c.expires_at > now() + interval '1 minute'
+  order by c.asked_at desc
+  limit 1;
+  if not found then
+    delete from private.confirmations c
+    where c.id = any (array(
+      select o.id
+      from private.confirmations o
+      where o.api_key_id = v_key.id and o.confirmed_at is null
+      order by o.asked_at desc
+      offset v_most - 1
+    ));
+    insert into private.confirmations (organisation_id, api_key_id, operation, scope, fingerprint, arguments, effect)
+    values (
+      v_key.organisation_id, v_key.id, ask_confirmation.operation, ask_confirmation.scope,
+      decode(ask_confirmation.fingerprint, 'hex'), ask_confirmation.arguments, ask_confirmation.effect
+    )
+    returning * into v_asked;
+  end if;
+  return json_build_object('id', v_asked.id, 'expires_at', private.rfc3339(v_asked.expires_at));
+end
+$$;
+comment on function api.ask_confirmation is
+  'Keeps a request for a confirmation: { id, expires_at }. 401 when the key has ended. For the gateway.';
+grant execute on function api.ask_confirmation to gateway;
+
+-- What the page says the request is about, as it is now. Only of the organisation itself.
+create function private.subject_of_confirmation(confirmation private.confirmations) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_arguments jsonb := confirmation.arguments;
+  v_attendee public.attendees;
+  v_order public.orders;
+  v_event public.events;
+begin
+  select a.* into v_attendee
+  from public.attendees a
+  where a.id = (v_arguments ->> 'attendee_id')::uuid and a.organisation_id = confirmation.organisation_id;
+  select o.* into v_order
+  from public.orders o
+  where o.id = coalesce((v_arguments ->> 'order_id')::uuid, v_attendee.order_id) and o.organisation_id = confirmation.organisation_id;
+  select e.* into v_event
+  from public.events e
+  where e.id = coalesce((v_arguments ->> 'event_id')::uuid, v_order.event_id) and e.organisation_id = confirmation.organisation_id;
+  return json_build_object(
+    'event', v_event.name,
+    'starts_at', private.rfc3339(v_event.starts_at),
+    'timezone', v_event.timezone,
+    'order', v_order.reference,
+    'person', coalesce(v_attendee.name, v_order.name, v_arguments ->> 'email')
+  );
+end
+$$;
+
+-- Security definer: the gateway may read no table.
+create function api.get_confirmation(secret_hash text, confirmation_id uuid) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_key public.api_keys := private.key_of_sign_in(secret_hash);
+  v_asked private.confirmations;
+begin
+  select c.* into v_asked
+  from private.confirmations c
+  where c.id = confirmation_id and c.organisation_id = v_key.organisation_id;
+  if not found then
+    return null;
+  end if;
+  return (
+    select json_build_object(
+      'state', case
+        when v_asked.spent_at is not null then 'spent'
+        when v_asked.expires_at <= now() then 'expired'
+        when v_asked.confirmed_at is not null then 'confirmed'
+        else 'open'
+      end,
+      'operation', v_asked.operation,
+      'scope', v_asked.scope,
+      'may_confirm', v_asked.scope = any (v_key.scopes),
+      'asked_by', json_build_object('name', k.name, 'prefix', k.prefix, 'kind', k.kind),
+      'expires_at', private.rfc3339(v_asked.expires_at),
+      -- Of people and money only for whoever may do it.
+      'effect', case when v_asked.scope = any (v_key.scopes) then
+        case when 'orders:read' = any (v_key.scopes) then v_asked.effect else v_asked.effect - 'refund_due' end
+      end,
+      'changes', case when v_asked.scope = any (v_key.scopes) then v_asked.arguments -> 'changes' end,
+      'subject', case when v_asked.scope = any (v_key.scopes) then private.subject_of_confirmation(v_asked) end
+    )
+    from public.api_keys k
+    where k.id = v_asked.api_key_id
+  );
+end
+$$;
+comment on function api.get_confirmation is
+  'A request for a confirmation, for the person who is signed in in a browser: { state, operation, scope, may_confirm, asked_by, expires_at, effect, changes, subject }. null where it is none of their organisation, or nobody is signed in. For the gateway.';
+grant execute on function api.get_confirmation to gateway;
+
+-- Security definer: the gateway may read and write no table.
+create function api.decide_confirmation(secret_hash text, confirmation_id uuid, confirmed boolean) returns boolean
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_key public.api_keys := private.key_of_sign_in(secret_hash);
+begin
+  if confirmed then
+    update private.confirmations c
+    set confirmed_at = now(), confirmed_by = v_key.id
+    where c.id = confirmation_id
+      and c.organisation_id = v_key.organisation_id
+      and c.scope = any (v_key.scopes)
+      and c.confirmed_at is null
+      and c.expires_at > now();
+  else
+    delete from private.confirmations c
+    where c.id = confirmation_id
+      and c.organisation_id = v_key.organisation_id
+      and c.scope = any (v_key.scopes)
+      and c.spent_at is null;
+  end if;
+  return found;
+end
+$$;
+comment on function api.decide_confirmation is
+  'What the person who is signed in decides on a request: whether it was there to decide, and theirs. Refused, it is forgotten. For the gateway.';
+grant execute on function api.decide_confirmation to gateway;
+
+-- For api.purge.
+create function private.purge_confirmations("limit" integer) returns integer
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_purged integer;
+begin
+  delete from private.confirmations c
+  where c.id = any (array(
+    select o.id from private.confirmations o
+    where o.forget_at < now() order by o.forget_at limit purge_confirmations."limit" for update skip locked
+  ));
+  get diagnostics v_purged = row_count;
+  return v_purged;
+end
+$$;

@@ -1,0 +1,199 @@
+-- Who has switched off the e-mails about changes of an event: an address at an event, so that the next event begins anew. What is needed to
+-- come, to pay or to stay away is sent all the same. The link of an e-mail switches off and does nothing else; the ticket page does both.
+
+-- The kinds that whoever gets them can switch off.
+create function private.can_be_switched_off(kind public.email_kind) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return kind in ('event_changed');
+end
+$$;
+
+create table public.email_opt_outs (
+  event_id uuid not null,
+  email text not null,
+  email_lower text not null generated always as (lower(email)) stored,
+  organisation_id uuid not null,
+  created_at timestamptz not null default now(),
+  constraint email_opt_outs_pkey primary key (event_id, email_lower),
+  constraint email_opt_outs_event_id_fkey foreign key (event_id) references public.events (id) on delete cascade,
+  constraint email_opt_outs_organisation_id_fkey foreign key (organisation_id) references public.organisations (id) on delete cascade,
+  constraint email_opt_outs_email_is_an_address check (private.is_email_address(email))
+);
+comment on table public.email_opt_outs is 'Addresses that want no e-mails about changes of an event. Only they switch them on again, on the page of their ticket.';
+comment on column public.email_opt_outs.event_id is 'The event.';
+comment on column public.email_opt_outs.email is 'The address.';
+comment on column public.email_opt_outs.email_lower is 'The address in lower case, for look-ups. Generated.';
+comment on column public.email_opt_outs.organisation_id is 'The organisation of the event. Kept by Usher.';
+comment on column public.email_opt_outs.created_at is 'When the e-mails were switched off.';
+create index email_opt_outs_organisation_id_idx on public.email_opt_outs (organisation_id);
+
+-- The row goes with the last ticket that has the address: see private.tg_attendees__forget_opt_out.
+insert into private.personal_columns (table_name, column_name, erased_as, field)
+values ('email_opt_outs', 'email', '"erased@erased.invalid"', null);
+
+-- In Studio an organiser may note what a guest says on the telephone, and not take it back: that is for the guest to say.
+create function private.tg_email_opt_outs__guard() returns trigger
+language plpgsql volatile set search_path = '' set enable_seqscan = off
+as $$
+begin
+  if tg_op = 'INSERT' then
+    new.organisation_id := (select e.organisation_id from public.events e where e.id = new.event_id);
+    if new.organisation_id is null then
+      perform private.refuse_not_found('event_id');
+    end if;
+    -- A row goes with the last ticket of its address, so there is none without: an erasure would leave it. `for share` waits for one.
+    perform 1 from public.attendees a
+    where a.organisation_id = new.organisation_id and a.email_lower = lower(new.email) and a.event_id = new.event_id
+    order by a.id
+    limit 1
+    for share;
+    if not found then
+      perform private.refuse_value('email', 'No ticket of this event has this address.', 'Take the address from attendees.');
+    end if;
+    return new;
+  elsif pg_trigger_depth() = 1 and current_setting('usher.switches_on', true) is distinct from 'on' then
+    perform private.refuse(
+      409, 'read_only_field', 'Only those who switched off their e-mails switch them on again.', 'email',
+      hint => 'They do it on the page of their ticket.'
+    );
+  end if;
+  return case tg_op when 'UPDATE' then new else old end;
+end
+$$;
+create trigger email_opt_outs_010_blank_is_empty before insert or update on public.email_opt_outs
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__take_blank_as_empty('event_id', 'email');
+create trigger email_opt_outs_800_explain before insert or update on public.email_opt_outs
+  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  execute function private.tg__explain_mistakes();
+create trigger email_opt_outs_100_guard before insert or update or delete on public.email_opt_outs
+  for each row execute function private.tg_email_opt_outs__guard();
+create trigger email_opt_outs_100_refuse_truncate before truncate on public.email_opt_outs
+  for each statement execute function private.tg__refuse_truncate();
+
+revoke all on public.email_opt_outs from anon, authenticated, service_role;
+
+alter table public.email_opt_outs enable row level security;
+create policy email_opt_outs_select_membership on public.email_opt_outs for select to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select on public.email_opt_outs to authenticated;
+
+create function private.has_opted_out(attendee public.attendees) returns boolean
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off
+as $$
+begin
+  return exists (
+    select from public.email_opt_outs u where u.event_id = attendee.event_id and u.email_lower = attendee.email_lower
+  );
+end
+$$;
+
+create function private.switch_emails(attendee public.attendees, emails boolean) returns void
+language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off
+as $$
+begin
+  if emails then
+    perform set_config('usher.switches_on', 'on', true);
+    delete from public.email_opt_outs u where u.event_id = attendee.event_id and u.email_lower = attendee.email_lower;
+    perform set_config('usher.switches_on', '', true);
+  else
+    insert into public.email_opt_outs (event_id, email) values (attendee.event_id, attendee.email) on conflict do nothing;
+  end if;
+end
+$$;
+
+-- One row, written with the first e-mail that can be switched off.
+create table private.opt_out_keys (
+  is_only boolean not null default true,
+  secret text not null default private.random_token() || private.random_token(),
+  constraint opt_out_keys_pkey primary key (is_only),
+  constraint opt_out_keys_is_one_row check (is_only)
+);
+comment on table private.opt_out_keys is 'Signs the links by which e-mails are switched off. A new one ends all links that were sent.';
+revoke all on private.opt_out_keys from anon, authenticated, service_role;
+alter table private.opt_out_keys enable row level security;
+
+-- The ticket by which an address is meant, and half of a hash: nothing is kept until somebody switches off, a new ticket code leaves the link
+-- as it is, and another address or an erasure ends it. Half, so that nobody goes on hashing from there.
+create function private.opt_out_token(attendee public.attendees) returns text
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select replace(attendee.id::text, '-', '')
+      || left(encode(sha256(convert_to(concat_ws(' ', k.secret, attendee.id, attendee.email_lower), 'UTF8')), 'hex'), 32)
+    from private.opt_out_keys k
+  );
+end
+$$;
+
+create function private.opt_out_url(attendee public.attendees) returns text
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.claims() ->> 'public_url' || '/u/' || private.opt_out_token(attendee);
+end
+$$;
+
+create function private.attendee_of_opt_out(token text) returns public.attendees
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_attendee public.attendees;
+begin
+  if token ~ '^[0-9a-f]{64}$' then
+    select a.* into v_attendee from public.attendees a where a.id = left(token, 32)::uuid and a.erased_at is null;
+    if private.opt_out_token(v_attendee) = token then
+      return v_attendee;
+    end if;
+  end if;
+  return null;
+end
+$$;
+
+create function private.opt_out_json(attendee public.attendees) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select json_build_object(
+      'organisation', json_build_object('name', g.name, 'reply_to', g.reply_to_email, 'accent_colour', g.accent_colour),
+      'event', private.event_json(e),
+      'emails', not private.has_opted_out(attendee)
+    )
+    from public.events e
+    join public.organisations g on g.id = e.organisation_id
+    where e.id = attendee.event_id
+  );
+end
+$$;
+
+-- Security definer, both: the gateway may read no table.
+create function api.get_opt_out(token text) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return private.opt_out_json(a) from private.attendee_of_opt_out(token) a where a.id is not null;
+end
+$$;
+comment on function api.get_opt_out is
+  'What the link of an e-mail about changes leads to: { organisation, event, emails }. null where the link is not, or no longer, good. For the gateway.';
+grant execute on function api.get_opt_out to gateway;
+
+create function api.opt_out(token text) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_attendee public.attendees := private.attendee_of_opt_out(token);
+begin
+  if v_attendee.id is null then
+    return null;
+  end if;
+  perform private.switch_emails(v_attendee, false);
+  return private.opt_out_json(v_attendee);
+end
+$$;
+comment on function api.opt_out is 'Switches off the e-mails about changes by the link in one of them; answers as api.get_opt_out. For the gateway.';
+grant execute on function api.opt_out to gateway;

@@ -1,0 +1,351 @@
+-- Erasing people: what identifies them is replaced wherever it stands, the copies in logs included. Figures, money and the tickets stay.
+-- One pass over the logs, however many rows are theirs; rows are found by the ids of what they are about, so that no log of the
+-- organisation is read, whatever the statistics say.
+
+-- A document in which people are erased. `whose` is one object, for look-ups: the ids of attendees and of entries of the waiting list as
+-- "person", of orders whose contact they are as "order", and as "former" of what passed from them to somebody else, which is theirs where
+-- it has a name of `whose` and its address. `fields`: what replaces each field, as private.erased_fields() has it.
+create function private.without_people(document jsonb, whose jsonb, fields jsonb) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_is_of text;
+  v_of_attendee text;
+  v_was_theirs boolean;
+  v_is_theirs boolean;
+begin
+  if jsonb_typeof(document) = 'array' then
+    return (
+      select coalesce(jsonb_agg(
+        case when jsonb_typeof(e.value) in ('object', 'array') then private.without_people(e.value, whose, fields) else e.value end
+        order by e.place
+      ), '[]')
+      from jsonb_array_elements(document) with ordinality e (value, place)
+    );
+  elsif jsonb_typeof(document) <> 'object' then
+    return document;
+  end if;
+  v_is_of := whose ->> (document ->> 'id');
+  v_of_attendee := whose ->> (document ->> 'attendee_id');
+  v_is_theirs := coalesce(
+    v_is_of in ('person', 'order') or v_of_attendee = 'person' or whose ->> (document ->> 'waiting_list_entry_id') = 'person', false
+  );
+  v_was_theirs := not v_is_theirs and coalesce(v_is_of = 'former' or v_of_attendee = 'former', false);
+  if not v_is_theirs and document ->> 'object' = 'email' then
+    v_is_theirs := document ->> 'attendee_id' is null and whose ->> (document ->> 'order_id') is not distinct from 'order'
+      or coalesce(
+        lower(document ->> 'to') = whose ->> 'address' and 'former' = case
+          when document ->> 'attendee_id' is not null then v_of_attendee
+          else coalesce(whose ->> (document ->> 'order_id'), whose ->> (document ->> 'waiting_list_entry_id'))
+        end,
+        false
+      );
+  elsif v_was_theirs then
+    v_is_theirs := coalesce(whose ? ('name ' || private.person_form(document ->> 'name')), false)
+      and coalesce(lower(document ->> 'email') = whose ->> 'address', true);
+  elsif not v_is_theirs and document ? 'result' and document ->> 'attendee_id' is null then
+    -- A guest whom an import refused.
+    v_is_theirs := coalesce(whose ? ('external_id ' || (document ->> 'external_id')), false);
+  end if;
+  return (
+    select coalesce(jsonb_object_agg(
+      f.key,
+      case
+        when v_is_theirs and fields ? f.key then fields -> f.key
+        -- Of an e-mail that could not be delivered.
+        when v_is_theirs and f.key = 'to' then fields -> 'email'
+        when v_is_theirs and f.key in ('last_error', 'error') and jsonb_typeof(f.value) = 'string' then 'null'
+        when f.key = 'ticket_email'
+          and (v_is_theirs or v_was_theirs and strpos(lower(f.value ->> 'last_error'), whose ->> 'address') > 0)
+          then f.value || '{"last_error": null}'
+        when jsonb_typeof(f.value) in ('object', 'array') and f.value not in ('{}', '[]')
+          then private.without_people(f.value, whose, fields)
+        else f.value
+      end
+    ), '{}')
+    from jsonb_each(document) f
+  );
+end
+$$;
+
+-- What is erased: rows of people, and what passed from them to somebody else and is theirs only in logs, with the address and the forms of
+-- the names by which it was.
+create type private.erasing as (
+  organisation_id uuid,
+  attendee_ids uuid[],
+  order_ids uuid[],
+  entry_ids uuid[],
+  former_ids uuid[],
+  address text,
+  forms text[]
+);
+
+-- How many rows of each kind were erased.
+create type private.erased as (
+  attendees integer,
+  orders integer,
+  waiting_list_entries integer,
+  emails integer,
+  notifications integer,
+  webhook_deliveries integer,
+  audit_entries integer,
+  idempotency_records integer
+);
+
+-- Erases what logs and queues hold of people. `external_ids` are those that they had.
+create function private.erase_copies(erasing private.erasing, external_ids text[]) returns private.erased
+language plpgsql volatile security definer set search_path = ''
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+as $$
+declare
+  v_fields constant jsonb := private.erased_fields();
+  v_keys constant text[] := array(select jsonb_object_keys(v_fields));
+  v_person_ids constant uuid[] := erasing.attendee_ids || erasing.entry_ids;
+  v_all_ids constant uuid[] := v_person_ids || erasing.order_ids || erasing.former_ids;
+  v_subject_ids constant uuid[] := array(
+    select a.order_id from public.attendees a where a.id = any (erasing.attendee_ids || erasing.former_ids)
+    union
+    -- Of tickets that were deleted.
+    select (e.changes #>> '{order_id,from}')::uuid
+    from public.audit_entries e
+    where e.object_id = any (erasing.former_ids) and e.action = 'deleted'
+    union
+    select i from unnest(erasing.order_ids || erasing.entry_ids || erasing.former_ids) i
+  );
+  v_whose jsonb;
+  v_ids uuid[];
+  v_delivery_ids uuid[];
+  v_row record;
+  v_rows integer;
+  v_new jsonb;
+  v_erased private.erased;
+begin
+  v_whose := (
+    select jsonb_object_agg(w.key, w.value)
+    from (
+      select i::text as key, 'former' as value from unnest(erasing.former_ids) i where i <> all (v_person_ids || erasing.order_ids)
+      union all select i::text, 'person' from unnest(v_person_ids) i
+      union all select i::text, 'order' from unnest(erasing.order_ids) i
+      union all select 'name ' || i, '' from unnest(erasing.forms) i where erasing.former_ids <> '{}'
+      union all select 'address', erasing.address where erasing.former_ids <> '{}'
+      union all select 'external_id ' || i, '' from unnest(external_ids) i
+    ) w
+  );
+
+  v_ids := '{}';
+  for v_row in
+    select n.id, n.data::jsonb as data
+    from public.notifications n
+    where n.subject_id = any (v_subject_ids) and n.type <> 'attendee.erased'
+  loop
+    v_new := private.without_people(v_row.data, v_whose, v_fields);
+    if v_new <> v_row.data then
+      update public.notifications n set data = v_new::json where n.id = v_row.id;
+      v_ids := v_ids || v_row.id;
+    elsif v_whose ->> (v_row.data ->> 'id') in ('person', 'order') or v_whose ->> (v_row.data ->> 'order_id') = 'order' then
+      -- Of them without their name, as a payment is: the response may have it all the same.
+      v_ids := v_ids || v_row.id;
+    end if;
+  end loop;
+  v_erased.notifications := cardinality(v_ids);
+  -- A response may repeat what was sent. What is in flight is sent once more, and its response of now is not recorded. What is pending is
+  -- locked, so that it is not claimed with the data of before; endpoints before their deliveries, as everywhere.
+  perform from public.webhook_endpoints w where w.organisation_id = erasing.organisation_id order by w.id for no key update;
+  perform from public.webhook_deliveries d where d.notification_id = any (v_ids) and d.status = 'pending' order by d.id for no key update;
+  execute format(
+    'update public.webhook_deliveries d set %s, claim = null
+     where d.notification_id = any ($1) and (d.last_response_body is not null or d.claim is not null)',
+    private.erasing_assignments('webhook_deliveries')
+  ) using v_ids;
+  get diagnostics v_rows = row_count;
+  v_erased.webhook_deliveries := v_rows;
+  -- One that was sent again was answered with the response of before.
+  v_delivery_ids := array(select d.id from public.webhook_deliveries d where d.notification_id = any (v_ids));
+
+  -- What is in flight is cancelled as well, so that its result, which may have the address in it, is not recorded.
+  v_ids := array(
+    select e.id from public.emails e where e.attendee_id = any (erasing.attendee_ids)
+    union
+    select e.id from public.emails e where e.order_id = any (erasing.order_ids)
+    union
+    select e.id from public.emails e where e.waiting_list_entry_id = any (erasing.entry_ids)
+  );
+  execute format(
+    $sql$update public.emails e
+    set %s, claim = null, claimed_until = null, next_attempt_at = null,
+      status = case e.status when 'queued' then 'cancelled' else e.status end
+    where e.id = any ($1)$sql$,
+    private.erasing_assignments('emails')
+  ) using v_ids;
+  get diagnostics v_rows = row_count;
+  v_erased.emails := v_rows;
+  if erasing.former_ids <> '{}' then
+    -- What is still to be sent goes to whoever has the ticket now.
+    v_ids := array(
+      select e.id from public.emails e where e.attendee_id = any (erasing.former_ids) and lower(e.sent_to) = erasing.address
+      union
+      select e.id from public.emails e where e.order_id = any (erasing.former_ids) and lower(e.sent_to) = erasing.address
+      union
+      select e.id from public.emails e where e.waiting_list_entry_id = any (erasing.former_ids) and lower(e.sent_to) = erasing.address
+    );
+    execute format('update public.emails e set %s, claim = null where e.id = any ($1)', private.erasing_assignments('emails')) using v_ids;
+    get diagnostics v_rows = row_count;
+    v_erased.emails := v_erased.emails + v_rows;
+    update public.attendees a set ticket_email_last_error = null
+    where a.id = any (erasing.former_ids) and strpos(lower(a.ticket_email_last_error), erasing.address) > 0;
+  end if;
+
+  -- Of what passed to somebody else the entries until then, whoever had it before.
+  update public.audit_entries e
+  set changes = (
+    select jsonb_object_agg(f.key, case when v_fields ? f.key then '{}' else f.value end)
+    from jsonb_each(e.changes) f
+  )
+  where e.object_id = any (v_all_ids) and e.changes ?| v_keys
+    and (
+      v_whose ->> e.object_id::text <> 'former'
+      or e.id <= (
+        select p.id
+        from public.audit_entries p
+        where p.object_id = e.object_id
+          and (
+            lower(p.changes #>> '{email,from}') = erasing.address
+            or private.person_form(p.changes #>> '{name,from}') = any (erasing.forms)
+          )
+        order by p.id desc
+        limit 1
+      )
+    );
+  get diagnostics v_rows = row_count;
+  v_erased.audit_entries := v_rows;
+
+  v_erased.idempotency_records := 0;
+  for v_row in
+    select r.family_id, r.idempotency_key, r.outcome::jsonb as outcome
+    from private.idempotency_records r
+    where r.organisation_id = erasing.organisation_id
+      and private.subject_of_outcome(r.outcome) = any ((v_subject_ids || v_person_ids || erasing.former_ids)::text[])
+    union all
+    select r.family_id, r.idempotency_key, r.outcome::jsonb
+    from private.idempotency_records r
+    where private.is_of_many(r.outcome) and private.people_in(r.outcome) && (v_person_ids || erasing.former_ids)
+  loop
+    v_new := private.without_people(v_row.outcome, v_whose, v_fields);
+    if v_new <> v_row.outcome then
+      update private.idempotency_records r set outcome = v_new::json
+      where r.family_id = v_row.family_id and r.idempotency_key = v_row.idempotency_key;
+      v_erased.idempotency_records := v_erased.idempotency_records + 1;
+    end if;
+  end loop;
+  update private.idempotency_records r set outcome = jsonb_set(r.outcome::jsonb, '{data,last_response,body}', 'null')::json
+  where r.organisation_id = erasing.organisation_id and private.subject_of_outcome(r.outcome) = any (v_delivery_ids::text[])
+    and r.outcome #>> '{data,last_response,body}' is not null;
+  get diagnostics v_rows = row_count;
+  v_erased.idempotency_records := v_erased.idempotency_records + v_rows;
+  return v_erased;
+end
+$$;
+
+-- Erases rows, whose locks are held, and their copies.
+create function private.erase_rows(erasing private.erasing) returns private.erased
+language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_external_ids constant text[] := array(
+    select a.external_id from public.attendees a where a.id = any (erasing.attendee_ids) and a.external_id is not null
+  );
+  v_attendees integer;
+  v_orders integer;
+  v_entries integer;
+  v_erased private.erased;
+begin
+  perform set_config('usher.erasing', 'on', true);
+  execute format('update public.orders o set %s where o.id = any ($1)', private.erasing_assignments('orders')) using erasing.order_ids;
+  get diagnostics v_orders = row_count;
+  execute format(
+    $sql$update public.attendees a
+    set %s, erased_at = now(),
+      ticket_email_status = case when a.ticket_email_status in ('waiting', 'queued') then 'cancelled' else a.ticket_email_status end
+    where a.id = any ($1)$sql$,
+    private.erasing_assignments('attendees')
+  ) using erasing.attendee_ids;
+  get diagnostics v_attendees = row_count;
+  -- What is searched of the others has the contact.
+  update public.attendees a set search_text = '' where a.order_id = any (erasing.order_ids) and a.id <> all (erasing.attendee_ids);
+  perform set_config('usher.erasing', '', true);
+  v_entries := private.erase_waiting_list_entries(erasing.entry_ids);
+
+  v_erased := private.erase_copies(erasing, v_external_ids);
+  v_erased.attendees := v_attendees;
+  v_erased.orders := v_orders;
+  v_erased.waiting_list_entries := v_entries;
+  return v_erased;
+end
+$$;
+
+-- References by which somebody looks after what is kept, as far as the caller may read them.
+create function private.some_references(order_ids uuid[], object text) returns jsonb
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+begin
+  if not private.may_read_rows(object) then
+    return '[]';
+  end if;
+  return (
+    select coalesce(jsonb_agg(o.reference order by o.id desc), '[]')
+    from (select o.id, o.reference from public.orders o where o.id = any (order_ids) order by o.id desc limit 20) o
+  );
+end
+$$;
+
+-- What an erasure leaves, and why.
+create function private.kept_of(erasing private.erasing) returns jsonb
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_order_ids constant uuid[] := array(
+    select a.order_id from public.attendees a where a.id = any (erasing.attendee_ids)
+    union
+    select i from unnest(erasing.order_ids) i
+  );
+  v_noted_ids constant uuid[] := array(
+    select p.order_id from public.payments p where p.order_id = any (v_order_ids) and p.external_reference is not null
+    union all
+    select r.order_id from public.refunds r where r.order_id = any (v_order_ids) and r.external_reference is not null
+    union all
+    select p.order_id from public.payments p join public.payment_voids v on v.payment_id = p.id
+    where p.order_id = any (v_order_ids) and v.reason is not null
+  );
+begin
+  return (
+    select coalesce(jsonb_agg(
+      jsonb_build_object('what', k.what, 'count', k.count, 'why', k.why, 'order_references', coalesce(k.order_references, '[]'))
+      order by k.place
+    ), '[]')
+    from (
+      values
+        (
+          1, 'orders', cardinality(v_order_ids), 'Amounts, payments, refunds and references stay: the books need them, and they name nobody.',
+          private.some_references(v_order_ids, 'order')
+        ),
+        (
+          2, 'tickets', cardinality(erasing.attendee_ids),
+          'Ticket codes, places and figures stay. Whose ticket stands can still come: cancel it first if they do not.',
+          private.some_references(
+            array(select a.order_id from public.attendees a where a.id = any (erasing.attendee_ids) and a.status <> 'cancelled'), 'attendee'
+          )
+        ),
+        (
+          3, 'check_ins', (select count(*)::integer from public.check_ins c where c.attendee_id = any (erasing.attendee_ids)),
+          'The log of the door stays, without the name.', null
+        ),
+        (
+          4, 'payment_notes', cardinality(v_noted_ids),
+          'References of payments and refunds and reasons of voids belong to the books. Look whether somebody typed a name into one.',
+          private.some_references(v_noted_ids, 'order')
+        )
+    ) k (place, what, count, why, order_references)
+    where k.count > 0
+  );
+end
+$$;

@@ -1,0 +1,248 @@
+-- Operations on people: who stands under an e-mail address, and erasing them.
+
+-- Security definer: it reads by the address what the caller may read in part.
+create function private.find_people(organisation_id uuid, email text) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  -- Rows of each kind that are looked at, the people of an answer, and the records of each.
+  c_rows constant integer := 5000;
+  c_people constant integer := 50;
+  c_records constant integer := 20;
+  v_address text := lower(btrim(email));
+  v_rows private.personal_row[] := array(select r from private.rows_of_address(organisation_id, v_address, null, c_rows) r);
+  v_people jsonb := private.people_json(v_rows, c_people, c_records);
+begin
+  return json_build_object(
+    'object', 'person',
+    'email', v_address,
+    'people', v_people -> 'people',
+    'hidden', v_people -> 'hidden',
+    'more', (v_people ->> 'more')::boolean or cardinality(v_rows) >= c_rows
+  );
+end
+$$;
+
+create function private.find_own_people(email text) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return private.find_people(private.current_organisation_id(), email);
+end
+$$;
+grant execute on function private.find_own_people to scope_attendees_read;
+
+create function api.find_person(email text) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.find_own_people(email);
+end
+$$;
+comment on function api.find_person is
+  'Who stands under an e-mail address, by name, with their tickets, orders and entries of the waiting list; nobody is an empty list.';
+grant execute on function api.find_person to scope_attendees_read;
+
+-- Locks what is erased, in the order of 20-events/locks.sql, until nothing is left to lock, and answers it. An offer that is accepted
+-- meanwhile adds a ticket. Entries that wait are locked last, by their update.
+create function private.lock_people(organisation_id uuid, address text, forms text[], most integer) returns private.personal_row[]
+language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_rows private.personal_row[];
+  v_ids uuid[];
+  v_locked uuid[];
+  v_order_ids uuid[];
+  v_event_id uuid;
+begin
+  for v_round in 1..5 loop
+    v_rows := array(select r from private.rows_of_address(organisation_id, address, forms, most) r);
+    v_ids := array(select r.id from unnest(v_rows) r order by r.id);
+    exit when v_ids = v_locked;
+    perform private.limit_lock_waits();
+    for v_event_id in select distinct r.event_id from unnest(v_rows) r order by r.event_id loop
+      perform private.lock_event_shared(v_event_id);
+    end loop;
+    v_order_ids := array(select a.order_id from public.attendees a where a.id = any (v_ids));
+    perform from public.orders o where o.id = any (v_ids || v_order_ids) order by o.id for no key update;
+    perform from public.attendees a where a.id = any (v_ids) order by a.id for no key update;
+    perform from public.waiting_list_entries w where w.id = any (v_ids) and w.status <> 'waiting' order by w.id for no key update;
+    v_locked := v_ids;
+  end loop;
+  return v_rows;
+end
+$$;
+
+-- Erases people of an address: of those of the names, or everybody; one, who alone has it, without either. In parts, until all is erased or
+-- the time is up: what remains is erased by another call. Security definer: no role may write the logs.
+create function private.erase_people(organisation_id uuid, email text, names text[], everyone boolean, dry_run boolean) returns json
+language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  -- Rows of each kind that one call locks, and those of a part.
+  c_most constant integer := 5000;
+  c_part constant integer := 200;
+  v_address text := lower(btrim(email));
+  v_all private.personal_row[];
+  v_rows private.personal_row[];
+  v_forms text[];
+  v_missing text;
+  v_shown jsonb;
+  v_others integer;
+  v_order_ids uuid[];
+  v_part uuid[];
+  v_done integer := 0;
+  v_erasing private.erasing;
+  v_whole private.erasing;
+  v_erased private.erased;
+  v_sum private.erased := row(0, 0, 0, 0, 0, 0, 0, 0);
+  v_remaining integer := 0;
+begin
+  perform private.assert_not_foreign(organisation_id, 'organisation_id');
+  if names is not null and everyone then
+    perform private.refuse_value('everyone', 'Send either names or everyone, not both.', 'everyone erases all who have the address.');
+  elsif cardinality(names) not between 1 and 100 or array_position(names, null) is not null then
+    perform private.refuse_value('names', 'names has 1 to 100 names.', 'Leave it out where the address has one name alone.');
+  end if;
+  v_all := array(select r from private.rows_of_address(organisation_id, v_address, null, c_most) r);
+  v_forms := array(select distinct r.form from unnest(v_all) r);
+  if names is not null then
+    v_forms := array(select distinct private.person_form(n) from unnest(names) n);
+  end if;
+  if v_all = '{}' then
+    perform private.refuse(
+      404, 'not_found', 'Nobody in your organisation has this e-mail address.', 'email',
+      hint => 'Whoever was erased is not found again. Look for the person by name: they may have another address.'
+    );
+  elsif names is null and everyone is not true and cardinality(v_forms) > 1 then
+    v_shown := private.people_json(v_all, 20, 3);
+    perform private.refuse(
+      409, 'several_people', 'Several people have this e-mail address.', 'names',
+      case when v_shown -> 'people' = '[]' then '{}' else v_shown end || jsonb_build_object('count', cardinality(v_forms)),
+      'Ask who is meant, and send their names; or everyone true, if all are.'
+    );
+  end if;
+
+  v_rows := private.lock_people(organisation_id, v_address, case when everyone then null else v_forms end, c_most);
+  select f into v_missing from unnest(v_forms) f where names is not null and f <> all (array(select r.form from unnest(v_rows) r)) limit 1;
+  if found or v_rows = '{}' then
+    perform private.refuse(
+      404, 'not_found', 'Nobody of one of these names has this e-mail address.', 'names', private.people_json(v_all, 20, 3),
+      'Send the names as find_person answers them.'
+    );
+  end if;
+  v_others := (select count(distinct r.form) from unnest(v_all) r where r.form <> all (array(select w.form from unnest(v_rows) w)));
+
+  v_whole := row(
+    organisation_id,
+    array(select r.id from unnest(v_rows) r where r.object = 'attendee' and not r.is_former),
+    array(select r.id from unnest(v_rows) r where r.object = 'order' and not r.is_former),
+    array(
+      select r.id from unnest(v_rows) r where r.object = 'waiting_list_entry' and not r.is_former
+      union
+      select a.waiting_list_entry_id from public.attendees a
+      where a.waiting_list_entry_id is not null
+        and a.id = any (array(select r.id from unnest(v_rows) r where r.object = 'attendee' and not r.is_former))
+    ),
+    array(select r.id from unnest(v_rows) r where r.is_former),
+    v_address,
+    array(select distinct r.form from unnest(v_rows) r)
+  );
+  -- A part has whole orders, so that the log of each is read once.
+  v_order_ids := array(
+    select a.order_id from public.attendees a where a.id = any (v_whole.attendee_ids)
+    union
+    select i from unnest(v_whole.order_ids) i
+  );
+  loop
+    v_part := v_order_ids[v_done + 1:v_done + c_part];
+    v_erasing := v_whole;
+    v_erasing.attendee_ids := array(
+      select a.id from public.attendees a where a.id = any (v_whole.attendee_ids) and a.order_id = any (v_part)
+    );
+    v_erasing.order_ids := array(select i from unnest(v_whole.order_ids) i where i = any (v_part));
+    if v_done > 0 then
+      v_erasing.entry_ids := '{}';
+      v_erasing.former_ids := '{}';
+    end if;
+    v_erased := private.erase_rows(v_erasing);
+    v_sum := row(
+      v_sum.attendees + v_erased.attendees, v_sum.orders + v_erased.orders,
+      v_sum.waiting_list_entries + v_erased.waiting_list_entries, v_sum.emails + v_erased.emails,
+      v_sum.notifications + v_erased.notifications, v_sum.webhook_deliveries + v_erased.webhook_deliveries,
+      v_sum.audit_entries + v_erased.audit_entries, v_sum.idempotency_records + v_erased.idempotency_records
+    );
+    v_done := v_done + c_part;
+    exit when v_done >= cardinality(v_order_ids) or private.is_time_up(0.5);
+  end loop;
+  if v_done < cardinality(v_order_ids) or cardinality(v_rows) >= c_most then
+    v_remaining := (
+      select count(*) from private.rows_of_address(organisation_id, v_address, case when everyone then null else v_forms end, c_most)
+    );
+  end if;
+
+  return json_build_object(
+    'object', 'person_erasure',
+    'erased_at', case when dry_run is not true then private.rfc3339(now()) end,
+    'people', cardinality(v_whole.forms),
+    'attendees', v_sum.attendees,
+    'orders', v_sum.orders,
+    'waiting_list_entries', v_sum.waiting_list_entries,
+    'emails', v_sum.emails,
+    'notifications', v_sum.notifications,
+    'webhook_deliveries', v_sum.webhook_deliveries,
+    'audit_entries', v_sum.audit_entries,
+    'idempotency_records', v_sum.idempotency_records,
+    'remaining', v_remaining,
+    'kept', private.kept_of(v_whole) || private.kept_besides(organisation_id, v_address, v_others),
+    'currency', coalesce(
+      (select e.currency from public.events e where e.id = any (array(select r.event_id from unnest(v_rows) r)) limit 1), 'EUR'
+    )
+  );
+end
+$$;
+grant execute on function private.erase_people to scope_attendees_write;
+
+create function api.erase_person(
+  email text,
+  names text[] default null,
+  everyone boolean default null,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_receipt jsonb;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    v_receipt := private.erase_people(private.current_organisation_id(), email, names, everyone, dry_run);
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', private.effect_json(
+        dry_run,
+        jsonb_build_object(
+          'orders', v_receipt -> 'orders', 'attendees', v_receipt -> 'attendees', 'refund_due', 0, 'currency', v_receipt -> 'currency'
+        ),
+        '{"not_told": []}'
+      ),
+      'data', v_receipt - 'currency'
+    );
+    perform private.undo_if_dry_run(dry_run);
+    perform private.assert_confirmed(
+      'erase_person', jsonb_build_object('email', email, 'names', names, 'everyone', everyone), v_outcome -> 'effect'
+    );
+  exception when sqlstate 'UD001' then
+    null; -- The effects are rolled back; the variable keeps the answer.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
+end
+$$;
+comment on function api.erase_person is
+  'Erases whoever has an e-mail address, here and in every copy, or reports what it would erase: 200 with a receipt. 404 not_found; 409 several_people; 422 validation_failed.';
+grant execute on function api.erase_person to scope_attendees_write;

@@ -1,0 +1,436 @@
+-- Exports: a file of many rows, which the gateway reads page by page, and the link to one. A file goes by keyset from the moment of its
+-- first page: what is added later is left out, and each row is as it is when its page is read.
+
+-- It goes on after the last item that it has room for, or else at `next_cursor`, after the last row that was looked at.
+create function private.export_page(items json[], size integer, next_cursor text, cursors text[] default null) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_page json := private.page(items, size, cursors);
+begin
+  return json_build_object(
+    'as_of', private.rfc3339(now()),
+    'rows', v_page -> 'data',
+    'next_cursor', coalesce(v_page ->> 'next_cursor', export_page.next_cursor)
+  );
+end
+$$;
+grant execute on function private.export_page to scope_attendees_read, scope_orders_read;
+
+-- An event of somebody else has no rows; whoever names one is told.
+create function private.assert_own_event(event_id uuid) returns void
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if event_id is not null and not exists (select from public.events e where e.id = assert_own_event.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+end
+$$;
+grant execute on function private.assert_own_event to scope_attendees_read, scope_orders_read;
+
+create function private.assert_own_ticket_type(ticket_type_id uuid) returns void
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if ticket_type_id is not null
+    and not exists (select from public.ticket_types t where t.id = assert_own_ticket_type.ticket_type_id) then
+    perform private.refuse_not_found('ticket_type_id');
+  end if;
+end
+$$;
+grant execute on function private.assert_own_ticket_type to scope_attendees_read;
+
+-- Where a file that is newest first continues, or begins: with what was there at the beginning of the transaction.
+create function private.before_export_cursor(cursor text) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return case when cursor is null then private.first_uuid_v7(now() + interval '1 millisecond') else private.decode_cursor(cursor) end;
+end
+$$;
+grant execute on function private.before_export_cursor to scope_attendees_read, scope_orders_read;
+
+-- How many rows there are, where that is few enough to be counted.
+create function private.expected_rows(ids uuid[], most integer) returns bigint
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case when cardinality(ids) <= most then cardinality(ids) end;
+end
+$$;
+grant execute on function private.expected_rows to scope_attendees_read, scope_orders_read;
+
+create function api.export_attendees_page(
+  event_id uuid default null,
+  ticket_type_id uuid default null,
+  status public.attendee_status default null,
+  checked_in boolean default null,
+  updated_since timestamptz default null,
+  cursor text default null,
+  size integer default 250
+) returns json
+language plpgsql stable set search_path = '' set enable_seqscan = off set jit = off
+as $$
+declare
+  -- Of those that changed there may be few: more are looked at.
+  v_scanned integer := case when updated_since is null then size else size * 10 end;
+  v_ids uuid[];
+begin
+  perform private.assert_own_event(export_attendees_page.event_id);
+  perform private.assert_own_ticket_type(export_attendees_page.ticket_type_id);
+  v_ids := private.page_of_attendees(
+    null, export_attendees_page.event_id, export_attendees_page.ticket_type_id, export_attendees_page.status,
+    export_attendees_page.checked_in, null, null, null, null, private.before_export_cursor(cursor), v_scanned
+  );
+  return private.export_page(
+    array(
+      select to_json(v)
+      from unnest(v_ids) with ordinality i (id, place)
+      cross join lateral (select x.* from public.attendee_export x where x.id = i.id offset 0) v
+      where export_attendees_page.updated_since is null
+        or exists (select from public.attendees a where a.id = i.id and a.updated_at >= export_attendees_page.updated_since)
+      order by i.place
+      limit size + 1
+    ),
+    size,
+    case when cardinality(v_ids) = v_scanned then private.encode_cursor(v_ids[v_scanned]) end
+  );
+end
+$$;
+comment on function api.export_attendees_page is
+  'A page of the file of export_attendees: { as_of, rows, next_cursor }. 404 not_found (event_id, ticket_type_id). For the gateway.';
+grant execute on function api.export_attendees_page to scope_attendees_read;
+
+create function api.export_attendees(
+  event_id uuid default null,
+  ticket_type_id uuid default null,
+  status public.attendee_status default null,
+  checked_in boolean default null,
+  updated_since timestamptz default null,
+  fields text[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_most constant integer := 10000;
+begin
+  if v_outcome is not null then
+    return private.repeat_export_link(v_outcome);
+  end if;
+  perform private.assert_own_event(export_attendees.event_id);
+  perform private.assert_own_ticket_type(export_attendees.ticket_type_id);
+  return private.make_export_link(
+    'export_attendees',
+    jsonb_build_object(
+      'event_id', event_id, 'ticket_type_id', ticket_type_id, 'status', status, 'checked_in', checked_in, 'updated_since', updated_since,
+      'fields', fields
+    ),
+    case when updated_since is null then private.expected_rows(
+      private.page_of_attendees(
+        null, event_id, ticket_type_id, status, checked_in, null, null, null, null, private.before_cursor(null), v_most + 1
+      ),
+      v_most
+    ) end,
+    idempotency_key, request_fingerprint
+  );
+end
+$$;
+comment on function api.export_attendees is
+  'Makes a link to a file of attendees, good for 15 minutes: 201 with { url, expires_at, rows, columns }. 404 not_found (event_id, ticket_type_id).';
+grant execute on function api.export_attendees to scope_attendees_read;
+
+create function api.export_orders_page(
+  event_id uuid default null,
+  status public.order_status default null,
+  payment_status public.payment_status[] default null,
+  updated_since timestamptz default null,
+  cursor text default null,
+  size integer default 250
+) returns json
+language plpgsql stable set search_path = '' set enable_seqscan = off set jit = off
+as $$
+declare
+  v_scanned integer := case when updated_since is null then size else size * 10 end;
+  v_ids uuid[];
+begin
+  perform private.assert_own_event(export_orders_page.event_id);
+  v_ids := private.page_of_orders(
+    export_orders_page.event_id, export_orders_page.status, export_orders_page.payment_status, null, null, null,
+    private.before_export_cursor(cursor), v_scanned
+  );
+  return private.export_page(
+    array(
+      select to_json(v)
+      from unnest(v_ids) with ordinality i (id, place)
+      cross join lateral (select x.* from public.order_export x where x.id = i.id offset 0) v
+      where export_orders_page.updated_since is null
+        or exists (select from public.orders o where o.id = i.id and o.updated_at >= export_orders_page.updated_since)
+      order by i.place
+      limit size + 1
+    ),
+    size,
+    case when cardinality(v_ids) = v_scanned then private.encode_cursor(v_ids[v_scanned]) end
+  );
+end
+$$;
+comment on function api.export_orders_page is
+  'A page of the file of export_orders: { as_of, rows, next_cursor }. 404 not_found (event_id). For the gateway.';
+grant execute on function api.export_orders_page to scope_orders_read;
+
+create function api.export_orders(
+  event_id uuid default null,
+  status public.order_status default null,
+  payment_status public.payment_status[] default null,
+  updated_since timestamptz default null,
+  fields text[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_most constant integer := 10000;
+begin
+  if v_outcome is not null then
+    return private.repeat_export_link(v_outcome);
+  end if;
+  perform private.assert_own_event(export_orders.event_id);
+  return private.make_export_link(
+    'export_orders',
+    jsonb_build_object(
+      'event_id', event_id, 'status', status, 'payment_status', payment_status, 'updated_since', updated_since, 'fields', fields
+    ),
+    case when updated_since is null then private.expected_rows(
+      private.page_of_orders(event_id, status, payment_status, null, null, null, private.before_cursor(null), v_most + 1), v_most
+    ) end,
+    idempotency_key, request_fingerprint
+  );
+end
+$$;
+comment on function api.export_orders is
+  'Makes a link to a file of orders, good for 15 minutes: 201 with { url, expires_at, rows, columns }. 404 not_found (event_id).';
+grant execute on function api.export_orders to scope_orders_read;
+
+-- Where a file of payments is: it is in the order of the books, the oldest first, and leaves out what was recorded after its beginning.
+create type private.payment_position as (as_of timestamptz, booked_at timestamptz, id uuid);
+
+-- Ids of the lines of a page of payments, and when they were booked. A void is found by its organisation, for there are few. Security
+-- definer, as all finders: see 00-ground/pages.sql.
+create function private.page_of_payment_lines(
+  event_id uuid, received_after timestamptz, received_before timestamptz, "position" private.payment_position, size integer
+) returns table (id uuid, booked_at timestamptz)
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set jit = off
+as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+  v_as_of timestamptz := "position".as_of;
+  v_at timestamptz := greatest(coalesce(received_after, '-infinity'), "position".booked_at);
+  v_id uuid := case when v_at = "position".booked_at then "position".id else '00000000-0000-0000-0000-000000000000' end;
+  v_until timestamptz := coalesce(received_before, 'infinity');
+begin
+  return query
+  select l.id, l.booked_at
+  from (
+    (
+      select p.id, p.received_at as booked_at
+      from public.payments p
+      where page_of_payment_lines.event_id is null and p.organisation_id = v_organisation_id
+        and (p.received_at, p.id) > (v_at, v_id) and p.received_at < v_until and p.created_at <= v_as_of
+      order by p.received_at, p.id
+      limit size
+    )
+    union all
+    (
+      select p.id, p.received_at
+      from public.payments p
+      where p.event_id = page_of_payment_lines.event_id and (p.organisation_id = v_organisation_id) is true
+        and (p.received_at, p.id) > (v_at, v_id) and p.received_at < v_until and p.created_at <= v_as_of
+      order by p.received_at, p.id
+      limit size
+    )
+    union all
+    (
+      select v.id, v.created_at
+      from public.payment_voids v
+      where v.organisation_id = v_organisation_id
+        and (v.created_at, v.id) > (v_at, v_id) and v.created_at < v_until and v.created_at <= v_as_of
+        and (
+          page_of_payment_lines.event_id is null
+          or exists (select from public.payments p where p.id = v.payment_id and p.event_id = page_of_payment_lines.event_id)
+        )
+      order by v.created_at, v.id
+      limit size
+    )
+    union all
+    (
+      select r.id, r.refunded_at
+      from public.refunds r
+      where page_of_payment_lines.event_id is null and r.organisation_id = v_organisation_id
+        and (r.refunded_at, r.id) > (v_at, v_id) and r.refunded_at < v_until and r.created_at <= v_as_of
+      order by r.refunded_at, r.id
+      limit size
+    )
+    union all
+    (
+      select r.id, r.refunded_at
+      from public.refunds r
+      where r.event_id = page_of_payment_lines.event_id and (r.organisation_id = v_organisation_id) is true
+        and (r.refunded_at, r.id) > (v_at, v_id) and r.refunded_at < v_until and r.created_at <= v_as_of
+      order by r.refunded_at, r.id
+      limit size
+    )
+  ) l
+  order by l.booked_at, l.id
+  limit size;
+end
+$$;
+grant execute on function private.page_of_payment_lines to scope_orders_read;
+
+-- The gateway sends back what it was answered.
+create function private.payment_position(cursor text) returns private.payment_position
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if cursor is null then
+    return row(now(), '-infinity', '00000000-0000-0000-0000-000000000000')::private.payment_position;
+  end if;
+  return cursor::private.payment_position;
+exception when invalid_text_representation or datetime_field_overflow or invalid_datetime_format then
+  perform private.refuse_value('cursor', 'The cursor is not valid.');
+end
+$$;
+grant execute on function private.payment_position to scope_orders_read;
+
+create function api.export_payments_page(
+  event_id uuid default null,
+  received_after timestamptz default null,
+  received_before timestamptz default null,
+  cursor text default null,
+  size integer default 250
+) returns json
+language plpgsql stable set search_path = '' set enable_seqscan = off set jit = off set timezone = 'UTC'
+as $$
+declare
+  v_position private.payment_position := private.payment_position(cursor);
+  v_items json[];
+  v_cursors text[];
+begin
+  perform private.assert_own_event(export_payments_page.event_id);
+  select
+    array_agg(to_json(v) order by l.booked_at, l.id),
+    array_agg(row(v_position.as_of, l.booked_at, l.id)::private.payment_position::text order by l.booked_at, l.id)
+  into v_items, v_cursors
+  from private.page_of_payment_lines(
+    export_payments_page.event_id, export_payments_page.received_after, export_payments_page.received_before, v_position, size + 1
+  ) l
+  cross join lateral (select x.* from public.payment_export x where x.id = l.id offset 0) v;
+  return private.export_page(v_items, size, null, v_cursors);
+end
+$$;
+comment on function api.export_payments_page is
+  'A page of the file of export_payments: { as_of, rows, next_cursor }. 404 not_found (event_id). For the gateway.';
+grant execute on function api.export_payments_page to scope_orders_read;
+
+create function api.export_payments(
+  event_id uuid default null,
+  received_after timestamptz default null,
+  received_before timestamptz default null,
+  fields text[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_most constant integer := 10000;
+begin
+  if v_outcome is not null then
+    return private.repeat_export_link(v_outcome);
+  end if;
+  perform private.assert_own_event(export_payments.event_id);
+  return private.make_export_link(
+    'export_payments',
+    jsonb_build_object(
+      'event_id', event_id, 'received_after', received_after, 'received_before', received_before, 'fields', fields
+    ),
+    private.expected_rows(
+      array(
+        select l.id
+        from private.page_of_payment_lines(event_id, received_after, received_before, private.payment_position(null), v_most + 1) l
+      ),
+      v_most
+    ),
+    idempotency_key, request_fingerprint
+  );
+end
+$$;
+comment on function api.export_payments is
+  'Makes a link to a file of payments, voids and refunds, good for 15 minutes: 201 with { url, expires_at, rows, columns }. 404 not_found (event_id).';
+grant execute on function api.export_payments to scope_orders_read;
+
+create function api.export_check_ins_page(
+  event_id uuid default null,
+  result public.check_in_result default null,
+  cursor text default null,
+  size integer default 250
+) returns json
+language plpgsql stable set search_path = '' set enable_seqscan = off set jit = off
+as $$
+declare
+  v_ids uuid[];
+begin
+  perform private.assert_own_event(export_check_ins_page.event_id);
+  v_ids := private.page_of_check_ins(
+    null, export_check_ins_page.event_id, export_check_ins_page.result, private.before_export_cursor(cursor), size + 1
+  );
+  return private.export_page(
+    array(
+      select to_json(v)
+      from unnest(v_ids) with ordinality i (id, place)
+      cross join lateral (select x.* from public.check_in_export x where x.id = i.id offset 0) v
+      order by i.place
+    ),
+    size,
+    null
+  );
+end
+$$;
+comment on function api.export_check_ins_page is
+  'A page of the file of export_check_ins: { as_of, rows, next_cursor }. 404 not_found (event_id). For the gateway.';
+grant execute on function api.export_check_ins_page to scope_attendees_read;
+
+create function api.export_check_ins(
+  event_id uuid default null,
+  result public.check_in_result default null,
+  fields text[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_most constant integer := 10000;
+begin
+  if v_outcome is not null then
+    return private.repeat_export_link(v_outcome);
+  end if;
+  perform private.assert_own_event(export_check_ins.event_id);
+  return private.make_export_link(
+    'export_check_ins',
+    jsonb_build_object('event_id', event_id, 'result', result, 'fields', fields),
+    private.expected_rows(private.page_of_check_ins(null, event_id, result, private.before_cursor(null), v_most + 1), v_most),
+    idempotency_key, request_fingerprint
+  );
+end
+$$;
+comment on function api.export_check_ins is
+  'Makes a link to a file of scans, good for 15 minutes: 201 with { url, expires_at, rows, columns }. 404 not_found (event_id).';
+grant execute on function api.export_check_ins to scope_attendees_read;

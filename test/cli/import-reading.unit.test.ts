@@ -1,0 +1,272 @@
+// Lists as spreadsheets and other systems write them: what is read of the bytes, and which column holds what.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { countKnown, findColumns, readMap } from '../../src/cli/import/columns.ts'
+import { describeShortages } from '../../src/cli/import/preview.ts'
+import { lineOf, openSheet } from '../../src/cli/import/sheet.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'usher-import-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+let files = 0
+function fileOf(content: string | Uint8Array): string {
+  const path = join(folder, `list-${++files}.csv`)
+  writeFileSync(path, content)
+  return path
+}
+
+async function read(content: string | Uint8Array, asked: { encoding?: string; delimiter?: string } = {}) {
+  const { encoding, delimiter, header, rows } = await openSheet(fileOf(content), asked, countKnown)
+  return { encoding, delimiter, header, rows: await Array.fromAsync(rows()) }
+}
+
+const bytes = (...parts: (string | number[])[]) =>
+  Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : Buffer.from(part))))
+const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le')
+
+describe('encodings', () => {
+  const text = 'name;email\nZoë Müller;zoe@example.com\n'
+  test.each([
+    ['UTF-8', Buffer.from(text), 'utf-8', true],
+    ['UTF-8 with a byte order mark', Buffer.from(`\ufeff${text}`), 'utf-8', true],
+    ['UTF-16, as Excel calls Unicode text', utf16(text), 'utf-16le', true],
+    ['UTF-16 with the other order of bytes', utf16(text).swap16(), 'utf-16be', true],
+    ['Latin-1', Buffer.from(text, 'latin1'), 'windows-1252', false],
+  ])('%s is found out', async (_, content, label, certain) => {
+    const { encoding, header, rows } = await read(content)
+    expect([encoding, header]).toEqual([{ label, certain }, ['name', 'email']])
+    expect(rows).toEqual([{ line: 2, cells: ['Zoë Müller', 'zoe@example.com'] }])
+  })
+
+  test('a byte that is not UTF-8 counts wherever it is, and a letter that is split between reads is whole', async () => {
+    const many = `${'ü'.repeat(40_000)};x\n`.repeat(3)
+    const [even, odd] = await Promise.all([read(`name;email\n${many}`), read(`name;email2\n${many}`)])
+    for (const { encoding, rows } of [even, odd]) {
+      expect(encoding.label).toBe('utf-8')
+      expect(rows.map(({ cells }) => cells[0])).toEqual(Array(3).fill('ü'.repeat(40_000)))
+    }
+    const late = await read(Buffer.concat([Buffer.from('name;email\n'), Buffer.alloc(100_000, 'a'), bytes([0xfc])]))
+    expect(late.encoding.label).toBe('windows-1252')
+  })
+
+  test('--encoding decides, and is held against the file', async () => {
+    const { rows } = await read(bytes('name;email\nZo', [0x91], ';x\n'), { encoding: 'macintosh' })
+    expect(rows[0]?.cells[0]).toBe('Zoë')
+    await expect(read(Buffer.from(text, 'latin1'), { encoding: 'UTF8' })).rejects.toThrow(/is not in utf-8/)
+    const withMark = await read(`\ufeff${text}`, { encoding: 'windows-1252' })
+    expect(withMark.rows[0]?.cells[0]).toBe('Zoë Müller')
+    await expect(read(text, { encoding: 'klingon' })).rejects.toThrow(/--encoding .+ not klingon/)
+  })
+
+  test.each([
+    ['an .xlsx', bytes('PK', [3, 4], 'xl/workbook.xml'), /is a workbook.+save it as "CSV UTF-8"/],
+    ['an .xls', bytes([0xd0, 0xcf, 0x11, 0xe0, 0xa1]), /is a workbook/],
+    ['other bytes', bytes('name', [0, 1, 2]), /is no text/],
+    ['nothing', '', /is empty/],
+    ['a byte order mark alone', '\ufeff', /has nothing in it/],
+    ['lines without anything', '\n\n;;\n', /has nothing in it/],
+  ])('%s is refused', async (_, content, complaint) => {
+    await expect(read(content)).rejects.toMatchObject({ exitCode: 2, message: expect.stringMatching(complaint) })
+  })
+
+  test('so are a folder and a file that is not there', async () => {
+    for (const [path, complaint] of [
+      [folder, /is a folder/],
+      [join(folder, 'none.csv'), /There is no such file/],
+    ] as const) {
+      await expect(openSheet(path, {}, countKnown)).rejects.toThrow(complaint)
+    }
+  })
+})
+
+describe('cells', () => {
+  test.each([
+    [',', 'name,email\n"Jackson, Mary",m@example.com\n'],
+    [';', 'name;email\n"Jackson, Mary";m@example.com\n'],
+    ['\t', 'name\temail\r\n"Jackson, Mary"\tm@example.com\r\n'],
+    ['|', 'name|email\rJackson, Mary|m@example.com\r'],
+    [';', 'sep=;\r\nname;email\r\nJackson, Mary;m@example.com\r\n'],
+    // More commas than semicolons, but in one name.
+    [';', '"a,b,c,d";email;name\nx;m@example.com;Jackson, Mary\n'],
+  ])('the delimiter %j is found out', async (delimiter, content) => {
+    const found = await read(content)
+    expect(found.delimiter).toBe(delimiter)
+    expect(found.rows.map(({ cells }) => cells)).toEqual([expect.arrayContaining(['Jackson, Mary', 'm@example.com'])])
+  })
+
+  test('quotes, line breaks and equals signs are kept, rows of any width and their lines are told', async () => {
+    const { rows } = await read(
+      'name,email\r\n"Mary ""MJ""\nJackson",=1+1\r\n\r\nJim "the man" Smith,j\r\n,,\r\nshort\na,b,c\n',
+    )
+    expect(rows).toEqual([
+      { line: 2, cells: ['Mary "MJ"\nJackson', '=1+1'] },
+      { line: 5, cells: ['Jim "the man" Smith', 'j'] },
+      { line: 7, cells: ['short'] },
+      { line: 8, cells: ['a', 'b', 'c'] },
+    ])
+  })
+
+  test('a quotation mark that is not closed is told where it is, however long the file', async () => {
+    for (const rest of ['c@example.com\n', 'x'.repeat(2_000_000)]) {
+      await expect(read(`name,email\na,b\n"c,${rest}`)).rejects.toThrow(/after line 2\. A quotation mark/)
+    }
+  })
+
+  test('what is written is read as it was', async () => {
+    const cells = ['plain', ' blanks ', 'a;b', 'say "hi"', 'two\nlines', '=1', '', "'"]
+    const { rows } = await read(`name;email;a;b;c;d;e;f\n${lineOf(cells, ';')}`)
+    expect(rows).toEqual([{ line: 2, cells }])
+  })
+})
+
+describe('columns', () => {
+  const found = (header: string, map = '', restIsMetadata = false) => {
+    const names = header.split(',')
+    const { fields, metadata, leftOut } = findColumns(names, readMap(map) ?? new Map(), restIsMetadata)
+    return {
+      ...Object.fromEntries([...fields].map(([field, column]) => [field, names[column]])),
+      ...Object.fromEntries([...metadata].map(([column, key]) => [`metadata.${key}`, names[column]])),
+      leftOut,
+    }
+  }
+
+  test.each([
+    [
+      'Usher',
+      'name,E_Mail,COMPANY,Ticket Type,external_id,metadata.Diet',
+      { name: 'name', email: 'E_Mail', company: 'COMPANY', ticket_type: 'Ticket Type', external_id: 'external_id' },
+      [],
+    ],
+    [
+      'pretix',
+      'Order code,Email,Product,Attendee name,Attendee name: Given name,Attendee name: Family name,Attendee email,Company,Pseudonymization ID',
+      {
+        name: 'Attendee name',
+        email: 'Attendee email',
+        company: 'Company',
+        ticket_type: 'Product',
+        external_id: 'Pseudonymization ID',
+      },
+      ['Order code', 'Email', 'Attendee name: Given name', 'Attendee name: Family name'],
+    ],
+    [
+      'Eventbrite',
+      'Order #,First Name,Last Name,Email,Quantity,Ticket Type,Attendee #,Company',
+      {
+        first_name: 'First Name',
+        last_name: 'Last Name',
+        email: 'Email',
+        ticket_type: 'Ticket Type',
+        external_id: 'Attendee #',
+        company: 'Company',
+      },
+      ['Order #', 'Quantity'],
+    ],
+    [
+      'Tito',
+      'Number,Ticket,Ticket Full Name,Ticket First Name,Ticket Last Name,Ticket Email,Ticket Company Name,Ticket Reference,Order Email',
+      {
+        name: 'Ticket Full Name',
+        email: 'Ticket Email',
+        ticket_type: 'Ticket',
+        company: 'Ticket Company Name',
+        external_id: 'Ticket Reference',
+      },
+      ['Number', 'Ticket First Name', 'Ticket Last Name', 'Order Email'],
+    ],
+    [
+      'German lists',
+      'Vorname,Nachname,E-Mail-Adresse,Firma,Ticketart,Telefon',
+      {
+        first_name: 'Vorname',
+        last_name: 'Nachname',
+        email: 'E-Mail-Adresse',
+        company: 'Firma',
+        ticket_type: 'Ticketart',
+      },
+      ['Telefon'],
+    ],
+    [
+      'others, where Name is the surname',
+      'Vorname,Name,Mail',
+      { first_name: 'Vorname', last_name: 'Name', email: 'Mail' },
+      [],
+    ],
+  ])('are known as in %s', (_, header, expected, leftOut) => {
+    const { 'metadata.Diet': diet, ...others } = found(header) as Record<string, unknown>
+    expect(others).toEqual({ ...expected, leftOut })
+    expect(diet).toBe(header.includes('metadata.Diet') ? 'metadata.Diet' : undefined)
+  })
+
+  test('are what --map says, in spite of their names', () => {
+    const map = 'Mail=email,Firm, or so=company,Id=,Notes=metadata.remarks,Wer=name'
+    const names = ['Wer', 'Vorname', 'Mail', 'Firm, or so', 'Id', 'Notes', 'Phone']
+    const { fields, metadata, leftOut } = findColumns(names, readMap(map) ?? new Map(), true)
+    expect(Object.fromEntries(fields)).toEqual({ name: 0, email: 2, company: 3 })
+    expect([...metadata]).toEqual([
+      [5, 'remarks'],
+      [1, 'Vorname'],
+      [6, 'Phone'],
+    ])
+    expect(leftOut).toEqual(['Id'])
+  })
+
+  test('other columns are metadata on request, but not the reason for which a row was refused before', () => {
+    expect(found('error,name,email,Diet,', '', true)).toEqual({
+      name: 'name',
+      email: 'email',
+      'metadata.Diet': 'Diet',
+      leftOut: [],
+    })
+  })
+
+  test.each([
+    ['name,company', '', /No column holds an e-mail address\. Found: name, company\./],
+    ['Mary Jackson,mary@example.com', '', /No column holds a name .+ and an e-mail address\. Found: Mary Jackson, /],
+    ['name,email,E-Mail', '', /a column twice: email \(column 2\) and E-Mail \(column 3\)/],
+    ['name,email,mail', '', /More than one column may be email: .+--map "email=email"/],
+    ['name,email', 'Wer=name', /There is no column Wer\. Found: name, email\./],
+    ['name,email,diet,Diet,diet', '', /Two columns are metadata\.diet/],
+    [`name,email,${'x'.repeat(41)}`, '', /longer than the 40 characters/],
+    [`name,email,${Array.from({ length: 51 }, (_, i) => `c${i}`)}`, '', /51 columns are more than the 50 keys/],
+  ])('%s %s are refused', (header, map, complaint) => {
+    expect(() => found(header, map, true)).toThrow(complaint)
+  })
+
+  test('a complaint shows some of the columns, without what a terminal would obey', () => {
+    const names = Array.from({ length: 50 }, (_, i) => `\u001b[31m${i}`)
+    expect(() => found(names.join(','))).toThrow(/^No column holds a name .+ Found: ( \[31m\d+, ){40}…\./)
+  })
+
+  test.each(['Ticket', 'Ticket=ticket', '=email', 'a=email,b'])('--map %s is of no use', (text) => {
+    expect(readMap(text)).toBeNull()
+  })
+})
+
+test('a dry run of several calls names the ticket types, and the event, that have fewer places than new guests', () => {
+  const types = [
+    ['full', 1_500],
+    ['enough', 2],
+    ['unlimited', null],
+  ].map(([id, left]) => ({
+    id,
+    name: `Type ${id}`,
+    quantity_available: left,
+    quantity_sold: 30,
+    quantity_held: 5,
+  })) as Parameters<typeof describeShortages>[1]
+  const event = (capacity: number | null) => ({ name: 'Gala', capacity }) as Parameters<typeof describeShortages>[0]
+  const taken = new Map([
+    ['full', 2_400],
+    ['enough', 2],
+    ['unlimited', 3],
+  ])
+  const ofType = 'Type full: 2,400 guests for 1,500 places. Those who come last in the list would be refused.'
+  const ofEvent = 'Gala: 2,405 guests for 2,404 places. Those who come last in the list would be refused.'
+  expect(describeShortages(event(null), types, taken)).toEqual([ofType])
+  expect(describeShortages(event(2_510), types, taken)).toEqual([ofType])
+  expect(describeShortages(event(2_509), types, taken)).toEqual([ofType, ofEvent])
+})

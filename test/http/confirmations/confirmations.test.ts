@@ -1,0 +1,531 @@
+// What cannot be undone is carried out over MCP once a person has confirmed it on Usher's page, and not before.
+
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { confirmLanguages } from '../../../src/http/pages/confirm-words.ts'
+import { operations } from '../../../src/operations/index.ts'
+import { row, studio } from '../../support/database.ts'
+import { bearing, clients, type McpCaller, negotiating } from '../../support/mcp.ts'
+import { createOrganisation, type TestEvent, type TestOrganisation } from '../../support/organisation.ts'
+import { appOfThisFile, ownApp } from '../../support/own-app.ts'
+import { Person } from '../../support/person.ts'
+import { rest } from '../../support/rest.ts'
+import { validator } from '../../support/schema-validators.ts'
+import { codeGrant, decide, formTokenOf, Jar, walkToConsent } from '../oauth/walk.ts'
+
+// Each who asks is at an address of their own: see walk.ts.
+const { url: apiUrl } = await appOfThisFile({ trustProxy: true })
+
+let organisation: TestOrganisation
+let event: TestEvent
+let assistant: McpCaller
+let key: string
+let person: Person
+beforeEach(async () => {
+  organisation = await createOrganisation()
+  event = await organisation.event()
+  key = await organisation.askingKey()
+  assistant = await negotiating(key, apiUrl)
+  person = new Person(apiUrl, await organisation.key())
+})
+
+/** What the model is told instead of the answer. */
+async function askedFor(tool: string, args: Record<string, unknown>, caller = assistant): Promise<string> {
+  const error = await caller.refusal(tool, args)
+  expect(error).toMatchObject({ code: 'confirmation_required', retryable: true })
+  return (error.details as { url: string }).url
+}
+
+const statusOf = async (id = event.id) =>
+  (await row<{ status: string }>('select status from public.events where id = $1', [id])).status
+
+const moveTime = (minutes: number) =>
+  studio.query(
+    `update private.confirmations set asked_at = asked_at - $2::interval, expires_at = expires_at - $2::interval
+     where organisation_id = $1`,
+    [organisation.id, `${minutes} minutes`],
+  )
+
+const spent = async () =>
+  (
+    await studio.query(
+      `select c.operation, c.arguments, k.name as by from private.confirmations c join public.api_keys k on k.id = c.confirmed_by
+       where c.organisation_id = $1 and c.spent_at is not null`,
+      [organisation.id],
+    )
+  ).rows
+
+/** Guests who can be told, an order each. */
+async function guests(count: number): Promise<void> {
+  await studio.query(
+    `with added as (
+       insert into public.orders (event_id, name, email, send_email)
+       select $1, 'Guest', 'guest-' || n || '@example.com', true from generate_series(1, $2) n returning id, email
+     )
+     insert into public.attendees (order_id, ticket_type_id, name, email) select id, $3, 'Guest', email from added`,
+    [event.id, count, event.ticketTypeId],
+  )
+}
+
+/** An order that was paid and cancelled. */
+async function refundable(price: number): Promise<string> {
+  const { orderId } = await event.payer({ price })
+  await studio.query('insert into public.payments (order_id, amount) values ($1, $2)', [orderId, price])
+  await studio.query("update public.orders set status = 'cancelled' where id = $1", [orderId])
+  return orderId
+}
+
+describe('to cancel an event', () => {
+  test('a person sees what will happen, presses a button, and the same call goes through once', async () => {
+    await event.payer()
+    await event.guest()
+    const args = { event: event.id, notify: 'everybody' }
+    const refused = await assistant.refusal('cancel_event', args)
+    expect(refused).toMatchObject({
+      code: 'confirmation_required',
+      details: { url: expect.stringMatching(`^${apiUrl}/confirm/[0-9a-f-]{36}$`), effect: { orders: 2, attendees: 2 } },
+    })
+    const { url } = refused.details as { url: string }
+    expect(await askedFor('cancel_event', args), 'asked for once more').toBe(url)
+    expect(await statusOf()).toBe('published')
+
+    const page = await person.open(url)
+    expect(page.text).toContain('Cancel “Test event”?')
+    expect(page.text).toMatch(
+      /Asked by<\/dt><dd><bdi>Assistant<.*Tickets affected<\/dt><dd><bdi>2<.*Told by e-mail<\/dt><dd><bdi>2</s,
+    )
+    expect(await statusOf()).toBe('published')
+    expect(await askedFor('cancel_event', args)).toBe(url)
+
+    expect((await person.press(url, page, 'confirm')).text).toContain('Go back to the assistant')
+    expect(await statusOf()).toBe('published')
+    expect(await assistant.call('cancel_event', args)).toMatchObject({ data: { status: 'cancelled' } })
+    expect(await assistant.refusal('cancel_event', args)).toMatchObject({ code: 'invalid_transition' })
+    expect(await spent()).toEqual([{ operation: 'cancel_event', arguments: {}, by: 'test' }])
+    expect((await person.open(url)).text).toContain('was carried out')
+  })
+
+  test('by name it is the same as by id', async () => {
+    await person.confirm(await askedFor('cancel_event', { event: 'Test event' }))
+    expect(await assistant.call('cancel_event', { event: event.id })).toMatchObject({ data: { status: 'cancelled' } })
+  })
+
+  test.each(clients)('$client speaking $revision is told the link', async ({ connect }) => {
+    const client = await connect(key, apiUrl)
+    const url = await askedFor('cancel_event', { event: event.id }, client)
+    await person.confirm(url)
+    expect(await client.call('cancel_event', { event: event.id })).toMatchObject({ data: { status: 'cancelled' } })
+  })
+
+  test('a dry run, REST and a key for programs need nobody', async () => {
+    expect(await assistant.call('cancel_event', { event: event.id, dry_run: true })).toMatchObject({
+      effect: { dry_run: true },
+    })
+    expect((await rest(key, apiUrl)('POST', `/events/${event.id}/cancel`)).status).toBe(200)
+    const other = await organisation.event()
+    const program = await negotiating(await organisation.key(), apiUrl)
+    expect(await program.call('cancel_event', { event: other.id })).toMatchObject({ data: { status: 'cancelled' } })
+    expect(await spent()).toEqual([])
+  })
+
+  test('what a person refuses, or takes back, is not done', async () => {
+    const first = await askedFor('cancel_event', { event: event.id })
+    const refused = await person.press(first, await person.open(first), 'refuse')
+    expect([refused.status, refused.text.includes('nothing to confirm')]).toEqual([404, true])
+    const second = await askedFor('cancel_event', { event: event.id })
+    expect(second).not.toBe(first)
+    const confirmed = await person.confirm(second)
+    await person.press(second, confirmed, 'refuse')
+    await askedFor('cancel_event', { event: event.id })
+    expect(await statusOf()).toBe('published')
+  })
+
+  test('a call that would affect more people by far than the page said asks again', async () => {
+    const args = { event: event.id }
+    await person.confirm(await askedFor('cancel_event', args))
+    await guests(21)
+    const url = await askedFor('cancel_event', args)
+    await guests(2)
+    expect((await person.confirm(url)).text).toContain('Confirmed')
+    expect(await assistant.call('cancel_event', args)).toMatchObject({ data: { status: 'cancelled' } })
+  })
+})
+
+describe('what was confirmed', () => {
+  test.each<[string, (url: string) => Promise<[Record<string, unknown>, McpCaller?]>]>([
+    ['by another key', async () => [{}, await negotiating(await organisation.askingKey(), apiUrl)]],
+    ['with one argument changed', async () => [{ notify: 'mailed' }]],
+    ['for another event', async () => [{ event: (await organisation.event()).id }]],
+    [
+      'after eleven minutes',
+      async () => {
+        await moveTime(11)
+        return [{}]
+      },
+    ],
+    [
+      'once the key of whoever confirmed has ended',
+      async () => {
+        await studio.query(
+          "update public.api_keys set revoked_at = now() where organisation_id = $1 and name = 'test'",
+          [organisation.id],
+        )
+        return [{}]
+      },
+    ],
+  ])('is not carried out %s', async (_how, change) => {
+    const args = { event: event.id, notify: 'everybody' }
+    const url = await askedFor('cancel_event', args)
+    await person.confirm(url)
+    const [changed, caller] = await change(url)
+    expect(await askedFor('cancel_event', { ...args, ...changed }, caller)).not.toBe(url)
+    expect(await statusOf()).toBe('published')
+    expect(await spent()).toEqual([])
+  })
+
+  test('is spent once by two calls at the same time', async () => {
+    await studio.query('update public.organisations set confirm_refunds_above = 0 where id = $1', [organisation.id])
+    const orderId = await refundable(9900)
+    const args = { order: orderId, amount: 1000 }
+    await person.confirm(await askedFor('record_refund', args))
+    const post = async () => {
+      const answer = await rpcOf(key, 'record_refund', args)
+      return JSON.parse(answer.content[0].text).error?.code ?? 'done'
+    }
+    expect((await Promise.all([post(), post()])).sort()).toEqual(['confirmation_required', 'done'])
+    expect(await studio.query('select from public.refunds where order_id = $1', [orderId])).toMatchObject({
+      rowCount: 1,
+    })
+    expect(await spent()).toHaveLength(1)
+    await askedFor('record_refund', args)
+  })
+
+  test('has the outcome of its idempotency key, which a lacking confirmation is not', async () => {
+    const args = { event: event.id, idempotency_key: 'cancel-it' }
+    await person.confirm(await askedFor('cancel_event', args))
+    const first = await assistant.call('cancel_event', args)
+    expect(await assistant.call('cancel_event', args)).toEqual(first)
+    expect(await spent()).toHaveLength(1)
+  })
+
+  test('of a person everywhere says whose address it is, and keeps it no longer than the request', async () => {
+    await event.guest()
+    const args = { email: 'guest@example.com' }
+    const url = await askedFor('erase_person', args)
+    expect((await person.open(url)).text).toMatch(/guest@example\.com.*Tickets affected<\/dt><dd><bdi>1</s)
+    await person.confirm(url)
+    expect(await askedFor('erase_person', { ...args, everyone: true })).not.toBe(url)
+    expect(await assistant.call('erase_person', args)).toMatchObject({ data: { attendees: 1 } })
+    expect(await spent()).toMatchObject([{ operation: 'erase_person', arguments: {} }])
+  })
+
+  test('is not spent by a call that fails', async () => {
+    const { attendeeId } = await event.guest()
+    await person.confirm(await askedFor('erase_attendee', { attendee: attendeeId }))
+    expect(await assistant.refusal('erase_attendee', { attendee: 'Guest' })).toMatchObject({ code: 'id_needed' })
+    expect(await spent()).toEqual([])
+    expect(await assistant.call('erase_attendee', { attendee: attendeeId })).toMatchObject({ data: { attendees: 1 } })
+    const { rows } = await studio.query(
+      'select c::text as text from private.confirmations c where organisation_id = $1',
+      [organisation.id],
+    )
+    expect(JSON.stringify(rows)).not.toContain(attendeeId)
+  })
+})
+
+describe('by what it would do', () => {
+  const changes = { name: 'Moved event' }
+
+  test.each<[string, () => Promise<[string, Record<string, unknown>]>]>([
+    ['update_event', async () => ['update_event', { event: event.id, changes, notify: 'everybody' }]],
+    [
+      'apply_event',
+      async () => {
+        const { data } = (await assistant.call('apply_event', { event: event.id, changes, notify: 'everybody' })) as {
+          data: { plan_id: string }
+        }
+        return ['apply_event', { plan_id: data.plan_id }]
+      },
+    ],
+  ])('%s asks before it tells more than twenty people', async (_operation, prepare) => {
+    await guests(20)
+    const [tool, few] = await prepare()
+    const told = (await assistant.call(tool, few)) as { effect: { told: number } }
+    expect(told.effect.told).toBe(20)
+
+    await guests(1)
+    changes.name = `${changes.name} again`
+    const [, many] = await prepare()
+    const url = await askedFor(tool, many)
+    expect((await person.open(url)).text).toMatch(/Told by e-mail<\/dt><dd><bdi>21<.*name: Moved event again/s)
+    await person.confirm(url)
+    expect(await assistant.call(tool, many)).toMatchObject({ effect: { told: 21 } })
+  })
+
+  test('a group of more than twenty is told that it is cancelled only then', async () => {
+    const { id } = await row<{ id: string }>(
+      "insert into public.orders (event_id, name, email, send_email) values ($1, 'Guest', 'guest@example.com', true) returning id",
+      [event.id],
+    )
+    await studio.query(
+      `insert into public.attendees (order_id, ticket_type_id, name, email)
+       select $1, $2, 'Guest', 'guest-' || n || '@example.com' from generate_series(1, 21) n`,
+      [id, event.ticketTypeId],
+    )
+    await askedFor('cancel_order', { order: id, notify: 'everybody' })
+    expect(await assistant.call('cancel_order', { order: id })).toMatchObject({ data: { status: 'cancelled' } })
+  })
+
+  test('a refund asks above the amount of the organisation, in parts as well, and without one never', async () => {
+    const orderId = await refundable(99900)
+    const args = { order: orderId, amount: 5000 }
+    expect(await assistant.call('record_refund', args)).toMatchObject({ data: { amount_refunded: 5000 } })
+    await studio.query('update public.organisations set confirm_refunds_above = 10000 where id = $1', [organisation.id])
+    expect(await assistant.call('record_refund', args)).toMatchObject({ data: { amount_refunded: 10000 } })
+    const url = await askedFor('record_refund', { ...args, amount: 1 })
+    expect((await person.open(url)).text).toMatch(/Refund<\/dt><dd><bdi>€0\.01</)
+  })
+})
+
+describe('a page', () => {
+  test('is of nobody, of another organisation, or of a key that may not', async () => {
+    const url = await askedFor('cancel_event', { event: event.id })
+    const stranger = new Person(apiUrl, await (await createOrganisation()).key())
+    const clerk = new Person(apiUrl, await organisation.key('events:read', 'orders:write'))
+
+    const nobody = await new Jar(apiUrl).ask(url)
+    expect([nobody.status, nobody.text.includes('Test event')]).toEqual([200, false])
+    const never = url.replace(/[^/]+$/, '00000000-0000-4000-8000-000000000000')
+    const [of, without] = [await stranger.open(url), await stranger.open(never)]
+    const same = (text: string) => text.replace(/value="[^"]*"/g, '')
+    expect([of.status, same(of.text)]).toEqual([404, same(without.text)])
+    const page = await clerk.open(url)
+    expect(page.text).toContain('may not do this')
+    expect(page.text).not.toMatch(/Test event|value="confirm"/)
+    for (const other of [stranger, clerk]) await other.press(url, await other.open(url), 'confirm')
+    for (const other of [stranger, clerk]) await other.press(url, await other.open(url), 'refuse')
+    expect(await askedFor('cancel_event', { event: event.id })).toBe(url)
+  })
+
+  test('confirms nothing by being looked at, by another site, by another form, or for a session that has ended', async () => {
+    const args = { event: event.id }
+    const url = await askedFor('cancel_event', args)
+    const page = await person.open(url)
+    const stillAsks = async (what: string) => expect(await askedFor('cancel_event', args), what).toBe(url)
+
+    for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']) {
+      const { jar } = person
+      const Cookie = [...jar.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+      await fetch(`${url}?action=confirm&form_token=${formTokenOf(page)}`, {
+        method,
+        headers: { Cookie, ...jar.address },
+      })
+      await stillAsks(method)
+    }
+    for (const site of ['cross-site', 'same-site', 'none']) {
+      expect((await person.press(url, page, 'confirm', { 'Sec-Fetch-Site': site })).status).toBe(400)
+      await stillAsks(site)
+    }
+    const other = await person.open(await askedFor('cancel_event', { event: (await organisation.event()).id }))
+    expect((await person.press(url, other, 'confirm')).status).toBe(400)
+    await stillAsks('the form of another request')
+    const neighbour = new Person(apiUrl, person.key)
+    expect((await person.press(url, await neighbour.open(url), 'confirm')).status).toBe(400)
+    await stillAsks('the form of another browser')
+
+    await moveTime(11)
+    await person.press(url, page, 'confirm')
+    await moveTime(-11)
+    await stillAsks('a confirmation that is too late')
+    await studio.query(
+      'delete from private.oauth_sign_ins where api_key_id in (select id from public.api_keys where organisation_id = $1)',
+      [organisation.id],
+    )
+    expect((await person.press(url, page, 'confirm')).text).toContain('name="key"')
+    await stillAsks('a session that has ended')
+    expect(await statusOf()).toBe('published')
+  })
+
+  test('is in no frame, no cache and no Referer, and loads nothing', async () => {
+    const url = await askedFor('cancel_event', { event: event.id })
+    for (const page of [await new Jar(apiUrl).ask(url), await person.open(url), await person.confirm(url)]) {
+      const { headers } = page
+      expect(headers.get('content-security-policy')).toMatch(
+        /^default-src 'none'; style-src 'sha256-[^;]+; base-uri 'none'; form-action 'self'; frame-ancestors 'none'$/,
+      )
+      expect([headers.get('x-frame-options'), headers.get('cache-control'), headers.get('referrer-policy')]).toEqual([
+        'DENY',
+        'no-store',
+        'no-referrer',
+      ])
+      expect(page.text).not.toContain('<script')
+    }
+  })
+
+  test('shows what others wrote as text', async () => {
+    const name = '<b>Gala</b> {person} \u202etxt'
+    await studio.query('update public.events set name = $2 where id = $1', [event.id, '<b>Gala</b> {person}'])
+    const { text } = await person.open(await askedFor('cancel_event', { event: event.id }))
+    expect(text).toContain('&lt;b&gt;Gala&lt;/b&gt; {person}')
+    expect(text).not.toContain(name.slice(0, 7))
+  })
+
+  test('speaks the languages that it has, with a title for each operation', async () => {
+    const confirmed = operations.filter((operation) => operation.confirmed).map(({ name }) => name)
+    for (const { titles } of Object.values(confirmLanguages))
+      expect(Object.keys(titles)).toEqual(expect.arrayContaining(confirmed))
+    const url = await askedFor('cancel_event', { event: event.id })
+    await person.open(url)
+    const german = await person.jar.ask(url, { headers: { 'Accept-Language': 'de' } })
+    expect(german.text).toContain('„Test event“ absagen?')
+  })
+
+  test('is below the path of PUBLIC_URL, which a proxy strips', async () => {
+    const below = await ownApp({ publicUrl: 'https://example.com/usher', trustProxy: true })
+    const url = await askedFor('cancel_event', { event: event.id }, await negotiating(key, below.url))
+    expect(url).toMatch(/^https:\/\/example\.com\/usher\/confirm\//)
+    const { pathname } = new URL(url)
+    const { jar } = new Person(below.url, person.key)
+    const here = pathname.replace('/usher', '')
+    const page = await jar.ask(here)
+    const form = { action: 'sign_in', key: person.key, form_token: formTokenOf(page) }
+    const signedIn = await jar.ask(here, { form })
+    expect([signedIn.status, signedIn.location]).toEqual([303, pathname])
+    expect(signedIn.headers.getSetCookie().join()).toMatch(
+      /usher_sign_in=[^;]+;.*Path=\/usher;.*HttpOnly; Secure; SameSite=Lax/,
+    )
+  })
+
+  test('is there without OAuth, and where nobody could sign in there is none', async () => {
+    const without = await ownApp({ oauth: false, trustProxy: true })
+    const caller = await negotiating(key, without.url)
+    const url = await askedFor('cancel_event', { event: event.id }, caller)
+    expect((await new Person(without.url, person.key).confirm(url)).text).toContain('Confirmed')
+
+    const open = await ownApp({ publicUrl: 'http://usher.example' })
+    const refused = await (await negotiating(await organisation.askingKey(), open.url)).refusal('cancel_event', {
+      event: event.id,
+    })
+    expect(refused).toMatchObject({
+      code: 'confirmation_required',
+      retryable: false,
+      hint: expect.stringContaining('PUBLIC_URL'),
+    })
+  })
+})
+
+test('a grant asks', async () => {
+  const walk = await walkToConsent(person.key, { jar: new Jar(apiUrl) })
+  const { body } = await codeGrant(walk, await decide(walk, { scope: ['events:read', 'events:write'] }))
+  const answer = await rpcOf(body.access_token ?? '', 'cancel_event', { event: event.id }, '/api/mcp/connect')
+  expect(JSON.parse(answer.content[0].text)).toMatchObject({ error: { code: 'confirmation_required' } })
+  await person.confirm(JSON.parse(answer.content[0].text).error.details.url)
+  const again = await rpcOf(body.access_token ?? '', 'cancel_event', { event: event.id }, '/api/mcp/connect')
+  expect(again.isError ?? false).toBe(false)
+})
+
+describe('a host that opens links', () => {
+  /** @param answer what it does with a link before it says that it opened it. */
+  async function hostThat(answer: (url: string) => Promise<void>) {
+    const client = new Client(
+      { name: 'test', version: '1' },
+      {
+        jsonSchemaValidator: validator,
+        capabilities: { elicitation: { url: {} } },
+        versionNegotiation: { mode: { pin: '2026-07-28' } },
+      },
+    )
+    const asked: unknown[] = []
+    client.setRequestHandler('elicitation/create', async ({ params }) => {
+      asked.push(params)
+      await answer((params as { url: string }).url)
+      return { action: 'accept' as const }
+    })
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${apiUrl}/api/mcp`), { requestInit: bearing(key) }))
+    onTestFinished(() => client.close())
+    return {
+      asked,
+      cancel: async () =>
+        (await client.callTool({ name: 'cancel_event', arguments: { event: event.id } })) as unknown as ToolAnswer,
+    }
+  }
+
+  test('is given the link, and its call goes through when the person confirms', async () => {
+    const { cancel, asked } = await hostThat(async (url) => void (await person.confirm(url)))
+    expect(await cancel()).toMatchObject({ structuredContent: { data: { status: 'cancelled' } } })
+    expect(asked).toMatchObject([
+      { mode: 'url', url: expect.stringContaining('/confirm/'), message: expect.any(String) },
+    ])
+  })
+
+  test('is told the same link where the person has not confirmed yet', async () => {
+    const links: string[] = []
+    const { cancel } = await hostThat(async (url) => void links.push(url))
+    const [answer] = (await cancel()).content
+    expect(JSON.parse(answer?.text ?? '')).toMatchObject({
+      error: { code: 'confirmation_required', details: { url: links[0] } },
+    })
+    expect(await statusOf()).toBe('published')
+  })
+
+  test('cannot cancel by itself, whatever it posts of what it was told', async () => {
+    const told: string[] = [key.slice(0, 19)]
+    const { cancel } = await hostThat(async (url) => {
+      const jar = new Jar(apiUrl)
+      for (let round = 0; round < 3; round++) {
+        const page = await jar.ask(url)
+        told.push(...[...page.text.matchAll(/value="([^"]+)"/g)].map(([, value = '']) => value), url)
+        for (const action of ['confirm', 'sign_in', 'allow', 'sign_out']) {
+          for (const value of new Set(told.flatMap((text) => [text, text.split('/').at(-1) ?? '']))) {
+            await jar.ask(url, { form: { action, key: value, form_token: formTokenOf(page), confirmed: 'true' } })
+          }
+        }
+      }
+    })
+    for (let attempt = 0; attempt < 2; attempt++) told.push(JSON.stringify(await cancel()))
+    for (const tool of ['get_api_key', 'list_events', 'list_audit_entries'])
+      told.push(JSON.stringify(await rpcOf(key, tool, {})))
+    told.push(...told.flatMap((text) => [...text.matchAll(/[\w-]{19,}/g)].map(([word]) => word)))
+    await cancel()
+    expect(await statusOf()).toBe('published')
+    expect(await spent()).toEqual([])
+    expect(told.length).toBeGreaterThan(20)
+  })
+})
+
+test('requests are forgotten, those that nobody answered after an hour', async () => {
+  const url = await askedFor('cancel_event', { event: event.id })
+  await person.confirm(url)
+  await assistant.call('cancel_event', { event: event.id })
+  await askedFor('cancel_event', { event: (await organisation.event()).id })
+  const left = async () =>
+    (
+      await row<{ count: number }>(
+        'select count(*)::integer as count from private.confirmations where organisation_id = $1',
+        [organisation.id],
+      )
+    ).count
+  await studio.query(
+    "update private.confirmations set forget_at = forget_at - interval '61 minutes' where organisation_id = $1",
+    [organisation.id],
+  )
+  await studio.query('select api.purge()')
+  expect(await left()).toBe(1)
+  await studio.query(
+    "update private.confirmations set forget_at = forget_at - interval '90 days' where organisation_id = $1",
+    [organisation.id],
+  )
+  await studio.query('select api.purge()')
+  expect(await left()).toBe(0)
+})
+
+type ToolAnswer = { content: { text: string }[]; isError?: boolean }
+
+async function rpcOf(secret: string, tool: string, args: object, path = '/api/mcp') {
+  const response = await fetch(apiUrl + path, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...bearing(secret).headers },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: tool, arguments: args } }),
+  })
+  return ((await response.json()) as { result: { content: [{ text: string }]; isError?: boolean } }).result
+}

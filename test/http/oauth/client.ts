@@ -1,0 +1,178 @@
+// A client of MCP that knows nothing but an address, and the person in front of it: a browser that pastes a key and presses buttons.
+
+import { createServer } from 'node:http'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { BrowserContext, Page } from 'playwright-core'
+import { onTestFinished } from 'vitest'
+import { listenOnLoopback } from '../../../scripts/support/listen.ts'
+import type { Scope } from '../../../src/operations/operation.ts'
+import { sharedBrowser } from '../../support/browser.ts'
+
+export type Tokens = { access_token: string; refresh_token?: string; scope?: string; expires_in?: number }
+
+/** What a host keeps of a client between two starts. */
+export class Host {
+  readonly redirectUrl: string
+  readonly clientMetadataUrl: string | undefined
+  readonly name: string
+  registered: { client_id: string } | undefined
+  held: Tokens | undefined
+  /** Where the client wants the person to go. */
+  sentTo: URL | undefined
+  #verifier = ''
+
+  constructor(redirectUrl: string, name: string, clientMetadataUrl?: string) {
+    this.redirectUrl = redirectUrl
+    this.name = name
+    this.clientMetadataUrl = clientMetadataUrl
+  }
+  get clientMetadata() {
+    return {
+      client_name: this.name,
+      redirect_uris: [this.redirectUrl],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+    }
+  }
+  discovered: unknown
+  saveDiscoveryState = (state: unknown) => {
+    this.discovered = state
+  }
+  discoveryState = () => this.discovered as never
+  clientInformation = () => this.registered
+  saveClientInformation = (information: { client_id: string }) => {
+    this.registered = information
+  }
+  tokens = () => this.held as never
+  saveTokens = (tokens: Tokens) => {
+    this.held = tokens
+  }
+  redirectToAuthorization = (url: URL) => {
+    this.sentTo = url
+  }
+  saveCodeVerifier = (verifier: string) => {
+    this.#verifier = verifier
+  }
+  codeVerifier = () => this.#verifier
+  invalidateCredentials = (scope: string) => {
+    if (scope === 'all' || scope === 'tokens') this.held = undefined
+    if (scope === 'all' || scope === 'client') this.registered = undefined
+  }
+}
+
+export type Connected = {
+  call(name: string, args?: Record<string, unknown>): Promise<unknown>
+  tools(): Promise<string[]>
+  /** Gives the client what the person was returned with. */
+  finish(answer: URL): Promise<void>
+}
+
+type Start = (url: URL, host: Host) => { finish(answer: URL): Promise<void>; connect(): Promise<Connected> }
+
+const v1: Start = (url, host) => {
+  const client = new ClientV1({ name: 'test', version: '1' })
+  const transport = new TransportV1(url, { authProvider: host as never })
+  const finish = ({ searchParams }: URL) => transport.finishAuth(searchParams.get('code') ?? '')
+  return {
+    finish,
+    async connect() {
+      await client.connect(transport)
+      onTestFinished(() => client.close())
+      return {
+        finish,
+        call: (name, args = {}) => client.callTool({ name, arguments: args }),
+        tools: async () => (await client.listTools()).tools.map(({ name }) => name),
+      }
+    },
+  }
+}
+
+const v2: Start = (url, host) => {
+  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' } })
+  const transport = new StreamableHTTPClientTransport(url, { authProvider: host as never })
+  const finish = ({ searchParams }: URL) => transport.finishAuth(searchParams)
+  return {
+    finish,
+    async connect() {
+      await client.connect(transport)
+      onTestFinished(() => client.close())
+      return {
+        finish,
+        call: (name, args = {}) => client.callTool({ name, arguments: args }),
+        tools: async () => (await client.listTools()).tools.map(({ name }) => name),
+      }
+    },
+  }
+}
+
+export const sdks = { 'sdk 1': v1, 'client 2': v2 }
+
+/** Connects; where the client has to send the person somewhere, they go there. */
+export async function connectBySigningIn(
+  start: Start,
+  url: string,
+  host: Host,
+  goTo: (url: URL) => Promise<URL>,
+): Promise<Connected> {
+  const first = start(new URL(url), host)
+  try {
+    return await first.connect()
+  } catch (error) {
+    if (host.sentTo === undefined) throw error
+  }
+  await first.finish(await goTo(take(host)))
+  return start(new URL(url), host).connect()
+}
+
+export function take(host: Host): URL {
+  const { sentTo } = host
+  if (sentTo === undefined) throw new Error('the client sent the person nowhere')
+  host.sentTo = undefined
+  return sentTo
+}
+
+/** Where a program on the desktop waits to be returned to. */
+export async function listenForReturn(): Promise<{ url: string }> {
+  const server = createServer((_req, res) => res.end('You may close this window.'))
+  const { url, close } = await listenOnLoopback(server)
+  onTestFinished(close)
+  return { url: `${url}/callback` }
+}
+
+export type Person = { page: Page; context: BrowserContext }
+
+/** A browser of its own, without scripts: the pages need none. */
+export async function openPerson(
+  options: Parameters<Awaited<ReturnType<typeof sharedBrowser>>['newContext']>[0] = {},
+): Promise<Person> {
+  const browser = await sharedBrowser()
+  const context = await browser.newContext({
+    javaScriptEnabled: false,
+    viewport: { width: 390, height: 844 },
+    locale: 'en-GB',
+    ...options,
+  })
+  onTestFinished(() => context.close())
+  return { context, page: await context.newPage() }
+}
+
+export async function paste(page: Page, key: string): Promise<void> {
+  await page.getByLabel('API key').fill(key)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+}
+
+/** Follows the client's link, signs in where that is asked for, ticks what is named, and allows it. @returns where the person ends. */
+export async function allow(
+  { page }: Person,
+  url: URL,
+  { key, also = [] }: { key?: string; also?: Scope[] } = {},
+): Promise<URL> {
+  await page.goto(url.href)
+  if (key !== undefined) await paste(page, key)
+  for (const scope of also) await page.locator(`input[value="${scope}"]`).check()
+  await page.getByRole('button', { name: 'Allow' }).click()
+  return new URL(page.url())
+}

@@ -1,0 +1,603 @@
+// What somebody who means harm would try: as a client, as another site, and as a stranger with a stolen code or token.
+
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { pino } from 'pino'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { listKeys, revokeKey, rotateKey } from '../../../src/database/admin.ts'
+import { prefixOf } from '../../../src/gateway/api-key.ts'
+import type { FetchDocument } from '../../../src/outbound/fetch-document.ts'
+import { row, studio } from '../../support/database.ts'
+import { createOrganisation, type TestOrganisation } from '../../support/organisation.ts'
+import { appOfThisFile, ownApp } from '../../support/own-app.ts'
+import {
+  callback,
+  callWith,
+  codeGrant,
+  decide,
+  elsewhere,
+  formTokenOf,
+  Jar,
+  pkce,
+  refreshGrant,
+  register,
+  requestUrl,
+  walkToConsent,
+} from './walk.ts'
+
+// Each who asks is at an address of their own: see walk.ts.
+const { url } = await appOfThisFile({ trustProxy: true })
+
+let organisation: TestOrganisation
+let key: string
+let clientId: string
+beforeAll(async () => {
+  organisation = await createOrganisation()
+  key = await organisation.key()
+  clientId = (await register(url)).body.client_id as string
+})
+
+const issuer = () => `${url}/oauth`
+const grantsOf = async (of: string) =>
+  (
+    await studio.query(
+      "select * from public.api_keys where kind = 'grant' and parent_id = (select id from public.api_keys where prefix = $1)",
+      [prefixOf(of)],
+    )
+  ).rows
+
+describe('where a client wants the person to be returned to', () => {
+  test.each([
+    ['a host over http', 'http://evil.example/callback'],
+    ['a fragment', 'https://client.example/callback#here'],
+    ['an empty fragment', 'https://client.example/callback#'],
+    ['a script', 'javascript:alert(1)'],
+    ['data', 'data:text/html,hello'],
+    ['a file', 'file:///etc/passwd'],
+    ['a program of the system', 'ms-settings:privacy'],
+    ['a user name', 'https://usher.example@evil.example/'],
+    ['no URL', '/callback'],
+    ['a line break', 'java\nscript:alert(1)'],
+  ])('%s is not registered', async (_what, uri) => {
+    expect(await register(url, { redirect_uris: [uri], application_type: 'web' })).toMatchObject({
+      status: 400,
+      body: { error: 'invalid_redirect_uri' },
+    })
+  })
+
+  test.each([
+    ['another host', 'https://evil.example/callback'],
+    ['another path', 'http://127.0.0.1:1717/elsewhere'],
+    ['another scheme', 'https://127.0.0.1:1717/callback'],
+    ['a path above', 'http://127.0.0.1:1717/callback/../x'],
+    ['a longer host', 'http://127.0.0.1.evil.example/callback'],
+    ['a script', 'javascript:alert(1)'],
+    ['a fragment', `${callback}#x`],
+  ])('%s than what was registered is answered here', async (_what, uri) => {
+    const asked = await new Jar(url).ask(requestUrl(clientId, pkce().challenge, { redirect_uri: uri }))
+    expect([asked.status, asked.location]).toEqual([400, ''])
+    expect(asked.text).toContain('The sign-in cannot go on')
+  })
+
+  test('another port of a loopback address is the same program', async () => {
+    const asked = await new Jar(url).ask(
+      requestUrl(clientId, pkce().challenge, { redirect_uri: callback.replace('1717', '2727') }),
+    )
+    expect(asked.location).toContain('/oauth/sign-in/')
+  })
+
+  test('whatever goes wrong, nobody is sent on to an address that was only given', async () => {
+    const evil = 'https://evil.example/'
+    const wrong = [
+      { client_id: 'unknown', redirect_uri: evil },
+      { redirect_uri: evil, scope: 'events:read', response_type: 'token' },
+      { redirect_uri: evil, code_challenge: undefined },
+      { redirect_uri: evil, resource: 'https://evil.example/' },
+    ]
+    for (const members of wrong) {
+      const asked = await new Jar(url).ask(requestUrl(clientId, pkce().challenge, members))
+      expect([asked.status, asked.location]).toEqual([400, ''])
+    }
+  })
+})
+
+test('a request without S256 is sent back, and says by whom it was answered', async () => {
+  for (const members of [
+    { code_challenge: undefined, code_challenge_method: undefined },
+    { code_challenge_method: 'plain' },
+  ]) {
+    const { location } = await new Jar(url).ask(requestUrl(clientId, pkce().challenge, members))
+    const answer = new URL(location)
+    expect(answer.searchParams.get('error')).toBe('invalid_request')
+    expect([answer.searchParams.get('iss'), answer.searchParams.get('state')]).toEqual([issuer(), 'the-state'])
+  }
+})
+
+test('an answer names its issuer, so that a client of two servers knows which one answered', async () => {
+  const walk = await walkToConsent(key, { jar: new Jar(url) })
+  const answer = await decide(walk)
+  expect([answer.searchParams.get('iss'), answer.searchParams.get('state')]).toEqual([issuer(), 'the-state'])
+  const refused = await decide(await walkToConsent(key, { jar: walk.jar }), { action: 'deny' })
+  expect([refused.searchParams.get('iss'), refused.searchParams.get('error')]).toEqual([issuer(), 'access_denied'])
+})
+
+test('tokens for another resource are not given', async () => {
+  for (const resource of ['https://evil.example/mcp', `${url}/api/mcp`, `${url}/api/v1`]) {
+    const { location } = await new Jar(url).ask(requestUrl(clientId, pkce().challenge, { resource }))
+    expect(new URL(location).searchParams.get('error')).toBe('invalid_target')
+  }
+})
+
+describe('a code', () => {
+  test('is good for one client, one address and one verifier', async () => {
+    const walk = await walkToConsent(key, { jar: new Jar(url) })
+    const answer = await decide(walk)
+    const other = (await register(url)).body.client_id
+    const wrong = [
+      { client_id: other },
+      { code_verifier: pkce().verifier },
+      { code_verifier: undefined },
+      { redirect_uri: 'http://127.0.0.1:2727/callback' },
+      { resource: 'https://evil.example/' },
+    ]
+    for (const members of wrong.slice(0, 4)) {
+      expect((await codeGrant(walk, answer, members)).body).toMatchObject({ error: 'invalid_grant' })
+    }
+    expect((await codeGrant(walk, answer)).status).toBe(200)
+    const second = await walkToConsent(key, { jar: new Jar(url) })
+    expect((await codeGrant(second, await decide(second), wrong[4])).status).toBe(400)
+  })
+
+  test('that is used twice ends everything it had given', async () => {
+    const walk = await walkToConsent(key, { jar: new Jar(url) })
+    const answer = await decide(walk)
+    const { body } = await codeGrant(walk, answer)
+    expect((await callWith(body.access_token, url)).status).toBe(200)
+    expect((await codeGrant(walk, answer)).body.error).toBe('invalid_grant')
+    await callWith(body.access_token, url)
+    expect((await callWith(body.access_token, url)).status).toBe(401)
+    expect((await refreshGrant(walk, body.refresh_token as string)).status).toBe(400)
+  })
+
+  test('that two requests use at once is good for one of them at most', async () => {
+    const walk = await walkToConsent(key, { jar: new Jar(url) })
+    const answer = await decide(walk)
+    const answers = await Promise.all(Array.from({ length: 6 }, () => codeGrant(walk, answer)))
+    expect(answers.filter(({ status }) => status === 200).length).toBeLessThan(2)
+  })
+
+  test('is good for two minutes', async () => {
+    const walk = await walkToConsent(key, { jar: new Jar(url) })
+    const answer = await decide(walk)
+    const { left } = await row<{ left: number }>(
+      `select extract(epoch from max(expires_at) - now())::float as left from private.oauth_records where kind = 'AuthorizationCode' and consumed_at is null`,
+    )
+    expect(left).toBeLessThanOrEqual(120)
+    await studio.query(
+      `update private.oauth_records r set expires_at = now() - interval '1 second'
+       from public.api_keys k where k.id = r.grant_id and r.kind = 'AuthorizationCode' and k.parent_id = (select id from public.api_keys where prefix = $1)`,
+      [prefixOf(key)],
+    )
+    expect((await codeGrant(walk, answer)).body.error).toBe('invalid_grant')
+  })
+})
+
+describe('tokens', () => {
+  async function signedIn(of = key) {
+    const walk = await walkToConsent(of, { jar: new Jar(url) })
+    const { body } = await codeGrant(walk, await decide(walk))
+    return { walk, ...(body as { access_token: string; refresh_token: string }) }
+  }
+
+  test('are good at their own address only, and keys are not taken there', async () => {
+    const { access_token } = await signedIn()
+    expect((await callWith(access_token, url)).status).toBe(200)
+    expect((await callWith(access_token, url, '/api/mcp')).status).toBe(401)
+    expect((await fetch(`${url}/api/v1/me`, { headers: { Authorization: `Bearer ${access_token}` } })).status).toBe(401)
+    expect(await callWith(key, url)).toMatchObject({ status: 401, text: expect.stringContaining('/api/mcp') })
+    // The same database under another address.
+    const other = await ownApp({ publicUrl: 'https://other.example' })
+    expect(await callWith(access_token, other.url)).toMatchObject({ status: 401 })
+  })
+
+  test('a refresh token that is replayed ends its family', async () => {
+    const { walk, refresh_token } = await signedIn()
+    const { body } = await refreshGrant(walk, refresh_token)
+    expect((await callWith(body.access_token, url)).status).toBe(200)
+    expect((await refreshGrant(walk, refresh_token)).body.error).toBe('invalid_grant')
+    expect((await refreshGrant(walk, body.refresh_token as string)).body.error).toBe('invalid_grant')
+    expect((await callWith(body.access_token, url)).text).toContain('api_key_revoked')
+  })
+
+  test('an access token ends after its hour, and another client cannot renew or revoke it', async () => {
+    const { walk, access_token, refresh_token } = await signedIn()
+    const other = { ...walk, clientId }
+    expect((await refreshGrant(other, refresh_token)).body.error).toBe('invalid_grant')
+    const revoke = (client: string) =>
+      fetch(`${issuer()}/revoke`, {
+        method: 'POST',
+        body: new URLSearchParams({ token: refresh_token, client_id: client }),
+      })
+    expect((await revoke(clientId)).status).toBe(200)
+    expect((await callWith(access_token, url)).status).toBe(200)
+    await studio.query(
+      `update private.oauth_records r set expires_at = now() from public.api_keys k
+       where k.id = r.grant_id and r.kind = 'AccessToken' and k.organisation_id = $1`,
+      [organisation.id],
+    )
+    const fresh = await ownApp({ publicUrl: url })
+    expect((await callWith(access_token, fresh.url)).status).toBe(401)
+    expect((await revoke(walk.clientId)).status).toBe(200)
+    expect((await refreshGrant(walk, refresh_token)).body.error).toBe('invalid_grant')
+  })
+
+  test('the database holds none of them, nor a code or cookie', async () => {
+    const { walk, access_token, refresh_token } = await signedIn()
+    const secrets = [access_token, refresh_token, walk.verifier, ...walk.jar.cookies.values()]
+    const { rows } = await studio.query(
+      `select r::text as text from private.oauth_records r union all select s::text from private.oauth_sign_ins s
+       union all select g::text from private.oauth_grants g union all select k::text from public.api_keys k`,
+    )
+    const kept = rows.map(({ text }) => text).join('\n')
+    expect(secrets.filter((secret) => secret.length > 20 && kept.includes(secret))).toEqual([])
+  })
+})
+
+describe('a grant', () => {
+  const change = (of: string, set: string) =>
+    studio.query(`update public.api_keys set ${set} where prefix = $1`, [prefixOf(of)])
+  async function granted(chosen: string[] = ['events:read', 'orders:read']) {
+    const own = await organisation.key()
+    const walk = await walkToConsent(own, { jar: new Jar(url) })
+    const { body } = await codeGrant(walk, await decide(walk, { scope: chosen }))
+    return { own, walk, token: body.access_token as string }
+  }
+
+  test.each([
+    ['is revoked', 'revoked_at = now()'],
+    ['ends by rotation', 'expires_at = now()'],
+  ])('ends at once when its key %s', async (_how, set) => {
+    const { own, token } = await granted()
+    expect((await callWith(token, url)).status).toBe(200)
+    await change(own, set)
+    expect((await callWith(token, url)).text).toMatch(/api_key_(revoked|expired)/)
+    expect((await callWith(token, url)).status).toBe(401)
+  })
+
+  test('shrinks with its key, never grows with it, and ends when nothing is left', async () => {
+    const { own, token } = await granted()
+    await change(own, `scopes = '{events:write,orders:read}'`)
+    expect((await grantsOf(own))[0]).toMatchObject({ scopes: '{orders:read}', revoked_at: null })
+    expect((await callWith(token, url)).text).toContain('missing_scope')
+    await change(own, `scopes = '{events:read,orders:read,events:write}'`)
+    expect((await grantsOf(own))[0]).toMatchObject({ scopes: '{orders:read}' })
+    await change(own, `scopes = '{events:write}'`)
+    expect((await grantsOf(own))[0].revoked_at).not.toBeNull()
+  })
+
+  test('is in the audit trail: made and ended with the key that was signed in with, or by its client', async () => {
+    const own = await organisation.key()
+    const parent = await row<{ id: string }>('select id from public.api_keys where prefix = $1', [prefixOf(own)])
+    const walk = await walkToConsent(own, { jar: new Jar(url) })
+    const { body } = await codeGrant(walk, await decide(walk))
+    const [grant] = await grantsOf(own)
+    const revoked = new URLSearchParams({ token: body.refresh_token as string, client_id: walk.clientId })
+    expect((await fetch(`${issuer()}/revoke`, { method: 'POST', body: revoked })).status).toBe(200)
+    const { rows } = await studio.query(
+      'select action, actor, api_key_id from public.audit_entries where object_id = $1 order by id',
+      [grant.id],
+    )
+    expect(rows).toEqual([
+      { action: 'created', actor: 'api_key', api_key_id: parent.id },
+      { action: 'updated', actor: 'api_key', api_key_id: grant.id },
+    ])
+  })
+
+  test('shares the rate limit of its key: who holds one cannot make more of it', async () => {
+    const { own, token } = await granted()
+    const walk = await walkToConsent(own, { jar: new Jar(url) })
+    const second = (await codeGrant(walk, await decide(walk))).body.access_token
+    const first = (await callWith(token, url)).left
+    expect(first).toBeGreaterThan(0)
+    expect((await callWith(second, url)).left).toBe(first - 1)
+    expect((await callWith(own, url, '/api/mcp')).left).toBe(first - 2)
+  })
+
+  test('is listed and revoked as a key on the command line, and cannot be rotated', async () => {
+    const { own, token } = await granted()
+    const listed = await listKeys(studio as never, organisation.slug)
+    const [{ prefix }] = (await grantsOf(own)) as [{ prefix: string }]
+    expect(listed.find((each) => each.prefix === prefix)).toMatchObject({ kind: 'grant', name: 'Walker' })
+    await expect(rotateKey(studio as never, prefix, 0)).rejects.toThrow('no key to rotate')
+    await revokeKey(studio as never, prefix)
+    expect((await callWith(token, url)).status).toBe(401)
+  })
+
+  test('is deleted with its key, and with the organisation', async () => {
+    const other = await createOrganisation()
+    for (const statement of [
+      'delete from public.api_keys where organisation_id = $1 and kind = $$key$$',
+      'delete from public.organisations where id = $1',
+    ]) {
+      await decide(await walkToConsent(await other.key(), { jar: new Jar(url) }))
+      await studio.query(statement, [other.id])
+      expect((await studio.query('select from public.api_keys where organisation_id = $1', [other.id])).rowCount).toBe(
+        0,
+      )
+    }
+  })
+
+  test('cannot be given more than its key has, in Studio or by a form', async () => {
+    const own = await organisation.key('events:read')
+    const walk = await walkToConsent(own, { jar: new Jar(url) })
+    await decide(walk, { scope: ['events:read', 'orders:write'] })
+    const [grant] = await grantsOf(own)
+    expect(grant.scopes).toBe('{events:read}')
+    await expect(
+      studio.query(`update public.api_keys set scopes = '{events:read,orders:write}' where id = $1`, [grant.id]),
+    ).rejects.toThrow(/lacks/)
+    await expect(studio.query(`update public.api_keys set parent_id = id where id = $1`, [grant.id])).rejects.toThrow()
+  })
+
+  test('asked for more, names every scope that is wanted, but not one that its key lacks', async () => {
+    const { own, token } = await granted()
+    const refused = await callWith(token, url, undefined, 'create_event')
+    expect(refused.status).toBe(403)
+    expect(refused.challenge).toContain('error="insufficient_scope", scope="events:read orders:read events:write"')
+    await change(own, `scopes = '{events:read,orders:read}'`)
+    expect(await callWith(token, url, undefined, 'create_event')).toMatchObject({ status: 200 })
+  })
+})
+
+describe('the pages', () => {
+  test('cannot be framed, kept or left with an address behind', async () => {
+    const { page, jar } = await walkToConsent(key, { jar: new Jar(url) })
+    for (const { headers } of [page, await jar.ask('/oauth/grants'), await new Jar(url).ask('/oauth/grants')]) {
+      expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
+      expect(headers.get('x-frame-options')).toBe('DENY')
+      expect([headers.get('cache-control'), headers.get('referrer-policy')]).toEqual(['no-store', 'no-referrer'])
+    }
+  })
+
+  test('take no form of another site, of another person or of another page', async () => {
+    const own = await organisation.key()
+    const walk = await walkToConsent(own, { jar: new Jar(url) })
+    const stranger = await walkToConsent(await organisation.key(), { jar: new Jar(url) })
+    const decision = { action: 'allow', scope: 'events:read' }
+    const tries = [
+      { form: decision },
+      { form: { ...decision, form_token: formTokenOf(stranger.page) } },
+      { form: { ...decision, form_token: formTokenOf(await walk.jar.ask('/oauth/grants')) } },
+      { form: { ...decision, form_token: formTokenOf(walk.page) }, headers: { 'Sec-Fetch-Site': 'cross-site' } },
+    ]
+    for (const sent of tries) expect((await walk.jar.ask(walk.at, sent)).status).toBe(400)
+    expect(await grantsOf(own)).toEqual([])
+    // A stranger with the address, without the cookies.
+    expect((await new Jar(url).ask(walk.at)).status).toBe(400)
+    await decide(walk)
+    expect(await grantsOf(own)).toHaveLength(1)
+    const [grant] = await grantsOf(own)
+    const end = { action: 'end', grant_id: grant.id as string }
+    await walk.jar.ask('/oauth/grants', { form: end })
+    await stranger.jar.ask('/oauth/grants', {
+      form: { ...end, form_token: formTokenOf(await stranger.jar.ask('/oauth/grants')) },
+    })
+    expect((await grantsOf(own))[0].revoked_at).toBeNull()
+  })
+
+  test('nothing is allowed once the key has ended while the page was open', async () => {
+    const own = await organisation.key()
+    const walk = await walkToConsent(own, { jar: new Jar(url) })
+    await studio.query('update public.api_keys set revoked_at = now() where prefix = $1', [prefixOf(own)])
+    const decided = await walk.jar.ask(walk.at, {
+      form: { action: 'allow', scope: 'events:read', form_token: formTokenOf(walk.page) },
+    })
+    expect(decided.text).toContain('name="key"')
+    expect(await grantsOf(own)).toEqual([])
+  })
+
+  test('show what a client calls itself as text, in its own direction, and where it is', async () => {
+    const { body } = await register(url, {
+      client_name: `Us\u202eher <script>alert(1)</script>\n${'x'.repeat(300)}`,
+      redirect_uris: [callback, 'cursor://anysphere/callback'],
+    })
+    const { page } = await walkToConsent(key, { jar: new Jar(url), clientId: body.client_id as string })
+    expect(page.text).not.toMatch(/<script|\u202e/)
+    expect(page.text).toContain('Usher &lt;script&gt;alert(1)&lt;/script&gt; xxx')
+    expect(page.text).not.toContain('x'.repeat(100))
+    expect(page.text).toContain('a program on this device (127.0.0.1)')
+  })
+
+  test('keys are guessed as slowly as in a header', async () => {
+    const jar = new Jar(url)
+    const form_token = formTokenOf(await jar.ask('/oauth/grants'))
+    const answers: string[] = []
+    for (let i = 0; i < 70; i++)
+      answers.push(
+        (await jar.ask('/oauth/grants', { form: { action: 'sign_in', key: `guess ${i}`, form_token } })).text,
+      )
+    expect(answers.filter((text) => text.includes('not valid')).length).toBeLessThanOrEqual(60)
+    expect(answers.at(-1)).toContain('Too many keys were tried')
+    // Whoever has a valid one gets in all the same.
+    const { location } = await jar.ask('/oauth/grants', { form: { action: 'sign_in', key, form_token } })
+    expect(location).toBe('/oauth/grants')
+  })
+})
+
+describe('registration', () => {
+  test('is bounded by address', async () => {
+    const here = elsewhere()
+    const answers = await Promise.all(Array.from({ length: 40 }, () => register(url, {}, here)))
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(20)
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(20)
+  })
+
+  test('gives no secret, and keeps nothing that Usher has no use for', async () => {
+    const { status, body } = await register(url, {
+      token_endpoint_auth_method: 'client_secret_post',
+      grant_types: ['authorization_code', 'implicit', 'client_credentials'],
+      logo_uri: 'https://evil.example/pixel.png',
+      sector_identifier_uri: 'http://169.254.169.254/',
+      extra: 'x',
+    })
+    expect(status).toBe(201)
+    expect(body).toMatchObject({
+      token_endpoint_auth_method: 'none',
+      grant_types: ['authorization_code', 'refresh_token'],
+    })
+    for (const name of ['client_secret', 'logo_uri', 'sector_identifier_uri', 'extra'])
+      expect(body).not.toHaveProperty(name)
+  })
+
+  test('a client that nobody used for a week is forgotten, and one in use is not', async () => {
+    const forgotten = (await register(url)).body.client_id as string
+    const walk = await walkToConsent(key, { jar: new Jar(url) })
+    await decide(walk)
+    const age = (id: string) =>
+      studio.query("update private.oauth_clients set created_at = now() - interval '8 days' where client_id = $1", [id])
+    await age(forgotten)
+    await age(walk.clientId)
+    await studio.query('select api.purge(30, 1000)')
+    const left = await studio.query('select client_id from private.oauth_clients where client_id = any ($1)', [
+      [forgotten, walk.clientId],
+    ])
+    expect(left.rows).toEqual([{ client_id: walk.clientId }])
+  })
+})
+
+test('what Postgres could not keep is refused, and never a fault of the server', async () => {
+  const metadata = [
+    { client_name: 'a\0b' },
+    { redirect_uris: Array.from({ length: 20 }, (_, i) => `https://client.example/${i}${'x'.repeat(1_900)}`) },
+    { redirect_uris: Array.from({ length: 21 }, (_, i) => `https://client.example/${i}`) },
+    { redirect_uris: ['https://client.example/\0'] },
+    { redirect_uris: 'https://client.example/' },
+    { jwks: { keys: [{ kty: 'EC', x: '\0' }] } },
+    { jwks: { keys: ['\ud800'] } },
+    { client_name: 7 },
+  ]
+  for (const members of metadata)
+    expect((await register(url, members)).status, JSON.stringify(members).slice(0, 80)).toBeLessThan(500)
+  for (const members of [
+    { state: 'a\0b' },
+    { prompt: '\0' },
+    { resource: '\0' },
+    { client_id: '\0' },
+    { state: 'x'.repeat(10_000) },
+  ]) {
+    const asked = await new Jar(url).ask(requestUrl(clientId, pkce().challenge, members))
+    expect(asked.status, JSON.stringify(members).slice(0, 80)).toBeLessThan(500)
+  }
+  for (const sent of [
+    { client_id: '\0' },
+    { client_id: 'é' },
+    { code: '\0' },
+    { redirect_uri: '\0' },
+    { resource: '\0' },
+  ]) {
+    const walk = { jar: new Jar(url), clientId, verifier: '\0', at: '', page: await new Jar(url).ask('/oauth/grants') }
+    expect((await codeGrant(walk, new URL('http://x/?code=x'), sent)).status).toBe('client_id' in sent ? 401 : 400)
+  }
+})
+
+describe('a metadata document', () => {
+  const id = 'https://client.example/metadata.json'
+  const document = { client_id: id, client_name: 'Described', redirect_uris: [callback] }
+  const served = async (answer: () => Promise<Response>) => {
+    const asked: string[] = []
+    const fetchDocument: FetchDocument = (url) => {
+      asked.push(url)
+      return answer()
+    }
+    const { url } = await ownApp({ trustProxy: true, oauth: { fetchDocument } })
+    return { jar: new Jar(url), asked }
+  }
+
+  test.each([
+    ['of another client', async () => Response.json({ ...document, client_id: 'https://other.example/metadata.json' })],
+    [
+      'with another address to return to',
+      async () => Response.json({ ...document, redirect_uris: ['https://evil.example/'] }),
+    ],
+    [
+      'with an address that nobody may have',
+      async () => Response.json({ ...document, redirect_uris: [callback, 'javascript:alert(1)'] }),
+    ],
+    ['with a secret', async () => Response.json({ ...document, client_secret: 'x' })],
+    ['that is a list', async () => Response.json([])],
+    ['that is no JSON', async () => new Response('<html>')],
+    ['elsewhere', async () => new Response(null, { status: 302, headers: { Location: 'https://evil.example/' } })],
+    ['that cannot be had', async () => Promise.reject(new Error('no answer'))],
+  ])('%s makes no client', async (_what, answer) => {
+    const { jar, asked } = await served(answer)
+    const { status, location } = await jar.ask(requestUrl(id, pkce().challenge))
+    expect([status, location, new Set(asked)]).toEqual([400, '', new Set([id])])
+  })
+
+  test('is good for a client that is what its address says, and tells the person where it stands', async () => {
+    const { jar } = await served(async () => Response.json(document))
+    const { page } = await walkToConsent(key, { jar, clientId: id })
+    expect(page.text).toContain('client.example')
+    expect(page.text).not.toContain('what the client calls itself')
+  })
+
+  test('may name the keys of a client, which then proves each time that it has one', async () => {
+    const { publicKey, privateKey } = await generateKeyPair('ES256')
+    const jwks = { keys: [{ ...(await exportJWK(publicKey)), alg: 'ES256', use: 'sig' }] }
+    const { jar } = await served(async () =>
+      Response.json({ ...document, token_endpoint_auth_method: 'private_key_jwt', jwks }),
+    )
+    const walk = await walkToConsent(key, { jar, clientId: id })
+    const answer = await decide(walk)
+    const proof = await new SignJWT({ jti: 'once' })
+      .setProtectedHeader({ alg: 'ES256' })
+      .setIssuer(id)
+      .setSubject(id)
+      .setAudience(`${jar.apiUrl}/oauth`)
+      .setIssuedAt()
+      .setExpirationTime('1m')
+      .sign(privateKey)
+    const proven = {
+      client_assertion: proof,
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    }
+    expect((await codeGrant(walk, answer)).body.error).toBe('invalid_client')
+    expect((await codeGrant(walk, answer, proven)).status).toBe(200)
+    expect((await codeGrant(walk, answer, proven)).body.error).toBe('invalid_client')
+  })
+
+  test.each([
+    ['http://client.example/metadata.json'],
+    ['https://client.example/a/../metadata.json'],
+    ['https://user@client.example/metadata.json'],
+    ['https://client.example/metadata.json#x'],
+  ])('%s is not even asked for', async (clientIdUrl) => {
+    const { jar, asked } = await served(async () => Response.json({ ...document, client_id: clientIdUrl }))
+    expect((await jar.ask(requestUrl(clientIdUrl, pkce().challenge))).status).toBe(400)
+    expect(asked).toEqual([])
+  })
+})
+
+test('keys, codes and tokens are in no line of the log', async () => {
+  const lines: string[] = []
+  const { url } = await ownApp({ log: pino({ level: 'trace' }, { write: (line) => void lines.push(line) }) })
+  const own = await organisation.key()
+  const walk = await walkToConsent(own, { jar: new Jar(url) })
+  const answer = await decide(walk)
+  const { body } = await codeGrant(walk, answer)
+  await callWith(body.access_token, url)
+  await refreshGrant(walk, body.refresh_token as string)
+  await refreshGrant(walk, body.refresh_token as string)
+  const uid = walk.at.split('/').at(-1) as string
+  const secrets = [
+    own,
+    answer.searchParams.get('code') as string,
+    body.access_token,
+    body.refresh_token,
+    walk.verifier,
+    uid,
+    ...walk.jar.cookies.values(),
+  ]
+  expect(lines.length).toBeGreaterThan(8)
+  for (const secret of secrets) expect(lines.join('')).not.toContain(secret)
+  expect(lines.join('')).toContain('/oauth/sign-in/{uid}')
+})

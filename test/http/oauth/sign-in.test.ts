@@ -1,0 +1,181 @@
+// Signing in from the official clients, with nothing but the address, in a browser.
+
+import { createServer, request } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import { pipeline } from 'node:stream'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { beforeAll, expect, inject, onTestFinished, test } from 'vitest'
+import { hasBrowser } from '../../../scripts/support/browser.ts'
+import { listenOnLoopback } from '../../../scripts/support/listen.ts'
+import { prefixOf } from '../../../src/gateway/api-key.ts'
+import { createDocumentFetcher } from '../../../src/outbound/fetch-document.ts'
+import { row, studio } from '../../support/database.ts'
+import { createOrganisation } from '../../support/organisation.ts'
+import { ownApp } from '../../support/own-app.ts'
+import { vouchedFor } from '../../support/self-signed.ts'
+import { allow, connectBySigningIn, Host, listenForReturn, openPerson, paste, sdks, take } from './client.ts'
+
+const connectUrl = (apiUrl: string) => `${apiUrl}/api/mcp/connect`
+const certificate = vouchedFor()
+
+beforeAll(() => {
+  if (certificate) setDefaultCACertificates([...getCACertificates('default'), certificate.authority])
+})
+
+/** Serves what a client says of itself. @returns its URL, which is the id of the client. */
+async function serveMetadata(): Promise<string> {
+  if (certificate === undefined) throw new Error('no certificate')
+  const server = createSecureServer(certificate, (_req, res) => {
+    const document = {
+      client_id: id,
+      client_name: 'Described Assistant',
+      redirect_uris: ['http://127.0.0.1/callback'],
+      grant_types: ['authorization_code', 'refresh_token'],
+      token_endpoint_auth_method: 'none',
+    }
+    res.setHeader('Content-Type', 'application/json').end(JSON.stringify(document))
+  })
+  const { url, close } = await listenOnLoopback(server)
+  onTestFinished(close)
+  const id = `https://localhost:${new URL(url).port}/client.json`
+  return id
+}
+
+const grantsOf = async (organisationId: string) =>
+  (
+    await studio.query(
+      `select id, name, prefix, scopes::text[] as scopes, parent_id, revoked_at, expires_at > now() + interval '29 days' as is_long
+       from public.api_keys where organisation_id = $1 and kind = 'grant'`,
+      [organisationId],
+    )
+  ).rows
+
+const reading = ['events:read', 'orders:read', 'attendees:read']
+const draft = { name: 'Summer party', starts_at: '2030-06-01T18:00:00+02:00', timezone: 'Europe/Berlin' }
+
+test.skipIf(!hasBrowser || !certificate).each([
+  { sdk: 'sdk 1', by: 'registration', start: sdks['sdk 1'] },
+  { sdk: 'client 2', by: 'metadata document', start: sdks['client 2'] },
+])(
+  '$sdk signs in by $by, calls, asks for more, renews its tokens, and is refused once revoked',
+  async ({ by, start }) => {
+    const organisation = await createOrganisation()
+    const key = await organisation.key('events:read', 'events:write', 'orders:read', 'attendees:read')
+    const { url } = await ownApp({
+      oauth: { fetchDocument: createDocumentFetcher({ allowLoopback: true }) },
+    })
+    const person = await openPerson()
+    const isDescribed = by === 'metadata document'
+    const host = new Host(
+      (await listenForReturn()).url,
+      'Registered Assistant',
+      isDescribed ? await serveMetadata() : undefined,
+    )
+
+    const client = await connectBySigningIn(start, connectUrl(url), host, (to) => allow(person, to, { key }))
+    expect(host.registered?.client_id.startsWith('https://localhost')).toBe(isDescribed)
+    expect(host.held?.scope?.split(' ')).toEqual(reading)
+    const tools = await client.tools()
+    expect([tools.includes('list_events'), tools.includes('create_event')]).toEqual([true, false])
+    expect(await client.call('list_events')).toMatchObject({ structuredContent: { data: [] } })
+    const [grant] = await grantsOf(organisation.id)
+    const parent = await row<{ id: string }>('select id from public.api_keys where prefix = $1', [prefixOf(key)])
+    expect(grant).toMatchObject({
+      name: isDescribed ? 'Described Assistant' : 'Registered Assistant',
+      scopes: reading,
+      parent_id: parent.id,
+      is_long: true,
+    })
+
+    // A scope more. The first generation tries its refresh token first, which cannot have more, until its host signs in again.
+    await expect(client.call('create_event', draft)).rejects.toThrow(/403|Unauthorized/)
+    if (host.sentTo === undefined) {
+      host.held = undefined
+      await expect(client.call('create_event', draft)).rejects.toThrow()
+    }
+    const { page } = person
+    await page.goto(take(host).href)
+    const boxes = page.getByRole('checkbox')
+    expect(
+      await boxes.evaluateAll((all) => all.map((box) => [box.getAttribute('value'), box.hasAttribute('checked')])),
+    ).toEqual([['events:write', false]])
+    await boxes.check()
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await client.finish(new URL(page.url()))
+    expect(await client.call('create_event', draft)).toMatchObject({ structuredContent: { data: { status: 'draft' } } })
+    expect(await grantsOf(organisation.id)).toMatchObject([
+      { id: grant.id, scopes: ['events:read', 'orders:read', 'attendees:read', 'events:write'] },
+    ])
+
+    const { refresh_token } = host.held ?? {}
+    host.held = { ...host.held, access_token: 'x'.repeat(43) }
+    expect(await client.call('list_events')).toMatchObject({ structuredContent: { has_more: false } })
+    expect([host.held.access_token.length, host.held.refresh_token === refresh_token]).toEqual([43, false])
+
+    await studio.query('update public.api_keys set revoked_at = now() where id = $1', [grant.id])
+    expect(JSON.stringify(await client.call('list_events'))).toContain('api_key_revoked')
+    await expect(client.call('list_events')).rejects.toThrow()
+    expect(take(host).pathname).toBe('/oauth/auth')
+  },
+)
+
+/** In front of several processes, each of which gets one request after the other. */
+async function inTurn(): Promise<{ url: string; processes: string[] }> {
+  const processes: string[] = []
+  let count = 0
+  const proxy = createServer((req, res) => {
+    const { hostname, port } = new URL(processes[count++ % processes.length] as string)
+    const upstream = request(
+      { agent: false, hostname, port, method: req.method, path: req.url, headers: req.headers },
+      (answer) => {
+        res.writeHead(answer.statusCode ?? 502, answer.rawHeaders)
+        pipeline(answer, res, () => {})
+      },
+    )
+    req.pipe(upstream)
+  })
+  const { url, close } = await listenOnLoopback(proxy)
+  onTestFinished(close)
+  return { url, processes }
+}
+
+test.skipIf(!hasBrowser)('two processes share each step of a sign-in', async () => {
+  const { url, processes } = await inTurn()
+  for (const _ of [1, 2]) processes.push((await ownApp({ publicUrl: url })).url)
+  const organisation = await createOrganisation()
+  const key = await organisation.key()
+  const person = await openPerson()
+  const host = new Host((await listenForReturn()).url, 'Assistant')
+  const client = await connectBySigningIn(sdks['client 2'], connectUrl(url), host, (to) => allow(person, to, { key }))
+  for (const _ of [1, 2, 3, 4]) {
+    expect(await client.call('list_events')).toMatchObject({ structuredContent: { has_more: false } })
+  }
+})
+
+test.skipIf(!hasBrowser)(
+  'a browser stays signed in until its key ends, and then nothing that was allowed is left',
+  async () => {
+    const organisation = await createOrganisation()
+    const key = await organisation.key()
+    const person = await openPerson()
+    const sign = (name: string, also: { key?: string }) => async () => {
+      const host = new Host((await listenForReturn()).url, name)
+      return connectBySigningIn(sdks['client 2'], connectUrl(inject('apiUrl')), host, (to) => allow(person, to, also))
+    }
+    const first = await sign('First', { key })()
+    await sign('Second', {})()
+
+    const { page } = person
+    await page.goto(`${inject('apiUrl')}/oauth/grants`)
+    expect(await page.getByRole('heading', { level: 2 }).allInnerTexts()).toEqual(['Second', 'First'])
+    await page.getByRole('button', { name: 'First' }).click()
+    expect(await page.getByRole('heading', { level: 2 }).allInnerTexts()).toEqual(['Second'])
+    expect(JSON.stringify(await first.call('list_events'))).toContain('api_key_revoked')
+
+    await studio.query('update public.api_keys set revoked_at = now() where prefix = $1', [prefixOf(key)])
+    expect((await grantsOf(organisation.id)).every(({ revoked_at }) => revoked_at !== null)).toBe(true)
+    await page.reload()
+    await paste(page, key)
+    expect(await page.getByRole('alert').textContent()).toContain('not valid')
+  },
+)
