@@ -128,8 +128,9 @@ async function useDoor(page: Page, context: BrowserContext, link: string): Promi
   await page.getByRole('button', { name: 'Next' }).click()
   await page.locator('.verdict[data-reason=already_checked_in]').waitFor()
   expect(await page.evaluate('navigator.serviceWorker.ready.then(({ scope }) => scope)')).toBe(`${base}/door`)
-  expect(await page.evaluate('indexedDB.databases().then((all) => all.map(({ name }) => name))')).toEqual([
+  expect(await page.evaluate('indexedDB.databases().then((all) => all.map(({ name }) => name).sort())')).toEqual([
     'usher-door/usher',
+    'usher-door/usher scans',
   ])
   const { start_url, scope, icons } = (await page.evaluate(
     `fetch(document.querySelector('link[rel=manifest]').href).then((answer) => answer.json())`,

@@ -213,7 +213,7 @@ test.skipIf(!hasBrowser)(
 
 /** Unknown codes; one is longer than a code can be. */
 const queueScans = (eventId: string, count: number) => `new Promise((resolve) => {
-  const opened = indexedDB.open('usher-door')
+  const opened = indexedDB.open('usher-door scans')
   opened.onsuccess = () => {
     const transaction = opened.result.transaction('scans', 'readwrite')
     for (let n = 0; n < ${count}; n++) {

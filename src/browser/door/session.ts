@@ -40,7 +40,9 @@ import {
   keepSettings,
   keepTicket,
   keepWalkIn,
+  openScanStore,
   openStore,
+  type ScanStore,
   type Settings,
   type Store,
   type WaitingScan,
@@ -126,6 +128,7 @@ export class Session {
   readonly changed: () => void
 
   #store: Store
+  #scanStore: ScanStore
   #salt = ''
   #cursor: string | null = null
   #scans = new Map<string, WaitingScan>()
@@ -140,15 +143,16 @@ export class Session {
   /** Of this key, since the page was opened: an organiser may have given it others. */
   #hasReadScopes = false
 
-  private constructor(store: Store, changed: () => void) {
+  private constructor(store: Store, scanStore: ScanStore, changed: () => void) {
     this.#store = store
+    this.#scanStore = scanStore
     this.changed = changed
   }
 
   /** With what this device kept; `link` is the one that the page was opened with. */
   static async open(link: DoorLink | null, changed: () => void): Promise<Session> {
-    const session = new Session(await openStore(), changed)
-    for (const scan of await session.#store.getAll('scans')) session.#scans.set(scan.scan_id, scan)
+    const session = new Session(await openStore(), await openScanStore(), changed)
+    for (const scan of await session.#scanStore.getAll('scans')) session.#scans.set(scan.scan_id, scan)
     const kept = await getKept(session.#store)
     session.settings = (await getSettings(session.#store)) ?? null
     const walkIn = await getWalkIn(session.#store)
@@ -697,7 +701,7 @@ export class Session {
     if (scans.length === 0) return true
     for (const scan of scans) this.#scans.set(scan.scan_id, scan)
     try {
-      await keepScans(this.#store, scans)
+      await keepScans(this.#scanStore, scans)
       this.storageFull = false
       return true
     } catch {
@@ -712,7 +716,7 @@ export class Session {
     // One that is back by then was undone meanwhile: that has yet to be uploaded.
     const drop = () =>
       dropScans(
-        this.#store,
+        this.#scanStore,
         scanIds.filter((scanId) => !this.#scans.has(scanId)),
       )
     this.#keeping = this.#keeping.then(drop).catch(() => {})
@@ -767,6 +771,7 @@ export class Session {
     this.stopped = 'otherTab'
     clearTimeout(this.#timer)
     this.#store.close()
+    this.#scanStore.close()
     this.changed()
   }
 
@@ -776,6 +781,6 @@ export class Session {
     this.link = null
     await this.#syncing
     await this.#keeping
-    await wipe(this.#store)
+    await wipe(this.#store, this.#scanStore)
   }
 }

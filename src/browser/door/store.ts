@@ -91,18 +91,24 @@ interface Schema extends DBSchema {
   /** By `door`, `settings` and `walk-in`. */
   kept: { key: string; value: Kept | Settings | KeptWalkIn }
   tickets: { key: string; value: Ticket }
-  scans: { key: string; value: WaitingScan }
 }
 
 export type Store = IDBPDatabase<Schema>
+
+/** A database of its own: Chromium's newer storage has one writer at a time, and a scan must not wait until the list is written. */
+export type ScanStore = IDBPDatabase<{ scans: { key: string; value: WaitingScan } }>
 
 export const openStore = (): Promise<Store> =>
   openDB<Schema>(nameOfStore, 1, {
     upgrade(database) {
       database.createObjectStore('kept')
       database.createObjectStore('tickets', { keyPath: 'attendee_id' })
-      database.createObjectStore('scans', { keyPath: 'scan_id' })
     },
+  })
+
+export const openScanStore = (): Promise<ScanStore> =>
+  openDB(`${nameOfStore} scans`, 1, {
+    upgrade: (database) => void database.createObjectStore('scans', { keyPath: 'scan_id' }),
   })
 
 export const getKept = async (store: Store): Promise<Kept | undefined> =>
@@ -144,17 +150,19 @@ export async function forgetList(store: Store): Promise<void> {
 }
 
 /** Committed to the disk, as far as browsers promise that. @throws DOMException QuotaExceededError */
-export async function keepScans(store: Store, scans: readonly WaitingScan[]): Promise<void> {
+export async function keepScans(store: ScanStore, scans: readonly WaitingScan[]): Promise<void> {
   const transaction = store.transaction('scans', 'readwrite', { durability: 'strict' })
   await Promise.all([...scans.map((scan) => transaction.store.put(scan)), transaction.done])
 }
 
-export async function dropScans(store: Store, scanIds: readonly string[]): Promise<void> {
+export async function dropScans(store: ScanStore, scanIds: readonly string[]): Promise<void> {
   const transaction = store.transaction('scans', 'readwrite')
   await Promise.all([...scanIds.map((id) => transaction.store.delete(id)), transaction.done])
 }
 
-export async function wipe(store: Store): Promise<void> {
-  store.close()
-  await deleteDB(nameOfStore)
+export async function wipe(...stores: readonly (Store | ScanStore)[]): Promise<void> {
+  for (const store of stores) {
+    store.close()
+    await deleteDB(store.name)
+  }
 }

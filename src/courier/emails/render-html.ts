@@ -218,17 +218,19 @@ function pairs([left, right, ...others]: Html[]): Html {
 const strong = (text: string) => html`<p class="text" dir="auto" style="${styles.strong}">${unbroken(text)}</p>`
 const plain = (text: string) => html`<p class="text" dir="auto" style="${styles.value}">${unbroken(text)}</p>`
 
-// With or without its spaces. Kept, so that it can be copied; the longest fit into 320 pixels in small print.
+// With or without its spaces. Kept, so that it can be copied; the longest fit into 320 pixels in small print, also in a wide font.
 const iban = /\b([A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?\d[A-Z0-9]{0,2})?)(?![A-Z0-9])/
 
-const sizeOf = ({ length }: string) => `${length > 35 ? 11 : length > 28 ? 13 : 16}`
+const sizeOf = ({ length }: string) => `${length > 35 ? 10 : length > 28 ? 12 : 16}`
 
 /** A line in which an IBAN stays on one line. */
 const unbroken = (text: string): Html =>
   html`${text
     .split(iban)
     .map((part, i) =>
-      i % 2 === 1 ? html`<span style="white-space:nowrap;font-size:${sizeOf(part)}px;">${part}</span>` : part,
+      i % 2 === 1
+        ? html`<span style="white-space:nowrap;font-weight:400;font-size:${sizeOf(part)}px;">${part}</span>`
+        : part,
     )}`
 
 // Whitespace between inline blocks would be as wide as a letter, so the parent has font size 0.
