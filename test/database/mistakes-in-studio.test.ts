@@ -281,6 +281,15 @@ describe.each(['an organiser in Studio', 'a member who is signed in'])('by %s', 
   })
 })
 
+test.each([
+  [200, 'PT409'],
+  [201, '23505'],
+])('a mistake in row %s of a transaction is answered with %s', async (n, sqlstate) => {
+  const insert = `insert into public.promo_codes (event_id, code, percent_off)
+    select '${us.event.id}', 'NEW' || i % (${n} - 1), 1 from generate_series(1, ${n}) i returning to_jsonb(promo_codes)`
+  expect(await answerTo(insert)).toMatchObject({ sqlstate })
+})
+
 test('no table is left out but what Usher alone writes', async () => {
   const { rows } = await studio.query<{ name: string }>(
     `select c.relname as name from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' order by 1`,
