@@ -2,6 +2,7 @@
 
 import { type Comparison, compare, type Effort, type Plan } from './compare.ts'
 import { drainWebhooks, startReceiver, subscribe, untilDelivered } from './courier.ts'
+import { door } from './door.ts'
 import { exportFile } from './export.ts'
 import { memory, neverAnalysed, startUp } from './growth.ts'
 import { lists } from './lists.ts'
@@ -337,6 +338,7 @@ export const scenarios: Scenario[] = [
     about: 'a file of 200,000 attendees, read at full speed and slowly, beside another key',
     run: exportFile,
   },
+  { name: 'door', about: 'from a code before the camera until the answer, with 20,000 tickets', run: door },
   {
     name: 'log-growth',
     about: 'the log of 1,000 organisations at 100,000 rows and at 10,000,000 (--rows)',
