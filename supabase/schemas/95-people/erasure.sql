@@ -4,13 +4,15 @@
 
 -- A document in which people are erased. `whose` is one object, for look-ups: the ids of attendees and of entries of the waiting list as
 -- "person", of orders whose contact they are as "order", and as "former" of what passed from them to somebody else, which is theirs where
--- it has a name of `whose` and its address. `fields`: what replaces each field, as private.erased_fields() has it.
+-- `whose` has that they had it: "held" by address and name, "name" for what has no address, "address" for e-mails. `fields`: what replaces
+-- each field, as private.erased_fields() has it.
 create function private.without_people(document jsonb, whose jsonb, fields jsonb) returns jsonb
 language plpgsql immutable set search_path = ''
 as $$
 declare
   v_is_of text;
   v_of_attendee text;
+  v_former_id text;
   v_was_theirs boolean;
   v_is_theirs boolean;
 begin
@@ -34,15 +36,19 @@ begin
   if not v_is_theirs and document ->> 'object' = 'email' then
     v_is_theirs := document ->> 'attendee_id' is null and whose ->> (document ->> 'order_id') is not distinct from 'order'
       or coalesce(
-        lower(document ->> 'to') = whose ->> 'address' and 'former' = case
-          when document ->> 'attendee_id' is not null then v_of_attendee
-          else coalesce(whose ->> (document ->> 'order_id'), whose ->> (document ->> 'waiting_list_entry_id'))
-        end,
+        whose ? concat_ws(
+          ' ', 'address', coalesce(document ->> 'attendee_id', document ->> 'order_id', document ->> 'waiting_list_entry_id'),
+          lower(document ->> 'to')
+        ),
         false
       );
   elsif v_was_theirs then
-    v_is_theirs := coalesce(whose ? ('name ' || private.person_form(document ->> 'name')), false)
-      and coalesce(lower(document ->> 'email') = whose ->> 'address', true);
+    v_former_id := case v_is_of when 'former' then document ->> 'id' else document ->> 'attendee_id' end;
+    v_is_theirs := case
+      when document ->> 'email' is null then whose ? concat_ws(' ', 'name', v_former_id, private.person_form(document ->> 'name'))
+      else whose ? concat_ws(' ', 'held', v_former_id, lower(document ->> 'email'), private.person_form(document ->> 'name'))
+        or whose ? 'everyone' and lower(document ->> 'email') = whose ->> 'address'
+    end;
   elsif not v_is_theirs and document ? 'result' and document ->> 'attendee_id' is null then
     -- A guest whom an import refused.
     v_is_theirs := coalesce(whose ? ('external_id ' || (document ->> 'external_id')), false);
@@ -68,8 +74,8 @@ begin
 end
 $$;
 
--- What is erased: rows of people, and what passed from them to somebody else and is theirs only in logs, with the address and the forms of
--- the names by which it was.
+-- What is erased: rows of people, and what passed from them to somebody else and is theirs only in logs. `former_names` has its ids, each with
+-- the form of a name by which it was theirs; for `everyone` who had the address, whatever they were called.
 create type private.erasing as (
   organisation_id uuid,
   attendee_ids uuid[],
@@ -77,7 +83,8 @@ create type private.erasing as (
   entry_ids uuid[],
   former_ids uuid[],
   address text,
-  forms text[]
+  former_names text[],
+  everyone boolean
 );
 
 -- How many rows of each kind were erased.
@@ -126,9 +133,21 @@ begin
       select i::text as key, 'former' as value from unnest(erasing.former_ids) i where i <> all (v_person_ids || erasing.order_ids)
       union all select i::text, 'person' from unnest(v_person_ids) i
       union all select i::text, 'order' from unnest(erasing.order_ids) i
-      union all select 'name ' || i, '' from unnest(erasing.forms) i where erasing.former_ids <> '{}'
+      union all select 'name ' || i, '' from unnest(erasing.former_names) i
       union all select 'address', erasing.address where erasing.former_ids <> '{}'
       union all select 'external_id ' || i, '' from unnest(external_ids) i
+      union all select 'everyone', '' where erasing.everyone
+      union all select concat_ws(' ', 'address', i, erasing.address), '' from unnest(erasing.former_ids) i
+      -- Their other addresses as well: their entries are erased, so that by these nobody finds them any more.
+      union all
+      select k.key, ''
+      from private.former_holders(erasing.former_ids) h
+      cross join lateral (
+        select concat_ws(' ', 'held', h.object_id, h.address, h.form) as key
+        union all
+        select concat_ws(' ', 'address', h.object_id, h.address) where not h.has_address
+      ) k
+      where h.object_id || ' ' || h.form = any (erasing.former_names) and not h.is_theirs
     ) w
   );
 
@@ -182,11 +201,15 @@ begin
   if erasing.former_ids <> '{}' then
     -- What is still to be sent goes to whoever has the ticket now.
     v_ids := array(
-      select e.id from public.emails e where e.attendee_id = any (erasing.former_ids) and lower(e.sent_to) = erasing.address
+      select e.id from public.emails e
+      where e.attendee_id = any (erasing.former_ids) and v_whose ? concat_ws(' ', 'address', e.attendee_id, lower(e.sent_to))
       union
-      select e.id from public.emails e where e.order_id = any (erasing.former_ids) and lower(e.sent_to) = erasing.address
+      select e.id from public.emails e
+      where e.order_id = any (erasing.former_ids) and v_whose ? concat_ws(' ', 'address', e.order_id, lower(e.sent_to))
       union
-      select e.id from public.emails e where e.waiting_list_entry_id = any (erasing.former_ids) and lower(e.sent_to) = erasing.address
+      select e.id from public.emails e
+      where e.waiting_list_entry_id = any (erasing.former_ids)
+        and v_whose ? concat_ws(' ', 'address', e.waiting_list_entry_id, lower(e.sent_to))
     );
     execute format('update public.emails e set %s, claim = null where e.id = any ($1)', private.erasing_assignments('emails')) using v_ids;
     get diagnostics v_rows = row_count;
@@ -210,7 +233,7 @@ begin
         where p.object_id = e.object_id
           and (
             lower(p.changes #>> '{email,from}') = erasing.address
-            or private.person_form(p.changes #>> '{name,from}') = any (erasing.forms)
+            or p.object_id || ' ' || private.person_form(p.changes #>> '{name,from}') = any (erasing.former_names)
           )
         order by p.id desc
         limit 1

@@ -146,7 +146,8 @@ begin
     ),
     array(select r.id from unnest(v_rows) r where r.is_former),
     v_address,
-    array(select distinct r.form from unnest(v_rows) r)
+    array(select r.id || ' ' || r.form from unnest(v_rows) r where r.is_former),
+    names is null
   );
   -- A part has whole orders, so that the log of each is read once.
   v_order_ids := array(
@@ -184,7 +185,7 @@ begin
   return json_build_object(
     'object', 'person_erasure',
     'erased_at', case when dry_run is not true then private.rfc3339(now()) end,
-    'people', cardinality(v_whole.forms),
+    'people', (select count(distinct r.form) from unnest(v_rows) r),
     'attendees', v_sum.attendees,
     'orders', v_sum.orders,
     'waiting_list_entries', v_sum.waiting_list_entries,
