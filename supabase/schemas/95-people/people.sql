@@ -256,8 +256,8 @@ begin
 end
 $$;
 
--- What an erasure leaves besides, of an account and of the organisation, and of other people under the address.
-create function private.kept_besides(organisation_id uuid, address text, others integer) returns jsonb
+-- What an erasure leaves besides: of an account and of the organisation, other people under the address, and names that nobody there has.
+create function private.kept_besides(organisation_id uuid, address text, others integer, not_found integer) returns jsonb
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
@@ -281,7 +281,10 @@ begin
           (select count(*) from public.organisations o where o.id = kept_besides.organisation_id and lower(o.reply_to_email) = address),
           'Guests answer to this address: it is reply_to_email of the organisation.'
         ),
-        (4, 'sent', null, 'What e-mails, webhooks and backups have carried elsewhere is out of reach.')
+        (
+          4, 'names_not_found', not_found, 'Of these names nobody has the address, or nobody any more. See find_person if one was mistyped.'
+        ),
+        (5, 'sent', null, 'What e-mails, webhooks and backups have carried elsewhere is out of reach.')
     ) k (place, what, count, why)
     where k.count is null or k.count > 0
   );
