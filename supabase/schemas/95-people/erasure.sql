@@ -121,6 +121,7 @@ declare
   );
   v_whose jsonb;
   v_ids uuid[];
+  v_endpoint_ids uuid[];
   v_delivery_ids uuid[];
   v_row record;
   v_rows integer;
@@ -135,7 +136,6 @@ begin
       union all select i::text, 'order' from unnest(erasing.order_ids) i
       union all select 'name ' || i, '' from unnest(erasing.former_names) i
       union all select 'address', erasing.address where erasing.former_ids <> '{}'
-      union all select 'external_id ' || i, '' from unnest(external_ids) i
       union all select 'everyone', '' where erasing.everyone
       union all select concat_ws(' ', 'address', i, erasing.address), '' from unnest(erasing.former_ids) i
       -- Their other addresses as well: their entries are erased, so that by these nobody finds them any more.
@@ -148,6 +148,7 @@ begin
         select concat_ws(' ', 'address', h.object_id, h.address) where not h.has_address
       ) k
       where h.object_id || ' ' || h.form = any (erasing.former_names) and not h.is_theirs
+      union all select 'external_id ' || i, '' from unnest(external_ids) i
     ) w
   );
 
@@ -169,7 +170,12 @@ begin
   v_erased.notifications := cardinality(v_ids);
   -- A response may repeat what was sent. What is in flight is sent once more, and its response of now is not recorded. What is pending is
   -- locked, so that it is not claimed with the data of before; endpoints before their deliveries, as everywhere.
-  perform from public.webhook_endpoints w where w.organisation_id = erasing.organisation_id order by w.id for no key update;
+  v_endpoint_ids := array(
+    select d.webhook_endpoint_id
+    from public.webhook_deliveries d
+    where d.notification_id = any (v_ids) and (d.status = 'pending' or d.claim is not null)
+  );
+  perform from public.webhook_endpoints w where w.id = any (v_endpoint_ids) order by w.id for no key update;
   perform from public.webhook_deliveries d where d.notification_id = any (v_ids) and d.status = 'pending' order by d.id for no key update;
   execute format(
     'update public.webhook_deliveries d set %s, claim = null
