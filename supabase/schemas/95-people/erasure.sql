@@ -138,7 +138,7 @@ begin
       union all select 'address', erasing.address where erasing.former_ids <> '{}'
       union all select 'everyone', '' where erasing.everyone
       union all select concat_ws(' ', 'address', i, erasing.address), '' from unnest(erasing.former_ids) i
-      -- Their other addresses as well: their entries are erased, so that by these nobody finds them any more.
+      -- Their other addresses as well: with their names, these are erased from the trail, and nobody is found by them any more.
       union all
       select k.key, ''
       from private.former_holders(erasing.former_ids) h
@@ -224,29 +224,34 @@ begin
     where a.id = any (erasing.former_ids) and strpos(lower(a.ticket_email_last_error), erasing.address) > 0;
   end if;
 
-  -- Of what passed to somebody else the entries until then, whoever had it before.
   update public.audit_entries e
   set changes = (
     select jsonb_object_agg(f.key, case when v_fields ? f.key then '{}' else f.value end)
     from jsonb_each(e.changes) f
   )
-  where e.object_id = any (v_all_ids) and e.changes ?| v_keys
-    and (
-      v_whose ->> e.object_id::text <> 'former'
-      or e.id <= (
-        select p.id
-        from public.audit_entries p
-        where p.object_id = e.object_id
-          and (
-            lower(p.changes #>> '{email,from}') = erasing.address
-            or p.object_id || ' ' || private.person_form(p.changes #>> '{name,from}') = any (erasing.former_names)
-          )
-        order by p.id desc
-        limit 1
-      )
-    );
+  where e.object_id = any (v_person_ids || erasing.order_ids) and e.changes ?| v_keys;
   get diagnostics v_rows = row_count;
   v_erased.audit_entries := v_rows;
+  -- Of what passed to somebody else what it was while it was theirs, and what it became then. Others have been before them, or after.
+  update public.audit_entries e
+  set changes = (
+    select jsonb_object_agg(f.key, case when v_fields ? f.key then f.value - h.sides else f.value end)
+    from jsonb_each(e.changes) f
+  )
+  from (
+    select
+      h.entry_id, array_remove(array[case when h.is_held then 'from' end, case when lead(h.is_held) over later then 'to' end], null) as sides
+    from (
+      select
+        h.object_id, h.entry_id,
+        v_whose ? concat_ws(' ', 'held', h.object_id, h.address, h.form) or erasing.everyone and h.address = erasing.address as is_held
+      from private.former_holders(erasing.former_ids) h
+    ) h
+    window later as (partition by h.object_id order by h.entry_id)
+  ) h
+  where e.id = h.entry_id and h.sides <> '{}' and e.changes ?| v_keys and v_whose ->> e.object_id::text = 'former';
+  get diagnostics v_rows = row_count;
+  v_erased.audit_entries := v_erased.audit_entries + v_rows;
 
   v_erased.idempotency_records := 0;
   for v_row in

@@ -16,7 +16,7 @@ create type private.personal_row as (
 );
 
 -- Who had a row until one of its changes. `leaves`: the address was changed, or the row deleted. The row may have the address now, or be
--- theirs now: the address and the name.
+-- theirs now, by address and name.
 create type private.former_holder as (
   object text,
   object_id uuid,
@@ -32,8 +32,8 @@ create type private.former_holder as (
   is_theirs boolean
 );
 
--- Who had rows until each change of an address or a name. An entry of the audit trail has only what it changed, so it is read from the newest
--- back, and begins with the row as it is; of a row that was deleted the entry has every field. What was erased is unknown, and all before it.
+-- Who had rows until each of their changes. An entry of the audit trail has only what it changed, so it is read from the newest back, and
+-- begins with the row as it is; of a row that was deleted the entry has every field. What was erased is null.
 create function private.former_holders(object_ids uuid[]) returns setof private.former_holder
 language plpgsql stable security definer set search_path = '' set enable_seqscan = off set jit = off
 as $$
@@ -51,7 +51,7 @@ begin
       union all
       select w.event_id, w.name, w.email from public.waiting_list_entries w where w.id = e.object_id and e.object_type = 'waiting_list_entry'
     ) n on true
-    where e.object_id = any (object_ids) and e.changes ?| '{email,name}'
+    where e.object_id = any (object_ids) and e.changes is not null
     order by e.object_id desc, e.id desc
   loop
     if v_entry.object_id is distinct from h.object_id then
@@ -62,8 +62,8 @@ begin
       h.name := v_entry.name;
     end if;
     h.entry_id := v_entry.id;
-    h.leaves := v_entry.changes ? 'email';
-    if h.leaves then
+    h.leaves := v_entry.changes ? 'email' and lower(v_entry.changes #>> '{email,from}') is distinct from lower(v_entry.changes #>> '{email,to}');
+    if v_entry.changes ? 'email' then
       h.address := lower(v_entry.changes #>> '{email,from}');
     end if;
     if v_entry.changes ? 'name' then
@@ -74,15 +74,13 @@ begin
     h.created_at := v_entry.created_at;
     h.has_address := coalesce(h.address = v_entry.address, false);
     h.is_theirs := h.has_address and h.form = private.person_form(v_entry.name);
-    if h.address is not null and h.name is not null then
-      return next h;
-    end if;
+    return next h;
   end loop;
 end
 $$;
 
--- Of each kind the newest, at most so many. With `forms` those of these names alone, and what was called so before: of that each name that
--- it had under the address.
+-- Of each kind the newest, at most so many. With `forms` those of these names alone, and what was called so before. What left the
+-- address has each name that it had there: the entry by which these are found is erased with any of them.
 -- Security definer, as of every list: see 00-ground/pages.sql.
 create function private.rows_of_address(organisation_id uuid, address text, forms text[], most integer) returns setof private.personal_row
 language plpgsql stable security definer
@@ -164,12 +162,11 @@ begin
     select
       h.*,
       bool_or(h.form = any (forms)) over (partition by h.object_id) as is_meant,
-      -- Every name until the last of these changes goes with it, for their entries are erased whole.
-      bool_or(h.leaves or h.form = any (forms)) over (partition by h.object_id order by h.entry_id desc) as is_over
+      bool_or(h.leaves) over (partition by h.object_id order by h.entry_id desc) as is_over
     from private.former_holders(v_object_ids) h
-    where h.address = rows_of_address.address
+    where h.address = rows_of_address.address and h.name is not null
   ) f
-  where (forms is null or f.is_meant and f.is_over) and not f.is_theirs
+  where (forms is null or f.form = any (forms) or f.is_meant and f.is_over) and not f.is_theirs
   order by f.object_id, f.form, f.entry_id desc;
 end
 $$;

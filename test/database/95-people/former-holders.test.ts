@@ -103,6 +103,24 @@ test('of who had the ticket under two addresses both go, by either of them', asy
   }
 })
 
+test('of several who had the ticket each goes alone, and the others are found as before', async () => {
+  const { anna, bob, named, edit, find, erase } = await arrange()
+  const holders = [anna, named('Cleo'), bob, named('Dan')]
+  for (const { name, email } of holders.slice(1)) {
+    await edit({ name, email, company: `${name} Ltd` })
+    await edit({ company: `${name} Inc` })
+  }
+  const found = async () => (await Promise.all(holders.map(({ email }) => find(email)))).flat()
+  for (const gone of [1, 0, 2]) {
+    const { name, email } = holders[gone] as typeof anna
+    const before = await found()
+    expect(await erase(email)).toMatchObject({ people: 1 })
+    for (const text of [name, email]) expect(await tracesOf(text)).toEqual([])
+    expect(await found()).toEqual(before.filter(([other]: [string]) => other !== name))
+  }
+  expect(await found()).toEqual([[holders[3]?.name, 0]])
+})
+
 test('an address that was corrected keeps the person, and is erased by itself', async () => {
   const { anna, named, edit, find, erase, send, id } = await arrange()
   const right = named('Right').email
