@@ -172,7 +172,7 @@ begin
     array(select r.id from unnest(v_rows) r where r.is_former),
     v_address,
     array(select r.id || ' ' || r.form from unnest(v_rows) r where r.is_former),
-    names is null
+    coalesce(everyone, false)
   );
   -- A part has whole orders, so that the log of each is read once.
   v_order_ids := array(
