@@ -64,7 +64,9 @@ export const KeptSchema = z
     z.strictObject({
       what: z
         .string()
-        .describe('orders, tickets, check_ins, payment_notes, other_people, members, settings or sent (elsewhere).'),
+        .describe(
+          'orders, tickets, check_ins, payment_notes, other_people, members, settings, names_not_found or sent (elsewhere).',
+        ),
       count: z.int().nullable(),
       why: z.string().describe('For people.'),
       order_references: z

@@ -143,11 +143,39 @@ end
 $$;
 grant execute on function private.notify_of_cancelled_tickets to scope_orders_write, scope_attendees_write;
 
--- An address that no ticket of the event has any more, because it was corrected or erased or the ticket deleted, is forgotten.
+-- One e-mail tells all tickets of an address: where the address of its own is corrected or erased, it tells another as well. What is being
+-- sent was written before.
+create function private.tg_attendees__tell_others() returns trigger
+language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+as $$
+begin
+  insert into public.emails (organisation_id, kind, attendee_id, previous, next_attempt_at)
+  select e.organisation_id, e.kind, o.id, e.previous, e.next_attempt_at
+  from public.emails e
+  cross join lateral (
+    select a.id
+    from public.attendees a
+    where a.id = any (private.tickets_of_address(old))
+      and case e.kind when 'event_cancelled' then a.cancelled_at = old.cancelled_at else a.status <> 'cancelled' end
+    order by a.id
+    limit 1
+  ) o
+  where e.attendee_id = old.id and e.kind in ('event_changed', 'event_cancelled') and e.status = 'queued'
+    and (e.claim is null or e.claimed_until <= now());
+  return null;
+end
+$$;
+create trigger attendees_500_tell_others after update of email on public.attendees
+  for each row when (new.email_lower <> old.email_lower)
+  execute function private.tg_attendees__tell_others();
+
+-- An address that no ticket of the event has any more, because it was corrected or erased or the ticket deleted, is forgotten. Whoever takes
+-- another of its last tickets at this moment waits, and then sees that there is none.
 create function private.tg_attendees__forget_opt_out() returns trigger
 language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
 as $$
 begin
+  perform from public.email_opt_outs u where u.event_id = old.event_id and u.email_lower = old.email_lower for update;
   delete from public.email_opt_outs u
   where u.event_id = old.event_id
     and u.email_lower = old.email_lower

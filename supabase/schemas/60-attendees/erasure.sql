@@ -1,8 +1,8 @@
 -- Erasing the person of one ticket: see 95-people/erasure.sql. By their address: 95-people/operations.sql.
 
 -- Erases everywhere, and counts what it changed. Security definer: no role may write the logs. The order of the attendee is erased as well
--- where the person is its contact, and so are entries of the waiting list of the event: the name is theirs, or the address, if nobody else of
--- the order has it.
+-- where the person is its contact: the name is theirs, or the address, if nobody else of the order has it. So are entries of the waiting list
+-- of the event that have the name under the address, and the one by which the ticket came.
 create function private.erase_attendee(attendee_id uuid, dry_run boolean default null) returns json
 language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
 as $$
@@ -19,7 +19,9 @@ begin
   from public.orders o
   where o.id = (select a.order_id from public.attendees a where a.id = erase_attendee.attendee_id)
   for no key update;
-  select a.* into v_attendee from public.attendees a where a.id = erase_attendee.attendee_id for no key update;
+  -- All of the order at once: where its contact is erased, what is searched of each changes.
+  perform from public.attendees a where a.order_id = v_order.id order by a.id for no key update;
+  select a.* into v_attendee from public.attendees a where a.id = erase_attendee.attendee_id;
   if v_attendee.erased_at is not null then
     perform private.refuse(409, 'attendee_erased', 'This attendee was erased.', 'attendee_id', hint => 'Nothing is left to erase.');
   end if;
@@ -38,10 +40,10 @@ begin
       where w.event_id = v_attendee.event_id
         and (
           w.id = v_attendee.waiting_list_entry_id
-          or w.email_lower = v_attendee.email_lower and (v_is_alone or private.person_form(w.name) = v_form)
+          or w.email_lower = v_attendee.email_lower and private.person_form(w.name) = v_form
         )
     ),
-    '{}', v_attendee.email_lower, array[v_form]
+    '{}', v_attendee.email_lower, '{}', false
   );
   v_erased := private.erase_rows(v_erasing);
   return json_build_object(
@@ -148,6 +150,13 @@ begin
         -- Of tickets that went in one e-mail, and of guests whom an e-mail to the buyer names.
         or exists (select from public.emails o where o.sent_with = e.id and private.is_erased(o))
         or exists (select from public.attendees a where a.order_id = e.order_id and a.erased_at > e.created_at)
+        -- What tells of the tickets of an address: whose they were is not known any more, so all of the event that are older.
+        or e.kind <> 'ticket' and exists (
+          select
+          from public.attendees h
+          join public.attendees a on a.organisation_id = h.organisation_id and a.email_lower = private.erased_fields() ->> 'email'
+          where h.id = e.attendee_id and a.event_id = h.event_id and a.erased_at > e.created_at
+        )
       )
   );
 end

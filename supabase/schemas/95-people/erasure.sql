@@ -4,13 +4,15 @@
 
 -- A document in which people are erased. `whose` is one object, for look-ups: the ids of attendees and of entries of the waiting list as
 -- "person", of orders whose contact they are as "order", and as "former" of what passed from them to somebody else, which is theirs where
--- it has a name of `whose` and its address. `fields`: what replaces each field, as private.erased_fields() has it.
+-- `whose` has that they had it: "held" by address and name, "name" for what has no address, "address" for e-mails. `fields`: what replaces
+-- each field, as private.erased_fields() has it.
 create function private.without_people(document jsonb, whose jsonb, fields jsonb) returns jsonb
 language plpgsql immutable set search_path = ''
 as $$
 declare
   v_is_of text;
   v_of_attendee text;
+  v_former_id text;
   v_was_theirs boolean;
   v_is_theirs boolean;
 begin
@@ -34,15 +36,19 @@ begin
   if not v_is_theirs and document ->> 'object' = 'email' then
     v_is_theirs := document ->> 'attendee_id' is null and whose ->> (document ->> 'order_id') is not distinct from 'order'
       or coalesce(
-        lower(document ->> 'to') = whose ->> 'address' and 'former' = case
-          when document ->> 'attendee_id' is not null then v_of_attendee
-          else coalesce(whose ->> (document ->> 'order_id'), whose ->> (document ->> 'waiting_list_entry_id'))
-        end,
+        whose ? concat_ws(
+          ' ', 'address', coalesce(document ->> 'attendee_id', document ->> 'order_id', document ->> 'waiting_list_entry_id'),
+          lower(document ->> 'to')
+        ),
         false
       );
   elsif v_was_theirs then
-    v_is_theirs := coalesce(whose ? ('name ' || private.person_form(document ->> 'name')), false)
-      and coalesce(lower(document ->> 'email') = whose ->> 'address', true);
+    v_former_id := case v_is_of when 'former' then document ->> 'id' else document ->> 'attendee_id' end;
+    v_is_theirs := case
+      when document ->> 'email' is null then whose ? concat_ws(' ', 'name', v_former_id, private.person_form(document ->> 'name'))
+      else whose ? concat_ws(' ', 'held', v_former_id, lower(document ->> 'email'), private.person_form(document ->> 'name'))
+        or whose ? 'everyone' and lower(document ->> 'email') = whose ->> 'address'
+    end;
   elsif not v_is_theirs and document ? 'result' and document ->> 'attendee_id' is null then
     -- A guest whom an import refused.
     v_is_theirs := coalesce(whose ? ('external_id ' || (document ->> 'external_id')), false);
@@ -68,8 +74,8 @@ begin
 end
 $$;
 
--- What is erased: rows of people, and what passed from them to somebody else and is theirs only in logs, with the address and the forms of
--- the names by which it was.
+-- What is erased: rows of people, and what passed from them to somebody else and is theirs only in logs. `former_names` has its ids, each with
+-- the form of a name by which it was theirs; for `everyone` who had the address, whatever they were called.
 create type private.erasing as (
   organisation_id uuid,
   attendee_ids uuid[],
@@ -77,7 +83,8 @@ create type private.erasing as (
   entry_ids uuid[],
   former_ids uuid[],
   address text,
-  forms text[]
+  former_names text[],
+  everyone boolean
 );
 
 -- How many rows of each kind were erased.
@@ -114,6 +121,7 @@ declare
   );
   v_whose jsonb;
   v_ids uuid[];
+  v_endpoint_ids uuid[];
   v_delivery_ids uuid[];
   v_row record;
   v_rows integer;
@@ -126,8 +134,20 @@ begin
       select i::text as key, 'former' as value from unnest(erasing.former_ids) i where i <> all (v_person_ids || erasing.order_ids)
       union all select i::text, 'person' from unnest(v_person_ids) i
       union all select i::text, 'order' from unnest(erasing.order_ids) i
-      union all select 'name ' || i, '' from unnest(erasing.forms) i where erasing.former_ids <> '{}'
+      union all select 'name ' || i, '' from unnest(erasing.former_names) i
       union all select 'address', erasing.address where erasing.former_ids <> '{}'
+      union all select 'everyone', '' where erasing.everyone
+      union all select concat_ws(' ', 'address', i, erasing.address), '' from unnest(erasing.former_ids) i
+      -- Their other addresses as well: with their names, these are erased from the trail, and nobody is found by them any more.
+      union all
+      select k.key, ''
+      from private.former_holders(erasing.former_ids) h
+      cross join lateral (
+        select concat_ws(' ', 'held', h.object_id, h.address, h.form) as key
+        union all
+        select concat_ws(' ', 'address', h.object_id, h.address) where not h.has_address
+      ) k
+      where h.object_id || ' ' || h.form = any (erasing.former_names) and not h.is_theirs
       union all select 'external_id ' || i, '' from unnest(external_ids) i
     ) w
   );
@@ -150,7 +170,12 @@ begin
   v_erased.notifications := cardinality(v_ids);
   -- A response may repeat what was sent. What is in flight is sent once more, and its response of now is not recorded. What is pending is
   -- locked, so that it is not claimed with the data of before; endpoints before their deliveries, as everywhere.
-  perform from public.webhook_endpoints w where w.organisation_id = erasing.organisation_id order by w.id for no key update;
+  v_endpoint_ids := array(
+    select d.webhook_endpoint_id
+    from public.webhook_deliveries d
+    where d.notification_id = any (v_ids) and (d.status = 'pending' or d.claim is not null)
+  );
+  perform from public.webhook_endpoints w where w.id = any (v_endpoint_ids) order by w.id for no key update;
   perform from public.webhook_deliveries d where d.notification_id = any (v_ids) and d.status = 'pending' order by d.id for no key update;
   execute format(
     'update public.webhook_deliveries d set %s, claim = null
@@ -182,11 +207,15 @@ begin
   if erasing.former_ids <> '{}' then
     -- What is still to be sent goes to whoever has the ticket now.
     v_ids := array(
-      select e.id from public.emails e where e.attendee_id = any (erasing.former_ids) and lower(e.sent_to) = erasing.address
+      select e.id from public.emails e
+      where e.attendee_id = any (erasing.former_ids) and v_whose ? concat_ws(' ', 'address', e.attendee_id, lower(e.sent_to))
       union
-      select e.id from public.emails e where e.order_id = any (erasing.former_ids) and lower(e.sent_to) = erasing.address
+      select e.id from public.emails e
+      where e.order_id = any (erasing.former_ids) and v_whose ? concat_ws(' ', 'address', e.order_id, lower(e.sent_to))
       union
-      select e.id from public.emails e where e.waiting_list_entry_id = any (erasing.former_ids) and lower(e.sent_to) = erasing.address
+      select e.id from public.emails e
+      where e.waiting_list_entry_id = any (erasing.former_ids)
+        and v_whose ? concat_ws(' ', 'address', e.waiting_list_entry_id, lower(e.sent_to))
     );
     execute format('update public.emails e set %s, claim = null where e.id = any ($1)', private.erasing_assignments('emails')) using v_ids;
     get diagnostics v_rows = row_count;
@@ -195,29 +224,34 @@ begin
     where a.id = any (erasing.former_ids) and strpos(lower(a.ticket_email_last_error), erasing.address) > 0;
   end if;
 
-  -- Of what passed to somebody else the entries until then, whoever had it before.
   update public.audit_entries e
   set changes = (
     select jsonb_object_agg(f.key, case when v_fields ? f.key then '{}' else f.value end)
     from jsonb_each(e.changes) f
   )
-  where e.object_id = any (v_all_ids) and e.changes ?| v_keys
-    and (
-      v_whose ->> e.object_id::text <> 'former'
-      or e.id <= (
-        select p.id
-        from public.audit_entries p
-        where p.object_id = e.object_id
-          and (
-            lower(p.changes #>> '{email,from}') = erasing.address
-            or private.person_form(p.changes #>> '{name,from}') = any (erasing.forms)
-          )
-        order by p.id desc
-        limit 1
-      )
-    );
+  where e.object_id = any (v_person_ids || erasing.order_ids) and e.changes ?| v_keys;
   get diagnostics v_rows = row_count;
   v_erased.audit_entries := v_rows;
+  -- Of what passed to somebody else what it was while it was theirs, and what it became then. Others have been before them, or after.
+  update public.audit_entries e
+  set changes = (
+    select jsonb_object_agg(f.key, case when v_fields ? f.key then f.value - h.sides else f.value end)
+    from jsonb_each(e.changes) f
+  )
+  from (
+    select
+      h.entry_id, array_remove(array[case when h.is_held then 'from' end, case when lead(h.is_held) over later then 'to' end], null) as sides
+    from (
+      select
+        h.object_id, h.entry_id,
+        v_whose ? concat_ws(' ', 'held', h.object_id, h.address, h.form) or erasing.everyone and h.address = erasing.address as is_held
+      from private.former_holders(erasing.former_ids) h
+    ) h
+    window later as (partition by h.object_id order by h.entry_id)
+  ) h
+  where e.id = h.entry_id and h.sides <> '{}' and e.changes ?| v_keys and v_whose ->> e.object_id::text = 'former';
+  get diagnostics v_rows = row_count;
+  v_erased.audit_entries := v_erased.audit_entries + v_rows;
 
   v_erased.idempotency_records := 0;
   for v_row in

@@ -44,7 +44,8 @@ comment on function api.find_person is
 grant execute on function api.find_person to scope_attendees_read;
 
 -- Locks what is erased, in the order of 20-events/locks.sql, until nothing is left to lock, and answers it. An offer that is accepted
--- meanwhile adds a ticket. Entries that wait are locked last, by their update.
+-- meanwhile adds a ticket. All tickets of an order are locked at once: where its contact is erased, what is searched of each changes. Entries
+-- that wait are locked last, by their update.
 create function private.lock_people(organisation_id uuid, address text, forms text[], most integer) returns private.personal_row[]
 language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
 as $$
@@ -53,6 +54,8 @@ declare
   v_ids uuid[];
   v_locked uuid[];
   v_order_ids uuid[];
+  v_attendee_ids uuid[];
+  v_event_ids uuid[];
   v_event_id uuid;
 begin
   for v_round in 1..5 loop
@@ -60,12 +63,19 @@ begin
     v_ids := array(select r.id from unnest(v_rows) r order by r.id);
     exit when v_ids = v_locked;
     perform private.limit_lock_waits();
-    for v_event_id in select distinct r.event_id from unnest(v_rows) r order by r.event_id loop
+    v_event_ids := array(select distinct r.event_id from unnest(v_rows) r order by r.event_id);
+    foreach v_event_id in array v_event_ids loop
       perform private.lock_event_shared(v_event_id);
     end loop;
     v_order_ids := array(select a.order_id from public.attendees a where a.id = any (v_ids));
     perform from public.orders o where o.id = any (v_ids || v_order_ids) order by o.id for no key update;
-    perform from public.attendees a where a.id = any (v_ids) order by a.id for no key update;
+    v_attendee_ids := array(select a.id from public.attendees a where a.order_id = any (v_ids));
+    perform from public.attendees a where a.id = any (v_ids || v_attendee_ids) order by a.id for no key update;
+    -- They go with the last ticket of the address, in whatever order the tickets are.
+    perform from public.email_opt_outs u
+    where u.event_id = any (v_event_ids) and u.email_lower = address
+    order by u.event_id
+    for update;
     perform from public.waiting_list_entries w where w.id = any (v_ids) and w.status <> 'waiting' order by w.id for no key update;
     v_locked := v_ids;
   end loop;
@@ -86,9 +96,10 @@ declare
   v_all private.personal_row[];
   v_rows private.personal_row[];
   v_forms text[];
-  v_missing text;
   v_shown jsonb;
   v_others integer;
+  v_not_found integer;
+  v_opt_outs integer;
   v_order_ids uuid[];
   v_part uuid[];
   v_done integer := 0;
@@ -109,7 +120,17 @@ begin
   if names is not null then
     v_forms := array(select distinct private.person_form(n) from unnest(names) n);
   end if;
-  if v_all = '{}' then
+  -- Of an address that has no ticket of the event any more. Nothing else finds them.
+  perform set_config('usher.switches_on', 'on', true);
+  delete from public.email_opt_outs u
+  where u.organisation_id = erase_people.organisation_id and u.email_lower = v_address
+    and not exists (
+      select from public.attendees a
+      where a.organisation_id = u.organisation_id and a.email_lower = u.email_lower and a.event_id = u.event_id
+    );
+  get diagnostics v_opt_outs = row_count;
+  perform set_config('usher.switches_on', '', true);
+  if v_all = '{}' and v_opt_outs = 0 then
     perform private.refuse(
       404, 'not_found', 'Nobody in your organisation has this e-mail address.', 'email',
       hint => 'Whoever was erased is not found again. Look for the person by name: they may have another address.'
@@ -124,14 +145,18 @@ begin
   end if;
 
   v_rows := private.lock_people(organisation_id, v_address, case when everyone then null else v_forms end, c_most);
-  select f into v_missing from unnest(v_forms) f where names is not null and f <> all (array(select r.form from unnest(v_rows) r)) limit 1;
-  if found or v_rows = '{}' then
+  if v_rows = '{}' and v_all <> '{}' then
     perform private.refuse(
       404, 'not_found', 'Nobody of one of these names has this e-mail address.', 'names', private.people_json(v_all, 20, 3),
       'Send the names as find_person answers them.'
     );
   end if;
-  v_others := (select count(distinct r.form) from unnest(v_all) r where r.form <> all (array(select w.form from unnest(v_rows) w)));
+  v_others := (
+    select count(distinct r.form)
+    from unnest(v_all) r
+    where r.form <> all (v_forms) and not exists (select from unnest(v_rows) w where (w.id, w.form) = (r.id, r.form))
+  );
+  v_not_found := (select count(*) from unnest(v_forms) f where names is not null and f <> all (array(select r.form from unnest(v_rows) r)));
 
   v_whole := row(
     organisation_id,
@@ -146,7 +171,8 @@ begin
     ),
     array(select r.id from unnest(v_rows) r where r.is_former),
     v_address,
-    array(select distinct r.form from unnest(v_rows) r)
+    array(select r.id || ' ' || r.form from unnest(v_rows) r where r.is_former),
+    coalesce(everyone, false)
   );
   -- A part has whole orders, so that the log of each is read once.
   v_order_ids := array(
@@ -184,7 +210,7 @@ begin
   return json_build_object(
     'object', 'person_erasure',
     'erased_at', case when dry_run is not true then private.rfc3339(now()) end,
-    'people', cardinality(v_whole.forms),
+    'people', (select count(distinct r.form) from unnest(v_rows) r),
     'attendees', v_sum.attendees,
     'orders', v_sum.orders,
     'waiting_list_entries', v_sum.waiting_list_entries,
@@ -194,7 +220,7 @@ begin
     'audit_entries', v_sum.audit_entries,
     'idempotency_records', v_sum.idempotency_records,
     'remaining', v_remaining,
-    'kept', private.kept_of(v_whole) || private.kept_besides(organisation_id, v_address, v_others),
+    'kept', private.kept_of(v_whole) || private.kept_besides(organisation_id, v_address, v_others, v_not_found),
     'currency', coalesce(
       (select e.currency from public.events e where e.id = any (array(select r.event_id from unnest(v_rows) r)) limit 1), 'EUR'
     )

@@ -15,7 +15,72 @@ create type private.personal_row as (
   created_at timestamptz
 );
 
--- Of each kind the newest, at most so many. With `forms` those of these names alone, and what was called so before its name was changed.
+-- Who had a row until one of its changes. `leaves`: the address was changed, or the row deleted. The row may have the address now, or be
+-- theirs now, by address and name.
+create type private.former_holder as (
+  object text,
+  object_id uuid,
+  entry_id uuid,
+  event_id uuid,
+  address text,
+  name text,
+  form text,
+  company text,
+  created_at timestamptz,
+  leaves boolean,
+  has_address boolean,
+  is_theirs boolean
+);
+
+-- Who had rows until each of their changes. An entry of the audit trail has only what it changed, so it is read from the newest back, and
+-- begins with the row as it is; of a row that was deleted the entry has every field. What was erased is null.
+create function private.former_holders(object_ids uuid[]) returns setof private.former_holder
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off set jit = off
+as $$
+declare
+  v_entry record;
+  h private.former_holder;
+begin
+  for v_entry in
+    select e.object_type::text as object, e.object_id, e.id, e.changes, e.created_at, n.event_id, n.name, lower(n.email) as address
+    from public.audit_entries e
+    left join lateral (
+      select a.event_id, a.name, a.email from public.attendees a where a.id = e.object_id and e.object_type = 'attendee'
+      union all
+      select o.event_id, o.name, o.email from public.orders o where o.id = e.object_id and e.object_type = 'order'
+      union all
+      select w.event_id, w.name, w.email from public.waiting_list_entries w where w.id = e.object_id and e.object_type = 'waiting_list_entry'
+    ) n on true
+    where e.object_id = any (object_ids) and e.changes is not null
+    order by e.object_id desc, e.id desc
+  loop
+    if v_entry.object_id is distinct from h.object_id then
+      h.object := v_entry.object;
+      h.object_id := v_entry.object_id;
+      h.event_id := coalesce(v_entry.event_id, (v_entry.changes #>> '{event_id,from}')::uuid);
+      h.address := v_entry.address;
+      h.name := v_entry.name;
+    end if;
+    h.entry_id := v_entry.id;
+    h.leaves := v_entry.changes ? 'email' and lower(v_entry.changes #>> '{email,from}') is distinct from lower(v_entry.changes #>> '{email,to}');
+    if v_entry.changes ? 'email' then
+      h.address := lower(v_entry.changes #>> '{email,from}');
+    end if;
+    if v_entry.changes ? 'name' then
+      h.name := v_entry.changes #>> '{name,from}';
+    end if;
+    h.form := private.person_form(h.name);
+    h.company := v_entry.changes #>> '{company,from}';
+    h.created_at := v_entry.created_at;
+    h.has_address := coalesce(h.address = v_entry.address, false);
+    h.is_theirs := h.has_address and h.form = private.person_form(v_entry.name);
+    return next h;
+  end loop;
+end
+$$;
+
+-- Of each kind the newest, at most so many. With `forms` those of these names alone, and what was called so before. What left the
+-- address has each name that it had there: the entry by which these are found is erased with any of them.
 -- Security definer, as of every list: see 00-ground/pages.sql.
 create function private.rows_of_address(organisation_id uuid, address text, forms text[], most integer) returns setof private.personal_row
 language plpgsql stable security definer
@@ -24,6 +89,7 @@ as $$
 declare
   v_organisation_ids constant uuid[] := array[organisation_id];
   v_attendee_ids uuid[];
+  v_object_ids uuid[];
 begin
   -- That of everybody who was erased.
   if address = private.erased_fields() ->> 'email' then
@@ -75,46 +141,33 @@ begin
     limit most
   ));
 
-  return query
-  with passed as (
-    (
-      select e.object_type::text as object, e.object_id, e.changes, e.created_at
+  -- What left the address; and, of names that are meant, what stayed under it and was called so before.
+  if forms is null then
+    v_object_ids := array(
+      select e.object_id
       from public.audit_entries e
       where e.organisation_id = any (v_organisation_ids) and e.changes #>> '{email,from}' is not null
         and lower(e.changes #>> '{email,from}') = address
         and e.object_type in ('attendee', 'order', 'waiting_list_entry')
       order by e.organisation_id desc, e.id desc
       limit most
-    )
-    union all
-    -- The address stayed, the name did not.
-    select r.object, r.id, e.changes, e.created_at
-    from (
-      select r.object, r.id from private.rows_of_address(organisation_id, address, null, most) r where forms is not null and not r.is_former
-    ) r
-    cross join lateral (
-      select e.changes, e.created_at from public.audit_entries e
-      where e.object_id = r.id and e.changes #>> '{name,from}' is not null and e.changes #>> '{email,from}' is null
-      offset 0
-    ) e
-  ),
-  named as (
-    -- Of what was deleted the entry has every field.
+    );
+  else
+    v_object_ids := array(select r.id from private.rows_of_address(organisation_id, address, null, most) r);
+  end if;
+  return query
+  select distinct on (f.object_id, f.form)
+    f.object, true, f.object_id, f.event_id, f.name, f.form, f.company, null, f.created_at
+  from (
     select
-      p.*, coalesce(n.event_id, (p.changes #>> '{event_id,from}')::uuid) as event_id, coalesce(p.changes #>> '{name,from}', n.name) as name
-    from passed p
-    left join lateral (
-      select a.event_id, a.name from public.attendees a where a.id = p.object_id and p.object = 'attendee'
-      union all
-      select o.event_id, o.name from public.orders o where o.id = p.object_id and p.object = 'order'
-      union all
-      select w.event_id, w.name from public.waiting_list_entries w where w.id = p.object_id and p.object = 'waiting_list_entry'
-    ) n on true
-  )
-  select distinct on (n.object_id, private.person_form(n.name))
-    n.object, true, n.object_id, n.event_id, n.name, private.person_form(n.name), n.changes #>> '{company,from}', null, n.created_at
-  from named n
-  where n.name is not null and (forms is null or private.person_form(n.name) = any (forms));
+      h.*,
+      bool_or(h.form = any (forms)) over (partition by h.object_id) as is_meant,
+      bool_or(h.leaves) over (partition by h.object_id order by h.entry_id desc) as is_over
+    from private.former_holders(v_object_ids) h
+    where h.address = rows_of_address.address and h.name is not null
+  ) f
+  where (forms is null or f.form = any (forms) or f.is_meant and f.is_over) and not f.is_theirs
+  order by f.object_id, f.form, f.entry_id desc;
 end
 $$;
 
@@ -200,8 +253,8 @@ begin
 end
 $$;
 
--- What an erasure leaves besides, of an account and of the organisation, and of other people under the address.
-create function private.kept_besides(organisation_id uuid, address text, others integer) returns jsonb
+-- What an erasure leaves besides: of an account and of the organisation, other people under the address, and names that nobody there has.
+create function private.kept_besides(organisation_id uuid, address text, others integer, not_found integer) returns jsonb
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
@@ -225,7 +278,10 @@ begin
           (select count(*) from public.organisations o where o.id = kept_besides.organisation_id and lower(o.reply_to_email) = address),
           'Guests answer to this address: it is reply_to_email of the organisation.'
         ),
-        (4, 'sent', null, 'What e-mails, webhooks and backups have carried elsewhere is out of reach.')
+        (
+          4, 'names_not_found', not_found, 'Of these names nobody has the address, or nobody any more. See find_person if one was mistyped.'
+        ),
+        (5, 'sent', null, 'What e-mails, webhooks and backups have carried elsewhere is out of reach.')
     ) k (place, what, count, why)
     where k.count is null or k.count > 0
   );
