@@ -3477,9 +3477,9 @@ grant execute on function private.event_json to scope_events_read, scope_events_
 -- its queue is fair: during an on-sale some transaction always holds the row shared, and the organiser's edit would starve.
 -- Where the event has a capacity, registrations go one by one under a second lock: two transactions that hold the first one
 -- shared could never both upgrade it. Whatever gives places back takes it as well, and then offers them to the waiting list.
--- Lock order, everywhere: external_ids of a registration, event row, event lock, order, attendee, offer of the waiting list, promo
--- code, capacity lock of the event, ticket type; several of a kind in the order of their ids, ticket
--- types in that of their events first.
+-- Lock order, everywhere: external_ids of a registration, event row, event lock, order, attendee, switched-off e-mails of an address,
+-- offer of the waiting list, promo code, capacity lock of the event, ticket type; several of a kind in the order of their ids, ticket
+-- types and switched-off e-mails in that of their events first.
 create function private.lock_event_exclusive(event_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -10416,11 +10416,39 @@ end
 $$;
 grant execute on function private.notify_of_cancelled_tickets to scope_orders_write, scope_attendees_write;
 
--- An address that no ticket of the event has any more, because it was corrected or erased or the ticket deleted, is forgotten.
+-- One e-mail tells all tickets of an address: where the address of its own is corrected or erased, it tells another as well. What is being
+-- sent was written before.
+create function private.tg_attendees__tell_others() returns trigger
+language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+as $$
+begin
+  insert into public.emails (organisation_id, kind, attendee_id, previous, next_attempt_at)
+  select e.organisation_id, e.kind, o.id, e.previous, e.next_attempt_at
+  from public.emails e
+  cross join lateral (
+    select a.id
+    from public.attendees a
+    where a.id = any (private.tickets_of_address(old))
+      and case e.kind when 'event_cancelled' then a.cancelled_at = old.cancelled_at else a.status <> 'cancelled' end
+    order by a.id
+    limit 1
+  ) o
+  where e.attendee_id = old.id and e.kind in ('event_changed', 'event_cancelled') and e.status = 'queued'
+    and (e.claim is null or e.claimed_until <= now());
+  return null;
+end
+$$;
+create trigger attendees_500_tell_others after update of email on public.attendees
+  for each row when (new.email_lower <> old.email_lower)
+  execute function private.tg_attendees__tell_others();
+
+-- An address that no ticket of the event has any more, because it was corrected or erased or the ticket deleted, is forgotten. Whoever takes
+-- another of its last tickets at this moment waits, and then sees that there is none.
 create function private.tg_attendees__forget_opt_out() returns trigger
 language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
 as $$
 begin
+  perform from public.email_opt_outs u where u.event_id = old.event_id and u.email_lower = old.email_lower for update;
   delete from public.email_opt_outs u
   where u.event_id = old.event_id
     and u.email_lower = old.email_lower
@@ -14651,13 +14679,15 @@ grant execute on function public.the_payment to authenticated;
 
 -- A document in which people are erased. `whose` is one object, for look-ups: the ids of attendees and of entries of the waiting list as
 -- "person", of orders whose contact they are as "order", and as "former" of what passed from them to somebody else, which is theirs where
--- it has a name of `whose` and its address. `fields`: what replaces each field, as private.erased_fields() has it.
+-- `whose` has that they had it: "held" by address and name, "name" for what has no address, "address" for e-mails. `fields`: what replaces
+-- each field, as private.erased_fields() has it.
 create function private.without_people(document jsonb, whose jsonb, fields jsonb) returns jsonb
 language plpgsql immutable set search_path = ''
 as $$
 declare
   v_is_of text;
   v_of_attendee text;
+  v_former_id text;
   v_was_theirs boolean;
   v_is_theirs boolean;
 begin
@@ -14681,15 +14711,19 @@ begin
   if not v_is_theirs and document ->> 'object' = 'email' then
     v_is_theirs := document ->> 'attendee_id' is null and whose ->> (document ->> 'order_id') is not distinct from 'order'
       or coalesce(
-        lower(document ->> 'to') = whose ->> 'address' and 'former' = case
-          when document ->> 'attendee_id' is not null then v_of_attendee
-          else coalesce(whose ->> (document ->> 'order_id'), whose ->> (document ->> 'waiting_list_entry_id'))
-        end,
+        whose ? concat_ws(
+          ' ', 'address', coalesce(document ->> 'attendee_id', document ->> 'order_id', document ->> 'waiting_list_entry_id'),
+          lower(document ->> 'to')
+        ),
         false
       );
   elsif v_was_theirs then
-    v_is_theirs := coalesce(whose ? ('name ' || private.person_form(document ->> 'name')), false)
-      and coalesce(lower(document ->> 'email') = whose ->> 'address', true);
+    v_former_id := case v_is_of when 'former' then document ->> 'id' else document ->> 'attendee_id' end;
+    v_is_theirs := case
+      when document ->> 'email' is null then whose ? concat_ws(' ', 'name', v_former_id, private.person_form(document ->> 'name'))
+      else whose ? concat_ws(' ', 'held', v_former_id, lower(document ->> 'email'), private.person_form(document ->> 'name'))
+        or whose ? 'everyone' and lower(document ->> 'email') = whose ->> 'address'
+    end;
   elsif not v_is_theirs and document ? 'result' and document ->> 'attendee_id' is null then
     -- A guest whom an import refused.
     v_is_theirs := coalesce(whose ? ('external_id ' || (document ->> 'external_id')), false);
@@ -14715,8 +14749,8 @@ begin
 end
 $$;
 
--- What is erased: rows of people, and what passed from them to somebody else and is theirs only in logs, with the address and the forms of
--- the names by which it was.
+-- What is erased: rows of people, and what passed from them to somebody else and is theirs only in logs. `former_names` has its ids, each with
+-- the form of a name by which it was theirs; for `everyone` who had the address, whatever they were called.
 create type private.erasing as (
   organisation_id uuid,
   attendee_ids uuid[],
@@ -14724,7 +14758,8 @@ create type private.erasing as (
   entry_ids uuid[],
   former_ids uuid[],
   address text,
-  forms text[]
+  former_names text[],
+  everyone boolean
 );
 
 -- How many rows of each kind were erased.
@@ -14761,6 +14796,7 @@ declare
   );
   v_whose jsonb;
   v_ids uuid[];
+  v_endpoint_ids uuid[];
   v_delivery_ids uuid[];
   v_row record;
   v_rows integer;
@@ -14773,8 +14809,20 @@ begin
       select i::text as key, 'former' as value from unnest(erasing.former_ids) i where i <> all (v_person_ids || erasing.order_ids)
       union all select i::text, 'person' from unnest(v_person_ids) i
       union all select i::text, 'order' from unnest(erasing.order_ids) i
-      union all select 'name ' || i, '' from unnest(erasing.forms) i where erasing.former_ids <> '{}'
+      union all select 'name ' || i, '' from unnest(erasing.former_names) i
       union all select 'address', erasing.address where erasing.former_ids <> '{}'
+      union all select 'everyone', '' where erasing.everyone
+      union all select concat_ws(' ', 'address', i, erasing.address), '' from unnest(erasing.former_ids) i
+      -- Their other addresses as well: with their names, these are erased from the trail, and nobody is found by them any more.
+      union all
+      select k.key, ''
+      from private.former_holders(erasing.former_ids) h
+      cross join lateral (
+        select concat_ws(' ', 'held', h.object_id, h.address, h.form) as key
+        union all
+        select concat_ws(' ', 'address', h.object_id, h.address) where not h.has_address
+      ) k
+      where h.object_id || ' ' || h.form = any (erasing.former_names) and not h.is_theirs
       union all select 'external_id ' || i, '' from unnest(external_ids) i
     ) w
   );
@@ -14797,7 +14845,12 @@ begin
   v_erased.notifications := cardinality(v_ids);
   -- A response may repeat what was sent. What is in flight is sent once more, and its response of now is not recorded. What is pending is
   -- locked, so that it is not claimed with the data of before; endpoints before their deliveries, as everywhere.
-  perform from public.webhook_endpoints w where w.organisation_id = erasing.organisation_id order by w.id for no key update;
+  v_endpoint_ids := array(
+    select d.webhook_endpoint_id
+    from public.webhook_deliveries d
+    where d.notification_id = any (v_ids) and (d.status = 'pending' or d.claim is not null)
+  );
+  perform from public.webhook_endpoints w where w.id = any (v_endpoint_ids) order by w.id for no key update;
   perform from public.webhook_deliveries d where d.notification_id = any (v_ids) and d.status = 'pending' order by d.id for no key update;
   execute format(
     'update public.webhook_deliveries d set %s, claim = null
@@ -14829,11 +14882,15 @@ begin
   if erasing.former_ids <> '{}' then
     -- What is still to be sent goes to whoever has the ticket now.
     v_ids := array(
-      select e.id from public.emails e where e.attendee_id = any (erasing.former_ids) and lower(e.sent_to) = erasing.address
+      select e.id from public.emails e
+      where e.attendee_id = any (erasing.former_ids) and v_whose ? concat_ws(' ', 'address', e.attendee_id, lower(e.sent_to))
       union
-      select e.id from public.emails e where e.order_id = any (erasing.former_ids) and lower(e.sent_to) = erasing.address
+      select e.id from public.emails e
+      where e.order_id = any (erasing.former_ids) and v_whose ? concat_ws(' ', 'address', e.order_id, lower(e.sent_to))
       union
-      select e.id from public.emails e where e.waiting_list_entry_id = any (erasing.former_ids) and lower(e.sent_to) = erasing.address
+      select e.id from public.emails e
+      where e.waiting_list_entry_id = any (erasing.former_ids)
+        and v_whose ? concat_ws(' ', 'address', e.waiting_list_entry_id, lower(e.sent_to))
     );
     execute format('update public.emails e set %s, claim = null where e.id = any ($1)', private.erasing_assignments('emails')) using v_ids;
     get diagnostics v_rows = row_count;
@@ -14842,29 +14899,34 @@ begin
     where a.id = any (erasing.former_ids) and strpos(lower(a.ticket_email_last_error), erasing.address) > 0;
   end if;
 
-  -- Of what passed to somebody else the entries until then, whoever had it before.
   update public.audit_entries e
   set changes = (
     select jsonb_object_agg(f.key, case when v_fields ? f.key then '{}' else f.value end)
     from jsonb_each(e.changes) f
   )
-  where e.object_id = any (v_all_ids) and e.changes ?| v_keys
-    and (
-      v_whose ->> e.object_id::text <> 'former'
-      or e.id <= (
-        select p.id
-        from public.audit_entries p
-        where p.object_id = e.object_id
-          and (
-            lower(p.changes #>> '{email,from}') = erasing.address
-            or private.person_form(p.changes #>> '{name,from}') = any (erasing.forms)
-          )
-        order by p.id desc
-        limit 1
-      )
-    );
+  where e.object_id = any (v_person_ids || erasing.order_ids) and e.changes ?| v_keys;
   get diagnostics v_rows = row_count;
   v_erased.audit_entries := v_rows;
+  -- Of what passed to somebody else what it was while it was theirs, and what it became then. Others have been before them, or after.
+  update public.audit_entries e
+  set changes = (
+    select jsonb_object_agg(f.key, case when v_fields ? f.key then f.value - h.sides else f.value end)
+    from jsonb_each(e.changes) f
+  )
+  from (
+    select
+      h.entry_id, array_remove(array[case when h.is_held then 'from' end, case when lead(h.is_held) over later then 'to' end], null) as sides
+    from (
+      select
+        h.object_id, h.entry_id,
+        v_whose ? concat_ws(' ', 'held', h.object_id, h.address, h.form) or erasing.everyone and h.address = erasing.address as is_held
+      from private.former_holders(erasing.former_ids) h
+    ) h
+    window later as (partition by h.object_id order by h.entry_id)
+  ) h
+  where e.id = h.entry_id and h.sides <> '{}' and e.changes ?| v_keys and v_whose ->> e.object_id::text = 'former';
+  get diagnostics v_rows = row_count;
+  v_erased.audit_entries := v_erased.audit_entries + v_rows;
 
   v_erased.idempotency_records := 0;
   for v_row in
@@ -15002,8 +15064,8 @@ $$;
 -- Erasing the person of one ticket: see 95-people/erasure.sql. By their address: 95-people/operations.sql.
 
 -- Erases everywhere, and counts what it changed. Security definer: no role may write the logs. The order of the attendee is erased as well
--- where the person is its contact, and so are entries of the waiting list of the event: the name is theirs, or the address, if nobody else of
--- the order has it.
+-- where the person is its contact: the name is theirs, or the address, if nobody else of the order has it. So are entries of the waiting list
+-- of the event that have the name under the address, and the one by which the ticket came.
 create function private.erase_attendee(attendee_id uuid, dry_run boolean default null) returns json
 language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
 as $$
@@ -15020,7 +15082,9 @@ begin
   from public.orders o
   where o.id = (select a.order_id from public.attendees a where a.id = erase_attendee.attendee_id)
   for no key update;
-  select a.* into v_attendee from public.attendees a where a.id = erase_attendee.attendee_id for no key update;
+  -- All of the order at once: where its contact is erased, what is searched of each changes.
+  perform from public.attendees a where a.order_id = v_order.id order by a.id for no key update;
+  select a.* into v_attendee from public.attendees a where a.id = erase_attendee.attendee_id;
   if v_attendee.erased_at is not null then
     perform private.refuse(409, 'attendee_erased', 'This attendee was erased.', 'attendee_id', hint => 'Nothing is left to erase.');
   end if;
@@ -15039,10 +15103,10 @@ begin
       where w.event_id = v_attendee.event_id
         and (
           w.id = v_attendee.waiting_list_entry_id
-          or w.email_lower = v_attendee.email_lower and (v_is_alone or private.person_form(w.name) = v_form)
+          or w.email_lower = v_attendee.email_lower and private.person_form(w.name) = v_form
         )
     ),
-    '{}', v_attendee.email_lower, array[v_form]
+    '{}', v_attendee.email_lower, '{}', false
   );
   v_erased := private.erase_rows(v_erasing);
   return json_build_object(
@@ -15149,6 +15213,13 @@ begin
         -- Of tickets that went in one e-mail, and of guests whom an e-mail to the buyer names.
         or exists (select from public.emails o where o.sent_with = e.id and private.is_erased(o))
         or exists (select from public.attendees a where a.order_id = e.order_id and a.erased_at > e.created_at)
+        -- What tells of the tickets of an address: whose they were is not known any more, so all of the event that are older.
+        or e.kind <> 'ticket' and exists (
+          select
+          from public.attendees h
+          join public.attendees a on a.organisation_id = h.organisation_id and a.email_lower = private.erased_fields() ->> 'email'
+          where h.id = e.attendee_id and a.event_id = h.event_id and a.erased_at > e.created_at
+        )
       )
   );
 end
@@ -21695,7 +21766,72 @@ create type private.personal_row as (
   created_at timestamptz
 );
 
--- Of each kind the newest, at most so many. With `forms` those of these names alone, and what was called so before its name was changed.
+-- Who had a row until one of its changes. `leaves`: the address was changed, or the row deleted. The row may have the address now, or be
+-- theirs now, by address and name.
+create type private.former_holder as (
+  object text,
+  object_id uuid,
+  entry_id uuid,
+  event_id uuid,
+  address text,
+  name text,
+  form text,
+  company text,
+  created_at timestamptz,
+  leaves boolean,
+  has_address boolean,
+  is_theirs boolean
+);
+
+-- Who had rows until each of their changes. An entry of the audit trail has only what it changed, so it is read from the newest back, and
+-- begins with the row as it is; of a row that was deleted the entry has every field. What was erased is null.
+create function private.former_holders(object_ids uuid[]) returns setof private.former_holder
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off set jit = off
+as $$
+declare
+  v_entry record;
+  h private.former_holder;
+begin
+  for v_entry in
+    select e.object_type::text as object, e.object_id, e.id, e.changes, e.created_at, n.event_id, n.name, lower(n.email) as address
+    from public.audit_entries e
+    left join lateral (
+      select a.event_id, a.name, a.email from public.attendees a where a.id = e.object_id and e.object_type = 'attendee'
+      union all
+      select o.event_id, o.name, o.email from public.orders o where o.id = e.object_id and e.object_type = 'order'
+      union all
+      select w.event_id, w.name, w.email from public.waiting_list_entries w where w.id = e.object_id and e.object_type = 'waiting_list_entry'
+    ) n on true
+    where e.object_id = any (object_ids) and e.changes is not null
+    order by e.object_id desc, e.id desc
+  loop
+    if v_entry.object_id is distinct from h.object_id then
+      h.object := v_entry.object;
+      h.object_id := v_entry.object_id;
+      h.event_id := coalesce(v_entry.event_id, (v_entry.changes #>> '{event_id,from}')::uuid);
+      h.address := v_entry.address;
+      h.name := v_entry.name;
+    end if;
+    h.entry_id := v_entry.id;
+    h.leaves := v_entry.changes ? 'email' and lower(v_entry.changes #>> '{email,from}') is distinct from lower(v_entry.changes #>> '{email,to}');
+    if v_entry.changes ? 'email' then
+      h.address := lower(v_entry.changes #>> '{email,from}');
+    end if;
+    if v_entry.changes ? 'name' then
+      h.name := v_entry.changes #>> '{name,from}';
+    end if;
+    h.form := private.person_form(h.name);
+    h.company := v_entry.changes #>> '{company,from}';
+    h.created_at := v_entry.created_at;
+    h.has_address := coalesce(h.address = v_entry.address, false);
+    h.is_theirs := h.has_address and h.form = private.person_form(v_entry.name);
+    return next h;
+  end loop;
+end
+$$;
+
+-- Of each kind the newest, at most so many. With `forms` those of these names alone, and what was called so before. What left the
+-- address has each name that it had there: the entry by which these are found is erased with any of them.
 -- Security definer, as of every list: see 00-ground/pages.sql.
 create function private.rows_of_address(organisation_id uuid, address text, forms text[], most integer) returns setof private.personal_row
 language plpgsql stable security definer
@@ -21704,6 +21840,7 @@ as $$
 declare
   v_organisation_ids constant uuid[] := array[organisation_id];
   v_attendee_ids uuid[];
+  v_object_ids uuid[];
 begin
   -- That of everybody who was erased.
   if address = private.erased_fields() ->> 'email' then
@@ -21755,46 +21892,33 @@ begin
     limit most
   ));
 
-  return query
-  with passed as (
-    (
-      select e.object_type::text as object, e.object_id, e.changes, e.created_at
+  -- What left the address; and, of names that are meant, what stayed under it and was called so before.
+  if forms is null then
+    v_object_ids := array(
+      select e.object_id
       from public.audit_entries e
       where e.organisation_id = any (v_organisation_ids) and e.changes #>> '{email,from}' is not null
         and lower(e.changes #>> '{email,from}') = address
         and e.object_type in ('attendee', 'order', 'waiting_list_entry')
       order by e.organisation_id desc, e.id desc
       limit most
-    )
-    union all
-    -- The address stayed, the name did not.
-    select r.object, r.id, e.changes, e.created_at
-    from (
-      select r.object, r.id from private.rows_of_address(organisation_id, address, null, most) r where forms is not null and not r.is_former
-    ) r
-    cross join lateral (
-      select e.changes, e.created_at from public.audit_entries e
-      where e.object_id = r.id and e.changes #>> '{name,from}' is not null and e.changes #>> '{email,from}' is null
-      offset 0
-    ) e
-  ),
-  named as (
-    -- Of what was deleted the entry has every field.
+    );
+  else
+    v_object_ids := array(select r.id from private.rows_of_address(organisation_id, address, null, most) r);
+  end if;
+  return query
+  select distinct on (f.object_id, f.form)
+    f.object, true, f.object_id, f.event_id, f.name, f.form, f.company, null, f.created_at
+  from (
     select
-      p.*, coalesce(n.event_id, (p.changes #>> '{event_id,from}')::uuid) as event_id, coalesce(p.changes #>> '{name,from}', n.name) as name
-    from passed p
-    left join lateral (
-      select a.event_id, a.name from public.attendees a where a.id = p.object_id and p.object = 'attendee'
-      union all
-      select o.event_id, o.name from public.orders o where o.id = p.object_id and p.object = 'order'
-      union all
-      select w.event_id, w.name from public.waiting_list_entries w where w.id = p.object_id and p.object = 'waiting_list_entry'
-    ) n on true
-  )
-  select distinct on (n.object_id, private.person_form(n.name))
-    n.object, true, n.object_id, n.event_id, n.name, private.person_form(n.name), n.changes #>> '{company,from}', null, n.created_at
-  from named n
-  where n.name is not null and (forms is null or private.person_form(n.name) = any (forms));
+      h.*,
+      bool_or(h.form = any (forms)) over (partition by h.object_id) as is_meant,
+      bool_or(h.leaves) over (partition by h.object_id order by h.entry_id desc) as is_over
+    from private.former_holders(v_object_ids) h
+    where h.address = rows_of_address.address and h.name is not null
+  ) f
+  where (forms is null or f.form = any (forms) or f.is_meant and f.is_over) and not f.is_theirs
+  order by f.object_id, f.form, f.entry_id desc;
 end
 $$;
 
@@ -21880,8 +22004,8 @@ begin
 end
 $$;
 
--- What an erasure leaves besides, of an account and of the organisation, and of other people under the address.
-create function private.kept_besides(organisation_id uuid, address text, others integer) returns jsonb
+-- What an erasure leaves besides: of an account and of the organisation, other people under the address, and names that nobody there has.
+create function private.kept_besides(organisation_id uuid, address text, others integer, not_found integer) returns jsonb
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
@@ -21905,7 +22029,10 @@ begin
           (select count(*) from public.organisations o where o.id = kept_besides.organisation_id and lower(o.reply_to_email) = address),
           'Guests answer to this address: it is reply_to_email of the organisation.'
         ),
-        (4, 'sent', null, 'What e-mails, webhooks and backups have carried elsewhere is out of reach.')
+        (
+          4, 'names_not_found', not_found, 'Of these names nobody has the address, or nobody any more. See find_person if one was mistyped.'
+        ),
+        (5, 'sent', null, 'What e-mails, webhooks and backups have carried elsewhere is out of reach.')
     ) k (place, what, count, why)
     where k.count is null or k.count > 0
   );
@@ -21960,7 +22087,8 @@ comment on function api.find_person is
 grant execute on function api.find_person to scope_attendees_read;
 
 -- Locks what is erased, in the order of 20-events/locks.sql, until nothing is left to lock, and answers it. An offer that is accepted
--- meanwhile adds a ticket. Entries that wait are locked last, by their update.
+-- meanwhile adds a ticket. All tickets of an order are locked at once: where its contact is erased, what is searched of each changes. Entries
+-- that wait are locked last, by their update.
 create function private.lock_people(organisation_id uuid, address text, forms text[], most integer) returns private.personal_row[]
 language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
 as $$
@@ -21969,6 +22097,8 @@ declare
   v_ids uuid[];
   v_locked uuid[];
   v_order_ids uuid[];
+  v_attendee_ids uuid[];
+  v_event_ids uuid[];
   v_event_id uuid;
 begin
   for v_round in 1..5 loop
@@ -21976,12 +22106,19 @@ begin
     v_ids := array(select r.id from unnest(v_rows) r order by r.id);
     exit when v_ids = v_locked;
     perform private.limit_lock_waits();
-    for v_event_id in select distinct r.event_id from unnest(v_rows) r order by r.event_id loop
+    v_event_ids := array(select distinct r.event_id from unnest(v_rows) r order by r.event_id);
+    foreach v_event_id in array v_event_ids loop
       perform private.lock_event_shared(v_event_id);
     end loop;
     v_order_ids := array(select a.order_id from public.attendees a where a.id = any (v_ids));
     perform from public.orders o where o.id = any (v_ids || v_order_ids) order by o.id for no key update;
-    perform from public.attendees a where a.id = any (v_ids) order by a.id for no key update;
+    v_attendee_ids := array(select a.id from public.attendees a where a.order_id = any (v_ids));
+    perform from public.attendees a where a.id = any (v_ids || v_attendee_ids) order by a.id for no key update;
+    -- They go with the last ticket of the address, in whatever order the tickets are.
+    perform from public.email_opt_outs u
+    where u.event_id = any (v_event_ids) and u.email_lower = address
+    order by u.event_id
+    for update;
     perform from public.waiting_list_entries w where w.id = any (v_ids) and w.status <> 'waiting' order by w.id for no key update;
     v_locked := v_ids;
   end loop;
@@ -22002,9 +22139,10 @@ declare
   v_all private.personal_row[];
   v_rows private.personal_row[];
   v_forms text[];
-  v_missing text;
   v_shown jsonb;
   v_others integer;
+  v_not_found integer;
+  v_opt_outs integer;
   v_order_ids uuid[];
   v_part uuid[];
   v_done integer := 0;
@@ -22025,7 +22163,17 @@ begin
   if names is not null then
     v_forms := array(select distinct private.person_form(n) from unnest(names) n);
   end if;
-  if v_all = '{}' then
+  -- Of an address that has no ticket of the event any more. Nothing else finds them.
+  perform set_config('usher.switches_on', 'on', true);
+  delete from public.email_opt_outs u
+  where u.organisation_id = erase_people.organisation_id and u.email_lower = v_address
+    and not exists (
+      select from public.attendees a
+      where a.organisation_id = u.organisation_id and a.email_lower = u.email_lower and a.event_id = u.event_id
+    );
+  get diagnostics v_opt_outs = row_count;
+  perform set_config('usher.switches_on', '', true);
+  if v_all = '{}' and v_opt_outs = 0 then
     perform private.refuse(
       404, 'not_found', 'Nobody in your organisation has this e-mail address.', 'email',
       hint => 'Whoever was erased is not found again. Look for the person by name: they may have another address.'
@@ -22040,14 +22188,18 @@ begin
   end if;
 
   v_rows := private.lock_people(organisation_id, v_address, case when everyone then null else v_forms end, c_most);
-  select f into v_missing from unnest(v_forms) f where names is not null and f <> all (array(select r.form from unnest(v_rows) r)) limit 1;
-  if found or v_rows = '{}' then
+  if v_rows = '{}' and v_all <> '{}' then
     perform private.refuse(
       404, 'not_found', 'Nobody of one of these names has this e-mail address.', 'names', private.people_json(v_all, 20, 3),
       'Send the names as find_person answers them.'
     );
   end if;
-  v_others := (select count(distinct r.form) from unnest(v_all) r where r.form <> all (array(select w.form from unnest(v_rows) w)));
+  v_others := (
+    select count(distinct r.form)
+    from unnest(v_all) r
+    where r.form <> all (v_forms) and not exists (select from unnest(v_rows) w where (w.id, w.form) = (r.id, r.form))
+  );
+  v_not_found := (select count(*) from unnest(v_forms) f where names is not null and f <> all (array(select r.form from unnest(v_rows) r)));
 
   v_whole := row(
     organisation_id,
@@ -22062,7 +22214,8 @@ begin
     ),
     array(select r.id from unnest(v_rows) r where r.is_former),
     v_address,
-    array(select distinct r.form from unnest(v_rows) r)
+    array(select r.id || ' ' || r.form from unnest(v_rows) r where r.is_former),
+    coalesce(everyone, false)
   );
   -- A part has whole orders, so that the log of each is read once.
   v_order_ids := array(
@@ -22100,7 +22253,7 @@ begin
   return json_build_object(
     'object', 'person_erasure',
     'erased_at', case when dry_run is not true then private.rfc3339(now()) end,
-    'people', cardinality(v_whole.forms),
+    'people', (select count(distinct r.form) from unnest(v_rows) r),
     'attendees', v_sum.attendees,
     'orders', v_sum.orders,
     'waiting_list_entries', v_sum.waiting_list_entries,
@@ -22110,7 +22263,7 @@ begin
     'audit_entries', v_sum.audit_entries,
     'idempotency_records', v_sum.idempotency_records,
     'remaining', v_remaining,
-    'kept', private.kept_of(v_whole) || private.kept_besides(organisation_id, v_address, v_others),
+    'kept', private.kept_of(v_whole) || private.kept_besides(organisation_id, v_address, v_others, v_not_found),
     'currency', coalesce(
       (select e.currency from public.events e where e.id = any (array(select r.event_id from unnest(v_rows) r)) limit 1), 'EUR'
     )
