@@ -76,10 +76,25 @@ alter table private.api_key_hashes enable row level security;
 
 -- Scopes of the calling key as they are now.
 create function private.current_scopes() returns public.api_scope[]
+-- Those of a grant that the access token is for: the grant may have got others since.
+create function private.scopes_of_token(scopes public.api_scope[]) returns public.api_scope[]
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_scopes jsonb := private.claims() -> 'scopes';
+begin
+  if v_scopes is null then
+    return scopes;
+  end if;
+  return array(select s from unnest(scopes) s where v_scopes ? s::text);
+end
+$$;
+grant execute on function private.scopes_of_token to api_key;
+
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return (select k.scopes from public.api_keys k where k.id = private.current_api_key_id());
+  return (select private.scopes_of_token(k.scopes) from public.api_keys k where k.id = private.current_api_key_id());
 end
 $$;
 grant execute on function private.current_scopes to api_key;
@@ -318,7 +333,7 @@ begin
       'id', k.id,
       'name', k.name,
       'prefix', k.prefix,
-      'scopes', to_jsonb(k.scopes),
+      'scopes', to_jsonb(private.scopes_of_token(k.scopes)),
       'organisation', json_build_object(
         'object', 'organisation',
         'id', o.id,
