@@ -10,8 +10,14 @@ export type Source = 'api' | 'mcp'
 
 export type SigningKey = { secret: string } | { jwk: JWK }
 
-/** The claims that identify the calling key. */
-type KeyHolder = { api_key_id: string; family_id: string; organisation_id: string }
+/** The claims that identify the calling key. Of an access token also its scopes: its grant may have got others since. */
+type KeyHolder = {
+  api_key_id: string
+  family_id: string
+  organisation_id: string
+  scopes?: string[]
+  access_token?: object
+}
 
 export type Tokens = {
   /** For what precedes authentication: resolving keys and tokens, signing in, and pages whose address is a secret. */
@@ -60,6 +66,7 @@ export async function createTokens(
         organisation_id: holder.organisation_id,
         api_key_id: holder.api_key_id,
         family_id: holder.family_id,
+        ...(holder.access_token !== undefined && { scopes: holder.scopes }),
         ...links,
       }),
     async inPlaceOf(refused) {
@@ -78,7 +85,8 @@ const materialOf = (signingKey: SigningKey): string =>
   'secret' in signingKey ? signingKey.secret : (signingKey.jwk.d ?? JSON.stringify(signingKey.jwk))
 
 /** The claims that tell tokens apart; the others follow from them. */
-const nameOf = ({ role, api_key_id = '', source = '' }: JWTPayload): string => `${role} ${api_key_id} ${source}`
+const nameOf = ({ role, api_key_id = '', source = '', scopes = '' }: JWTPayload): string =>
+  `${role} ${api_key_id} ${source} ${scopes}`
 
 /** Signs with HS256 and the project's secret, or with the algorithm of an imported private key (ES256 on Supabase). */
 async function signer(signingKey: SigningKey): Promise<(claims: JWTPayload) => Promise<string>> {

@@ -82,6 +82,7 @@ export const errorStatuses = {
   ticket_not_active: 409,
   webhook_endpoint_disabled: 409,
   too_many_webhook_endpoints: 409,
+  too_many_grants: 409,
   type_not_subscribed: 409,
   api_key_rotated: 409,
   wrong_event: 409,

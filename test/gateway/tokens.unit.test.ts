@@ -103,3 +103,16 @@ test('a token is kept for its key, role and source, and never served to another'
   expect(new Set(first).size).toBe(4)
   expect(await mint()).toEqual(first)
 })
+
+test('the token of a client says what it may, and is never served to one that may less', async () => {
+  const secret = 'a secret of at least 32 characters'
+  const tokens = await createTokens({ secret })
+  const scopesOf = async (holder: Principal) => {
+    const token = await tokens.forPrincipal(holder, 'scope_events_read', 'mcp')
+    return (await jwtVerify(token, new TextEncoder().encode(secret))).payload.scopes
+  }
+  const access_token = { resource: '', expires_in: 1, allowable: [], parent_family_id: '' }
+  expect(await scopesOf({ ...principal, scopes: ['events:read', 'orders:read'], access_token })).toHaveLength(2)
+  expect(await scopesOf({ ...principal, access_token })).toEqual(['events:read'])
+  expect(await scopesOf(principal)).toBeUndefined()
+})

@@ -25,20 +25,28 @@ type Grant = { client_id: string; resource: string; scopes: string[]; created_at
 const withGrant = new Set(['AuthorizationCode', 'AccessToken', 'RefreshToken'])
 
 /** @param alreadyUsed the error for a code or refresh token of which another request was faster. */
-export function createAdapter(rpc: GatewayRpc, alreadyUsed: () => Error): (kind: string) => Adapter {
+export function createAdapter(
+  rpc: GatewayRpc,
+  alreadyUsed: (grantId: string | undefined) => Error,
+): (kind: string) => Adapter {
   const revoke = async (grantId: string) => void (await rpc('revoke_oauth_grant', { grant_id: grantId }))
 
   function records(kind: string): Adapter {
     const named = (id: string) => ({ kind, id_hash: recordHash(kind, id) })
     const find = async (id: string) => {
       const payload = (await rpc('find_oauth_record', named(id))) as AdapterPayload | null
-      return payload === null ? undefined : { ...payload, jti: id }
+      if (payload === null) return undefined
+      const { returnTo } = payload
+      return { ...payload, jti: id, ...(typeof returnTo === 'string' && { returnTo: returnTo + id }) }
     }
     return {
       find,
       async upsert(id, payload, expiresIn) {
         // The session's own secret is in `session`, and only the cookies of the interaction count.
-        const { jti: _, session: __, ...kept } = payload
+        const { jti: _, session: __, ...rest } = payload
+        const { returnTo } = rest
+        // It ends in the id, which is the cookie.
+        const kept = { ...rest, ...(typeof returnTo === 'string' && { returnTo: returnTo.slice(0, -id.length) }) }
         const grantId = withGrant.has(kind) ? payload.grantId : undefined
         await rpc('save_oauth_record', {
           ...named(id),
@@ -51,7 +59,7 @@ export function createAdapter(rpc: GatewayRpc, alreadyUsed: () => Error): (kind:
         if ((await rpc('consume_oauth_record', named(id))) === true) return
         const { grantId } = (await find(id)) ?? {}
         if (grantId !== undefined) await revoke(grantId)
-        throw alreadyUsed()
+        throw alreadyUsed(grantId)
       },
       destroy: async (id) => void (await rpc('delete_oauth_record', named(id))),
       revokeByGrantId: revoke,

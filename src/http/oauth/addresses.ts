@@ -24,15 +24,24 @@ export const oauthPath = '/oauth'
 export const baseOf = (addresses: Addresses | undefined): string | undefined =>
   addresses && addresses.origin + addresses.path
 
+/**
+ * The name of a cookie. One with a prefix cannot be set by plain http, nor, where nobody else has a path of the host, by a neighbour below
+ * the same domain. Over http, all ports of a host share their cookies.
+ */
+export const cookieNameAt = ({ origin, path, isSecure }: Addresses, name: string): string =>
+  isSecure ? `${path === '' ? '__Host-' : '__Secure-'}${name}` : `${name}_${new URL(origin).port || '80'}`
+
 /** Undefined: OAuth is not offered at this address. */
-export type AddressesOf = (req: Pick<Request, 'headers'>) => Addresses | undefined
+export type AddressesOf = (req: Pick<Request, 'headers' | 'socket'>) => Addresses | undefined
 
 export function createAddresses(publicUrl: string | undefined): AddressesOf {
   if (publicUrl !== undefined) {
     const fixed = mayOffer(publicUrl) ? addressesAt(publicUrl) : undefined
     return () => fixed
   }
-  return ({ headers: { host = '' } }) => {
+  return ({ headers: { host = '' }, socket }) => {
+    // Anybody may claim that they call this machine by its own name.
+    if (!isLoopback(socket.remoteAddress ?? '')) return undefined
     const url = URL.parse(`http://${host}`)
     if (url === null || url.host !== host.toLowerCase() || !isLoopback(hostnameOf(url))) return undefined
     return addressesAt(url.origin)

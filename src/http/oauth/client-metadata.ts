@@ -38,7 +38,9 @@ export function settleMetadata(metadata: ClientMetadata, refuse: (message: strin
   if (!Array.isArray(uris) || uris.length === 0) refuse('redirect_uris must be a list of at least one URI')
   if (uris.length > maximumRedirectUris) refuse(`redirect_uris has at most ${maximumRedirectUris} members`)
   if (!uris.every(mayReturnTo)) {
-    refuse('redirect_uris must be https, of a loopback address, or of a private-use scheme, without a fragment')
+    refuse(
+      'redirect_uris must be https, of a loopback address, or of a private-use scheme with a dot, without a fragment',
+    )
   }
   const text = JSON.stringify(metadata)
   if (Buffer.byteLength(text) > maximumBytes) refuse(`the metadata must be at most ${maximumBytes} bytes`)
@@ -46,9 +48,9 @@ export function settleMetadata(metadata: ClientMetadata, refuse: (message: strin
   if (/\\u(0000|d[89a-f])/i.test(text)) refuse('the metadata must be text in Unicode, without null characters')
 }
 
-// Schemes that a browser or an operating system gives a meaning of its own.
-const forbiddenSchemes =
-  /^(about|blob|chrome.*|data|facetime|file|filesystem|ftp|intent|jar|javascript|mailto|ms-.*|sms|ssh|tel|urn|vbscript|view-source|wss?):$/
+// A private-use scheme has a dot (RFC 8252, section 7.1): those without one have a meaning to a browser or an operating system. Editors that
+// people use came before the rule.
+const privateSchemes = /^([a-z0-9+-]+(\.[a-z0-9+-]+)+|cursor|vscode|vscode-insiders|vscodium|windsurf|zed|claude):$/
 
 function mayReturnTo(uri: unknown): boolean {
   if (typeof uri !== 'string' || uri.length > maximumLength || !/^[\x21-\x7e]+$/.test(uri)) return false
@@ -56,7 +58,7 @@ function mayReturnTo(uri: unknown): boolean {
   if (url === null || uri.includes('#') || url.username !== '' || url.password !== '') return false
   if (url.protocol === 'https:') return !loopbackHosts.has(url.hostname)
   if (url.protocol === 'http:') return loopbackHosts.has(url.hostname)
-  return !forbiddenSchemes.test(url.protocol)
+  return privateSchemes.test(url.protocol)
 }
 
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])

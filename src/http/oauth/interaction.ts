@@ -74,20 +74,21 @@ export function interactionRouter({ rpc, signIns, lookups, addressesOf, provider
     const client = await provider.Client.find(client_id as string)
     const place = returnsTo(redirect_uri as string)
     const requested = scopes.filter((each) => scope?.split(' ').includes(each) && signIn.api_key.scopes.includes(each))
-    const allowed =
-      signIn.grants.find(
-        (grant) => grant.is_of_this_browser && grant.client_id === client_id && grant.returns_to === place.host,
-      )?.scopes ?? []
+    const grant = signIn.grants.find(
+      (each) => each.is_of_this_browser && each.client_id === client_id && each.returns_to === place.host,
+    )
+    const allowed = grant?.scopes ?? []
     const asked = requested.filter((each) => !allowed.includes(each))
     return {
       client: nameOfClient(client?.clientName, place.host),
-      describedAt: client_id?.startsWith('https://') ? new URL(client_id).host : undefined,
+      describedAt: client_id?.startsWith('https://') ? client_id : undefined,
       returnsTo: place,
       redirectUri: redirect_uri as string,
       signIn,
       asked,
       ticked: asked.filter((each) => each.endsWith(':read')),
       before: requested.filter((each) => allowed.includes(each)),
+      isExtended: grant !== undefined,
     }
   }
 
@@ -119,7 +120,7 @@ export function interactionRouter({ rpc, signIns, lookups, addressesOf, provider
     const chosen = consent.asked.filter((scope) => ticked.includes(scope))
     if (chosen.length === 0 && consent.before.length === 0)
       return show(req, res, interaction, wordsFor(req).nothingTicked)
-    const { id } = (await rpc('allow_client', {
+    const grant = (await rpc('allow_client', {
       secret_hash: signIns.hash(req),
       client_id: interaction.params.client_id,
       name: consent.client,
@@ -128,8 +129,9 @@ export function interactionRouter({ rpc, signIns, lookups, addressesOf, provider
       resource: interaction.params.resource ?? addressesOf(req).resource,
       scopes: [...chosen, ...consent.before] satisfies Scope[],
       days: daysOffered.find((days) => String(days) === bodyOf(req).days) ?? Math.max(...daysOffered),
-    })) as { id: string }
-    await finish(provider, req, res, { login: { accountId: account, remember: false }, consent: { grantId: id } })
+    }).catch(unlessTooMany)) as { id: string } | undefined
+    if (grant === undefined) return show(req, res, interaction, wordsFor(req).tooManyGrants)
+    await finish(provider, req, res, { login: { accountId: account, remember: false }, consent: { grantId: grant.id } })
   }
 
   const finish = (
@@ -211,6 +213,10 @@ export const bodyOf = (req: Request): Record<string, unknown> => (req.body as Re
 
 export const isUuid = (text: unknown): boolean =>
   typeof text === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text)
+
+function unlessTooMany(error: unknown): undefined {
+  if (!(error instanceof ApiError && error.code === 'too_many_grants')) throw error
+}
 
 function unlessUnavailable(error: unknown): undefined {
   if (error instanceof ApiError) throw error

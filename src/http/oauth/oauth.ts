@@ -21,7 +21,7 @@ import { allowAnySite } from './cors.ts'
 import { interactionRouter, send, wordsFor } from './interaction.ts'
 import { metadataRouter } from './metadata.ts'
 import { failurePage } from './pages.ts'
-import { createProviders, passOn } from './provider.ts'
+import { createProviders, laterAnswer, passOn } from './provider.ts'
 import { createSignIns } from './sign-in.ts'
 
 export type OAuthParts = {
@@ -64,6 +64,8 @@ export function createOAuth({
       return page.html
     },
     onError: (err) => log.error({ err }, 'sign-in failed'),
+    onReplay: (grant_id) =>
+      log.warn({ grant_id }, 'a code or refresh token was used twice: the grant has ended, its tokens may be stolen'),
   })
 
   const router = Router()
@@ -80,14 +82,16 @@ export function createOAuth({
   }
   server.get('/auth', limitTo(stepsPerMinute, log), settleRequest, toLibrary)
   server.get('/auth/:uid', limitTo(stepsPerMinute, log), toLibrary)
-  server.use(['/register', '/token', '/revoke'], allowAnySite)
+  const endpoints = ['/register', '/token', '/revoke']
+  server.use(endpoints, allowAnySite)
   server.post('/register', limitTo(registrationsPerMinute, log), toLibrary)
   server.post(['/token', '/revoke'], limitTo(tokenRequestsPerMinute, log), toLibrary)
+  server.use(endpoints, answerClient)
   server.use(
     limitTo(stepsPerMinute, log),
     interactionRouter({
       rpc,
-      signIns: createSignIns(rpc, tokens.secretFor('forms of sign-ins')),
+      signIns: createSignIns(rpc, tokens.secretFor('forms of sign-ins'), addressesOfPage),
       lookups,
       addressesOf: addressesOfPage,
       providerOf,
@@ -137,6 +141,8 @@ export const limitTo = (perMinute: number, log: Logger): RequestHandler =>
     logger: log,
   })
 
+const maximumState = 2_000
+
 const known = [
   'response_type',
   'client_id',
@@ -159,12 +165,25 @@ const settleRequest: RequestHandler = (req, _res, next) => {
     if (value.includes('\0'))
       throw new ApiError(400, 'bad_request', `${clip(oneLine(name), 40)} holds a null character.`)
   }
+  if ((sent.get('state') ?? '').length > maximumState)
+    throw new ApiError(400, 'bad_request', `state may have at most ${maximumState} characters.`, { param: 'state' })
   const settled = new URLSearchParams([...sent].filter(([name]) => known.includes(name)))
-  const asked = sent.get('scope')?.split(' ') ?? []
+  const asked = sent.getAll('scope').flatMap((each) => each.split(' '))
   const wanted = scopes.filter((scope) => asked.includes(scope))
   settled.set('scope', (wanted.length > 0 ? wanted : scopes).join(' '))
   req.url = `/auth?${settled}`
   next()
+}
+
+/** As the library answers errors: clients read no others there (RFC 6749, section 5.2). */
+const answerClient: ErrorRequestHandler = (error, req, res, _next) => {
+  const answer = apiErrorOfExpress(error) ?? toApiError(error)
+  if (answer.status >= 500) logError(req, res, answer.cause ?? error, answer.message)
+  if (res.headersSent) return void res.destroy()
+  res.locals.code = answer.code
+  res.set(answer.headers).status(answer.status)
+  if (answer.status === 429 || answer.status >= 500) return void res.json(laterAnswer(answer.message))
+  res.json({ error: 'invalid_request', error_description: answer.message })
 }
 
 /** As server.ts answers errors, but for people where a page was asked for. */

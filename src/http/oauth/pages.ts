@@ -40,6 +40,12 @@ export const nameOfClient = (name: string | undefined, host: string): string =>
   clip(oneLine(host), 80) ||
   'MCP'
 
+/** A sentence with the name of the client: neither changes the direction of the other. */
+function named(sentence: string, client: string): Html {
+  const [before = '', after = ''] = sentence.split('{client}')
+  return html`${before}<bdi>${client}</bdi>${after}`
+}
+
 export function loginPage(
   words: SignInWords,
   {
@@ -49,7 +55,7 @@ export function loginPage(
     formToken,
   }: { client?: string | undefined; lead?: string; error?: string | undefined; formToken: string },
 ): SignInPage {
-  const said = client === undefined ? given : fill(words.signInFor, { client })
+  const said = client === undefined ? given : named(words.signInFor, client)
   const lead = said !== undefined && html`<p>${said}</p>`
   return page(
     words,
@@ -68,7 +74,7 @@ export function loginPage(
 
 export type Consent = {
   client: string
-  /** The host of its metadata document, which vouches for the rest. */
+  /** Its metadata document. */
   describedAt: string | undefined
   returnsTo: { host: string; isOnDevice: boolean }
   redirectUri: string
@@ -78,6 +84,8 @@ export type Consent = {
   ticked: Scope[]
   /** Allowed in this browser before, and asked for again. */
   before: Scope[]
+  /** It has a grant in this browser, which is to get the rest. */
+  isExtended: boolean
 }
 
 export function consentPage(
@@ -87,13 +95,15 @@ export function consentPage(
 ): SignInPage {
   const { client, describedAt, returnsTo, signIn, asked, before } = consent
   const nothing = asked.length === 0 && before.length === 0
+  const title = before.length > 0 && asked.length > 0 ? words.allowMoreTitle : words.allowTitle
   return page(
     words,
-    fill(before.length > 0 && asked.length > 0 ? words.allowMoreTitle : words.allowTitle, { client }),
+    // There are no elements in a title.
+    fill(title, { client: `\u2068${client}\u2069` }),
     html`${problem(error)}
       <dl>
         <div><dt>${words.client}</dt><dd><bdi>${client}</bdi></dd>
-          ${describedAt === undefined && html`<dd class="soft">${words.unverified}</dd>`}</div>
+          <dd class="soft">${words.unverified}</dd></div>
         ${describedAt !== undefined && entry(words.describedAt, describedAt)}
         ${entry(words.returnsTo, returnsTo.isOnDevice ? fill(words.onDevice, { host: returnsTo.host }) : returnsTo.host)}
         ${entry(words.organisation, signIn.organisation.name)}
@@ -104,20 +114,24 @@ export function consentPage(
         ${before.length > 0 && html`<p class="soft">${words.allowedBefore}: ${before.map((scope) => words.scopeSentences[scope]).join('; ')}.</p>`}
         ${asked.length > 0 && html`<fieldset><legend>${before.length > 0 ? words.newScopes : words.scopes}</legend>${asked.map((scope) => box(scope, words, consent.ticked.includes(scope)))}</fieldset>`}
         ${nothing && html`<p class="error">${words.nothingToAllow}</p>`}
-        ${!nothing && terms(words, signIn)}
+        ${!nothing && terms(words, consent)}
         ${!nothing && html`<button class="main" name="action" value="allow">${words.allow}</button>`}
         <button name="action" value="deny">${words.deny}</button>
         <button name="action" value="sign_out">${words.otherKey}</button>
       </form>`,
     targetsOf(consent.redirectUri),
+    named(title, client),
   )
 }
 
 export const daysOffered = [1, 7, 30] as const
 
-const terms = (words: SignInWords, { api_key }: SignIn) => html`<label for="days">${words.end}</label>
+const terms = (
+  words: SignInWords,
+  { signIn: { api_key }, isExtended }: Consent,
+) => html`<label for="days">${words.end}</label>
         <select id="days" name="days">${daysOffered.map((days) => html`<option value="${String(days)}"${days === 30 && html` selected`}>${fill(days === 1 ? words.day : words.days, { days: String(days) })}</option>`)}</select>
-        <p class="hint">${api_key.expires_at !== null && `${fill(words.keyEnds, { date: day(api_key.expires_at, words) })} `}<a href="../grants">${words.takeBack}</a></p>`
+        <p class="hint">${isExtended && `${words.endOfAll} `}${api_key.expires_at !== null && `${fill(words.keyEnds, { date: day(api_key.expires_at, words) })} `}<a href="../grants">${words.takeBack}</a></p>`
 
 const box = (scope: Scope, words: SignInWords, isTicked: boolean) =>
   html`<label class="box"><input type="checkbox" name="scope" value="${scope}"${isTicked && html` checked`}><span>${words.scopeSentences[scope]}</span></label>`
@@ -148,7 +162,7 @@ const grantSection = (grant: SignInGrant, words: SignInWords, formToken: string)
           ${entry(words.lastUsed, grant.last_used_at === null ? words.never : day(grant.last_used_at, words))}
           ${entry(words.endsOn, day(grant.expires_at, words))}
         </dl>
-        <form method="post">${hidden(formToken)}<input type="hidden" name="grant_id" value="${grant.id}"><button name="action" value="end">${words.endGrant}<span class="soft"> · ${grant.name}</span></button></form>
+        <form method="post">${hidden(formToken)}<input type="hidden" name="grant_id" value="${grant.id}"><button name="action" value="end">${words.endGrant}<span class="soft"> · <bdi>${grant.name}</bdi></span></button></form>
       </section>`
 
 /** For a person who cannot be sent back to the client. @param detail in English, for whoever made the client. */
@@ -181,6 +195,7 @@ export function page(
   title: string,
   content: Html,
   formTargets: FormTargets = "'self'",
+  heading: string | Html = title,
 ): SignInPage {
   const text = html`<!DOCTYPE html>
 <html lang="${words.locale.slice(0, 2)}">
@@ -194,7 +209,7 @@ export function page(
   </head>
   <body>
     <main>
-      <h1>${title}</h1>
+      <h1>${heading}</h1>
       ${content}
     </main>
   </body>

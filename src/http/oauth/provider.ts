@@ -7,11 +7,12 @@ import type { EventEmitter } from 'node:events'
 import type { Request, Response } from 'express'
 import { LRUCache } from 'lru-cache'
 import type { Configuration, JWK, Provider } from 'oidc-provider'
+import { ApiError } from '../../gateway/api-error.ts'
 import { scopes } from '../../operations/operation.ts'
 import type { FetchDocument } from '../../outbound/fetch-document.ts'
 import { addressOf } from '../middleware/secret-lookups.ts'
 import { createAdapter, type GatewayRpc } from './adapter.ts'
-import { type Addresses, oauthPath } from './addresses.ts'
+import { type Addresses, cookieNameAt, oauthPath } from './addresses.ts'
 import { type ClientMetadata, settleMetadata } from './client-metadata.ts'
 import { clientAuthentication, signingAlgorithms } from './metadata.ts'
 
@@ -23,9 +24,12 @@ export type ProviderParts = {
   /** Answers a person, who cannot be sent back to a client. */
   renderError: (req: Request, res: Response, code: string, description: string | undefined) => string
   onError: (error: unknown) => void
+  /** Called when a code or refresh token is used a second time, which ends its grant. */
+  onReplay: (grantId: string | undefined) => void
 }
 
 const documentsPerMinute = 20
+const fetchesPerHostAndMinute = 60
 const minute = 60
 const hour = 60 * minute
 const interactionSeconds = 15 * minute
@@ -41,6 +45,7 @@ export function createProviders(parts: ProviderParts): (addresses: Addresses) =>
     if (known !== undefined) return known
     const provider = createProvider(addresses, parts)
     providers.set(addresses.issuer, provider)
+    provider.catch(() => providers.delete(addresses.issuer))
     return provider
   }
 }
@@ -66,14 +71,32 @@ async function createProvider(addresses: Addresses, parts: ProviderParts): Promi
     fetches.set(address, count)
     return count <= documentsPerMinute
   }
-  const adapter = createAdapter(parts.rpc, () => new InvalidGrant('it was used before'))
+  // A key set is fetched by whoever sends a token request in the name of its client: no address is asked without end.
+  const fetchesOfHosts = new LRUCache<string, number>({ max: 10_000, ttl: 60_000, noUpdateTTL: true })
+  async function fetchBounded(url: URL | string): ReturnType<FetchDocument> {
+    const { href, host } = new URL(url)
+    const count = (fetchesOfHosts.get(host) ?? 0) + 1
+    fetchesOfHosts.set(host, count)
+    if (count > fetchesPerHostAndMinute) throw new Error(`${host} was asked too often.`)
+    return parts.fetchDocument(href)
+  }
+  const adapter = createAdapter(parts.rpc, (grantId) => {
+    parts.onReplay(grantId)
+    return new InvalidGrant('it was used before')
+  })
+  // The library gives each a path of its own.
+  const nameOf = (name: string) => cookieNameAt(addresses, name).replace('__Host-', '__Secure-')
   const provider = new library.Provider(addresses.issuer, {
     adapter,
     ...quiet,
     jwks: { keys: [unusedKey()] },
     cookies: {
       keys: [parts.cookieSecret],
-      names: { session: 'usher_oauth', interaction: 'usher_oauth_step', resume: 'usher_oauth_resume' },
+      names: {
+        session: nameOf('usher_oauth'),
+        interaction: nameOf('usher_oauth_step'),
+        resume: nameOf('usher_oauth_resume'),
+      },
       long: { httpOnly: true, sameSite: 'lax', path: `${addresses.path}${oauthPath}` },
       short: { httpOnly: true, sameSite: 'lax' },
     },
@@ -100,7 +123,8 @@ async function createProvider(addresses: Addresses, parts: ProviderParts): Promi
         enabled: true,
         defaultResource: async (_context, _client, oneOf) => (Array.isArray(oneOf) ? oneOf : addresses.resource),
         useGrantedResource: async () => true,
-        async getResourceServerInfo(_context, resource) {
+        async getResourceServerInfo({ oidc }, resource) {
+          if (Array.isArray(oidc.params?.resource)) throw new InvalidTarget('only one resource can be asked for')
           if (!isResource(resource, addresses)) throw new InvalidTarget()
           return { scope: scopes.join(' '), audience: addresses.resource, accessTokenFormat: 'opaque' }
         },
@@ -111,7 +135,7 @@ async function createProvider(addresses: Addresses, parts: ProviderParts): Promi
         allowFetch: async (context) => mayFetch(context?.req),
       },
     },
-    fetch: (url: URL | string) => parts.fetchDocument(String(url)),
+    fetch: fetchBounded,
     fetchResponseBodyLimits: { 'client_id metadata document': 16 * 1024, jwks_uri: 64 * 1024 },
     clientDefaults: { token_endpoint_auth_method: 'none', id_token_signed_response_alg: 'ES256' },
     clientAuthMethods: [...clientAuthentication],
@@ -152,11 +176,27 @@ async function createProvider(addresses: Addresses, parts: ProviderParts): Promi
     context.type = 'html'
     context.body = parts.renderError(req, res, answer.get('error') ?? '', answer.get('error_description') ?? undefined)
   })
-  provider.on('server_error', (_context, error) => parts.onError(error))
+  provider.on('grant.revoked', ({ oidc }, grantId) => {
+    if (oidc.route === 'token') parts.onReplay(grantId)
+  })
+  provider.on('server_error', (context, error) => {
+    if (!(error instanceof ApiError && error.status === 429)) parts.onError(error)
+    if (!(error instanceof ApiError)) return
+    context.status = error.status === 429 ? 429 : 503
+    context.set('Retry-After', error.headers['Retry-After'] ?? '60')
+    // Of `server_error` a client makes a new sign-in. This it tries again. A person gets a page.
+    if (typeof context.body === 'object') context.body = laterAnswer(error.message)
+  })
   // Koa's own: without a listener it prints.
   ;(provider as EventEmitter).on('error', parts.onError)
   return provider
 }
+
+/** As RFC 6749, section 5.2, for what a client should try again. */
+export const laterAnswer = (description: string) => ({
+  error: 'temporarily_unavailable',
+  error_description: description,
+})
 
 /** A client may have been configured with toolsets in its query; the port and the path must be ours. */
 function isResource(given: string, { resource }: Addresses): boolean {

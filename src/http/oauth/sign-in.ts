@@ -7,7 +7,7 @@ import { hashOf } from '../../gateway/api-key.ts'
 import type { Scope } from '../../operations/operation.ts'
 import { sharedSecret } from '../middleware/shared-secret.ts'
 import type { GatewayRpc } from './adapter.ts'
-import type { Addresses } from './addresses.ts'
+import { type Addresses, cookieNameAt } from './addresses.ts'
 
 /** As `api.get_sign_in` returns it. */
 export type SignIn = {
@@ -44,10 +44,10 @@ export type SignIns = {
 
 const signInCookie = 'usher_sign_in'
 const formCookie = 'usher_form'
-const signInSeconds = 30 * 24 * 60 * 60
 
 /** @param secret the same in all processes. */
-export function createSignIns(rpc: GatewayRpc, secret: string): SignIns {
+export function createSignIns(rpc: GatewayRpc, secret: string, addressesOf: (req: Request) => Addresses): SignIns {
+  const cookieOf = (req: Request, name: string) => readCookie(req, cookieNameAt(addressesOf(req), name))
   const secretOf = (req: Request) => cookieOf(req, signInCookie)
   const hash = (req: Request) => hashOf(secretOf(req) ?? '')
 
@@ -56,17 +56,11 @@ export function createSignIns(rpc: GatewayRpc, secret: string): SignIns {
       .update([seed, secretOf(req) ?? '', purpose].join('\n'))
       .digest('base64url')
 
-  function set(
-    res: Response,
-    { path, isSecure }: Addresses,
-    name: string,
-    value: string,
-    maxAgeSeconds?: number,
-  ): void {
-    res.cookie(name, value, {
-      path: path || '/',
+  function set(res: Response, addresses: Addresses, name: string, value: string, maxAgeSeconds?: number): void {
+    res.cookie(cookieNameAt(addresses, name), value, {
+      path: addresses.path || '/',
       httpOnly: true,
-      secure: isSecure,
+      secure: addresses.isSecure,
       // Strict would leave it out where a client sends the person here.
       sameSite: 'lax',
       ...(maxAgeSeconds !== undefined && { maxAge: maxAgeSeconds * 1000 }),
@@ -81,8 +75,8 @@ export function createSignIns(rpc: GatewayRpc, secret: string): SignIns {
     },
     async start(key, _req, res, addresses) {
       const fresh = randomBytes(32).toString('base64url')
-      await rpc('start_sign_in', { key_hash: hashOf(key), secret_hash: hashOf(fresh) })
-      set(res, addresses, signInCookie, fresh, signInSeconds)
+      const seconds = await rpc('start_sign_in', { key_hash: hashOf(key), secret_hash: hashOf(fresh) })
+      set(res, addresses, signInCookie, fresh, seconds as number)
     },
     async end(req, res, addresses) {
       if (secretOf(req) !== undefined) await rpc('end_sign_in', { secret_hash: hash(req) })
@@ -104,7 +98,7 @@ export function createSignIns(rpc: GatewayRpc, secret: string): SignIns {
   }
 }
 
-function cookieOf({ headers: { cookie = '' } }: Request, name: string): string | undefined {
+function readCookie({ headers: { cookie = '' } }: Request, name: string): string | undefined {
   for (const pair of cookie.split(';')) {
     const [key = '', value = ''] = pair.trim().split('=', 2)
     if (key === name && /^[A-Za-z0-9_-]{43}$/.test(value)) return value

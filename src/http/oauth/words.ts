@@ -35,6 +35,9 @@ export type SignInWords = {
   days: string
   /** {date} */
   keyEnds: string
+  /** Of what was allowed before, too. */
+  endOfAll: string
+  tooManyGrants: string
   takeBack: string
   allow: string
   deny: string
@@ -90,6 +93,8 @@ const en: SignInWords = {
   day: '{days} day',
   days: '{days} days',
   keyEnds: 'It ends on {date} at the latest, with your key.',
+  endOfAll: 'Everything that you allowed this client before then ends with it.',
+  tooManyGrants: 'Too many clients use this key. End one of them first, at the link below, or use another key.',
   takeBack: 'You can take this back at any time.',
   allow: 'Allow',
   deny: 'Refuse',
@@ -149,6 +154,9 @@ const de: SignInWords = {
   day: '{days} Tag',
   days: '{days} Tage',
   keyEnds: 'Es endet spätestens am {date}, mit Ihrem Schlüssel.',
+  endOfAll: 'Was Sie diesem Programm vorher erlaubt haben, endet dann ebenfalls.',
+  tooManyGrants:
+    'Zu viele Programme benutzen diesen Schlüssel. Beenden Sie zuerst eines davon, über den Link unten, oder nehmen Sie einen anderen Schlüssel.',
   takeBack: 'Sie können das jederzeit zurücknehmen.',
   allow: 'Erlauben',
   deny: 'Ablehnen',
@@ -207,6 +215,9 @@ const es: SignInWords = {
   day: '{days} día',
   days: '{days} días',
   keyEnds: 'Termina a más tardar el {date}, con su clave.',
+  endOfAll: 'Lo que permitió antes a este programa termina entonces también.',
+  tooManyGrants:
+    'Demasiados programas usan esta clave. Termine antes uno de ellos, en el enlace de abajo, o use otra clave.',
   takeBack: 'Puede retirarlo en cualquier momento.',
   allow: 'Permitir',
   deny: 'Rechazar',
@@ -264,6 +275,9 @@ const fr: SignInWords = {
   day: '{days} jour',
   days: '{days} jours',
   keyEnds: 'Cela prend fin au plus tard le {date}, avec votre clé.',
+  endOfAll: 'Ce que vous avez permis auparavant à ce programme prend alors fin aussi.',
+  tooManyGrants:
+    'Trop de programmes utilisent cette clé. Mettez d’abord fin à l’un d’eux, par le lien ci-dessous, ou prenez une autre clé.',
   takeBack: 'Vous pouvez revenir là-dessus à tout moment.',
   allow: 'Permettre',
   deny: 'Refuser',
@@ -320,6 +334,9 @@ const nl: SignInWords = {
   day: '{days} dag',
   days: '{days} dagen',
   keyEnds: 'Het eindigt uiterlijk op {date}, met uw sleutel.',
+  endOfAll: 'Wat u dit programma eerder hebt toegestaan, eindigt dan ook.',
+  tooManyGrants:
+    'Te veel programma’s gebruiken deze sleutel. Beëindig er eerst een, via de link hieronder, of neem een andere sleutel.',
   takeBack: 'U kunt dit op elk moment terugnemen.',
   allow: 'Toestaan',
   deny: 'Weigeren',

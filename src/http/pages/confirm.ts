@@ -29,7 +29,7 @@ export type ConfirmParts = {
 
 export function confirmRouter({ dataApi, tokens, log, publicUrl, lookups }: ConfirmParts): Router {
   const rpc = gatewayRpc(dataApi, tokens)
-  const signIns = createSignIns(rpc, tokens.secretFor('forms of sign-ins'))
+  const signIns = createSignIns(rpc, tokens.secretFor('forms of sign-ins'), addressesOfPage)
   const takeKey = keyTaker({ signIns, lookups, addressesOf: addressesOfPage })
 
   /** A form is of one request: what was shown of another does not count. */

@@ -59,6 +59,8 @@ comment on column public.api_keys.last_used_at is 'Stamped at most once a minute
 
 create index api_keys_organisation_id_idx on public.api_keys (organisation_id);
 create index api_keys_parent_id_idx on public.api_keys (parent_id) where parent_id is not null;
+-- For api.purge.
+create index api_keys_unused_grants_idx on public.api_keys (least(revoked_at, expires_at)) where kind = 'grant' and last_used_at is null;
 
 -- In schema private: no table that an organiser may read contains anything of the secret.
 create table private.api_key_hashes (
@@ -74,12 +76,32 @@ comment on table private.api_key_hashes is 'SHA-256 of each whole API key.';
 
 alter table private.api_key_hashes enable row level security;
 
+-- Those of a grant that the access token is for: the grant may have got others since. Whoever asks looks for the claim in the text first, for
+-- the token of a key has none, and to parse it costs more than the rest.
+create function private.scopes_of_token(scopes public.api_scope[]) returns public.api_scope[]
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_scopes jsonb := private.claims() -> 'scopes';
+begin
+  if v_scopes is null then
+    return scopes;
+  end if;
+  return array(select s from unnest(scopes) s where v_scopes ? s::text);
+end
+$$;
+grant execute on function private.scopes_of_token to api_key;
+
 -- Scopes of the calling key as they are now.
 create function private.current_scopes() returns public.api_scope[]
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return (select k.scopes from public.api_keys k where k.id = private.current_api_key_id());
+  return (
+    select case when current_setting('request.jwt.claims', true) like '%"scopes"%' then private.scopes_of_token(k.scopes) else k.scopes end
+    from public.api_keys k
+    where k.id = private.current_api_key_id()
+  );
 end
 $$;
 grant execute on function private.current_scopes to api_key;
@@ -100,6 +122,8 @@ begin
   return key.id is not null and key.revoked_at is null and coalesce(key.expires_at > now(), true);
 end
 $$;
+-- The guard asks, also where an owner changes a grant.
+grant execute on function private.is_usable_key to authenticated;
 
 -- 401 for a key that is unknown, revoked or expired.
 create function private.refuse_key(key public.api_keys) returns void
@@ -160,7 +184,18 @@ begin
     revoked_at = case when new.revoked_at is not null or not g.scopes && new.scopes then now() end,
     scopes = case when g.scopes && new.scopes then array(select s from unnest(g.scopes) s where s = any (new.scopes)) else g.scopes end,
     expires_at = least(g.expires_at, new.expires_at)
-  where g.parent_id = new.id and g.revoked_at is null;
+  where g.parent_id = new.id and g.revoked_at is null and g.expires_at > now();
+  return null;
+end
+$$;
+
+-- The tokens of a grant go with it: nobody looks at them again.
+-- Security definer: whoever may revoke a grant may not see its tokens.
+create function private.tg_api_keys__forget_tokens() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  delete from private.oauth_records r where r.grant_id = new.id;
   return null;
 end
 $$;
@@ -180,8 +215,8 @@ create trigger api_keys_010_blank_is_empty before insert or update on public.api
 create trigger api_keys_800_explain before insert or update on public.api_keys
   for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
   execute function private.tg__explain_mistakes();
-create trigger api_keys_050_derived before update of created_at, updated_at, kind, parent_id on public.api_keys
-  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at', 'kind', 'parent_id');
+create trigger api_keys_050_derived before update of organisation_id, created_at, updated_at, kind, parent_id on public.api_keys
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'organisation_id', 'created_at', 'updated_at', 'kind', 'parent_id');
 create trigger api_keys_100_guard before insert or update on public.api_keys
   for each row execute function private.tg_api_keys__guard();
 create trigger api_keys_300_name before insert or update of name on public.api_keys
@@ -190,6 +225,8 @@ create trigger api_keys_900_updated_at before update of name, scopes, confirmati
   for each row execute function private.tg__set_updated_at();
 create trigger api_keys_950_shrink_grants after update of scopes, expires_at, revoked_at on public.api_keys
   for each row when (new.kind = 'key') execute function private.tg_api_keys__shrink_grants();
+create trigger api_keys_955_forget_tokens after update of revoked_at on public.api_keys
+  for each row when (new.kind = 'grant' and new.revoked_at is not null) execute function private.tg_api_keys__forget_tokens();
 create trigger api_keys_960_delete_grants after delete on public.api_keys
   for each row when (old.kind = 'key') execute function private.tg_api_keys__delete_grants();
 
@@ -318,7 +355,9 @@ begin
       'id', k.id,
       'name', k.name,
       'prefix', k.prefix,
-      'scopes', to_jsonb(k.scopes),
+      'scopes', to_jsonb(
+        case when current_setting('request.jwt.claims', true) like '%"scopes"%' then private.scopes_of_token(k.scopes) else k.scopes end
+      ),
       'organisation', json_build_object(
         'object', 'organisation',
         'id', o.id,

@@ -7,19 +7,21 @@ create table private.oauth_grants (
   returns_to text not null,
   resource text not null,
   sign_in_hash bytea,
+  refreshes integer not null default 0,
+  refreshes_since timestamptz not null default now(),
   constraint oauth_grants_pkey primary key (api_key_id),
   constraint oauth_grants_api_key_id_fkey foreign key (api_key_id) references public.api_keys (id) on delete cascade,
   constraint oauth_grants_sign_in_hash_fkey foreign key (sign_in_hash)
     references private.oauth_sign_ins (secret_hash) on delete set null
 );
 comment on table private.oauth_grants is
-  'Of each grant: its client, where the client is returned to, what it may be used at, and the browser that it was allowed in.';
+  'Of each grant: its client, where the client is returned to, what it may be used at, the browser that it was allowed in, and how often its tokens were renewed within a minute.';
 
 create index oauth_grants_sign_in_hash_idx on private.oauth_grants (sign_in_hash) where sign_in_hash is not null;
 
 alter table private.oauth_grants enable row level security;
 
--- Grants of a key that can be used, newest first.
+-- Grants of a key that can be used, newest first. There are 100 at most: see api.allow_client.
 create function private.grants_of_key(api_key_id uuid, secret_hash text) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -39,9 +41,12 @@ begin
       )
       order by k.id desc
     ), '[]')
-    from public.api_keys k
+    from (
+      select o.* from public.api_keys o
+      where o.parent_id = grants_of_key.api_key_id and o.revoked_at is null and o.expires_at > now()
+      order by o.id desc limit 100
+    ) k
     join private.oauth_grants g on g.api_key_id = k.id
-    where k.parent_id = grants_of_key.api_key_id and private.is_usable_key(k)
   );
 end
 $$;
@@ -106,6 +111,7 @@ create function api.allow_client(
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
+  v_most_grants constant integer := 100;
   v_key public.api_keys := private.key_of_sign_in(secret_hash);
   v_expires_at timestamptz := now() + make_interval(days => least(greatest(days, 1), 30));
   v_grant public.api_keys;
@@ -113,6 +119,8 @@ begin
   if v_key.id is null then
     perform private.refuse(401, 'invalid_api_key', 'Nobody is signed in.', hint => 'Sign in with an API key.');
   end if;
+  -- Before any of its grants, as whoever revokes it. Who allows twice at once finds the grant of the first.
+  perform from public.api_keys k where k.id = v_key.id for no key update;
   perform private.act_as(v_key);
 
   select k.* into v_grant
@@ -136,6 +144,12 @@ begin
     where k.id = v_grant.id
     returning k.* into v_grant;
   else
+    if (select count(*) from public.api_keys k where k.parent_id = v_key.id and private.is_usable_key(k)) >= v_most_grants then
+      perform private.refuse(
+        409, 'too_many_grants', format('A key has at most %s grants that can be used.', v_most_grants),
+        hint => 'End some of them at /oauth/grants, or sign in with another key.'
+      );
+    end if;
     insert into public.api_keys (organisation_id, kind, parent_id, name, prefix, scopes, expires_at)
     values (
       v_key.organisation_id, 'grant', v_key.id, allow_client.name,
@@ -154,7 +168,7 @@ begin
 end
 $$;
 comment on function api.allow_client is
-  'What the person who is signed in allows a client: { id } of the grant. 401 when nobody is signed in, 422 for a scope that their key lacks. For the gateway.';
+  'What the person who is signed in allows a client: { id } of the grant. 401 when nobody is signed in, 409 too_many_grants, 422 for a scope that their key lacks. For the gateway.';
 grant execute on function api.allow_client to gateway;
 
 -- Security definer: the gateway may read and write no table.
@@ -200,7 +214,6 @@ comment on function api.find_oauth_grant is
   'A grant that can be used: { client_id, resource, scopes, created_at, expires_at }, times in seconds; else null. For the gateway.';
 grant execute on function api.find_oauth_grant to gateway;
 
--- Its tokens go with it: none of them is looked at again.
 -- Security definer: the gateway may write no table.
 create function api.revoke_oauth_grant(grant_id uuid) returns void
 language plpgsql volatile security definer set search_path = ''

@@ -8,6 +8,7 @@ create table private.oauth_records (
   payload jsonb not null,
   consumed_at timestamptz,
   expires_at timestamptz not null,
+  created_at timestamptz not null default now(),
   constraint oauth_records_pkey primary key (id_hash),
   constraint oauth_records_grant_id_fkey foreign key (grant_id) references public.api_keys (id) on delete cascade,
   constraint oauth_records_kind_is_known check (
@@ -18,7 +19,8 @@ create table private.oauth_records (
 );
 comment on table private.oauth_records is 'Sign-ins that are under way, codes and tokens, without their secrets.';
 
-create index oauth_records_grant_id_idx on private.oauth_records (grant_id) where grant_id is not null;
+-- Newest last: of each grant the newest are kept.
+create index oauth_records_grant_id_idx on private.oauth_records (grant_id, created_at) where grant_id is not null;
 -- For api.purge.
 create index oauth_records_expires_at_idx on private.oauth_records (expires_at);
 
@@ -37,10 +39,34 @@ begin
     now() + make_interval(secs => save_oauth_record.expires_in), save_oauth_record.grant_id
   )
   on conflict on constraint oauth_records_pkey do update set payload = excluded.payload, expires_at = excluded.expires_at;
+
+  -- Whoever renews without end fills no table: a client needs two of them.
+  delete from private.oauth_records r
+  where r.id_hash = any (array(
+    select o.id_hash from private.oauth_records o
+    where o.grant_id = save_oauth_record.grant_id order by o.created_at desc offset 100 limit 100 for update skip locked
+  ));
 end
 $$;
 comment on function api.save_oauth_record is 'Keeps, or replaces, a record for expires_in seconds. For the gateway.';
 grant execute on function api.save_oauth_record to gateway;
+
+-- Whether it was used, and a second use is an attack. A refresh token counts as used only 10 seconds later, for clients renew in parallel, and
+-- once there is a newer one: else the client never got it, and has to try again.
+create function private.is_used_up(known private.oauth_records) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if known.consumed_at is null or known.kind <> 'RefreshToken' then
+    return known.consumed_at is not null;
+  end if;
+  return known.consumed_at < now() - interval '10 seconds' and exists (
+    select from private.oauth_records n
+    where n.grant_id = known.grant_id and n.kind = 'RefreshToken'
+      and coalesce((n.payload ->> 'rotations')::integer, 0) > coalesce((known.payload ->> 'rotations')::integer, 0)
+  );
+end
+$$;
 
 -- Security definer: the gateway may read no table.
 create function api.find_oauth_record(kind text, id_hash text) returns json
@@ -50,7 +76,7 @@ begin
   return (
     select r.payload || jsonb_strip_nulls(jsonb_build_object(
       'exp', extract(epoch from r.expires_at)::bigint,
-      'consumed', extract(epoch from r.consumed_at)::bigint
+      'consumed', case when private.is_used_up(r) then extract(epoch from r.consumed_at)::bigint end
     ))
     from private.oauth_records r
     where r.id_hash = decode(find_oauth_record.id_hash, 'hex') and r.kind = find_oauth_record.kind
@@ -60,18 +86,43 @@ $$;
 comment on function api.find_oauth_record is 'A record, with exp and consumed in seconds; null where there is none. For the gateway.';
 grant execute on function api.find_oauth_record to gateway;
 
--- Of two requests with one code, one finds it unused.
+-- Of two requests with one code, one finds it unused. Refresh tokens are counted with their grant: 20 a minute.
 -- Security definer: the gateway may write no table.
 create function api.consume_oauth_record(kind text, id_hash text) returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_record private.oauth_records;
 begin
+  select r.* into v_record
+  from private.oauth_records r
+  where r.id_hash = decode(consume_oauth_record.id_hash, 'hex') and r.kind = consume_oauth_record.kind
+  for update;
+  if v_record.id_hash is null or private.is_used_up(v_record) then
+    return false;
+  end if;
+
+  if v_record.kind = 'RefreshToken' then
+    update private.oauth_grants g
+    set
+      refreshes = case when g.refreshes_since > now() - interval '1 minute' then g.refreshes + 1 else 1 end,
+      refreshes_since = case when g.refreshes_since > now() - interval '1 minute' then g.refreshes_since else now() end
+    where g.api_key_id = v_record.grant_id
+      and (g.refreshes < 20 or g.refreshes_since < now() - interval '1 minute');
+    if not found then
+      perform private.refuse(
+        429, 'rate_limited', 'The tokens were renewed too often.', hint => 'Wait a minute. An access token is good for an hour.'
+      );
+    end if;
+  end if;
+  -- Parallel requests do not prolong the 10 seconds.
   update private.oauth_records r set consumed_at = now()
-  where r.id_hash = decode(consume_oauth_record.id_hash, 'hex') and r.kind = consume_oauth_record.kind and r.consumed_at is null;
-  return found;
+  where r.id_hash = v_record.id_hash and (r.consumed_at is null or r.consumed_at < now() - interval '10 seconds');
+  return true;
 end
 $$;
-comment on function api.consume_oauth_record is 'Marks a code or refresh token as used: whether it was unused until now. For the gateway.';
+comment on function api.consume_oauth_record is
+  'Marks a code or refresh token as used: false where that is a second use. 429 where a grant is renewed too often. For the gateway.';
 grant execute on function api.consume_oauth_record to gateway;
 
 -- Security definer: the gateway may write no table.
@@ -137,7 +188,8 @@ comment on function api.resolve_access_token is
   'The principal behind an access token, as api.resolve_api_key answers it, with access_token: { resource, expires_in, allowable, parent_family_id }. 401 when it is unknown or has ended. For the gateway.';
 grant execute on function api.resolve_access_token to gateway;
 
--- For api.purge: what has expired, and clients that nobody has used for a week, or nobody uses since a year.
+-- For api.purge: what has expired, grants that ended a day ago and were never used, and clients that nobody has used for a week, or nobody
+-- uses since a year.
 create function private.purge_oauth("limit" integer) returns integer
 language plpgsql volatile set search_path = ''
 as $$
@@ -145,13 +197,24 @@ declare
   v_purged integer;
   v_rows integer;
 begin
-  -- A used code or refresh token is known for an hour more, so that its second use is noticed.
+  -- A code or refresh token is known for an hour more, so that its second use is noticed. The rest tells what a person was about to do.
   delete from private.oauth_records r
   where r.id_hash = any (array(
     select o.id_hash from private.oauth_records o
-    where o.expires_at < now() - interval '1 hour' order by o.expires_at limit purge_oauth."limit" for update skip locked
+    where o.expires_at < now()
+      and (o.expires_at < now() - interval '1 hour' or o.kind not in ('AuthorizationCode', 'RefreshToken'))
+    order by o.expires_at limit purge_oauth."limit" for update skip locked
   ));
   get diagnostics v_purged = row_count;
+
+  delete from public.api_keys k
+  where k.id = any (array(
+    select o.id from public.api_keys o
+    where o.kind = 'grant' and o.last_used_at is null and least(o.revoked_at, o.expires_at) < now() - interval '1 day'
+    order by least(o.revoked_at, o.expires_at) limit purge_oauth."limit" for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  v_purged := v_purged + v_rows;
 
   delete from private.oauth_sign_ins s
   where s.secret_hash = any (array(

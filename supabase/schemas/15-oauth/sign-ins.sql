@@ -5,7 +5,7 @@ create table private.oauth_sign_ins (
   secret_hash bytea not null,
   api_key_id uuid not null,
   created_at timestamptz not null default now(),
-  expires_at timestamptz not null default now() + interval '30 days',
+  expires_at timestamptz not null,
   constraint oauth_sign_ins_pkey primary key (secret_hash),
   constraint oauth_sign_ins_api_key_id_fkey foreign key (api_key_id) references public.api_keys (id) on delete cascade,
   constraint oauth_sign_ins_secret_hash_is_sha256 check (octet_length(secret_hash) = 32)
@@ -37,11 +37,12 @@ end
 $$;
 
 -- Security definer: the gateway may read and write no table.
-create function api.start_sign_in(key_hash text, secret_hash text) returns void
+create function api.start_sign_in(key_hash text, secret_hash text) returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_key public.api_keys;
+  v_expires_at timestamptz;
 begin
   select k.* into v_key
   from private.api_key_hashes h
@@ -51,11 +52,16 @@ begin
     perform private.refuse_key(v_key);
   end if;
 
-  insert into private.oauth_sign_ins (secret_hash, api_key_id) values (decode(start_sign_in.secret_hash, 'hex'), v_key.id);
+  insert into private.oauth_sign_ins (secret_hash, api_key_id, expires_at)
+  values (
+    decode(start_sign_in.secret_hash, 'hex'), v_key.id, least(now() + interval '30 days', v_key.expires_at)
+  )
+  returning expires_at into v_expires_at;
+  return ceil(extract(epoch from v_expires_at - now()));
 end
 $$;
 comment on function api.start_sign_in is
-  'Signs a browser in with an API key. Takes the SHA-256 of the key and of the browser''s secret in hex. 401 when the key is unknown, revoked or expired. For the gateway.';
+  'Signs a browser in with an API key: for how many seconds. Takes the SHA-256 of the key and of the browser''s secret in hex. 401 when the key is unknown, revoked or expired. For the gateway.';
 grant execute on function api.start_sign_in to gateway;
 
 -- Security definer: the gateway may write no table.

@@ -1,10 +1,14 @@
 // What somebody who means harm would try: as a client, as another site, and as a stranger with a stolen code or token.
 
+import type { Socket } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { pino } from 'pino'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { listKeys, revokeKey, rotateKey } from '../../../src/database/admin.ts'
 import { prefixOf } from '../../../src/gateway/api-key.ts'
+import { recordHash } from '../../../src/http/oauth/adapter.ts'
+import { addressesAt, createAddresses } from '../../../src/http/oauth/addresses.ts'
+import { createProviders } from '../../../src/http/oauth/provider.ts'
 import type { FetchDocument } from '../../../src/outbound/fetch-document.ts'
 import { row, studio } from '../../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../../support/organisation.ts'
@@ -54,6 +58,7 @@ describe('where a client wants the person to be returned to', () => {
     ['data', 'data:text/html,hello'],
     ['a file', 'file:///etc/passwd'],
     ['a program of the system', 'ms-settings:privacy'],
+    ['a scheme that might be anything', 'shell:startup'],
     ['a user name', 'https://usher.example@evil.example/'],
     ['no URL', '/callback'],
     ['a line break', 'java\nscript:alert(1)'],
@@ -77,6 +82,13 @@ describe('where a client wants the person to be returned to', () => {
     expect([asked.status, asked.location]).toEqual([400, ''])
     expect(asked.text).toContain('The sign-in cannot go on')
   })
+
+  test.each(['com.example.assistant:/callback', 'cursor://anysphere.cursor-mcp/oauth/callback'])(
+    '%s is a program of the person’s',
+    async (uri) => {
+      expect((await register(url, { redirect_uris: [uri] })).status).toBe(201)
+    },
+  )
 
   test('another port of a loopback address is the same program', async () => {
     const asked = await new Jar(url).ask(
@@ -125,6 +137,22 @@ test('tokens for another resource are not given', async () => {
     const { location } = await new Jar(url).ask(requestUrl(clientId, pkce().challenge, { resource }))
     expect(new URL(location).searchParams.get('error')).toBe('invalid_target')
   }
+})
+
+test('tokens for two resources at once are not given, not even for the first', async () => {
+  const resources = [`${url}/api/mcp/connect`, 'https://evil.example/mcp']
+  for (const two of [resources, resources.toReversed(), [resources[0], resources[0]]]) {
+    const query = two.map((resource) => `&resource=${encodeURIComponent(resource as string)}`).join('')
+    const { location } = await new Jar(url).ask(requestUrl(clientId, pkce().challenge) + query)
+    expect(new URL(location, url).searchParams.get('error')).toBe('invalid_target')
+  }
+  const walk = await walkToConsent(key, { jar: new Jar(url) })
+  const code = (await decide(walk)).searchParams.get('code') as string
+  const form = { grant_type: 'authorization_code', code, client_id: walk.clientId, redirect_uri: callback }
+  const body = new URLSearchParams({ ...form, code_verifier: walk.verifier })
+  for (const resource of resources) body.append('resource', resource)
+  const answer = await fetch(`${issuer()}/token`, { method: 'POST', body })
+  expect([answer.status, await answer.json()]).toMatchObject([400, { error: 'invalid_target' }])
 })
 
 describe('a code', () => {
@@ -203,6 +231,10 @@ describe('tokens', () => {
     const { walk, refresh_token } = await signedIn()
     const { body } = await refreshGrant(walk, refresh_token)
     expect((await callWith(body.access_token, url)).status).toBe(200)
+    await studio.query(
+      "update private.oauth_records set consumed_at = now() - interval '11 seconds' where id_hash = decode($1, 'hex')",
+      [recordHash('RefreshToken', refresh_token)],
+    )
     expect((await refreshGrant(walk, refresh_token)).body.error).toBe('invalid_grant')
     expect((await refreshGrant(walk, body.refresh_token as string)).body.error).toBe('invalid_grant')
     expect((await callWith(body.access_token, url)).text).toContain('api_key_revoked')
@@ -232,7 +264,9 @@ describe('tokens', () => {
 
   test('the database holds none of them, nor a code or cookie', async () => {
     const { walk, access_token, refresh_token } = await signedIn()
-    const secrets = [access_token, refresh_token, walk.verifier, ...walk.jar.cookies.values()]
+    const undecided = await walkToConsent(key, { jar: new Jar(url) })
+    const cookies = [walk, undecided].flatMap(({ jar }) => [...jar.cookies.values()])
+    const secrets = [access_token, refresh_token, walk.verifier, ...cookies]
     const { rows } = await studio.query(
       `select r::text as text from private.oauth_records r union all select s::text from private.oauth_sign_ins s
        union all select g::text from private.oauth_grants g union all select k::text from public.api_keys k`,
@@ -397,12 +431,12 @@ describe('the pages', () => {
 
   test('show what a client calls itself as text, in its own direction, and where it is', async () => {
     const { body } = await register(url, {
-      client_name: `Us\u202eher <script>alert(1)</script>\n${'x'.repeat(300)}`,
+      client_name: `Us\u202eh\u200ber <script>alert(1)</script>\n${'x'.repeat(300)}`,
       redirect_uris: [callback, 'cursor://anysphere/callback'],
     })
     const { page } = await walkToConsent(key, { jar: new Jar(url), clientId: body.client_id as string })
-    expect(page.text).not.toMatch(/<script|\u202e/)
-    expect(page.text).toContain('Usher &lt;script&gt;alert(1)&lt;/script&gt; xxx')
+    expect(page.text).not.toMatch(/<script|\u202e|\u200b/)
+    expect(page.text).toContain('<h1>Allow <bdi>Usher &lt;script&gt;alert(1)&lt;/script&gt; xxx')
     expect(page.text).not.toContain('x'.repeat(100))
     expect(page.text).toContain('a program on this device (127.0.0.1)')
   })
@@ -428,7 +462,9 @@ describe('registration', () => {
     const here = elsewhere()
     const answers = await Promise.all(Array.from({ length: 40 }, () => register(url, {}, here)))
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(20)
-    expect(answers.filter(({ status }) => status === 429)).toHaveLength(20)
+    const refused = answers.filter(({ status }) => status === 429)
+    expect(refused).toHaveLength(20)
+    expect(refused[0]?.body).toEqual({ error: 'temporarily_unavailable', error_description: expect.any(String) })
   })
 
   test('gives no secret, and keeps nothing that Usher has no use for', async () => {
@@ -483,10 +519,14 @@ test('what Postgres could not keep is refused, and never a fault of the server',
     { resource: '\0' },
     { client_id: '\0' },
     { state: 'x'.repeat(10_000) },
+    { state: 'x'.repeat(2_001) },
   ]) {
     const asked = await new Jar(url).ask(requestUrl(clientId, pkce().challenge, members))
     expect(asked.status, JSON.stringify(members).slice(0, 80)).toBeLessThan(500)
+    if ('state' in members) expect([asked.status, asked.location]).toEqual([400, ''])
   }
+  const long = await new Jar(url).ask(requestUrl(clientId, pkce().challenge, { state: 'x'.repeat(2_001) }))
+  expect(long.text).toContain('state may have at most 2000 characters.')
   for (const sent of [
     { client_id: '\0' },
     { client_id: 'é' },
@@ -536,8 +576,8 @@ describe('a metadata document', () => {
   test('is good for a client that is what its address says, and tells the person where it stands', async () => {
     const { jar } = await served(async () => Response.json(document))
     const { page } = await walkToConsent(key, { jar, clientId: id })
-    expect(page.text).toContain('client.example')
-    expect(page.text).not.toContain('what the client calls itself')
+    expect(page.text).toContain(`<bdi>${id}</bdi>`)
+    expect(page.text).toContain('what the client calls itself')
   })
 
   test('may name the keys of a client, which then proves each time that it has one', async () => {
@@ -565,6 +605,33 @@ describe('a metadata document', () => {
     expect((await codeGrant(walk, answer, proven)).body.error).toBe('invalid_client')
   })
 
+  test('does not have Usher ask for its keys without end', async () => {
+    const { publicKey, privateKey } = await generateKeyPair('ES256')
+    const keys = 'https://keys.example/'
+    const { jar, asked } = await served(async () =>
+      asked.at(-1) === keys
+        ? Response.json(
+            { keys: [await exportJWK(publicKey)] },
+            { headers: { Expires: 'Thu, 01 Jan 1970 00:00:00 GMT' } },
+          )
+        : Response.json({ ...document, token_endpoint_auth_method: 'private_key_jwt', jwks_uri: keys }),
+    )
+    const ask = async () => {
+      const client_assertion = await new SignJWT({ jti: 'once' })
+        .setProtectedHeader({ alg: 'ES256', kid: 'unknown' })
+        .setIssuer(id)
+        .setSubject(id)
+        .setAudience(`${jar.apiUrl}/oauth`)
+        .setExpirationTime('1m')
+        .sign(privateKey)
+      const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+      const walk = { jar, clientId: id, verifier: '', at: '', page: await jar.ask('/oauth/grants') }
+      return codeGrant(walk, new URL('http://x/?code=x'), { client_assertion, client_assertion_type })
+    }
+    for (let i = 0; i < 80; i++) expect((await ask()).status).toBeLessThan(500)
+    expect(asked.filter((url) => url === keys).length).toBeLessThanOrEqual(60)
+  })
+
   test.each([
     ['http://client.example/metadata.json'],
     ['https://client.example/a/../metadata.json'],
@@ -575,6 +642,63 @@ describe('a metadata document', () => {
     expect((await jar.ask(requestUrl(clientIdUrl, pkce().challenge))).status).toBe(400)
     expect(asked).toEqual([])
   })
+})
+
+test('what fails for now, a client may try again: its registration and its tokens are not at fault', async () => {
+  const { url: away } = await ownApp({ trustProxy: true, dataApiUrl: 'http://127.0.0.1:9' })
+  const form = { grant_type: 'refresh_token', refresh_token: 'x'.repeat(43), client_id: clientId }
+  for (const endpoint of ['token', 'revoke']) {
+    const answer = await fetch(`${away}/oauth/${endpoint}`, {
+      method: 'POST',
+      body: new URLSearchParams({ ...form, token: form.refresh_token }),
+    })
+    expect([answer.status, await answer.json()]).toMatchObject([503, { error: 'temporarily_unavailable' }])
+    expect(answer.headers.get('retry-after')).toBe('1')
+  }
+  expect((await new Jar(away).ask(requestUrl(clientId, pkce().challenge))).status).toBe(503)
+  const large = await fetch(`${url}/oauth/token`, {
+    method: 'POST',
+    body: new URLSearchParams({ ...form, scope: 'x'.repeat(400_000) }),
+  })
+  expect([large.status, await large.json()]).toMatchObject([400, { error: 'invalid_request' }])
+})
+
+test('a server that could not be made is made anew for the next who asks', async () => {
+  let isFirst = true
+  const parts = {
+    rpc: async () => null,
+    fetchDocument: () => Promise.reject(new Error()),
+    renderError: () => '',
+    onError: () => {},
+    onReplay: () => {},
+    get cookieSecret() {
+      if (!isFirst) return 'a secret'
+      isFirst = false
+      throw new Error('not yet')
+    },
+  }
+  const providerOf = createProviders(parts)
+  const addresses = addressesAt('https://usher.example')
+  await expect(providerOf(addresses)).rejects.toThrow('not yet')
+  expect((await providerOf(addresses)).issuer).toBe('https://usher.example/oauth')
+})
+
+test('cookies are told apart by port on this machine, and elsewhere no neighbour can set them', async () => {
+  const jar = new Jar(url)
+  await walkToConsent(key, { jar })
+  const { port } = new URL(url)
+  for (const name of jar.cookies.keys()) expect(name).toMatch(new RegExp(`_${port}(\\.sig)?$`))
+  const { url: far } = await ownApp({ publicUrl: 'https://usher.example', trustProxy: true })
+  const there = new Jar(far)
+  const { headers } = await there.ask('/oauth/grants')
+  expect(headers.getSetCookie().join()).toMatch(/^__Host-usher_form=[^;]+; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
+})
+
+test('without PUBLIC_URL it is offered to this machine, whatever name a stranger calls it by', () => {
+  const from = (remoteAddress: string) =>
+    createAddresses(undefined)({ headers: { host: 'localhost:3000' }, socket: { remoteAddress } as Socket })
+  expect(from('::ffff:127.0.0.1')?.origin).toBe('http://localhost:3000')
+  expect(from('192.168.1.7')).toBeUndefined()
 })
 
 test('keys, codes and tokens are in no line of the log', async () => {
