@@ -2084,6 +2084,8 @@ comment on column public.api_keys.last_used_at is 'Stamped at most once a minute
 
 create index api_keys_organisation_id_idx on public.api_keys (organisation_id);
 create index api_keys_parent_id_idx on public.api_keys (parent_id) where parent_id is not null;
+-- For api.purge.
+create index api_keys_unused_grants_idx on public.api_keys (least(revoked_at, expires_at)) where kind = 'grant' and last_used_at is null;
 
 -- In schema private: no table that an organiser may read contains anything of the secret.
 create table private.api_key_hashes (
@@ -2099,12 +2101,32 @@ comment on table private.api_key_hashes is 'SHA-256 of each whole API key.';
 
 alter table private.api_key_hashes enable row level security;
 
+-- Those of a grant that the access token is for: the grant may have got others since. Whoever asks looks for the claim in the text first, for
+-- the token of a key has none, and to parse it costs more than the rest.
+create function private.scopes_of_token(scopes public.api_scope[]) returns public.api_scope[]
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_scopes jsonb := private.claims() -> 'scopes';
+begin
+  if v_scopes is null then
+    return scopes;
+  end if;
+  return array(select s from unnest(scopes) s where v_scopes ? s::text);
+end
+$$;
+grant execute on function private.scopes_of_token to api_key;
+
 -- Scopes of the calling key as they are now.
 create function private.current_scopes() returns public.api_scope[]
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return (select k.scopes from public.api_keys k where k.id = private.current_api_key_id());
+  return (
+    select case when current_setting('request.jwt.claims', true) like '%"scopes"%' then private.scopes_of_token(k.scopes) else k.scopes end
+    from public.api_keys k
+    where k.id = private.current_api_key_id()
+  );
 end
 $$;
 grant execute on function private.current_scopes to api_key;
@@ -2125,6 +2147,8 @@ begin
   return key.id is not null and key.revoked_at is null and coalesce(key.expires_at > now(), true);
 end
 $$;
+-- The guard asks, also where an owner changes a grant.
+grant execute on function private.is_usable_key to authenticated;
 
 -- 401 for a key that is unknown, revoked or expired.
 create function private.refuse_key(key public.api_keys) returns void
@@ -2185,7 +2209,18 @@ begin
     revoked_at = case when new.revoked_at is not null or not g.scopes && new.scopes then now() end,
     scopes = case when g.scopes && new.scopes then array(select s from unnest(g.scopes) s where s = any (new.scopes)) else g.scopes end,
     expires_at = least(g.expires_at, new.expires_at)
-  where g.parent_id = new.id and g.revoked_at is null;
+  where g.parent_id = new.id and g.revoked_at is null and g.expires_at > now();
+  return null;
+end
+$$;
+
+-- The tokens of a grant go with it: nobody looks at them again.
+-- Security definer: whoever may revoke a grant may not see its tokens.
+create function private.tg_api_keys__forget_tokens() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  delete from private.oauth_records r where r.grant_id = new.id;
   return null;
 end
 $$;
@@ -2205,8 +2240,8 @@ create trigger api_keys_010_blank_is_empty before insert or update on public.api
 create trigger api_keys_800_explain before insert or update on public.api_keys
   for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
   execute function private.tg__explain_mistakes();
-create trigger api_keys_050_derived before update of created_at, updated_at, kind, parent_id on public.api_keys
-  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at', 'kind', 'parent_id');
+create trigger api_keys_050_derived before update of organisation_id, created_at, updated_at, kind, parent_id on public.api_keys
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'organisation_id', 'created_at', 'updated_at', 'kind', 'parent_id');
 create trigger api_keys_100_guard before insert or update on public.api_keys
   for each row execute function private.tg_api_keys__guard();
 create trigger api_keys_300_name before insert or update of name on public.api_keys
@@ -2215,6 +2250,8 @@ create trigger api_keys_900_updated_at before update of name, scopes, confirmati
   for each row execute function private.tg__set_updated_at();
 create trigger api_keys_950_shrink_grants after update of scopes, expires_at, revoked_at on public.api_keys
   for each row when (new.kind = 'key') execute function private.tg_api_keys__shrink_grants();
+create trigger api_keys_955_forget_tokens after update of revoked_at on public.api_keys
+  for each row when (new.kind = 'grant' and new.revoked_at is not null) execute function private.tg_api_keys__forget_tokens();
 create trigger api_keys_960_delete_grants after delete on public.api_keys
   for each row when (old.kind = 'key') execute function private.tg_api_keys__delete_grants();
 
@@ -2343,7 +2380,9 @@ begin
       'id', k.id,
       'name', k.name,
       'prefix', k.prefix,
-      'scopes', to_jsonb(k.scopes),
+      'scopes', to_jsonb(
+        case when current_setting('request.jwt.claims', true) like '%"scopes"%' then private.scopes_of_token(k.scopes) else k.scopes end
+      ),
       'organisation', json_build_object(
         'object', 'organisation',
         'id', o.id,
@@ -2497,7 +2536,7 @@ create table private.oauth_sign_ins (
   secret_hash bytea not null,
   api_key_id uuid not null,
   created_at timestamptz not null default now(),
-  expires_at timestamptz not null default now() + interval '30 days',
+  expires_at timestamptz not null,
   constraint oauth_sign_ins_pkey primary key (secret_hash),
   constraint oauth_sign_ins_api_key_id_fkey foreign key (api_key_id) references public.api_keys (id) on delete cascade,
   constraint oauth_sign_ins_secret_hash_is_sha256 check (octet_length(secret_hash) = 32)
@@ -2529,11 +2568,12 @@ end
 $$;
 
 -- Security definer: the gateway may read and write no table.
-create function api.start_sign_in(key_hash text, secret_hash text) returns void
+create function api.start_sign_in(key_hash text, secret_hash text) returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_key public.api_keys;
+  v_expires_at timestamptz;
 begin
   select k.* into v_key
   from private.api_key_hashes h
@@ -2543,11 +2583,16 @@ begin
     perform private.refuse_key(v_key);
   end if;
 
-  insert into private.oauth_sign_ins (secret_hash, api_key_id) values (decode(start_sign_in.secret_hash, 'hex'), v_key.id);
+  insert into private.oauth_sign_ins (secret_hash, api_key_id, expires_at)
+  values (
+    decode(start_sign_in.secret_hash, 'hex'), v_key.id, least(now() + interval '30 days', v_key.expires_at)
+  )
+  returning expires_at into v_expires_at;
+  return ceil(extract(epoch from v_expires_at - now()));
 end
 $$;
 comment on function api.start_sign_in is
-  'Signs a browser in with an API key. Takes the SHA-256 of the key and of the browser''s secret in hex. 401 when the key is unknown, revoked or expired. For the gateway.';
+  'Signs a browser in with an API key: for how many seconds. Takes the SHA-256 of the key and of the browser''s secret in hex. 401 when the key is unknown, revoked or expired. For the gateway.';
 grant execute on function api.start_sign_in to gateway;
 
 -- Security definer: the gateway may write no table.
@@ -2572,19 +2617,21 @@ create table private.oauth_grants (
   returns_to text not null,
   resource text not null,
   sign_in_hash bytea,
+  refreshes integer not null default 0,
+  refreshes_since timestamptz not null default now(),
   constraint oauth_grants_pkey primary key (api_key_id),
   constraint oauth_grants_api_key_id_fkey foreign key (api_key_id) references public.api_keys (id) on delete cascade,
   constraint oauth_grants_sign_in_hash_fkey foreign key (sign_in_hash)
     references private.oauth_sign_ins (secret_hash) on delete set null
 );
 comment on table private.oauth_grants is
-  'Of each grant: its client, where the client is returned to, what it may be used at, and the browser that it was allowed in.';
+  'Of each grant: its client, where the client is returned to, what it may be used at, the browser that it was allowed in, and how often its tokens were renewed within a minute.';
 
 create index oauth_grants_sign_in_hash_idx on private.oauth_grants (sign_in_hash) where sign_in_hash is not null;
 
 alter table private.oauth_grants enable row level security;
 
--- Grants of a key that can be used, newest first.
+-- Grants of a key that can be used, newest first. There are 100 at most: see api.allow_client.
 create function private.grants_of_key(api_key_id uuid, secret_hash text) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -2604,9 +2651,12 @@ begin
       )
       order by k.id desc
     ), '[]')
-    from public.api_keys k
+    from (
+      select o.* from public.api_keys o
+      where o.parent_id = grants_of_key.api_key_id and o.revoked_at is null and o.expires_at > now()
+      order by o.id desc limit 100
+    ) k
     join private.oauth_grants g on g.api_key_id = k.id
-    where k.parent_id = grants_of_key.api_key_id and private.is_usable_key(k)
   );
 end
 $$;
@@ -2671,6 +2721,7 @@ create function api.allow_client(
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
+  v_most_grants constant integer := 100;
   v_key public.api_keys := private.key_of_sign_in(secret_hash);
   v_expires_at timestamptz := now() + make_interval(days => least(greatest(days, 1), 30));
   v_grant public.api_keys;
@@ -2678,6 +2729,8 @@ begin
   if v_key.id is null then
     perform private.refuse(401, 'invalid_api_key', 'Nobody is signed in.', hint => 'Sign in with an API key.');
   end if;
+  -- Before any of its grants, as whoever revokes it. Who allows twice at once finds the grant of the first.
+  perform from public.api_keys k where k.id = v_key.id for no key update;
   perform private.act_as(v_key);
 
   select k.* into v_grant
@@ -2701,6 +2754,12 @@ begin
     where k.id = v_grant.id
     returning k.* into v_grant;
   else
+    if (select count(*) from public.api_keys k where k.parent_id = v_key.id and private.is_usable_key(k)) >= v_most_grants then
+      perform private.refuse(
+        409, 'too_many_grants', format('A key has at most %s grants that can be used.', v_most_grants),
+        hint => 'End some of them at /oauth/grants, or sign in with another key.'
+      );
+    end if;
     insert into public.api_keys (organisation_id, kind, parent_id, name, prefix, scopes, expires_at)
     values (
       v_key.organisation_id, 'grant', v_key.id, allow_client.name,
@@ -2719,7 +2778,7 @@ begin
 end
 $$;
 comment on function api.allow_client is
-  'What the person who is signed in allows a client: { id } of the grant. 401 when nobody is signed in, 422 for a scope that their key lacks. For the gateway.';
+  'What the person who is signed in allows a client: { id } of the grant. 401 when nobody is signed in, 409 too_many_grants, 422 for a scope that their key lacks. For the gateway.';
 grant execute on function api.allow_client to gateway;
 
 -- Security definer: the gateway may read and write no table.
@@ -2765,7 +2824,6 @@ comment on function api.find_oauth_grant is
   'A grant that can be used: { client_id, resource, scopes, created_at, expires_at }, times in seconds; else null. For the gateway.';
 grant execute on function api.find_oauth_grant to gateway;
 
--- Its tokens go with it: none of them is looked at again.
 -- Security definer: the gateway may write no table.
 create function api.revoke_oauth_grant(grant_id uuid) returns void
 language plpgsql volatile security definer set search_path = ''
@@ -2800,6 +2858,7 @@ create table private.oauth_records (
   payload jsonb not null,
   consumed_at timestamptz,
   expires_at timestamptz not null,
+  created_at timestamptz not null default now(),
   constraint oauth_records_pkey primary key (id_hash),
   constraint oauth_records_grant_id_fkey foreign key (grant_id) references public.api_keys (id) on delete cascade,
   constraint oauth_records_kind_is_known check (
@@ -2810,7 +2869,8 @@ create table private.oauth_records (
 );
 comment on table private.oauth_records is 'Sign-ins that are under way, codes and tokens, without their secrets.';
 
-create index oauth_records_grant_id_idx on private.oauth_records (grant_id) where grant_id is not null;
+-- Newest last: of each grant the newest are kept.
+create index oauth_records_grant_id_idx on private.oauth_records (grant_id, created_at) where grant_id is not null;
 -- For api.purge.
 create index oauth_records_expires_at_idx on private.oauth_records (expires_at);
 
@@ -2829,10 +2889,34 @@ begin
     now() + make_interval(secs => save_oauth_record.expires_in), save_oauth_record.grant_id
   )
   on conflict on constraint oauth_records_pkey do update set payload = excluded.payload, expires_at = excluded.expires_at;
+
+  -- Whoever renews without end fills no table: a client needs two of them.
+  delete from private.oauth_records r
+  where r.id_hash = any (array(
+    select o.id_hash from private.oauth_records o
+    where o.grant_id = save_oauth_record.grant_id order by o.created_at desc offset 100 limit 100 for update skip locked
+  ));
 end
 $$;
 comment on function api.save_oauth_record is 'Keeps, or replaces, a record for expires_in seconds. For the gateway.';
 grant execute on function api.save_oauth_record to gateway;
+
+-- Whether it was used, and a second use is an attack. A refresh token counts as used only 10 seconds later, for clients renew in parallel, and
+-- once there is a newer one: else the client never got it, and has to try again.
+create function private.is_used_up(known private.oauth_records) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if known.consumed_at is null or known.kind <> 'RefreshToken' then
+    return known.consumed_at is not null;
+  end if;
+  return known.consumed_at < now() - interval '10 seconds' and exists (
+    select from private.oauth_records n
+    where n.grant_id = known.grant_id and n.kind = 'RefreshToken'
+      and coalesce((n.payload ->> 'rotations')::integer, 0) > coalesce((known.payload ->> 'rotations')::integer, 0)
+  );
+end
+$$;
 
 -- Security definer: the gateway may read no table.
 create function api.find_oauth_record(kind text, id_hash text) returns json
@@ -2842,7 +2926,7 @@ begin
   return (
     select r.payload || jsonb_strip_nulls(jsonb_build_object(
       'exp', extract(epoch from r.expires_at)::bigint,
-      'consumed', extract(epoch from r.consumed_at)::bigint
+      'consumed', case when private.is_used_up(r) then extract(epoch from r.consumed_at)::bigint end
     ))
     from private.oauth_records r
     where r.id_hash = decode(find_oauth_record.id_hash, 'hex') and r.kind = find_oauth_record.kind
@@ -2852,18 +2936,43 @@ $$;
 comment on function api.find_oauth_record is 'A record, with exp and consumed in seconds; null where there is none. For the gateway.';
 grant execute on function api.find_oauth_record to gateway;
 
--- Of two requests with one code, one finds it unused.
+-- Of two requests with one code, one finds it unused. Refresh tokens are counted with their grant: 20 a minute.
 -- Security definer: the gateway may write no table.
 create function api.consume_oauth_record(kind text, id_hash text) returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_record private.oauth_records;
 begin
+  select r.* into v_record
+  from private.oauth_records r
+  where r.id_hash = decode(consume_oauth_record.id_hash, 'hex') and r.kind = consume_oauth_record.kind
+  for update;
+  if v_record.id_hash is null or private.is_used_up(v_record) then
+    return false;
+  end if;
+
+  if v_record.kind = 'RefreshToken' then
+    update private.oauth_grants g
+    set
+      refreshes = case when g.refreshes_since > now() - interval '1 minute' then g.refreshes + 1 else 1 end,
+      refreshes_since = case when g.refreshes_since > now() - interval '1 minute' then g.refreshes_since else now() end
+    where g.api_key_id = v_record.grant_id
+      and (g.refreshes < 20 or g.refreshes_since < now() - interval '1 minute');
+    if not found then
+      perform private.refuse(
+        429, 'rate_limited', 'The tokens were renewed too often.', hint => 'Wait a minute. An access token is good for an hour.'
+      );
+    end if;
+  end if;
+  -- Parallel requests do not prolong the 10 seconds.
   update private.oauth_records r set consumed_at = now()
-  where r.id_hash = decode(consume_oauth_record.id_hash, 'hex') and r.kind = consume_oauth_record.kind and r.consumed_at is null;
-  return found;
+  where r.id_hash = v_record.id_hash and (r.consumed_at is null or r.consumed_at < now() - interval '10 seconds');
+  return true;
 end
 $$;
-comment on function api.consume_oauth_record is 'Marks a code or refresh token as used: whether it was unused until now. For the gateway.';
+comment on function api.consume_oauth_record is
+  'Marks a code or refresh token as used: false where that is a second use. 429 where a grant is renewed too often. For the gateway.';
 grant execute on function api.consume_oauth_record to gateway;
 
 -- Security definer: the gateway may write no table.
@@ -2929,7 +3038,8 @@ comment on function api.resolve_access_token is
   'The principal behind an access token, as api.resolve_api_key answers it, with access_token: { resource, expires_in, allowable, parent_family_id }. 401 when it is unknown or has ended. For the gateway.';
 grant execute on function api.resolve_access_token to gateway;
 
--- For api.purge: what has expired, and clients that nobody has used for a week, or nobody uses since a year.
+-- For api.purge: what has expired, grants that ended a day ago and were never used, and clients that nobody has used for a week, or nobody
+-- uses since a year.
 create function private.purge_oauth("limit" integer) returns integer
 language plpgsql volatile set search_path = ''
 as $$
@@ -2937,13 +3047,24 @@ declare
   v_purged integer;
   v_rows integer;
 begin
-  -- A used code or refresh token is known for an hour more, so that its second use is noticed.
+  -- A code or refresh token is known for an hour more, so that its second use is noticed. The rest tells what a person was about to do.
   delete from private.oauth_records r
   where r.id_hash = any (array(
     select o.id_hash from private.oauth_records o
-    where o.expires_at < now() - interval '1 hour' order by o.expires_at limit purge_oauth."limit" for update skip locked
+    where o.expires_at < now()
+      and (o.expires_at < now() - interval '1 hour' or o.kind not in ('AuthorizationCode', 'RefreshToken'))
+    order by o.expires_at limit purge_oauth."limit" for update skip locked
   ));
   get diagnostics v_purged = row_count;
+
+  delete from public.api_keys k
+  where k.id = any (array(
+    select o.id from public.api_keys o
+    where o.kind = 'grant' and o.last_used_at is null and least(o.revoked_at, o.expires_at) < now() - interval '1 day'
+    order by least(o.revoked_at, o.expires_at) limit purge_oauth."limit" for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  v_purged := v_purged + v_rows;
 
   delete from private.oauth_sign_ins s
   where s.secret_hash = any (array(
