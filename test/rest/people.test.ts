@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { join as joinAs, signUp } from '../database/tenant-fixture.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
 import { addEndpoint, fanOut, listenIn } from '../support/outbox.ts'
@@ -285,6 +286,15 @@ async function everywhere(organisation: TestOrganisation) {
   await join(more(5))
 
   await studio.query('insert into public.email_opt_outs (event_id, email) values ($1, $2)', [event.id, jane.email])
+  // She helps at the door, and her account has no name.
+  const typed = 'update public.organisation_members set name = $2, email = $3 where user_id = $1'
+  for (const removed of [false, true]) {
+    const person = await signUp()
+    await joinAs(organisation.id, person, 'door')
+    await studio.query(typed, [person.sub, jane.name, `other-${mark}@example.com`])
+    await studio.query(typed, [person.sub, jane.name, jane.email])
+    if (removed) await studio.query('delete from public.organisation_members where user_id = $1', [person.sub])
+  }
 
   await fanOut(organisation.id)
   await studio.query(
