@@ -134,9 +134,9 @@ export const errands: Errand[] = [
     slip: [
       {
         sql: `insert into registrations (event_id, ticket_type_id, name, email)
-              values (the_event('data-days'), the_ticket_type('data-days', 'Early birds'), 'Ada Lovelase', 'ada@example.con')`,
+              values (the_event('data-days'), the_ticket_type('data-days', 'Regular'), 'Ada Lovelase', 'ada@example.con')`,
       },
-      'This event has no ticket type with this name.',
+      'In ticket_type_id: The sale of this ticket type has not started.',
     ],
     answer: [{ name: 'Ada Lovelase', status: 'awaiting_payment' }],
     told: ['order.created'],
@@ -288,8 +288,12 @@ export const errands: Errand[] = [
     ],
   },
   {
-    said: 'Remind Linus.',
+    said: 'Linus asks for his ticket. Remind him that it is to be paid.',
     sql: "select send_payment_reminder(the_order('{orders.reference Linus}')) as mailed",
+    slip: [
+      { edit: ['attendees', 'Linus', { ticket_email_status: 'queued' }] },
+      'A ticket whose status is not active is not sent: ticket_email_status stays as it is.',
+    ],
     answer: [{ mailed: expect.stringMatching(/^linus@/) }],
     mailed: ['payment_reminder'],
   },
@@ -309,7 +313,7 @@ export const errands: Errand[] = [
     sql: "select reopen_order(the_order('{orders.reference Linus}'), '2039-05-02 18:00 Europe/Berlin', 'mailed') as tickets",
     slip: [
       { edit: ['orders', 'Linus', { status: 'pending' }] },
-      'An order cannot go from its present status to this one.',
+      'The status of an order that has expired is changed by reopen_order alone.',
     ],
     answer: [{ tickets: 1 }],
     told: ['attendee.updated', 'order.reopened'],

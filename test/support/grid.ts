@@ -4,7 +4,7 @@ const literal = (value: unknown) => `'${JSON.stringify(value).replaceAll("'", "'
 const listed = (columns: string[]) => columns.map((column) => `"${column}"`).join(', ')
 
 export function gridInsert(table: string, rows: object[], returning = '*'): string {
-  const columns = listed(Object.keys(rows[0] ?? {}))
+  const columns = listed([...new Set(rows.flatMap(Object.keys))])
   return `insert into public.${table} (${columns}) select ${columns}
     from jsonb_populate_recordset(null::public.${table}, ${literal(rows)}) returning ${returning}`
 }
