@@ -175,6 +175,15 @@ describe('what names nothing', () => {
   })
 })
 
+// What it looks for itself, and does not find, it would change in silence.
+test('whatever acts on a row names it by a function that refuses what is not there', () => {
+  const acts = all.filter(
+    ([, sql]) => !ofNothing.test(sql) && /^\s*(insert|update|delete)\b|^\s*select \w+\((?!\*)/m.test(sql),
+  )
+  expect(acts.length).toBeGreaterThan(8)
+  expect(acts.filter((one) => !naming.includes(one) || /^\s*select \w+\(.*\bfrom\b/m.test(one[1]))).toEqual([])
+})
+
 test('no snippet changes rows without showing them', () => {
   for (const [name, sql] of [...files, ...documented.map((text) => [text, text] as const)]) {
     const writes = sql.replace(/^--.*$/gm, '').match(/\b(insert into|update|delete from) [a-z_]+/g) ?? []
