@@ -286,14 +286,14 @@ async function everywhere(organisation: TestOrganisation) {
   await join(more(5))
 
   await studio.query('insert into public.email_opt_outs (event_id, email) values ($1, $2)', [event.id, jane.email])
-  // She helps at the door, and her account has no name.
+  // She helps at the door, and her account has no name: now, until she was removed, and until the account was.
   const typed = 'update public.organisation_members set name = $2, email = $3 where user_id = $1'
-  for (const removed of [false, true]) {
+  for (const gone of ['', 'public.organisation_members where user_id', 'auth.users where id']) {
     const person = await signUp()
     await joinAs(organisation.id, person, 'door')
     await studio.query(typed, [person.sub, jane.name, `other-${mark}@example.com`])
     await studio.query(typed, [person.sub, jane.name, jane.email])
-    if (removed) await studio.query('delete from public.organisation_members where user_id = $1', [person.sub])
+    if (gone) await studio.query(`delete from ${gone} = $1`, [person.sub])
   }
 
   await fanOut(organisation.id)

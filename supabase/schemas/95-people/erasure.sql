@@ -260,11 +260,15 @@ begin
     where m.organisation_id = erasing.organisation_id and lower(m.email) = erasing.address
       and coalesce(private.person_form(m.name) = any (erasing.forms), true)
     union
-    -- Who was removed, or has another address now.
-    select e.object_id from public.audit_entries e
-    where e.organisation_id = erasing.organisation_id and coalesce(e.object_type = 'member', false)
-      and e.changes #>> '{email,from}' is not null and lower(e.changes #>> '{email,from}') = erasing.address
-      and coalesce(private.person_form(e.changes #>> '{name,from}') = any (erasing.forms), true)
+    -- Who was removed, or has another address now: entries of members are few.
+    select e.object_id
+    from public.audit_entries e
+    left join public.organisation_members m on m.organisation_id = e.organisation_id and m.user_id = e.object_id
+    where e.organisation_id = erasing.organisation_id and e.object_type = 'member'
+      and erasing.address in (lower(e.changes #>> '{email,from}'), lower(e.changes #>> '{email,to}'))
+      and coalesce(
+        private.person_form(coalesce(m.name, e.changes #>> '{name,to}', e.changes #>> '{name,from}')) = any (erasing.forms), true
+      )
   );
   if v_user_ids = '{}' then
     return 0;

@@ -377,6 +377,36 @@ test('a member has the name and address of their account, and those that were ty
   expect(await membersFor(stranger, id)).toEqual(people.map(() => [undefined, undefined]))
 })
 
+test('who has the address of a person who is erased, and another name, stays a member by name', async () => {
+  const organisation = await createOrganisation()
+  const { id: eventId, ticketTypeId } = await organisation.event()
+  const email = 'office@example.com'
+  await studio.query(
+    "insert into public.registrations (event_id, ticket_type_id, name, email) values ($1, $2, 'Jane Doe', $3)",
+    [eventId, ticketTypeId, email],
+  )
+  for (const name of ['Jane Doe', 'Bob']) {
+    const person = await signUp()
+    await joinAs(organisation.id, person, 'viewer')
+    // One after the other, as in a grid: no entry of the trail has both.
+    await studio.query('update public.organisation_members set name = $2 where user_id = $1', [person.sub, name])
+    await studio.query('update public.organisation_members set email = $2 where user_id = $1', [person.sub, email])
+  }
+  const { rows } = await studio.query<{ kept: object[] }>(
+    "select public.erase_person($1, organisation_id => $2) -> 'kept' as kept",
+    [email, organisation.id],
+  )
+  expect(rows[0]?.kept).toContainEqual(expect.objectContaining({ what: 'members', count: 1 }))
+  const members = await studio.query(
+    'select name, email from public.members where organisation_id = $1 order by name',
+    [organisation.id],
+  )
+  expect(members.rows).toEqual([
+    { name: 'Bob', email },
+    { name: null, email: null },
+  ])
+})
+
 test('money is shown in the decimals of its currency', async () => {
   const { rows } = await studio.query(
     "select private.money_text(4900, 'EUR') as eur, private.money_text(4900, 'JPY') as jpy, private.money_text(4900, 'KWD') as kwd",
