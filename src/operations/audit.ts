@@ -30,7 +30,10 @@ const AuditEntrySchema = z.strictObject({
   object_type: z.enum(objectTypes),
   object_id: z.string().describe('Identifier of the object.'),
   actor: z.enum(['api_key', 'member', 'studio', 'courier']),
-  actor_name: z.string().nullable().describe('Name of the API key, or e-mail address of the member, as it is now.'),
+  actor_name: z
+    .string()
+    .nullable()
+    .describe('Name of the API key, or name or else e-mail address of the member, as it is now.'),
   api_key_id: z.string().nullable().describe('The API key, where it was one.'),
   user_id: z.string().nullable().describe('The member who was signed in, where it was one.'),
   source: z.enum(['api', 'mcp', 'studio']),

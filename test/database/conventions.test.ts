@@ -58,6 +58,8 @@ test('functions of schema public are for people who sign in, though Supabase wou
     'the_order',
     'the_payment',
     'the_ticket_type',
+    'the_waiting_list_entry',
+    'the_webhook_endpoint',
   ])
 })
 
@@ -94,6 +96,8 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.new_attendees_json': ['scope_attendees_write'],
     'private.registration_outcomes': ['scope_attendees_write'],
     'private.actor_name': ['authenticated', 'scope_events_write'],
+    // Of members whose rows the caller reads.
+    'private.member_contact': ['authenticated'],
     'private.affected_by_event': ['scope_events_write'],
     'private.affected_by_order': ['scope_orders_write'],
     'private.check_request': ['public'],

@@ -68,6 +68,7 @@ export const views = [
   'door_list',
   'event_sales',
   'failing_webhook_endpoints',
+  'members',
   'order_export',
   'payment_export',
   'registrations',

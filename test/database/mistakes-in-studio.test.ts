@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { during, studio } from '../support/database.ts'
+import { gridInsert, gridUpdate } from '../support/grid.ts'
 import type { Claims } from './actor.ts'
 import { createTenant, type Tenant } from './tenant-fixture.ts'
 
@@ -78,8 +79,6 @@ const attempting = `
   end
   $$;
   grant execute on function pg_temp.attempt to public`
-
-const literal = (value: unknown) => `'${JSON.stringify(value).replaceAll("'", "''")}'`
 
 async function answersTo(statements: string[], member?: Claims): Promise<Answer[]> {
   return during(async (client) => {
@@ -238,20 +237,22 @@ async function faults(
 const deniedToMembers = ({ sqlstate, message }: Answer) =>
   sqlstate === '42501' && /^(permission denied for table|new row violates row-level security policy)/.test(message)
 
+const returned = (table: string, member?: Claims) => (member ? 'null::jsonb' : `to_jsonb(${table})`)
+
 function insertOf(table: string, base: Record<string, unknown>, member?: Claims) {
   return (row: Record<string, unknown>) => {
-    const given = { ...base, ...row }
-    const names = Object.keys(given).map((name) => `"${name}"`)
-    return `insert into public.${table} (${names}) select ${names}
-      from jsonb_populate_recordset(null::public.${table}, ${literal([given])}) returning ${member ? 'null::jsonb' : `to_jsonb(${table})`}`
+    return gridInsert(table, [{ ...base, ...row }], returned(table, member))
   }
 }
 
 function updateOf(table: string, ours: Record<string, unknown>, key: string[], member?: Claims) {
   return (column: string, value: unknown) =>
-    `update public.${table}
-     set ("${column}") = (select "${column}" from json_populate_record(null::public.${table}, ${literal({ [column]: value })}))
-     where ${key.map((name) => `"${name}" = '${ours[name]}'`).join(' and ')} returning ${member ? 'null::jsonb' : `to_jsonb(${table})`}`
+    gridUpdate(
+      table,
+      { [column]: value },
+      key.map((name) => `"${name}" = '${ours[name]}'`).join(' and '),
+      returned(table, member),
+    )
 }
 
 describe.each(['an organiser in Studio', 'a member who is signed in'])('by %s', (who) => {

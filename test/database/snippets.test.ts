@@ -36,6 +36,16 @@ beforeAll(async () => {
   await client.query('select api.enforce_payment_deadlines()')
   const order = await addOrder()
   paid = order.reference
+  await client.query("update ticket_types set quantity = 2 where name = 'Front row'")
+  await client.query(
+    `insert into waiting_list_entries (event_id, ticket_type_id, name, email)
+     values (the_event('lantern-conference'), the_ticket_type('lantern-conference', 'Front row'), 'Ada Lovelace', 'ada@example.com')`,
+  )
+  await client.query("update ticket_types set quantity = 3 where name = 'Front row'")
+  await client.query(
+    `insert into webhook_endpoints (organisation_id, url, types) select id, 'https://crm.example.com/usher', '{order.created}'
+     from organisations`,
+  )
   for (const amount of [10000, 4900]) {
     await client.query('insert into payments (order_id, amount) values ($1, $2)', [order.order_id, amount])
   }
@@ -66,7 +76,7 @@ async function paste(sql: string): Promise<unknown[]> {
   }
 }
 
-const placeholders = /'(XXXXXXXX|my-event|My ticket type|who@example\.com)'/
+const placeholders = /'(XXXXXXXX|my-event|My ticket type|who@example\.com|https:\/\/hooks\.example\.com)'/
 const orderFor = (sql: string) =>
   /into payments|send_payment_reminder/.test(sql) ? unpaid : sql.includes('reopen_order') ? expired : paid
 const filledIn = (sql: string) =>
@@ -75,6 +85,7 @@ const filledIn = (sql: string) =>
     .replaceAll('my-event', 'lantern-conference')
     .replaceAll('My ticket type', 'Community')
     .replaceAll('who@example.com', 'Ada@example.com')
+    .replaceAll('https://hooks.example.com', 'https://crm.example.com/usher')
 
 const all = [...files, ...documented.map((sql) => [sql.split('\n')[0] as string, sql] as const)].filter(
   ([, sql]) => !ofNothing.test(sql) || !sql.startsWith('select'),
@@ -146,6 +157,8 @@ test('a member names what is theirs, and nothing else', async () => {
       `the_payment('${paid}', 4900)`,
       "the_ticket_type('theirs', 'Community')",
       "the_attendee('ada@example.com')",
+      "the_waiting_list_entry('ada@example.com')",
+      "the_webhook_endpoint('https://crm.example.com/usher')",
     ]) {
       await client.query('savepoint one')
       await expect(client.query(`select ${name}`), name).rejects.toMatchObject({ code: 'PT404' })
@@ -160,6 +173,15 @@ describe('what names nothing', () => {
   test.each(all.filter((one) => !naming.includes(one)))('%s runs', async (_, sql) => {
     await paste(sql)
   })
+})
+
+// What it looks for itself, and does not find, it would change in silence.
+test('whatever acts on a row names it by a function that refuses what is not there', () => {
+  const acts = all.filter(
+    ([, sql]) => !ofNothing.test(sql) && /^\s*(insert|update|delete)\b|^\s*select \w+\((?!\*)/m.test(sql),
+  )
+  expect(acts.length).toBeGreaterThan(8)
+  expect(acts.filter((one) => !naming.includes(one) || /^\s*select \w+\(.*\bfrom\b/m.test(one[1]))).toEqual([])
 })
 
 test('no snippet changes rows without showing them', () => {

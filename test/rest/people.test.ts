@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { join as joinAs, signUp } from '../database/tenant-fixture.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
 import { addEndpoint, fanOut, listenIn } from '../support/outbox.ts'
@@ -301,6 +302,15 @@ async function everywhere(organisation: TestOrganisation) {
   await join(more(5))
 
   await studio.query('insert into public.email_opt_outs (event_id, email) values ($1, $2)', [event.id, jane.email])
+  // She helps at the door, and her account has no name: now, until she was removed, and until the account was.
+  const typed = 'update public.organisation_members set name = $2, email = $3 where user_id = $1'
+  for (const gone of ['', 'public.organisation_members where user_id', 'auth.users where id']) {
+    const person = await signUp()
+    await joinAs(organisation.id, person, 'door')
+    await studio.query(typed, [person.sub, jane.name, `other-${mark}@example.com`])
+    await studio.query(typed, [person.sub, jane.name, jane.email])
+    if (gone) await studio.query(`delete from ${gone} = $1`, [person.sub])
+  }
 
   await fanOut(organisation.id)
   await studio.query(

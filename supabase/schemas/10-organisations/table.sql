@@ -63,20 +63,56 @@ create table public.organisation_members (
   organisation_id uuid not null,
   user_id uuid not null,
   role public.organisation_role not null default 'viewer',
+  name text,
+  email text,
   created_at timestamptz not null default now(),
   constraint organisation_members_pkey primary key (organisation_id, user_id),
   constraint organisation_members_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade,
   constraint organisation_members_user_id_fkey foreign key (user_id)
-    references auth.users (id) on delete cascade
+    references auth.users (id) on delete cascade,
+  constraint organisation_members_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint organisation_members_email_is_an_address check (private.is_email_address(email))
 );
 comment on table public.organisation_members is 'People who may sign in for an organisation, and in which role: owner, manager, door or viewer.';
 comment on column public.organisation_members.organisation_id is 'The organisation.';
 comment on column public.organisation_members.user_id is 'The person, of auth.users.';
 comment on column public.organisation_members.role is 'What they may do: owner, manager, door or viewer.';
+comment on column public.organisation_members.name is 'Name of the person, where their account has none: one line of up to 200 characters. The view members shows both.';
+comment on column public.organisation_members.email is 'E-mail address of the person, where their account has none: as in name@example.com.';
 comment on column public.organisation_members.created_at is 'When the row was added.';
 
 create index organisation_members_user_id_idx on public.organisation_members (user_id);
+-- For private.erase_members.
+create index organisation_members_organisation_id_email_idx on public.organisation_members (organisation_id, lower(email))
+  where email is not null;
+
+insert into private.personal_columns (table_name, column_name, erased_as, field)
+values
+  ('organisation_members', 'name', 'null', null),
+  ('organisation_members', 'email', 'null', null);
+
+-- What a member is called: as their account has it, where it has, and else as it was typed. People choose the name of their account
+-- themselves, so it is shown on one line and bounded. Security definer: no role of members reads auth.users.
+create function private.member_contact(organisation_id uuid, user_id uuid, out name text, out email text)
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  select
+    coalesce(
+      nullif(btrim(left(regexp_replace(
+        coalesce(nullif(u.raw_user_meta_data ->> 'full_name', ''), u.raw_user_meta_data ->> 'name'), '[[:cntrl:]]+', ' ', 'g'
+      ), 200)), ''),
+      m.name
+    ),
+    coalesce(nullif(u.email, ''), m.email)
+  into name, email
+  from (select member_contact.organisation_id, member_contact.user_id) i
+  left join auth.users u on u.id = i.user_id
+  left join public.organisation_members m on m.organisation_id = i.organisation_id and m.user_id = i.user_id;
+end
+$$;
+grant execute on function private.member_contact to authenticated;
 
 -- Security definer: a policy on organisation_members that reads organisation_members would recurse.
 create function private.member_organisation_ids() returns setof uuid
@@ -258,5 +294,5 @@ create policy organisation_members_update_ownership on public.organisation_membe
 create policy organisation_members_delete_ownership on public.organisation_members for delete to authenticated
   using (organisation_id in (select private.organisations_as('{owner}')));
 grant select, delete on public.organisation_members to authenticated;
-grant insert (organisation_id, user_id, role) on public.organisation_members to authenticated;
-grant update (role) on public.organisation_members to authenticated;
+grant insert (organisation_id, user_id, role, name, email) on public.organisation_members to authenticated;
+grant update (role, name, email) on public.organisation_members to authenticated;

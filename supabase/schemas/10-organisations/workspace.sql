@@ -168,7 +168,8 @@ $$;
 create function public.invite_member(
   email text,
   role public.organisation_role default 'viewer',
-  organisation_id uuid default null
+  organisation_id uuid default null,
+  name text default null
 ) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -183,14 +184,19 @@ begin
       hint => 'Invite them in Studio, under Authentication, Users, Invite; then repeat this.'
     );
   end if;
-  insert into public.organisation_members as m (organisation_id, user_id, role)
-  values (v_organisation_id, v_user_id, invite_member.role)
-  on conflict on constraint organisation_members_pkey do update set role = excluded.role;
+  -- Not `on conflict` alone: what explains mistakes would take the member who is there for one.
+  update public.organisation_members m set role = invite_member.role, name = coalesce(invite_member.name, m.name)
+  where m.organisation_id = v_organisation_id and m.user_id = v_user_id;
+  if not found then
+    insert into public.organisation_members as m (organisation_id, user_id, role, name)
+    values (v_organisation_id, v_user_id, invite_member.role, invite_member.name)
+    on conflict on constraint organisation_members_pkey do update set role = excluded.role, name = coalesce(excluded.name, m.name);
+  end if;
   return json_build_object('organisation_id', v_organisation_id, 'user_id', v_user_id, 'role', invite_member.role);
 end
 $$;
 comment on function public.invite_member is
-  'Gives a person with an account a role in the organisation, or another role: { organisation_id, user_id, role }.';
+  'Gives a person with an account a role in the organisation, or another role: { organisation_id, user_id, role }. name: where the account has none.';
 revoke all on function public.invite_member from public, anon, service_role;
 grant execute on function public.invite_member to authenticated;
 

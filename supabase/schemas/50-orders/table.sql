@@ -280,8 +280,12 @@ begin
       ('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled')
     ) and not (old.cancellation_reason = 'expired' and new.status = 'pending' and private.is_reopening(new.id)) then
       perform private.refuse(
-        409, 'invalid_transition', 'An order cannot go from its present status to this one.', 'status',
-        jsonb_build_object('from', old.status, 'to', new.status),
+        409, 'invalid_transition',
+        case when old.cancellation_reason = 'expired'
+          then 'The status of an order that has expired is changed by reopen_order alone.'
+          else 'An order cannot go from its present status to this one.'
+        end,
+        'status', jsonb_build_object('from', old.status, 'to', new.status),
         case when old.cancellation_reason = 'expired'
           then 'Call reopen_order: it makes an order that has expired pending again, while there are places.'
           else 'Allowed: pending to completed or cancelled; completed to cancelled.'

@@ -124,12 +124,12 @@ values
   ('attendees', 'ticket_email_last_error', 'null', null);
 
 -- Check-in accepts active tickets only, so a QR code or an e-mail of any other ticket is refused.
-create function private.refuse_inactive_ticket(status public.attendee_status) returns void
+create function private.refuse_inactive_ticket(status public.attendee_status, message text default 'The ticket is not active.') returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    409, 'ticket_not_active', 'The ticket is not active.', 'status',
+    409, 'ticket_not_active', message, 'status',
     jsonb_build_object('status', status), 'A cancelled ticket stays cancelled; an unpaid one becomes active when it is paid.'
   );
 end
@@ -279,7 +279,9 @@ begin
     end if;
 
     if new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued' and new.status <> 'active' then
-      perform private.refuse_inactive_ticket(new.status);
+      perform private.refuse_inactive_ticket(
+        new.status, 'A ticket whose status is not active is not sent: ticket_email_status stays as it is.'
+      );
     end if;
     if new.status = 'active' and new.ticket_email_status = 'waiting' then
       new.ticket_email_status := case when v_order.send_email then 'queued' else 'not_requested' end::public.email_status;

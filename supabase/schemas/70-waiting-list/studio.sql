@@ -24,3 +24,24 @@ comment on function public.accept_offer is
   'Registers whoever is offered a place of the waiting list: the reference of the order. Complimentary unless payment_method is given.';
 revoke all on function public.accept_offer from public, anon, service_role;
 grant execute on function public.accept_offer to authenticated;
+
+-- The id of an entry: see 20-events/studio.sql.
+create function public.the_waiting_list_entry(email text, event_slug text default null) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.only_one(
+    array(
+      select w.id from public.waiting_list_entries w
+      where w.email_lower = lower(btrim(the_waiting_list_entry.email)) and w.status in ('waiting', 'offered')
+        and (event_slug is null or w.event_id = public.the_event(event_slug))
+      limit 2
+    ),
+    'Nobody with this e-mail address is on the waiting list.', 'This e-mail address is on several waiting lists.', 'email'
+  );
+end
+$$;
+comment on function public.the_waiting_list_entry is
+  'The id of the entry of this e-mail address that waits or is offered a place, at the event of this slug or at any. Refuses none, and several.';
+revoke all on function public.the_waiting_list_entry from public, anon, service_role;
+grant execute on function public.the_waiting_list_entry to authenticated;

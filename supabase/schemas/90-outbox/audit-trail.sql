@@ -203,8 +203,8 @@ create policy audit_entries_select_ownership on public.audit_entries for select 
   using (organisation_id in (select private.organisations_as('{owner}')));
 grant select on public.audit_entries to scope_events_write, authenticated;
 
--- The name of the key or the address of the member, as it is now: a revoked key has it still, a deleted one as its last entry says. Security
--- definer: whoever reads entries has no right to keys, nor to users of Auth.
+-- The name of the key, or the name or else the address of the member, as it is now: a revoked key has it still, what was deleted as its last
+-- entry says. Security definer: whoever reads entries has no right to keys, nor to users of Auth.
 create function private.actor_name(entry public.audit_entries) returns text
 language plpgsql stable security definer set search_path = '' set enable_seqscan = off
 as $$
@@ -219,7 +219,17 @@ begin
           and d.organisation_id = entry.organisation_id
       )
     )
-    when 'member' then (select u.email from auth.users u where u.id = entry.user_id)
+    when 'member' then (
+      select coalesce(c.name, d.changes #>> '{name,from}', c.email, d.changes #>> '{email,from}')
+      from private.member_contact(entry.organisation_id, entry.user_id) c
+      left join lateral (
+        select d.changes from public.audit_entries d
+        where d.object_id = entry.user_id and d.object_type = 'member' and d.action = 'deleted'
+          and d.organisation_id = entry.organisation_id
+        order by d.id desc
+        limit 1
+      ) d on true
+    )
   end;
 end
 $$;

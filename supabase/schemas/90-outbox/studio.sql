@@ -43,7 +43,7 @@ select
   e.id
 from public.audit_entries e
 order by e.id desc;
-comment on view public.audit_trail is 'Who changed what, newest first: the audit entries with the name of the key or the address of the member.';
+comment on view public.audit_trail is 'Who changed what, newest first: the audit entries with the name of the key, or the name or else the address of the member.';
 create trigger audit_trail_100_read_only instead of insert or update or delete on public.audit_trail
   for each row execute function private.tg__refuse_write();
 
@@ -81,3 +81,18 @@ comment on function public.rotate_webhook_secret is
   'Gives a webhook endpoint a new secret, as an owner or manager: { webhook_endpoint_id, url, secret }. It is shown here and never again; the old one signs beside it for overlap_hours.';
 revoke all on function public.rotate_webhook_secret from public, anon, service_role;
 grant execute on function public.rotate_webhook_secret to authenticated;
+
+-- The id of an endpoint: see 20-events/studio.sql.
+create function public.the_webhook_endpoint(url text) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.only_one(
+    array(select w.id from public.webhook_endpoints w where w.url = btrim(the_webhook_endpoint.url) limit 2),
+    'There is no webhook endpoint with this address.', 'Several webhook endpoints have this address.', 'url'
+  );
+end
+$$;
+comment on function public.the_webhook_endpoint is 'The id of the webhook endpoint with this address. Refuses one that is not there.';
+revoke all on function public.the_webhook_endpoint from public, anon, service_role;
+grant execute on function public.the_webhook_endpoint to authenticated;

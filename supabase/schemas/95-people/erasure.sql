@@ -280,6 +280,48 @@ begin
 end
 $$;
 
+-- Erases what was typed of a member who has the address and one of the names, in their row and in the trail. What their account is called
+-- is Auth's. Answers the number of entries.
+create function private.erase_members(erasing private.erasing) returns integer
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_user_ids uuid[];
+  v_entries integer;
+begin
+  v_user_ids := array(
+    select m.user_id from public.organisation_members m
+    where m.organisation_id = erasing.organisation_id and lower(m.email) = erasing.address
+      and coalesce(private.person_form(m.name) = any (erasing.forms), true)
+    union
+    -- Who was removed, or has another address now: entries of members are few.
+    select e.object_id
+    from public.audit_entries e
+    left join public.organisation_members m on m.organisation_id = e.organisation_id and m.user_id = e.object_id
+    where e.organisation_id = erasing.organisation_id and e.object_type = 'member'
+      and erasing.address in (lower(e.changes #>> '{email,from}'), lower(e.changes #>> '{email,to}'))
+      and coalesce(
+        private.person_form(coalesce(m.name, e.changes #>> '{name,to}', e.changes #>> '{name,from}')) = any (erasing.forms), true
+      )
+  );
+  if v_user_ids = '{}' then
+    return 0;
+  end if;
+  execute format(
+    'update public.organisation_members m set %s where m.organisation_id = $1 and m.user_id = any ($2) and lower(m.email) = $3',
+    private.erasing_assignments('organisation_members')
+  ) using erasing.organisation_id, v_user_ids, erasing.address;
+  update public.audit_entries e
+  set changes = e.changes || jsonb_strip_nulls(jsonb_build_object(
+    'name', case when e.changes ? 'name' then '{}'::jsonb end, 'email', case when e.changes ? 'email' then '{}'::jsonb end
+  ))
+  where e.object_id = any (v_user_ids) and coalesce(e.organisation_id = erasing.organisation_id and e.object_type = 'member', false)
+    and e.changes ?| '{name,email}';
+  get diagnostics v_entries = row_count;
+  return v_entries;
+end
+$$;
+
 -- Erases rows, whose locks are held, and their copies.
 create function private.erase_rows(erasing private.erasing) returns private.erased
 language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
@@ -310,6 +352,7 @@ begin
   v_entries := private.erase_waiting_list_entries(erasing.entry_ids);
 
   v_erased := private.erase_copies(erasing, v_external_ids);
+  v_erased.audit_entries := v_erased.audit_entries + private.erase_members(erasing);
   v_erased.attendees := v_attendees;
   v_erased.orders := v_orders;
   v_erased.waiting_list_entries := v_entries;

@@ -269,7 +269,7 @@ begin
             select count(*)
             from public.organisation_members m
             where m.organisation_id = kept_besides.organisation_id
-              and exists (select from auth.users u where u.id = m.user_id and lower(u.email) = address)
+              and (exists (select from auth.users u where u.id = m.user_id and lower(u.email) = address) or lower(m.email) = address)
           ) else 0 end,
           'A member of the organisation has this address. An account, its keys and what it did stay: remove the member, or the user in Supabase.'
         ),

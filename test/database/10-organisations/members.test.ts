@@ -286,6 +286,7 @@ const viewNames = [
   'arrivals',
   'undelivered_tickets',
   'failing_webhook_endpoints',
+  'members',
   'audit_trail',
   'attendee_export',
   'order_export',
@@ -324,6 +325,87 @@ test.each(viewNames.filter((view) => view !== 'registrations'))(
     expect(await refused).toMatchObject({ sqlstate: 'PT405', code: 'method_not_allowed' })
   },
 )
+
+test('a member has the name and address of their account, and those that were typed where it has none', async () => {
+  const { id } = await createOrganisation()
+  const other = await createOrganisation()
+  const add = async (account: { email?: string; meta?: object }, typed: { name?: string; email?: string }) => {
+    const person = await signUp()
+    const { sub } = person
+    // Accounts have addresses that no other has.
+    await studio.query('update auth.users set email = $2, raw_user_meta_data = $3 where id = $1', [
+      sub,
+      account.email && `${randomUUID()}-${account.email}`,
+      account.meta,
+    ])
+    for (const organisationId of [id, other.id]) await joinAs(organisationId, person, 'viewer')
+    await studio.query(
+      'update public.organisation_members set name = $3, email = $4 where organisation_id = $1 and user_id = $2',
+      [id, sub, typed.name, typed.email],
+    )
+    return person
+  }
+  const typed = { name: 'Typed', email: 'typed@example.com' }
+  const people = [
+    await add({ email: 'ada@example.com', meta: { full_name: 'Ada Lovelace', name: 'ada' } }, typed),
+    await add({ email: 'bea@example.com', meta: { name: ' Bea\nand two lines ' } }, typed),
+    await add({ meta: { full_name: '', nickname: 'Cy' } }, typed),
+    await add({ email: 'dan@example.com' }, {}),
+    await add({}, {}),
+  ]
+  const membersFor = async (person: Claims, organisationId: string) => {
+    const { body } = await send(
+      {
+        path: `/members?organisation_id=eq.${organisationId}&order=user_id`,
+        headers: { 'Accept-Profile': 'public' },
+      },
+      await sign({ ...person, role: 'authenticated' } as Claims),
+    )
+    const byUser = new Map((body as { user_id: string; name: string; email: string }[]).map((m) => [m.user_id, m]))
+    return people.map(({ sub }) => [byUser.get(sub as string)?.name, byUser.get(sub as string)?.email])
+  }
+  expect(await membersFor(people[0] as Claims, id)).toEqual([
+    ['Ada Lovelace', expect.stringMatching(/-ada@example.com$/)],
+    ['Bea and two lines', expect.stringMatching(/-bea@example.com$/)],
+    ['Typed', 'typed@example.com'],
+    [null, expect.stringMatching(/-dan@example.com$/)],
+    [null, null],
+  ])
+  // What was typed belongs to the organisation.
+  expect((await membersFor(people[0] as Claims, other.id))[2]).toEqual([null, null])
+  const stranger = await signUp()
+  expect(await membersFor(stranger, id)).toEqual(people.map(() => [undefined, undefined]))
+})
+
+test('who has the address of a person who is erased, and another name, stays a member by name', async () => {
+  const organisation = await createOrganisation()
+  const { id: eventId, ticketTypeId } = await organisation.event()
+  const email = 'office@example.com'
+  await studio.query(
+    "insert into public.registrations (event_id, ticket_type_id, name, email) values ($1, $2, 'Jane Doe', $3)",
+    [eventId, ticketTypeId, email],
+  )
+  for (const name of ['Jane Doe', 'Bob']) {
+    const person = await signUp()
+    await joinAs(organisation.id, person, 'viewer')
+    // One after the other, as in a grid: no entry of the trail has both.
+    await studio.query('update public.organisation_members set name = $2 where user_id = $1', [person.sub, name])
+    await studio.query('update public.organisation_members set email = $2 where user_id = $1', [person.sub, email])
+  }
+  const { rows } = await studio.query<{ kept: object[] }>(
+    "select public.erase_person($1, organisation_id => $2) -> 'kept' as kept",
+    [email, organisation.id],
+  )
+  expect(rows[0]?.kept).toContainEqual(expect.objectContaining({ what: 'members', count: 1 }))
+  const members = await studio.query(
+    'select name, email from public.members where organisation_id = $1 order by name',
+    [organisation.id],
+  )
+  expect(members.rows).toEqual([
+    { name: 'Bob', email },
+    { name: null, email: null },
+  ])
+})
 
 test('money is shown in the decimals of its currency', async () => {
   const { rows } = await studio.query(
@@ -392,11 +474,12 @@ describe('the workspace settings', () => {
     await studio.query('update auth.users set email = $2 where id = $1', [person.sub, email])
     const call = as('owner')
     const invite = { email: email.toUpperCase(), role: 'door', organisation_id: tenant.id }
-    expect((await call('POST', '/rpc/invite_member', invite)).body).toEqual({
-      organisation_id: tenant.id,
-      user_id: person.sub,
-      role: 'door',
-    })
+    const invited = (await call('POST', '/rpc/invite_member', { ...invite, name: 'Mary Jackson' })).body
+    expect(invited).toEqual({ organisation_id: tenant.id, user_id: person.sub, role: 'door' })
+    // Another role leaves the name.
+    expect(await call('POST', '/rpc/invite_member', { ...invite, role: 'manager' })).toMatchObject({ status: 200 })
+    const member = await as('owner')('GET', `/members?user_id=eq.${person.sub}&select=name,email,role`)
+    expect(member.body).toEqual([{ name: 'Mary Jackson', email, role: 'manager' }])
     expect(await call('POST', '/rpc/invite_member', { ...invite, email: 'nobody@example.com' })).toMatchObject({
       status: 404,
       param: 'email',

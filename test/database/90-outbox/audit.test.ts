@@ -322,7 +322,7 @@ test('members and the courier are named as such', async () => {
   expect([await read(person), await read(viewer)]).toEqual([1, 0])
 })
 
-test('who did it has a name, over REST and in Studio: a key its own, also when it is gone, a member their address', async () => {
+test('who did it has a name, over REST and in Studio: a key its own, also when it is gone, a member theirs, or else their address', async () => {
   const organisation = await createOrganisation()
   const event = await organisation.event()
   const keys = { door: await organisation.key(), gone: await organisation.key() }
@@ -340,17 +340,30 @@ test('who did it has a name, over REST and in Studio: a key its own, also when i
   await studio.query("update public.api_keys set name = 'Old shop' where prefix = $1", [prefixOf(keys.gone)])
   await studio.query('delete from public.api_keys where prefix = $1', [prefixOf(keys.gone)])
 
-  const byName = ['Door scanners', 'Old shop', email]
+  // One whose account has a name, and one who was removed, and whose name was typed.
+  const [named, gone] = [await signUp(), await signUp()]
+  for (const person of [named, gone]) {
+    await join(organisation.id, person, 'manager')
+    await studio.query("update public.organisation_members set name = 'Grace Hopper' where user_id = $1", [person.sub])
+    await send(
+      { ...rename, body: { name: `By ${person.sub}` }, headers: { 'Content-Profile': 'public' } },
+      await tokenOf(person),
+    )
+  }
+  await studio.query(`update auth.users set raw_user_meta_data = '{"name": "Ada Lovelace"}' where id = $1`, [named.sub])
+  await studio.query('delete from public.organisation_members where user_id = $1', [gone.sub])
+
+  const byName = ['Door scanners', 'Old shop', email, 'Ada Lovelace', 'Grace Hopper']
   const read = rest(await organisation.key('events:write', 'events:read'))
   const { data } = (await read('GET', `/audit-entries?object_id=${event.id}`)).body
   // Those before are of whoever arranged this, in Studio.
-  const updates = (data as { actor_name: string }[]).slice(0, 3)
+  const updates = (data as { actor_name: string }[]).slice(0, 5)
   expect(updates.map(({ actor_name }) => actor_name)).toEqual(byName.toReversed())
   const seen = async (who: Claims) =>
     (
       await send(
         {
-          path: `/audit_trail?object_id=eq.${event.id}&limit=3&select=actor_name`,
+          path: `/audit_trail?object_id=eq.${event.id}&limit=5&select=actor_name`,
           headers: { 'Accept-Profile': 'public' },
         },
         await tokenOf(who),
