@@ -43,7 +43,7 @@ begin
           or w.email_lower = v_attendee.email_lower and private.person_form(w.name) = v_form
         )
     ),
-    '{}', v_attendee.email_lower, '{}', false
+    '{}', v_attendee.email_lower, array[v_form], '{}', false
   );
   v_erased := private.erase_rows(v_erasing);
   return json_build_object(

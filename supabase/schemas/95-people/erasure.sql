@@ -75,7 +75,7 @@ end
 $$;
 
 -- What is erased: rows of people, and what passed from them to somebody else and is theirs only in logs. `former_names` has its ids, each with
--- the form of a name by which it was theirs; for `everyone` who had the address, whatever they were called.
+-- the form of a name by which it was theirs; for `everyone` who had the address, whatever they were called: `forms` is null then.
 create type private.erasing as (
   organisation_id uuid,
   attendee_ids uuid[],
@@ -83,6 +83,7 @@ create type private.erasing as (
   entry_ids uuid[],
   former_ids uuid[],
   address text,
+  forms text[],
   former_names text[],
   everyone boolean
 );

@@ -171,6 +171,7 @@ begin
     ),
     array(select r.id from unnest(v_rows) r where r.is_former),
     v_address,
+    case when everyone then null else v_forms end,
     array(select r.id || ' ' || r.form from unnest(v_rows) r where r.is_former),
     coalesce(everyone, false)
   );
