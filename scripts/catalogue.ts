@@ -20,7 +20,10 @@ export type Snapshot = Map<string, string>
 /** A row that a fresh database has: its table, what is compared of it, and the statement that adds it, if one can. */
 type ReferenceRow = { table: string; line: string; insert: string | null }
 
-export type Catalogue = { facts: FactBase; snapshot: Snapshot; rows: ReferenceRow[] }
+/** A view, and the statement that comments one of its columns. */
+type ViewComment = { view: string; statement: string }
+
+export type Catalogue = { facts: FactBase; snapshot: Snapshot; rows: ReferenceRow[]; viewComments: ViewComment[] }
 
 /** Those of a project's two databases. */
 export const readCatalogues = async (databases: { schemas: string; migrations: string }) => {
@@ -44,7 +47,7 @@ export async function readCatalogue(databaseUrl: string): Promise<Catalogue> {
       const rest = await takeRest(client)
       const rows = await takeReferenceRows(client)
       const snapshot = new Map([...toSnapshot([...definitionsOf(facts), ...rest]), ...rowsOfTables(rows)])
-      return { facts, snapshot, rows }
+      return { facts, snapshot, rows, viewComments: await takeViewComments(client) }
     } finally {
       client.release()
     }
@@ -248,6 +251,19 @@ async function takeReferenceRows(client: PoolClient): Promise<ReferenceRow[]> {
     all.push(...rows.map((row) => ({ table: name, ...row })))
   }
   return all
+}
+
+// pg-delta does not plan them.
+async function takeViewComments(client: PoolClient): Promise<ViewComment[]> {
+  const { rows } = await client.query<ViewComment>(`
+    select format('%I.%I', n.nspname, c.relname) as view,
+      format('comment on column %I.%I.%I is %L;', n.nspname, c.relname, a.attname, col_description(c.oid, a.attnum)) as statement
+    from pg_class c
+    join pg_namespace n on n.oid = c.relnamespace
+    join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
+    where c.relkind in ('v', 'm') and ${ours('n')} and col_description(c.oid, a.attnum) is not null
+    order by 1, a.attnum`)
+  return rows
 }
 
 const rowsOfTables = (rows: ReferenceRow[]): Snapshot =>

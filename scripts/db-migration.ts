@@ -70,7 +70,8 @@ export async function writeMigrationFrom(
   if (before === '') return { files: [], warnings: [], differences: '' }
   const steps = planSteps(migrations, schemas, renames)
   const keywords = await readKeywords(databases.migrations)
-  const files = writeFiles(projectDir, name, steps.actions, keywords, newRows(migrations, schemas))
+  const last = [...newViewComments(migrations, schemas, steps.actions), ...newRows(migrations, schemas)]
+  const files = writeFiles(projectDir, name, steps.actions, keywords, last)
   await applyWritten(files, () => applyMigrations(databases.migrations, { projectDir, signal: databases.signal }))
   const differences = diffCatalogues(schemas, await readCatalogue(databases.migrations))
   return { files, warnings: warningsOf(steps, keywords), differences }
@@ -108,18 +109,28 @@ function newRows(migrations: Catalogue, schemas: Catalogue): string[] {
   })
 }
 
+/** Comments on columns of views: those that are new, and all of a view that is made again, which lost them. */
+function newViewComments(migrations: Catalogue, schemas: Catalogue, actions: Action[]): string[] {
+  const before = new Set(migrations.viewComments.map(({ statement }) => statement))
+  const made = new Set(
+    actions.map(({ sql }) => /^create (?:or replace |materialized )*view (\S+)/i.exec(sql.replaceAll('"', ''))?.[1]),
+  )
+  const ofView = schemas.viewComments.filter(({ view, statement }) => made.has(view) || !before.has(statement))
+  return ofView.length === 0 ? [] : [ofView.map(({ statement }) => statement).join('\n')]
+}
+
 function writeFiles(
   projectDir: string,
   name: string,
   actions: Action[],
   keywords: Set<string>,
-  rows: string[],
+  last: string[],
 ): string[] {
   const folder = join(projectDir, 'supabase', 'migrations')
   const first = nextVersion(folder)
   return inTransactions(name, actions).map(([title, transaction], index, { length }) => {
     const path = join(folder, `${formatVersion(first + index * 1000)}_${title}.sql`)
-    writeFileSync(path, migrationText(title, transaction, keywords, index === length - 1 ? rows : []), { flag: 'wx' })
+    writeFileSync(path, migrationText(title, transaction, keywords, index === length - 1 ? last : []), { flag: 'wx' })
     return path
   })
 }
@@ -157,7 +168,7 @@ function formatVersion(time: number): string {
   return new Date(time).toISOString().replace(/\D/g, '').slice(0, 14)
 }
 
-function migrationText(name: string, actions: Action[], keywords: Set<string>, rows: string[]): string {
+function migrationText(name: string, actions: Action[], keywords: Set<string>, last: string[]): string {
   const head = [
     `-- ${name.replaceAll('_', ' ')}. Written by \`npm run db:migration\` from supabase/schemas.`,
     '',
@@ -172,7 +183,7 @@ function migrationText(name: string, actions: Action[], keywords: Set<string>, r
     const sql = toReadableSql(action.sql, keywords)
     return action.dataLoss === 'destructive' ? `-- This loses data.\n${sql}` : sql
   })
-  return `${[head, ...statements, ...rows].join('\n\n')}\n`
+  return `${[head, ...statements, ...last].join('\n\n')}\n`
 }
 
 function warningsOf({ actions, renameCandidates }: Plan, keywords: Set<string>): string[] {

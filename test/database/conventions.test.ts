@@ -38,7 +38,7 @@ test('every table, view and column of schema public says what it is', async () =
   const { rows } = await studio.query<{ name: string }>(
     `select concat_ws('.', c.relname, a.attname) as name
      from pg_class c
-     left join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and c.relkind = 'r'
+     left join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'v')
        and (col_description(c.oid, a.attnum) is null and a.attnum is not null or obj_description(c.oid, 'pg_class') is null)
      order by 1`,

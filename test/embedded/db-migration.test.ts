@@ -45,6 +45,9 @@ $$;
 grant execute on function private.count_toys() to courier;
 comment on function private.count_toys() is 'How many toys there are.';
 
+create view public.glad_toys with (security_invoker = true) as select t.id, t.name from public.toys t where t.mood = 'glad';
+comment on column public.glad_toys.name is 'What it''s called.';
+
 create table private.toy_makers (name text not null, toys jsonb not null, since text);
 insert into private.toy_makers (name, toys) values ('Bob', '["bear"]');
 `
@@ -57,6 +60,8 @@ const changedToys = [
   ['from public.toys);', 'from public.toys t where t.mood = count_toys.mood);'],
   ['on function private.count_toys() to', 'on function private.count_toys(public.toy_mood) to'],
   ['on function private.count_toys() is', 'on function private.count_toys(public.toy_mood) is'],
+  // A view that has to be made again, which loses its comments.
+  ['select t.id, t.name from', 'select t.id, t.colour, t.name from'],
   // A value within the others.
   ["('calm', 'glad')", "('calm', 'sleepy', 'glad')"],
   [
@@ -76,6 +81,7 @@ create view public.sleepy_toys with (security_invoker = true) as select t.id, t.
 revoke all on public.sleepy_toys from anon, authenticated, service_role;
 grant select on public.sleepy_toys to courier;
 comment on view public.sleepy_toys is 'Toys that are not to be woken.';
+comment on column public.sleepy_toys.colour is 'Of any toy.';
 alter table public.toys add constraint toys_colour_is_short check (length(colour) between 1 and 50 and colour <> 'none');
 insert into private.toy_makers (name, toys) values ('Ann''s', 'null');
 `
@@ -106,9 +112,13 @@ test('db:migration writes what db:verify accepts: a body, arguments, a column, a
   expect(whole).toContain('grant execute on function private.count_toys(public.toy_mood) to courier;')
   expect(whole).toContain('create policy toys_update on public.toys')
   expect(whole).toContain("comment on view public.sleepy_toys is 'Toys that are not to be woken.';")
+  expect(whole).toContain("comment on column public.glad_toys.name is 'What it''s called.';")
   expect(whole).toContain("insert into private.toy_makers (name, toys, since) values ('Ann''s', 'null', NULL);")
   expect(whole).not.toContain("'Bob'")
-  expect(warnings).toEqual(['drops: drop function private.count_toys();'])
+  expect(warnings.toSorted()).toEqual([
+    'drops: drop function private.count_toys();',
+    'drops: drop view public.glad_toys;',
+  ])
 
   // From the start, which is what db:verify does with them.
   await withProjectDatabases(project, async (databases) => {

@@ -9,20 +9,20 @@ create type public.api_key_kind as enum ('key', 'grant');
 create type public.api_key_confirmations as enum ('asked', 'none');
 
 create table public.api_keys (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  family_id uuid not null,
-  kind public.api_key_kind not null default 'key',
-  parent_id uuid,
   name text not null,
-  prefix text not null,
   scopes public.api_scope[] not null,
+  kind public.api_key_kind not null default 'key',
   confirmations public.api_key_confirmations not null default 'asked',
+  prefix text not null,
   expires_at timestamptz,
   revoked_at timestamptz,
   last_used_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  parent_id uuid,
+  family_id uuid not null,
   constraint api_keys_pkey primary key (id),
   constraint api_keys_prefix_key unique (prefix),
   constraint api_keys_organisation_id_fkey foreign key (organisation_id)
@@ -40,22 +40,22 @@ create table public.api_keys (
   constraint api_keys_scopes_are_chosen check (cardinality(scopes) > 0 and array_position(scopes, null) is null)
 );
 comment on table public.api_keys is 'API keys of an organisation, without their secrets. Set revoked_at to refuse a key from its next request on.';
-comment on column public.api_keys.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.api_keys.organisation_id is 'The organisation that it belongs to.';
-comment on column public.api_keys.kind is 'key: made for a program. grant: what a person allowed a client that they signed in from.';
-comment on column public.api_keys.parent_id is 'Of a grant: the key that the person signed in with. It ends and shrinks with that key.';
 comment on column public.api_keys.name is 'What it is for, for people. Of a grant: what the client calls itself.';
 comment on column public.api_keys.scopes is 'What it may do: at least one scope.';
+comment on column public.api_keys.kind is 'key: made for a program. grant: what a person allowed a client that they signed in from.';
 comment on column public.api_keys.confirmations is
   'asked: over MCP, a person confirms what cannot be undone. none: for programs, which nobody sits at. A grant always asks.';
+comment on column public.api_keys.prefix is 'First 19 characters of the key, to recognise it by. The key itself is not stored.';
 comment on column public.api_keys.expires_at is 'From when on it is refused. Empty: it does not expire.';
 comment on column public.api_keys.revoked_at is 'Set it to refuse the key at once, for good.';
+comment on column public.api_keys.last_used_at is 'Stamped at most once a minute.';
 comment on column public.api_keys.created_at is 'When the row was added.';
 comment on column public.api_keys.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.api_keys.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.api_keys.organisation_id is 'The organisation that it belongs to.';
+comment on column public.api_keys.parent_id is 'Of a grant: the key that the person signed in with. It ends and shrinks with that key.';
 comment on column public.api_keys.family_id is
-  'Shared by keys that replace one another by rotation. Idempotency keys and the rate limit belong to the family, so a rotation between two tries doubles neither an order nor the allowance. A grant has a family of its own for idempotency keys, and the rate limit of its parent.';
-comment on column public.api_keys.prefix is 'First 19 characters of the key, to recognise it by. The key itself is not stored.';
-comment on column public.api_keys.last_used_at is 'Stamped at most once a minute.';
+  'Internal: shared by keys that replace one another by rotation. Idempotency keys and the rate limit belong to the family, so a rotation between two tries doubles neither an order nor the allowance. A grant has a family of its own for idempotency keys, and the rate limit of its parent.';
 
 create index api_keys_organisation_id_idx on public.api_keys (organisation_id);
 create index api_keys_parent_id_idx on public.api_keys (parent_id) where parent_id is not null;

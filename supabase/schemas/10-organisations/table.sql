@@ -21,7 +21,6 @@ insert into public.plans (name, rate_limit_per_minute) values
   ('enterprise', 60000);
 
 create table public.organisations (
-  id uuid not null default private.uuid_v7(),
   name text not null,
   slug text not null,
   plan text not null default 'standard',
@@ -33,6 +32,7 @@ create table public.organisations (
   confirm_refunds_above bigint,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
   constraint organisations_pkey primary key (id),
   constraint organisations_slug_key unique (slug),
   constraint organisations_plan_fkey foreign key (plan) references public.plans (name),
@@ -45,11 +45,9 @@ create table public.organisations (
   constraint organisations_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')
 );
 comment on table public.organisations is 'Owners of events. Nothing is visible across organisations.';
-comment on column public.organisations.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.organisations.name is 'Name for people; tickets are sent in it.';
+comment on column public.organisations.slug is 'Short name for addresses and the command line: up to 63 lower-case letters, digits and, inside, hyphens.';
 comment on column public.organisations.plan is 'Its plan, by name: requests per minute of each key.';
-comment on column public.organisations.created_at is 'When the row was added.';
-comment on column public.organisations.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.organisations.reply_to_email is 'Where answers to ticket e-mails go.';
 comment on column public.organisations.accent_colour is 'Colour of its e-mails and ticket pages, such as #26306b. Empty: that of Usher.';
 comment on column public.organisations.logo_url is 'Where its logo is: PNG or JPEG, at most 256 KiB and 2000 by 2000 pixels. Fetched when it changes.';
@@ -57,15 +55,17 @@ comment on column public.organisations.logo_error is 'What is wrong with the log
 comment on column public.organisations.payment_instructions is 'How to pay an invoice, for the buyer: account, deadline, reference.';
 comment on column public.organisations.confirm_refunds_above is
   'Over MCP, a person confirms a refund when more than this was refunded of its order, in minor units. Empty: of none.';
-comment on column public.organisations.slug is 'Short name for addresses and the command line: up to 63 lower-case letters, digits and, inside, hyphens.';
+comment on column public.organisations.created_at is 'When the row was added.';
+comment on column public.organisations.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.organisations.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 
 create table public.organisation_members (
-  organisation_id uuid not null,
   user_id uuid not null,
   role public.organisation_role not null default 'viewer',
   name text,
   email text,
   created_at timestamptz not null default now(),
+  organisation_id uuid not null,
   constraint organisation_members_pkey primary key (organisation_id, user_id),
   constraint organisation_members_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade,
@@ -75,12 +75,12 @@ create table public.organisation_members (
   constraint organisation_members_email_is_an_address check (private.is_email_address(email))
 );
 comment on table public.organisation_members is 'People who may sign in for an organisation, and in which role: owner, manager, door or viewer.';
-comment on column public.organisation_members.organisation_id is 'The organisation.';
 comment on column public.organisation_members.user_id is 'The person, of auth.users.';
 comment on column public.organisation_members.role is 'What they may do: owner, manager, door or viewer.';
 comment on column public.organisation_members.name is 'Name of the person, where their account has none: one line of up to 200 characters. The view members shows both.';
 comment on column public.organisation_members.email is 'E-mail address of the person, where their account has none: as in name@example.com.';
 comment on column public.organisation_members.created_at is 'When the row was added.';
+comment on column public.organisation_members.organisation_id is 'The organisation.';
 
 create index organisation_members_user_id_idx on public.organisation_members (user_id);
 -- For private.erase_members.

@@ -3,18 +3,18 @@
 
 create view public.event_sales with (security_invoker = true) as
 select
-  e.organisation_id,
-  t.event_id,
   e.name as event,
   e.status,
   e.starts_at,
-  t.id as ticket_type_id,
   t.name as ticket_type,
   private.money_text(t.price, e.currency) as price,
   t.quantity_sold as sold,
   t.quantity - t.quantity_sold - t.quantity_held as available,
   coalesce(a.checked_in, 0) as checked_in,
-  private.money_text(coalesce(a.ordered, 0)::bigint, e.currency) as ordered
+  private.money_text(coalesce(a.ordered, 0)::bigint, e.currency) as ordered,
+  t.event_id,
+  t.id as ticket_type_id,
+  e.organisation_id
 from public.events e
 join public.ticket_types t on t.event_id = e.id
 left join lateral (
@@ -24,6 +24,18 @@ left join lateral (
 ) a on true
 order by e.starts_at desc nulls first, e.id, t.position, t.id;
 comment on view public.event_sales is 'Tickets sold of each ticket type, what they come to, and how many people are in.';
+comment on column public.event_sales.event is 'Name of the event.';
+comment on column public.event_sales.status is 'Status of the event.';
+comment on column public.event_sales.starts_at is 'When the event starts.';
+comment on column public.event_sales.ticket_type is 'Name of the ticket type.';
+comment on column public.event_sales.price is 'Price of a ticket, with its currency.';
+comment on column public.event_sales.sold is 'Tickets that hold a place.';
+comment on column public.event_sales.available is 'How many are left: neither sold nor held for the waiting list. Empty: no limit.';
+comment on column public.event_sales.checked_in is 'How many people are in.';
+comment on column public.event_sales.ordered is 'What its tickets come to, less discounts, paid or not.';
+comment on column public.event_sales.event_id is 'The event.';
+comment on column public.event_sales.ticket_type_id is 'The ticket type.';
+comment on column public.event_sales.organisation_id is 'The organisation that it belongs to.';
 create trigger event_sales_100_read_only instead of insert or update or delete on public.event_sales
   for each row execute function private.tg__refuse_write();
 

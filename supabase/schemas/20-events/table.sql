@@ -9,34 +9,34 @@ create type public.event_phase as enum ('upcoming', 'ongoing', 'ended');
 create type public.locale as enum ('en', 'de', 'fr', 'es', 'nl');
 
 create table public.events (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
   name text not null,
   slug text not null,
-  description text,
   status public.event_status not null default 'draft',
   starts_at timestamptz,
   ends_at timestamptz,
   timezone text not null default 'UTC',
-  locale public.locale not null default 'en',
+  capacity integer,
   venue_name text,
   venue_address text,
   venue_city text,
   venue_postcode text,
   venue_country text,
   online_url text,
-  capacity integer,
-  waiting_list_offer_hours integer not null default 24,
+  description text,
+  locale public.locale not null default 'en',
   currency text not null default 'EUR',
   payment_due_days integer,
+  waiting_list_offer_hours integer not null default 24,
   published_at timestamptz,
   cancelled_at timestamptz,
   completed_at timestamptz,
   external_id text,
   metadata jsonb not null default '{}',
-  version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  version integer not null default 1,
   constraint events_pkey primary key (id),
   constraint events_id_organisation_id_key unique (id, organisation_id),
   constraint events_organisation_id_fkey foreign key (organisation_id) references public.organisations (id),
@@ -63,34 +63,34 @@ create table public.events (
   constraint events_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
 comment on table public.events is 'Events that people attend. A draft until it has dates and a ticket type and is published.';
-comment on column public.events.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.events.organisation_id is 'The organisation that it belongs to.';
 comment on column public.events.name is 'Name for people.';
 comment on column public.events.slug is 'Short name for addresses: up to 100 lower-case letters, digits and, inside, hyphens; made from the name when left out.';
-comment on column public.events.description is 'Text for people, up to 20000 characters.';
 comment on column public.events.status is 'draft, published, then cancelled or completed; a completed one may be published again until its end. A draft without orders can be deleted.';
 comment on column public.events.starts_at is 'When it starts. Needed to publish.';
 comment on column public.events.ends_at is 'When it ends. Needed to publish.';
+comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
+comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: only the quantities of the ticket types limit it.';
 comment on column public.events.venue_name is 'Name of the place, up to 200 characters.';
 comment on column public.events.venue_address is 'Street and number, up to 500 characters.';
 comment on column public.events.venue_city is 'City, up to 200 characters.';
 comment on column public.events.venue_postcode is 'Postcode, up to 20 characters.';
 comment on column public.events.venue_country is 'ISO 3166 code, two capital letters such as DE.';
 comment on column public.events.online_url is 'Where it is to be followed on the Internet: http or https, without a user name or password.';
+comment on column public.events.description is 'Text for people, up to 20000 characters.';
+comment on column public.events.locale is 'Language in which guests are written to.';
+comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it. A change leaves the numbers of prices and discounts as they are: change them, too. Fixed once there is an order.';
+comment on column public.events.payment_due_days is 'How many days an order that is to be paid has until it expires, 1 to 365. Empty: no deadline. Counts for orders made from then on.';
+comment on column public.events.waiting_list_offer_hours is 'For how many hours a place is held for whom the waiting list offers it, 1 to 720.';
 comment on column public.events.published_at is 'When it was last published. Kept by Usher.';
 comment on column public.events.cancelled_at is 'When it was cancelled. Kept by Usher.';
 comment on column public.events.completed_at is 'When it was completed. Kept by Usher.';
-comment on column public.events.version is 'Number of edits; the ETag over REST. Kept by Usher.';
-comment on column public.events.created_at is 'When the row was added.';
-comment on column public.events.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: only the quantities of the ticket types limit it.';
-comment on column public.events.waiting_list_offer_hours is 'For how many hours a place is held for whom the waiting list offers it, 1 to 720.';
-comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it. A change leaves the numbers of prices and discounts as they are: change them, too. Fixed once there is an order.';
-comment on column public.events.payment_due_days is 'How many days an order that is to be paid has until it expires, 1 to 365. Empty: no deadline. Counts for orders made from then on.';
-comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
-comment on column public.events.locale is 'Language in which guests are written to.';
 comment on column public.events.external_id is 'Your own identifier, up to 255 characters, unique within the organisation.';
 comment on column public.events.metadata is 'Flat JSON object of your own, at most 50 keys.';
+comment on column public.events.created_at is 'When the row was added.';
+comment on column public.events.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.events.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.events.organisation_id is 'The organisation that it belongs to.';
+comment on column public.events.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 -- Partial indexes, whose columns Postgres does not count as keys: an edit of slug or external_id then does not take the row
 -- lock that conflicts with the foreign keys of concurrent registrations.

@@ -4,27 +4,27 @@ create type public.ticket_type_status as enum ('active', 'archived');
 create type public.ticket_type_visibility as enum ('public', 'hidden');
 
 create table public.ticket_types (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  event_id uuid not null,
   name text not null,
-  description text,
+  event_id uuid not null,
   price bigint not null default 0,
   quantity integer,
   quantity_sold integer not null default 0,
   quantity_held integer not null default 0,
-  min_per_order integer not null default 1,
-  max_per_order integer,
+  status public.ticket_type_status not null default 'active',
+  visibility public.ticket_type_visibility not null default 'public',
   sales_start_at timestamptz,
   sales_end_at timestamptz,
-  visibility public.ticket_type_visibility not null default 'public',
-  status public.ticket_type_status not null default 'active',
+  min_per_order integer not null default 1,
+  max_per_order integer,
+  description text,
   position integer not null default 0,
   external_id text,
   metadata jsonb not null default '{}',
-  version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  version integer not null default 1,
   constraint ticket_types_pkey primary key (id),
   constraint ticket_types_id_event_id_key unique (id, event_id),
   constraint ticket_types_event_id_fkey foreign key (event_id, organisation_id)
@@ -54,27 +54,27 @@ $$;
 grant execute on function private.is_sound_ticket_type to api_key, authenticated;
 alter table public.ticket_types add constraint ticket_types_are_sound check (private.is_sound_ticket_type(ticket_types));
 comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop issuing it; tickets already issued stay valid.';
-comment on column public.ticket_types.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.ticket_types.organisation_id is 'The organisation that it belongs to.';
-comment on column public.ticket_types.event_id is 'The event that it belongs to.';
 comment on column public.ticket_types.name is 'Name for people.';
-comment on column public.ticket_types.description is 'Text for people, up to 20000 characters.';
-comment on column public.ticket_types.sales_start_at is 'When its sale starts. Empty: as soon as the event is published.';
-comment on column public.ticket_types.sales_end_at is 'When its sale ends. Empty: with the event.';
-comment on column public.ticket_types.visibility is 'public or hidden: whether a shop should show it.';
-comment on column public.ticket_types.status is 'active or archived; an archived one is issued no more.';
-comment on column public.ticket_types.external_id is 'The organiser''s own identifier, unique within the organisation.';
-comment on column public.ticket_types.metadata is 'The organiser''s own flat object: at most 50 keys.';
-comment on column public.ticket_types.version is 'Number of edits; the ETag over REST. Kept by Usher.';
-comment on column public.ticket_types.created_at is 'When the row was added.';
-comment on column public.ticket_types.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.ticket_types.event_id is 'The event that it belongs to.';
 comment on column public.ticket_types.price is 'In minor units (cents) of the event''s currency. 0 is free.';
 comment on column public.ticket_types.quantity is 'How many can be issued. Empty: no limit. Cannot be set below quantity_sold and quantity_held together.';
 comment on column public.ticket_types.quantity_sold is 'Tickets that hold a place. Counted from the attendees, not edited.';
 comment on column public.ticket_types.quantity_held is 'Places held for offers of the waiting list. Counted by Usher, not edited.';
+comment on column public.ticket_types.status is 'active or archived; an archived one is issued no more.';
+comment on column public.ticket_types.visibility is 'public or hidden: whether a shop should show it.';
+comment on column public.ticket_types.sales_start_at is 'When its sale starts. Empty: as soon as the event is published.';
+comment on column public.ticket_types.sales_end_at is 'When its sale ends. Empty: with the event.';
 comment on column public.ticket_types.min_per_order is 'Fewest tickets of this type in an order that has any.';
 comment on column public.ticket_types.max_per_order is 'Most tickets of this type in an order. Empty: no limit.';
+comment on column public.ticket_types.description is 'Text for people, up to 20000 characters.';
 comment on column public.ticket_types.position is 'Its position in the list of the event''s ticket types, from 0.';
+comment on column public.ticket_types.external_id is 'The organiser''s own identifier, unique within the organisation.';
+comment on column public.ticket_types.metadata is 'The organiser''s own flat object: at most 50 keys.';
+comment on column public.ticket_types.created_at is 'When the row was added.';
+comment on column public.ticket_types.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.ticket_types.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.ticket_types.organisation_id is 'The organisation that it belongs to.';
+comment on column public.ticket_types.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 create unique index ticket_types_organisation_id_external_id_key on public.ticket_types (organisation_id, external_id)
   where external_id is not null;

@@ -4,21 +4,21 @@
 create type public.promo_code_status as enum ('active', 'disabled');
 
 create table public.promo_codes (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  event_id uuid not null,
   code text not null,
+  event_id uuid not null,
   percent_off numeric(5, 2),
   amount_off bigint,
-  valid_from timestamptz,
-  valid_until timestamptz,
   max_redemptions integer,
   times_redeemed integer not null default 0,
-  ticket_type_ids uuid[] not null default '{}',
   status public.promo_code_status not null default 'active',
-  version integer not null default 1,
+  valid_from timestamptz,
+  valid_until timestamptz,
+  ticket_type_ids uuid[] not null default '{}',
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  version integer not null default 1,
   constraint promo_codes_pkey primary key (id),
   constraint promo_codes_id_event_id_key unique (id, event_id),
   constraint promo_codes_event_id_fkey foreign key (event_id, organisation_id)
@@ -38,21 +38,21 @@ create table public.promo_codes (
   constraint promo_codes_ticket_type_ids_are_bounded check (cardinality(ticket_type_ids) <= 100)
 );
 comment on table public.promo_codes is 'Discounts that buyers claim by a code. Disable one to refuse it from now on.';
-comment on column public.promo_codes.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.promo_codes.organisation_id is 'The organisation that it belongs to.';
-comment on column public.promo_codes.event_id is 'The event that it belongs to.';
-comment on column public.promo_codes.valid_from is 'From when on it is taken. Empty: at once.';
-comment on column public.promo_codes.valid_until is 'Until when it is taken. Empty: without end.';
-comment on column public.promo_codes.status is 'active or disabled.';
-comment on column public.promo_codes.version is 'Number of edits; the ETag over REST. Kept by Usher.';
-comment on column public.promo_codes.created_at is 'When the row was added.';
-comment on column public.promo_codes.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.promo_codes.code is 'What the buyer types: one word of up to 50 characters; case does not matter.';
+comment on column public.promo_codes.event_id is 'The event that it belongs to.';
 comment on column public.promo_codes.percent_off is 'Taken off each ticket: above 0, up to 100, with at most two decimals. Empty: amount_off.';
 comment on column public.promo_codes.amount_off is 'Taken off each order, in minor units, spread over the tickets that use it. Empty: percent_off.';
 comment on column public.promo_codes.max_redemptions is 'How many tickets may use it. Empty: no limit.';
 comment on column public.promo_codes.times_redeemed is 'Tickets that use it: those it is for, however much it takes off them. Counted from the attendees, not edited.';
+comment on column public.promo_codes.status is 'active or disabled.';
+comment on column public.promo_codes.valid_from is 'From when on it is taken. Empty: at once.';
+comment on column public.promo_codes.valid_until is 'Until when it is taken. Empty: without end.';
 comment on column public.promo_codes.ticket_type_ids is 'Ticket types it applies to, up to 100. Empty: all of the event.';
+comment on column public.promo_codes.created_at is 'When the row was added.';
+comment on column public.promo_codes.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.promo_codes.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.promo_codes.organisation_id is 'The organisation that it belongs to.';
+comment on column public.promo_codes.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
 create index promo_codes_event_id_id_idx on public.promo_codes (event_id, id desc);

@@ -14,18 +14,18 @@ $$;
 grant execute on function private.is_sound_payment to api_key, authenticated;
 
 create table public.payments (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  event_id uuid not null,
   order_id uuid not null,
-  method public.payment_method not null default 'invoice',
   amount bigint not null,
   currency text not null,
+  method public.payment_method not null default 'invoice',
   received_at timestamptz not null default now(),
   external_reference text,
+  event_id uuid not null,
   source public.request_source not null default private.current_source(),
   recorded_by uuid default private.current_api_key_id(),
   created_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
   constraint payments_pkey primary key (id),
   constraint payments_order_id_fkey foreign key (order_id, event_id, organisation_id)
     references public.orders (id, event_id, organisation_id),
@@ -33,18 +33,18 @@ create table public.payments (
   constraint payments_are_sound check (private.is_sound_payment(amount, received_at, external_reference))
 );
 comment on table public.payments is 'Money received for orders. Add a row to record a payment; the order completes when nothing is due. A wrong one is taken back by a row in payment_voids.';
+comment on column public.payments.order_id is 'The order that was paid for.';
+comment on column public.payments.amount is 'In minor units of currency, which is the order''s; above 0.';
+comment on column public.payments.currency is 'ISO 4217 code, three capital letters.';
+comment on column public.payments.method is 'How it was paid.';
+comment on column public.payments.received_at is 'When the money was received; at most a day ahead.';
+comment on column public.payments.external_reference is 'Its reference in another system, such as an invoice number or a bank reference.';
+comment on column public.payments.event_id is 'The event that it belongs to.';
+comment on column public.payments.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.payments.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
+comment on column public.payments.created_at is 'When the row was added.';
 comment on column public.payments.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.payments.organisation_id is 'The organisation that it belongs to.';
-comment on column public.payments.event_id is 'The event that it belongs to.';
-comment on column public.payments.order_id is 'The order that was paid for.';
-comment on column public.payments.method is 'How it was paid.';
-comment on column public.payments.currency is 'ISO 4217 code, three capital letters.';
-comment on column public.payments.received_at is 'When the money was received; at most a day ahead.';
-comment on column public.payments.source is 'Where it came from: the REST API, MCP, or Studio.';
-comment on column public.payments.created_at is 'When the row was added.';
-comment on column public.payments.amount is 'In minor units of currency, which is the order''s; above 0.';
-comment on column public.payments.external_reference is 'Its reference in another system, such as an invoice number or a bank reference.';
-comment on column public.payments.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
 
 create index payments_order_id_idx on public.payments (order_id);
 create index payments_recorded_by_idx on public.payments (recorded_by);
@@ -138,13 +138,13 @@ grant insert (order_id, method, amount, currency, received_at, external_referenc
 
 -- Voids: payments that were recorded by mistake. A completed order stays completed, with its tickets, and is payable again.
 create table public.payment_voids (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
   payment_id uuid not null,
   reason text,
   source public.request_source not null default private.current_source(),
   recorded_by uuid default private.current_api_key_id(),
   created_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
   constraint payment_voids_pkey primary key (id),
   constraint payment_voids_payment_id_key unique (payment_id),
   constraint payment_voids_payment_id_fkey foreign key (payment_id) references public.payments (id),
@@ -152,13 +152,13 @@ create table public.payment_voids (
   constraint payment_voids_reason_is_one_line check (length(btrim(reason)) between 1 and 255 and reason !~ '[[:cntrl:]]')
 );
 comment on table public.payment_voids is 'Payments that were recorded by mistake. Add a row with payment_id to take one back: its order is payable again, and a completed one keeps its tickets.';
+comment on column public.payment_voids.payment_id is 'The payment that is taken back.';
+comment on column public.payment_voids.reason is 'Why, for people: one line of up to 255 characters.';
+comment on column public.payment_voids.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.payment_voids.recorded_by is 'The API key that voided it. Empty if it was voided by hand.';
+comment on column public.payment_voids.created_at is 'When the row was added.';
 comment on column public.payment_voids.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.payment_voids.organisation_id is 'The organisation that it belongs to.';
-comment on column public.payment_voids.payment_id is 'The payment that is taken back.';
-comment on column public.payment_voids.source is 'Where it came from: the REST API, MCP, or Studio.';
-comment on column public.payment_voids.created_at is 'When the row was added.';
-comment on column public.payment_voids.reason is 'Why, for people: one line of up to 255 characters.';
-comment on column public.payment_voids.recorded_by is 'The API key that voided it. Empty if it was voided by hand.';
 
 create index payment_voids_recorded_by_idx on public.payment_voids (recorded_by);
 -- For private.page_of_payment_lines.
@@ -166,18 +166,18 @@ create index payment_voids_organisation_id_created_at_idx on public.payment_void
 
 -- Money that was returned.
 create table public.refunds (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  event_id uuid not null,
   order_id uuid not null,
-  method public.payment_method not null default 'bank_transfer',
   amount bigint not null,
   currency text not null,
+  method public.payment_method not null default 'bank_transfer',
   refunded_at timestamptz not null default now(),
   external_reference text,
+  event_id uuid not null,
   source public.request_source not null default private.current_source(),
   recorded_by uuid default private.current_api_key_id(),
   created_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
   constraint refunds_pkey primary key (id),
   constraint refunds_order_id_fkey foreign key (order_id, event_id, organisation_id)
     references public.orders (id, event_id, organisation_id),
@@ -189,18 +189,18 @@ create table public.refunds (
   )
 );
 comment on table public.refunds is 'Money returned for orders that are paid or cancelled. Add a row to record a refund; refund_due ends when nothing is left to refund. What is returned for a ticket that stands is due again.';
+comment on column public.refunds.order_id is 'The order whose money was returned.';
+comment on column public.refunds.amount is 'In minor units of currency, which is the order''s. At most what was paid and not refunded yet.';
+comment on column public.refunds.currency is 'ISO 4217 code, three capital letters.';
+comment on column public.refunds.method is 'How it was returned.';
+comment on column public.refunds.refunded_at is 'When the money was returned; at most a day ahead.';
+comment on column public.refunds.external_reference is 'Its reference in another system, such as a credit note or a bank reference: one line of up to 255 characters.';
+comment on column public.refunds.event_id is 'The event that it belongs to.';
+comment on column public.refunds.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.refunds.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
+comment on column public.refunds.created_at is 'When the row was added.';
 comment on column public.refunds.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.refunds.organisation_id is 'The organisation that it belongs to.';
-comment on column public.refunds.event_id is 'The event that it belongs to.';
-comment on column public.refunds.order_id is 'The order whose money was returned.';
-comment on column public.refunds.method is 'How it was returned.';
-comment on column public.refunds.currency is 'ISO 4217 code, three capital letters.';
-comment on column public.refunds.refunded_at is 'When the money was returned; at most a day ahead.';
-comment on column public.refunds.source is 'Where it came from: the REST API, MCP, or Studio.';
-comment on column public.refunds.created_at is 'When the row was added.';
-comment on column public.refunds.amount is 'In minor units of currency, which is the order''s. At most what was paid and not refunded yet.';
-comment on column public.refunds.external_reference is 'Its reference in another system, such as a credit note or a bank reference: one line of up to 255 characters.';
-comment on column public.refunds.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
 
 create index refunds_order_id_idx on public.refunds (order_id);
 create index refunds_recorded_by_idx on public.refunds (recorded_by);

@@ -2,28 +2,44 @@
 
 create view public.unpaid_orders with (security_invoker = true) as
 select
-  o.organisation_id,
-  o.event_id,
-  e.name as event,
-  o.id as order_id,
-  o.reference,
   o.name,
   o.email,
   o.company,
-  private.money_text(o.total, o.currency) as total,
-  private.money_text(o.amount_paid - o.amount_refunded, o.currency) as paid,
+  o.reference,
   private.money_text(private.amount_due(o), o.currency) as due,
+  private.money_text(o.amount_paid - o.amount_refunded, o.currency) as paid,
+  private.money_text(o.total, o.currency) as total,
+  o.payment_due_at,
+  now() - o.created_at as age,
+  o.created_at,
+  e.name as event,
   private.amount_due(o) as amount_due,
   o.currency,
-  o.created_at,
-  now() - o.created_at as age,
-  o.payment_due_at
+  o.event_id,
+  o.id as order_id,
+  o.organisation_id
 from public.orders o
 join public.events e on e.id = o.event_id
 -- An order that has no tickets yet owes nothing.
 where o.payment_status in ('awaiting_payment', 'partially_paid') and private.amount_due(o) > 0
 order by o.created_at;
 comment on view public.unpaid_orders is 'Orders of which something is due, the oldest first. paid is what was received and not returned.';
+comment on column public.unpaid_orders.name is 'Name of the contact, who is the buyer.';
+comment on column public.unpaid_orders.email is 'E-mail address of the contact.';
+comment on column public.unpaid_orders.company is 'Company of the contact.';
+comment on column public.unpaid_orders.reference is 'Short code of the order that can be read over the telephone.';
+comment on column public.unpaid_orders.due is 'What is still to be paid, with its currency.';
+comment on column public.unpaid_orders.paid is 'What was received and not returned, with its currency.';
+comment on column public.unpaid_orders.total is 'What the order comes to, with its currency.';
+comment on column public.unpaid_orders.payment_due_at is 'When it is to be paid by. Empty: no deadline.';
+comment on column public.unpaid_orders.age is 'How long ago it was made.';
+comment on column public.unpaid_orders.created_at is 'When it was made.';
+comment on column public.unpaid_orders.event is 'Name of the event.';
+comment on column public.unpaid_orders.amount_due is 'What is still to be paid, in minor units.';
+comment on column public.unpaid_orders.currency is 'ISO 4217 code, three capital letters.';
+comment on column public.unpaid_orders.event_id is 'The event. Filter by it.';
+comment on column public.unpaid_orders.order_id is 'The order.';
+comment on column public.unpaid_orders.organisation_id is 'The organisation that it belongs to.';
 create trigger unpaid_orders_100_read_only instead of insert or update or delete on public.unpaid_orders
   for each row execute function private.tg__refuse_write();
 

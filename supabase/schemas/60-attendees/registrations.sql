@@ -247,27 +247,44 @@ grant execute on function api.register_attendee to scope_attendees_write;
 -- their tables and the rights of the caller.
 create view public.registrations with (security_invoker = true) as
 select
-  a.organisation_id,
-  a.event_id,
-  a.ticket_type_id,
   a.name,
   a.email,
   a.company,
+  a.event_id,
+  a.ticket_type_id,
   o.payment_method,
   o.promo_code,
   o.send_email,
-  a.waiting_list_entry_id,
+  a.status,
+  o.reference,
   a.external_id,
   a.metadata,
+  a.created_at,
+  a.waiting_list_entry_id,
   o.id as order_id,
-  o.reference,
   a.id as attendee_id,
-  a.status,
-  a.created_at
+  a.organisation_id
 from public.attendees a
 join public.orders o on o.id = a.order_id;
 comment on view public.registrations is
   'Attendees with their orders. Add a row to register a guest: event, ticket type, name, e-mail, and payment_method invoice if it is to be paid.';
+comment on column public.registrations.name is 'Name of the person.';
+comment on column public.registrations.email is 'Address that the ticket is sent to.';
+comment on column public.registrations.company is 'Company of the person.';
+comment on column public.registrations.event_id is 'The event. Needed, as are ticket_type_id, name and email.';
+comment on column public.registrations.ticket_type_id is 'The kind of ticket.';
+comment on column public.registrations.payment_method is 'How it is paid, such as invoice. Empty: complimentary.';
+comment on column public.registrations.promo_code is 'The code that the buyer gave. Needs a payment method.';
+comment on column public.registrations.send_email is 'Whether the ticket is e-mailed.';
+comment on column public.registrations.status is 'active, awaiting_payment, or cancelled. Left out of a new row.';
+comment on column public.registrations.reference is 'Short code of the order. Left out of a new row.';
+comment on column public.registrations.external_id is 'The organiser''s own identifier, unique within the organisation.';
+comment on column public.registrations.metadata is 'The organiser''s own flat object: at most 50 keys.';
+comment on column public.registrations.created_at is 'When it was registered. Left out of a new row.';
+comment on column public.registrations.waiting_list_entry_id is 'The entry of the waiting list whose offer it accepts.';
+comment on column public.registrations.order_id is 'The order. Left out of a new row.';
+comment on column public.registrations.attendee_id is 'The attendee. Left out of a new row.';
+comment on column public.registrations.organisation_id is 'The organisation of the event.';
 
 create function private.tg_registrations__register() returns trigger
 language plpgsql volatile set search_path = ''

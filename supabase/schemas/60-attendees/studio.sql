@@ -33,20 +33,29 @@ grant execute on function public.ticket_codes to authenticated;
 
 create view public.undelivered_tickets with (security_invoker = true) as
 select
-  a.organisation_id,
-  a.event_id,
-  e.name as event,
-  a.id as attendee_id,
   a.name,
   a.email,
   a.ticket_email_status,
   a.ticket_email_last_error as error,
-  a.ticket_email_sent_at as sent_at
+  a.ticket_email_sent_at as sent_at,
+  e.name as event,
+  a.event_id,
+  a.id as attendee_id,
+  a.organisation_id
 from public.attendees a
 join public.events e on e.id = a.event_id
 where a.ticket_email_status in ('bounced', 'failed') and a.status <> 'cancelled'
 order by a.event_id, lower(a.name), a.id;
 comment on view public.undelivered_tickets is 'Tickets whose e-mail did not arrive, and why.';
+comment on column public.undelivered_tickets.name is 'Name of the person.';
+comment on column public.undelivered_tickets.email is 'Address that the ticket was sent to.';
+comment on column public.undelivered_tickets.ticket_email_status is 'bounced or failed.';
+comment on column public.undelivered_tickets.error is 'Why it was not sent or came back.';
+comment on column public.undelivered_tickets.sent_at is 'When it was last sent.';
+comment on column public.undelivered_tickets.event is 'Name of the event.';
+comment on column public.undelivered_tickets.event_id is 'The event. Filter by it.';
+comment on column public.undelivered_tickets.attendee_id is 'The attendee.';
+comment on column public.undelivered_tickets.organisation_id is 'The organisation that it belongs to.';
 create trigger undelivered_tickets_100_read_only instead of insert or update or delete on public.undelivered_tickets
   for each row execute function private.tg__refuse_write();
 

@@ -9,36 +9,36 @@ create type public.email_status as enum (
 
 -- Fillfactor 50, as for orders.
 create table public.attendees (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  event_id uuid not null,
-  order_id uuid not null,
-  ticket_type_id uuid not null,
-  waiting_list_entry_id uuid,
   name text not null,
   email text not null,
-  email_lower text not null generated always as (lower(email)) stored,
   company text,
+  checked_in boolean not null generated always as (checked_in_at is not null) stored,
+  checked_in_at timestamptz,
+  status public.attendee_status not null default 'active',
+  event_id uuid not null,
+  ticket_type_id uuid not null,
+  order_id uuid not null,
   price bigint not null default 0,
   discount bigint not null default 0,
   currency text not null,
-  promo_code_id uuid,
-  status public.attendee_status not null default 'active',
-  ticket_code text not null,
-  ticket_token text not null,
-  checked_in_at timestamptz,
-  checked_in boolean not null generated always as (checked_in_at is not null) stored,
   ticket_email_status public.email_status not null default 'queued',
   ticket_email_sent_at timestamptz,
   ticket_email_last_error text,
+  ticket_code text not null,
   cancelled_at timestamptz,
   erased_at timestamptz,
   external_id text,
   metadata jsonb not null default '{}',
-  search_text text not null default '',
-  version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  promo_code_id uuid,
+  waiting_list_entry_id uuid,
+  version integer not null default 1,
+  email_lower text not null generated always as (lower(email)) stored,
+  ticket_token text not null,
+  search_text text not null default '',
   constraint attendees_pkey primary key (id),
   constraint attendees_organisation_id_ticket_code_key unique (organisation_id, ticket_code),
   constraint attendees_ticket_token_key unique (ticket_token),
@@ -65,36 +65,36 @@ $$;
 grant execute on function private.is_sound_attendee to api_key, authenticated;
 alter table public.attendees add constraint attendees_are_sound check (private.is_sound_attendee(attendees));
 comment on table public.attendees is 'The people who come. Cancel one by setting status to cancelled: this frees the place, and check-in no longer accepts the ticket. Only a cancelled one can be deleted.';
-comment on column public.attendees.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.attendees.organisation_id is 'The organisation that it belongs to.';
-comment on column public.attendees.event_id is 'The event that it belongs to.';
-comment on column public.attendees.order_id is 'The order that it is part of.';
-comment on column public.attendees.ticket_type_id is 'The kind of ticket. Change it to another one of the event: the ticket takes a place of that one, and keeps its price and discount.';
-comment on column public.attendees.waiting_list_entry_id is 'The entry of the waiting list whose offer this ticket accepts.';
 comment on column public.attendees.name is 'Name of the person.';
 comment on column public.attendees.email is 'Address that the ticket is sent to.';
-comment on column public.attendees.email_lower is 'The address in lower case, for look-ups. Generated.';
 comment on column public.attendees.company is 'Company of the person.';
-comment on column public.attendees.currency is 'ISO 4217 code, three capital letters.';
-comment on column public.attendees.promo_code_id is 'The promo code that was used. Kept by Usher.';
-comment on column public.attendees.status is 'active, awaiting_payment, or cancelled.';
 comment on column public.attendees.checked_in is 'Whether they are in. Generated.';
+comment on column public.attendees.checked_in_at is 'Time of the accepted check-in. Derived from check_ins, not edited.';
+comment on column public.attendees.status is 'active, awaiting_payment, or cancelled.';
+comment on column public.attendees.event_id is 'The event that it belongs to.';
+comment on column public.attendees.ticket_type_id is 'The kind of ticket. Change it to another one of the event: the ticket takes a place of that one, and keeps its price and discount.';
+comment on column public.attendees.order_id is 'The order that it is part of.';
+comment on column public.attendees.price is 'Price of the ticket when it was registered, in minor units; 0 where the order has no payment method.';
+comment on column public.attendees.discount is 'Discount of the promo code on the price: a percentage is rounded half up, an amount is spread over the tickets of the order.';
+comment on column public.attendees.currency is 'ISO 4217 code, three capital letters.';
 comment on column public.attendees.ticket_email_status is 'State of the ticket e-mail. Set it to queued to send it once more.';
 comment on column public.attendees.ticket_email_sent_at is 'When the ticket e-mail was last sent. Kept by Usher.';
 comment on column public.attendees.ticket_email_last_error is 'Why it was not sent or came back. Kept by Usher.';
+comment on column public.attendees.ticket_code is 'Content of the QR code: 80 random bits, generated by Usher. Clear it to generate a new one; check-in then no longer accepts the old one.';
 comment on column public.attendees.cancelled_at is 'When it was cancelled. Kept by Usher.';
+comment on column public.attendees.erased_at is 'When what identified the person was erased, here and in every copy: see the function erase_attendee.';
 comment on column public.attendees.external_id is 'The organiser''s own identifier, unique within the organisation. A cancelled attendee gives it to whoever is registered under it by the API.';
 comment on column public.attendees.metadata is 'The organiser''s own flat object: at most 50 keys.';
-comment on column public.attendees.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 comment on column public.attendees.created_at is 'When the row was added.';
 comment on column public.attendees.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.attendees.ticket_code is 'Content of the QR code: 80 random bits, generated by Usher. Clear it to generate a new one; check-in then no longer accepts the old one.';
-comment on column public.attendees.ticket_token is 'Secret in the address of the ticket page. Goes with the ticket code: a new one for each. Kept by Usher.';
-comment on column public.attendees.price is 'Price of the ticket when it was registered, in minor units; 0 where the order has no payment method.';
-comment on column public.attendees.discount is 'Discount of the promo code on the price: a percentage is rounded half up, an amount is spread over the tickets of the order.';
-comment on column public.attendees.search_text is 'What searches look at, kept by Usher: what the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.';
-comment on column public.attendees.erased_at is 'When what identified the person was erased, here and in every copy: see the function erase_attendee.';
-comment on column public.attendees.checked_in_at is 'Time of the accepted check-in. Derived from check_ins, not edited.';
+comment on column public.attendees.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.attendees.organisation_id is 'The organisation that it belongs to.';
+comment on column public.attendees.promo_code_id is 'The promo code that was used. Kept by Usher.';
+comment on column public.attendees.waiting_list_entry_id is 'The entry of the waiting list whose offer this ticket accepts.';
+comment on column public.attendees.version is 'Number of edits; the ETag over REST. Kept by Usher.';
+comment on column public.attendees.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
+comment on column public.attendees.ticket_token is 'Internal: secret in the address of the ticket page. Goes with the ticket code: a new one for each. Kept by Usher.';
+comment on column public.attendees.search_text is 'Internal: what searches look at, kept by Usher: what the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.';
 
 create unique index attendees_organisation_id_external_id_key on public.attendees (organisation_id, external_id)
   where external_id is not null;

@@ -11,23 +11,23 @@
 create type public.waiting_list_status as enum ('waiting', 'offered', 'accepted', 'expired', 'cancelled');
 
 create table public.waiting_list_entries (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  event_id uuid not null,
-  ticket_type_id uuid not null,
   name text not null,
   email text not null,
-  email_lower text not null generated always as (lower(email)) stored,
   company text,
-  send_email boolean not null default true,
   status public.waiting_list_status not null default 'waiting',
+  event_id uuid not null,
+  ticket_type_id uuid not null,
   offered_at timestamptz,
   offer_expires_at timestamptz,
+  send_email boolean not null default true,
   external_id text,
   metadata jsonb not null default '{}',
-  version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  version integer not null default 1,
+  email_lower text not null generated always as (lower(email)) stored,
   constraint waiting_list_entries_pkey primary key (id),
   constraint waiting_list_entries_event_id_fkey foreign key (event_id, organisation_id)
     references public.events (id, organisation_id),
@@ -48,23 +48,23 @@ create table public.waiting_list_entries (
   constraint waiting_list_entries_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
 comment on table public.waiting_list_entries is 'People who wait for a place of a sold-out ticket type, in the order of their ids. Take somebody off by setting status to cancelled.';
-comment on column public.waiting_list_entries.id is 'Identifier, a UUID of version 7: it holds the time of joining, and with it the order of the list.';
-comment on column public.waiting_list_entries.organisation_id is 'The organisation that it belongs to.';
-comment on column public.waiting_list_entries.event_id is 'The event that it belongs to.';
-comment on column public.waiting_list_entries.ticket_type_id is 'The ticket type that the person waits for.';
 comment on column public.waiting_list_entries.name is 'Name of the person.';
 comment on column public.waiting_list_entries.email is 'Address that the offer is sent to.';
-comment on column public.waiting_list_entries.email_lower is 'The address in lower case, for look-ups. Generated.';
 comment on column public.waiting_list_entries.company is 'Company of the person: one line of up to 200 characters.';
-comment on column public.waiting_list_entries.send_email is 'Whether the offer, and later the ticket, is e-mailed.';
 comment on column public.waiting_list_entries.status is 'waiting, offered, accepted, expired or cancelled.';
+comment on column public.waiting_list_entries.event_id is 'The event that it belongs to.';
+comment on column public.waiting_list_entries.ticket_type_id is 'The ticket type that the person waits for.';
 comment on column public.waiting_list_entries.offered_at is 'When a place was offered. Kept by Usher.';
 comment on column public.waiting_list_entries.offer_expires_at is 'Until when the offered place is held. May be moved while it is offered.';
+comment on column public.waiting_list_entries.send_email is 'Whether the offer, and later the ticket, is e-mailed.';
 comment on column public.waiting_list_entries.external_id is 'The organiser''s own identifier, up to 255 characters, unique within the organisation.';
 comment on column public.waiting_list_entries.metadata is 'The organiser''s own flat object: at most 50 keys.';
-comment on column public.waiting_list_entries.version is 'Number of edits. Kept by Usher.';
 comment on column public.waiting_list_entries.created_at is 'When the row was added.';
 comment on column public.waiting_list_entries.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.waiting_list_entries.id is 'Identifier, a UUID of version 7: it holds the time of joining, and with it the order of the list.';
+comment on column public.waiting_list_entries.organisation_id is 'The organisation that it belongs to.';
+comment on column public.waiting_list_entries.version is 'Number of edits. Kept by Usher.';
+comment on column public.waiting_list_entries.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
 
 create unique index waiting_list_entries_organisation_id_external_id_key on public.waiting_list_entries (organisation_id, external_id)
   where external_id is not null;

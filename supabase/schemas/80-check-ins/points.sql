@@ -5,18 +5,18 @@ create type public.check_in_admission as enum ('once', 'once_per_day', 're_entry
 create type public.check_in_point_status as enum ('active', 'archived');
 
 create table public.check_in_points (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  event_id uuid not null,
   name text not null,
-  ticket_type_ids uuid[] not null default '{}',
+  event_id uuid not null,
+  status public.check_in_point_status not null default 'active',
+  admission public.check_in_admission not null default 'once',
   opens_at timestamptz,
   closes_at timestamptz,
-  admission public.check_in_admission not null default 'once',
-  status public.check_in_point_status not null default 'active',
-  version integer not null default 1,
+  ticket_type_ids uuid[] not null default '{}',
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  version integer not null default 1,
   constraint check_in_points_pkey primary key (id),
   constraint check_in_points_event_id_fkey foreign key (event_id, organisation_id)
     references public.events (id, organisation_id),
@@ -29,18 +29,18 @@ create table public.check_in_points (
   constraint check_in_points_closes_at_is_after_opens_at check (closes_at > opens_at)
 );
 comment on table public.check_in_points is 'Gates, days and workshops of an event at which tickets are scanned. Archive one to close it for good.';
-comment on column public.check_in_points.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.check_in_points.organisation_id is 'The organisation that it belongs to.';
-comment on column public.check_in_points.event_id is 'The event that it belongs to.';
 comment on column public.check_in_points.name is 'Name for people.';
-comment on column public.check_in_points.ticket_type_ids is 'Ticket types that it admits, up to 100. Empty: all of the event.';
+comment on column public.check_in_points.event_id is 'The event that it belongs to.';
+comment on column public.check_in_points.status is 'active or archived; an archived one admits nobody.';
+comment on column public.check_in_points.admission is 'once; once_per_day, in the time zone of the event; or re_entry: an exit scan lets the ticket in again. Fixed once there are scans.';
 comment on column public.check_in_points.opens_at is 'Scans before it are rejected. Empty: open from the start.';
 comment on column public.check_in_points.closes_at is 'Scans from then on are rejected. Empty: open to the end.';
-comment on column public.check_in_points.admission is 'once; once_per_day, in the time zone of the event; or re_entry: an exit scan lets the ticket in again. Fixed once there are scans.';
-comment on column public.check_in_points.status is 'active or archived; an archived one admits nobody.';
-comment on column public.check_in_points.version is 'Number of edits; the ETag over REST. Kept by Usher.';
+comment on column public.check_in_points.ticket_type_ids is 'Ticket types that it admits, up to 100. Empty: all of the event.';
 comment on column public.check_in_points.created_at is 'When the row was added.';
 comment on column public.check_in_points.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.check_in_points.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.check_in_points.organisation_id is 'The organisation that it belongs to.';
+comment on column public.check_in_points.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 create index check_in_points_event_id_id_idx on public.check_in_points (event_id, id);
 

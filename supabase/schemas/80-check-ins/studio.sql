@@ -2,16 +2,16 @@
 
 create view public.door_list with (security_invoker = true) as
 select
-  a.organisation_id,
-  a.event_id,
-  e.name as event,
-  a.id as attendee_id,
   a.name,
   a.company,
   t.name as ticket_type,
-  o.reference,
   a.status,
-  a.checked_in_at
+  a.checked_in_at,
+  o.reference,
+  e.name as event,
+  a.event_id,
+  a.id as attendee_id,
+  a.organisation_id
 from public.attendees a
 join public.events e on e.id = a.event_id
 join public.ticket_types t on t.id = a.ticket_type_id
@@ -19,18 +19,28 @@ join public.orders o on o.id = a.order_id
 where a.status <> 'cancelled'
 order by a.event_id, lower(a.name), a.id;
 comment on view public.door_list is 'Who is expected, by name. Ticket codes are in the function ticket_codes.';
+comment on column public.door_list.name is 'Name of the person.';
+comment on column public.door_list.company is 'Company of the person.';
+comment on column public.door_list.ticket_type is 'Name of the ticket type.';
+comment on column public.door_list.status is 'active or awaiting_payment: only an active one is let in.';
+comment on column public.door_list.checked_in_at is 'When the person came in. Empty: not in.';
+comment on column public.door_list.reference is 'Short code of the order that can be read over the telephone.';
+comment on column public.door_list.event is 'Name of the event.';
+comment on column public.door_list.event_id is 'The event. Filter by it.';
+comment on column public.door_list.attendee_id is 'The attendee.';
+comment on column public.door_list.organisation_id is 'The organisation that it belongs to.';
 
 -- Days and hours are without a time zone: one with it is shown in that of the session, which in Studio is UTC.
 create view public.arrivals with (security_invoker = true) as
 select
-  f.organisation_id,
-  f.event_id,
   f.event,
-  f.check_in_point_id,
   p.name as check_in_point,
   f.arrived_at::date as day,
   date_trunc('hour', f.arrived_at) as hour,
-  count(*) as arrived
+  count(*) as arrived,
+  f.event_id,
+  f.check_in_point_id,
+  f.organisation_id
 from (
   select
     e.organisation_id,
@@ -49,6 +59,14 @@ group by f.organisation_id, f.event_id, f.event, f.check_in_point_id, p.name, f.
 order by f.event_id, hour, check_in_point, f.check_in_point_id;
 comment on view public.arrivals is
   'How many people came in, by check-in point (empty: the event as such), day and hour of the event''s time zone. Each person counts once a day at each point.';
+comment on column public.arrivals.event is 'Name of the event.';
+comment on column public.arrivals.check_in_point is 'Name of the check-in point. Empty: the event as such.';
+comment on column public.arrivals.day is 'Day in the event''s time zone.';
+comment on column public.arrivals.hour is 'Start of the hour in the event''s time zone.';
+comment on column public.arrivals.arrived is 'How many people came in.';
+comment on column public.arrivals.event_id is 'The event. Filter by it.';
+comment on column public.arrivals.check_in_point_id is 'The check-in point. Empty: the event as such.';
+comment on column public.arrivals.organisation_id is 'The organisation of the event.';
 create trigger door_list_100_read_only instead of insert or update or delete on public.door_list
   for each row execute function private.tg__refuse_write();
 create trigger arrivals_100_read_only instead of insert or update or delete on public.arrivals

@@ -10,27 +10,27 @@ create type public.check_in_reason as enum (
 create type public.check_in_direction as enum ('entry', 'exit');
 
 create table public.check_ins (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
   event_id uuid not null,
-  check_in_point_id uuid,
   attendee_id uuid,
   code text,
+  check_in_point_id uuid,
   direction public.check_in_direction not null default 'entry',
   result public.check_in_result not null,
   reason public.check_in_reason,
-  earlier_check_in_id uuid,
-  admission_key text,
-  device text,
-  scan_id text,
-  admitted boolean,
-  source public.request_source not null default private.current_source(),
-  api_key_id uuid default private.current_api_key_id(),
   scanned_at timestamptz not null default now(),
   exited_at timestamptz,
   undone_at timestamptz,
+  device text,
+  admitted boolean,
+  source public.request_source not null default private.current_source(),
+  api_key_id uuid default private.current_api_key_id(),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  scan_id text,
+  earlier_check_in_id uuid,
+  admission_key text,
   constraint check_ins_pkey primary key (id),
   constraint check_ins_event_id_fkey foreign key (event_id, organisation_id)
     references public.events (id, organisation_id),
@@ -57,29 +57,29 @@ $$;
 grant execute on function private.is_sound_check_in to api_key, authenticated;
 alter table public.check_ins add constraint check_ins_are_sound check (private.is_sound_check_in(check_ins));
 comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id, and code or attendee_id, to check in by hand; set undone_at to take an acceptance back.';
-comment on column public.check_ins.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.check_ins.organisation_id is 'The organisation that it belongs to.';
 comment on column public.check_ins.event_id is 'The event that it belongs to.';
-comment on column public.check_ins.result is 'accepted or rejected.';
-comment on column public.check_ins.device is 'Scanner or entrance, for people.';
-comment on column public.check_ins.source is 'Where it came from: the REST API, MCP, or Studio.';
-comment on column public.check_ins.api_key_id is 'The API key that scanned, where it was one.';
-comment on column public.check_ins.scanned_at is 'When it was scanned.';
-comment on column public.check_ins.undone_at is 'When the acceptance was taken back. Set it to do so.';
-comment on column public.check_ins.created_at is 'When the row was added.';
-comment on column public.check_ins.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.check_ins.attendee_id is 'Whose ticket it is. Empty where no ticket has the code, or no attendee the id that was named.';
 -- Not filled in from the attendee: whoever names an attendee learns no ticket code.
 comment on column public.check_ins.code is 'The text that was scanned, up to 200 characters, even if no ticket has this code. Empty where the attendee was named instead.';
-comment on column public.check_ins.attendee_id is 'Whose ticket it is. Empty where no ticket has the code, or no attendee the id that was named.';
-comment on column public.check_ins.scan_id is 'Identifier given by an offline scanner, up to 100 characters, so that a scan sent twice counts once.';
-comment on column public.check_ins.reason is 'Why it was rejected. Empty when accepted.';
 comment on column public.check_ins.check_in_point_id is 'The check-in point where it was scanned. Empty: the event as such.';
 comment on column public.check_ins.direction is 'entry or exit.';
-comment on column public.check_ins.admitted is 'What an offline scanner said: whether it let the person in.';
-comment on column public.check_ins.earlier_check_in_id is 'Of a rejection as already_checked_in the entry that stood; of an exit the entry that it ends.';
+comment on column public.check_ins.result is 'accepted or rejected.';
+comment on column public.check_ins.reason is 'Why it was rejected. Empty when accepted.';
+comment on column public.check_ins.scanned_at is 'When it was scanned.';
 comment on column public.check_ins.exited_at is 'Of an entry: when the person left by an exit scan. Kept by Usher.';
+comment on column public.check_ins.undone_at is 'When the acceptance was taken back. Set it to do so.';
+comment on column public.check_ins.device is 'Scanner or entrance, for people.';
+comment on column public.check_ins.admitted is 'What an offline scanner said: whether it let the person in.';
+comment on column public.check_ins.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.check_ins.api_key_id is 'The API key that scanned, where it was one.';
+comment on column public.check_ins.created_at is 'When the row was added.';
+comment on column public.check_ins.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.check_ins.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.check_ins.organisation_id is 'The organisation that it belongs to.';
+comment on column public.check_ins.scan_id is 'Identifier given by an offline scanner, up to 100 characters, so that a scan sent twice counts once.';
+comment on column public.check_ins.earlier_check_in_id is 'Of a rejection as already_checked_in the entry that stood; of an exit the entry that it ends.';
 comment on column public.check_ins.admission_key is
-  'What an entry uses up, once for each attendee: the check-in point, or event, and at a point with once_per_day the day. Emptied when it is undone, or ended by an exit at a point with re_entry.';
+  'Internal: what an entry uses up, once for each attendee: the check-in point, or event, and at a point with once_per_day the day. Emptied when it is undone, or ended by an exit at a point with re_entry.';
 
 -- At most one standing acceptance per attendee, check-in point and day, whatever else goes wrong.
 create unique index check_ins_one_acceptance_idx on public.check_ins (attendee_id, admission_key)

@@ -10,32 +10,32 @@ create type public.audit_object as enum (
 
 -- No foreign keys: an entry outlives what it is about.
 create table public.audit_entries (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
+  created_at timestamptz not null default now(),
+  actor public.audit_actor not null,
+  source public.request_source not null,
   action public.audit_action not null,
   object_type public.audit_object not null,
   object_id uuid not null,
-  actor public.audit_actor not null,
+  changes jsonb,
   api_key_id uuid,
   user_id uuid,
-  source public.request_source not null,
-  changes jsonb,
-  created_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
   constraint audit_entries_pkey primary key (id)
 );
 comment on table public.audit_entries is 'Who changed what, when and from where. Written by Usher only.';
-comment on column public.audit_entries.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.audit_entries.organisation_id is 'The organisation that it belongs to.';
-comment on column public.audit_entries.action is 'created, updated or deleted.';
-comment on column public.audit_entries.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.audit_entries.created_at is 'When it was done.';
+comment on column public.audit_entries.actor is 'An API key, a signed-in member, somebody in Studio or with SQL, or the courier.';
+comment on column public.audit_entries.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.audit_entries.action is 'created, updated or deleted.';
 comment on column public.audit_entries.object_type is 'What kind of object it is about.';
 comment on column public.audit_entries.object_id is 'The object; of a member, their user_id.';
-comment on column public.audit_entries.actor is 'An API key, a signed-in member, somebody in Studio or with SQL, or the courier.';
-comment on column public.audit_entries.api_key_id is 'The API key, where it was one.';
-comment on column public.audit_entries.user_id is 'The member, where it was one.';
 comment on column public.audit_entries.changes is
   'Of an update each changed field as { from, to }; of a deletion each field as { from }. Empty for what was created, for the object shows it; of an export, which is no object, its operation and arguments. Secrets and ticket codes are named without values.';
+comment on column public.audit_entries.api_key_id is 'The API key, where it was one.';
+comment on column public.audit_entries.user_id is 'The member, where it was one.';
+comment on column public.audit_entries.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.audit_entries.organisation_id is 'The organisation that it belongs to.';
 
 create index audit_entries_organisation_id_object_type_idx on public.audit_entries (organisation_id, object_type, id);
 create index audit_entries_object_id_idx on public.audit_entries (object_id, id);

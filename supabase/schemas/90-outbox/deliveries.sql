@@ -3,24 +3,24 @@
 create type public.webhook_delivery_status as enum ('pending', 'delivered', 'failed', 'cancelled');
 
 create table public.webhook_deliveries (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  webhook_endpoint_id uuid not null,
-  notification_id uuid not null,
   type public.notification_type not null,
   status public.webhook_delivery_status not null default 'pending',
+  webhook_endpoint_id uuid not null,
   attempts integer not null default 0,
   next_attempt_at timestamptz default now(),
-  claim uuid,
-  claimed_until timestamptz,
   last_attempt_at timestamptz,
   last_response_status integer,
-  last_response_body text,
   last_response_milliseconds integer,
+  last_response_body text,
   last_error text,
   delivered_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  notification_id uuid not null,
+  claim uuid,
+  claimed_until timestamptz,
   constraint webhook_deliveries_pkey primary key (id),
   constraint webhook_deliveries_webhook_endpoint_id_fkey foreign key (webhook_endpoint_id, organisation_id)
     references public.webhook_endpoints (id, organisation_id) on delete cascade,
@@ -31,24 +31,24 @@ create table public.webhook_deliveries (
   constraint webhook_deliveries_last_response_body_is_an_excerpt check (length(last_response_body) <= 1024)
 );
 comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and the result of sending it. Added by the courier, shortly after the notification.';
-comment on column public.webhook_deliveries.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.webhook_deliveries.organisation_id is 'The organisation that it belongs to.';
-comment on column public.webhook_deliveries.webhook_endpoint_id is 'Where it is sent.';
-comment on column public.webhook_deliveries.notification_id is 'What is sent; also the webhook-id.';
 comment on column public.webhook_deliveries.type is 'The type of the notification.';
+comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
+comment on column public.webhook_deliveries.webhook_endpoint_id is 'Where it is sent.';
 comment on column public.webhook_deliveries.attempts is 'How often it was tried since it was last queued.';
 comment on column public.webhook_deliveries.next_attempt_at is 'When it is tried next. Empty once it is settled.';
-comment on column public.webhook_deliveries.claimed_until is 'Until when a courier has it in hand.';
 comment on column public.webhook_deliveries.last_attempt_at is 'When it was last tried.';
 comment on column public.webhook_deliveries.last_response_status is 'HTTP status of the last response.';
 comment on column public.webhook_deliveries.last_response_milliseconds is 'How long the endpoint took.';
+comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of the response.';
 comment on column public.webhook_deliveries.last_error is 'Why there was no response.';
 comment on column public.webhook_deliveries.delivered_at is 'When it was delivered.';
 comment on column public.webhook_deliveries.created_at is 'When the row was added.';
 comment on column public.webhook_deliveries.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.webhook_deliveries.claim is 'Identifies the claim under which it is being sent; a result under another claim is ignored.';
-comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
-comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of the response.';
+comment on column public.webhook_deliveries.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.webhook_deliveries.organisation_id is 'The organisation that it belongs to.';
+comment on column public.webhook_deliveries.notification_id is 'What is sent; also the webhook-id.';
+comment on column public.webhook_deliveries.claim is 'Internal: identifies the claim under which it is being sent; a result under another claim is ignored.';
+comment on column public.webhook_deliveries.claimed_until is 'Internal: until when a courier has it in hand.';
 
 -- For private.page_of_webhook_deliveries. The type before the status: with the endpoint and the status alone, the claim of what is
 -- pending would at times be planned with it.

@@ -36,31 +36,31 @@ end
 $$;
 
 create table public.emails (
+  kind public.email_kind not null default 'ticket',
+  status public.email_status not null default 'queued',
+  sent_to text,
+  attendee_id uuid,
+  order_id uuid,
+  sent_at timestamptz,
+  last_error text,
+  attempts integer not null default 0,
+  next_attempt_at timestamptz default now(),
+  last_attempt_at timestamptz,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
-  kind public.email_kind not null default 'ticket',
+  payment_id uuid,
+  waiting_list_entry_id uuid,
+  message_id text,
   is_mailing boolean not null generated always as (
     kind not in ('ticket', 'order_confirmation', 'payment_received', 'payment_voided', 'ticket_cancelled', 'waiting_list_offer')
   ) stored,
-  attendee_id uuid,
-  order_id uuid,
-  payment_id uuid,
-  waiting_list_entry_id uuid,
   previous jsonb,
-  status public.email_status not null default 'queued',
-  attempts integer not null default 0,
-  next_attempt_at timestamptz default now(),
+  sent_code text,
+  sent_with uuid,
   claim uuid,
   claimed_until timestamptz,
-  sent_to text,
-  sent_code text,
-  sent_at timestamptz,
-  message_id text,
-  last_error text,
-  created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now(),
-  last_attempt_at timestamptz,
-  sent_with uuid,
   constraint emails_pkey primary key (id),
   constraint emails_attendee_id_fkey foreign key (attendee_id) references public.attendees (id) on delete cascade,
   constraint emails_order_id_fkey foreign key (order_id) references public.orders (id) on delete cascade,
@@ -71,29 +71,29 @@ create table public.emails (
     check (private.is_sound_email(kind, status, next_attempt_at, attendee_id, order_id, payment_id, waiting_list_entry_id))
 );
 comment on table public.emails is 'E-mails to attendees and buyers, pending and sent. Written by Usher only. Set status to queued to send one once more; of a ticket, ticket_email_status of the attendee.';
-comment on column public.emails.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.emails.organisation_id is 'The organisation that it belongs to.';
 comment on column public.emails.kind is 'What it tells: ticket, order_confirmation, payment_received and so on.';
-comment on column public.emails.is_mailing is 'Whether an event may have thousands at once: changes, cancellation, reminders, expiries. These wait for whatever else the organisation sends. Generated.';
+comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled. Set it to queued to send the e-mail once more; a ticket by its attendee.';
+comment on column public.emails.sent_to is 'The address that it went to, as of when it was claimed.';
 comment on column public.emails.attendee_id is 'To whom it goes, where that is an attendee.';
 comment on column public.emails.order_id is 'The order whose contact it goes to, where that is the buyer.';
-comment on column public.emails.payment_id is 'The payment that was received, or voided.';
-comment on column public.emails.waiting_list_entry_id is 'The entry of the waiting list to which it goes, where that is somebody who waits.';
-comment on column public.emails.previous is 'Of event_changed: what the attendees knew before, as in the JSON of the event.';
-comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled. Set it to queued to send the e-mail once more; a ticket by its attendee.';
-comment on column public.emails.attempts is 'How often it was tried since it was last queued.';
-comment on column public.emails.next_attempt_at is 'When it is tried next. Empty once it is settled.';
-comment on column public.emails.claim is 'Identifies the claim under which it is being sent.';
-comment on column public.emails.claimed_until is 'Until when a courier has it in hand.';
 comment on column public.emails.sent_at is 'When the mail service took it.';
 comment on column public.emails.last_error is 'Why it was not sent or came back.';
+comment on column public.emails.attempts is 'How often it was tried since it was last queued.';
+comment on column public.emails.next_attempt_at is 'When it is tried next. Empty once it is settled.';
+comment on column public.emails.last_attempt_at is 'When it was last tried.';
 comment on column public.emails.created_at is 'When the row was added.';
 comment on column public.emails.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.emails.last_attempt_at is 'When it was last tried.';
-comment on column public.emails.sent_to is 'The address that it went to, as of when it was claimed.';
-comment on column public.emails.sent_code is 'Of a ticket: the code when it was claimed: if the code changed while the e-mail was in flight, another one follows.';
-comment on column public.emails.sent_with is 'Of tickets that go to one address in one e-mail: the row whose e-mail that is, which names itself.';
+comment on column public.emails.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.emails.organisation_id is 'The organisation that it belongs to.';
+comment on column public.emails.payment_id is 'The payment that was received, or voided.';
+comment on column public.emails.waiting_list_entry_id is 'The entry of the waiting list to which it goes, where that is somebody who waits.';
 comment on column public.emails.message_id is 'Its identifier at the mail service.';
+comment on column public.emails.is_mailing is 'Internal: whether an event may have thousands at once: changes, cancellation, reminders, expiries. These wait for whatever else the organisation sends. Generated.';
+comment on column public.emails.previous is 'Internal: of event_changed: what the attendees knew before, as in the JSON of the event.';
+comment on column public.emails.sent_code is 'Internal: of a ticket: the code when it was claimed: if the code changed while the e-mail was in flight, another one follows.';
+comment on column public.emails.sent_with is 'Internal: of tickets that go to one address in one e-mail: the row whose e-mail that is, which names itself.';
+comment on column public.emails.claim is 'Internal: identifies the claim under which it is being sent.';
+comment on column public.emails.claimed_until is 'Internal: until when a courier has it in hand.';
 
 -- No index on next_attempt_at alone: see webhook_deliveries.
 create index emails_organisation_id_next_attempt_at_idx on public.emails (organisation_id, is_mailing, next_attempt_at)

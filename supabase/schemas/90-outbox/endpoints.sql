@@ -32,19 +32,19 @@ create type public.notification_type as enum (
 create type public.webhook_endpoint_status as enum ('enabled', 'disabled');
 
 create table public.webhook_endpoints (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
   url text not null,
   description text,
+  status public.webhook_endpoint_status not null default 'enabled',
   types public.notification_type[] not null,
   event_ids uuid[] not null default '{}',
-  status public.webhook_endpoint_status not null default 'enabled',
   disabled_reason text,
   failing_since timestamptz,
   last_failed_at timestamptz,
-  version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  version integer not null default 1,
   constraint webhook_endpoints_pkey primary key (id),
   constraint webhook_endpoints_id_organisation_id_key unique (id, organisation_id),
   constraint webhook_endpoints_organisation_id_fkey foreign key (organisation_id)
@@ -60,19 +60,19 @@ create table public.webhook_endpoints (
   constraint webhook_endpoints_disabled_reason_is_bounded check (length(disabled_reason) <= 500)
 );
 comment on table public.webhook_endpoints is 'URLs that are notified of what happens. Set status to disabled to stop sending; delete the row to remove it with its deliveries.';
-comment on column public.webhook_endpoints.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.webhook_endpoints.organisation_id is 'The organisation that it belongs to.';
+comment on column public.webhook_endpoints.url is 'An https address. http only for localhost, in development.';
 comment on column public.webhook_endpoints.description is 'What receives the webhooks, for people: one line of up to 200 characters.';
 comment on column public.webhook_endpoints.status is 'enabled or disabled.';
-comment on column public.webhook_endpoints.last_failed_at is 'When a delivery last failed. Kept by the courier.';
-comment on column public.webhook_endpoints.version is 'Number of edits; the ETag over REST. Kept by Usher.';
-comment on column public.webhook_endpoints.created_at is 'When the row was added.';
-comment on column public.webhook_endpoints.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.webhook_endpoints.url is 'An https address. http only for localhost, in development.';
 comment on column public.webhook_endpoints.types is 'The types of notification it is subscribed to: at least one, and not webhook_endpoint.test.';
 comment on column public.webhook_endpoints.event_ids is 'Only what belongs to one of these events is sent. Empty: all events.';
-comment on column public.webhook_endpoints.failing_since is 'Since when no delivery has succeeded. Kept by the courier.';
 comment on column public.webhook_endpoints.disabled_reason is 'Why Usher disabled it. Empty if a person or an API key did.';
+comment on column public.webhook_endpoints.failing_since is 'Since when no delivery has succeeded. Kept by the courier.';
+comment on column public.webhook_endpoints.last_failed_at is 'When a delivery last failed. Kept by the courier.';
+comment on column public.webhook_endpoints.created_at is 'When the row was added.';
+comment on column public.webhook_endpoints.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.webhook_endpoints.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.webhook_endpoints.organisation_id is 'The organisation that it belongs to.';
+comment on column public.webhook_endpoints.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 create index webhook_endpoints_organisation_id_id_idx on public.webhook_endpoints (organisation_id, id desc);
 

@@ -3,12 +3,11 @@
 -- sent from here.
 
 create table public.notifications (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
+  created_at timestamptz not null default now(),
   type public.notification_type not null,
   data json not null,
-  transaction_id xid8 not null default pg_current_xact_id(),
-  created_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
   subject_id uuid generated always as (
     case
       -- An entry that was accepted names its order as well. The others of these would be found without: to read the JSON once is cheaper.
@@ -16,21 +15,22 @@ create table public.notifications (
       else coalesce(data ->> 'order_id', data ->> 'id', data ->> 'waiting_list_entry_id')
     end::uuid
   ) stored,
+  transaction_id xid8 not null default pg_current_xact_id(),
   constraint notifications_pkey primary key (id),
   constraint notifications_id_organisation_id_key unique (id, organisation_id),
   constraint notifications_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade
 );
 comment on table public.notifications is 'The outbox, readable as a log of what happened, oldest first. Written by Usher only.';
+comment on column public.notifications.created_at is 'When the row was added.';
+comment on column public.notifications.type is 'What happened.';
+comment on column public.notifications.data is 'The object in the JSON shape of the API at that time: an order as of the end of the transaction, without ticket codes.';
 comment on column public.notifications.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.notifications.organisation_id is 'The organisation that it belongs to.';
-comment on column public.notifications.type is 'What happened.';
-comment on column public.notifications.created_at is 'When the row was added.';
-comment on column public.notifications.data is 'The object in the JSON shape of the API at that time: an order as of the end of the transaction, without ticket codes.';
-comment on column public.notifications.transaction_id is
-  'Ids are assigned before the commit and may become visible out of order; a reader that continues from the last one it saw must miss none. So the log is in the order of transactions, and shows only those older than every open one.';
 comment on column public.notifications.subject_id is
-  'What it is found by when a person is erased: the order that it belongs to, the entry of the waiting list, or the object itself.';
+  'Internal: what it is found by when a person is erased: the order that it belongs to, the entry of the waiting list, or the object itself.';
+comment on column public.notifications.transaction_id is
+  'Internal: ids are assigned before the commit and may become visible out of order; a reader that continues from the last one it saw must miss none. So the log is in the order of transactions, and shows only those older than every open one.';
 
 create index notifications_organisation_id_transaction_id_id_idx on public.notifications (organisation_id, transaction_id, id);
 -- For private.page_of_notifications.

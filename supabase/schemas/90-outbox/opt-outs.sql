@@ -11,22 +11,22 @@ end
 $$;
 
 create table public.email_opt_outs (
-  event_id uuid not null,
   email text not null,
-  email_lower text not null generated always as (lower(email)) stored,
-  organisation_id uuid not null,
+  event_id uuid not null,
   created_at timestamptz not null default now(),
+  organisation_id uuid not null,
+  email_lower text not null generated always as (lower(email)) stored,
   constraint email_opt_outs_pkey primary key (event_id, email_lower),
   constraint email_opt_outs_event_id_fkey foreign key (event_id) references public.events (id) on delete cascade,
   constraint email_opt_outs_organisation_id_fkey foreign key (organisation_id) references public.organisations (id) on delete cascade,
   constraint email_opt_outs_email_is_an_address check (private.is_email_address(email))
 );
 comment on table public.email_opt_outs is 'Addresses that want no e-mails about changes of an event. Only they switch them on again, on the page of their ticket.';
-comment on column public.email_opt_outs.event_id is 'The event.';
 comment on column public.email_opt_outs.email is 'The address.';
-comment on column public.email_opt_outs.email_lower is 'The address in lower case, for look-ups. Generated.';
-comment on column public.email_opt_outs.organisation_id is 'The organisation of the event. Kept by Usher.';
+comment on column public.email_opt_outs.event_id is 'The event.';
 comment on column public.email_opt_outs.created_at is 'When the e-mails were switched off.';
+comment on column public.email_opt_outs.organisation_id is 'The organisation of the event. Kept by Usher.';
+comment on column public.email_opt_outs.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
 create index email_opt_outs_organisation_id_idx on public.email_opt_outs (organisation_id);
 
 -- The row goes with the last ticket that has the address: see private.tg_attendees__forget_opt_out.

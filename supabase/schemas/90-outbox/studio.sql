@@ -2,16 +2,16 @@
 
 create view public.failing_webhook_endpoints with (security_invoker = true) as
 select
-  w.organisation_id,
-  w.id as webhook_endpoint_id,
   w.url,
   w.description,
   w.status,
-  w.failing_since,
   w.disabled_reason,
+  w.failing_since,
+  d.last_attempt_at,
   d.last_response_status,
   d.last_error,
-  d.last_attempt_at
+  w.id as webhook_endpoint_id,
+  w.organisation_id
 from public.webhook_endpoints w
 left join lateral (
   select d.last_response_status, d.last_error, d.last_attempt_at
@@ -23,6 +23,16 @@ left join lateral (
 where w.failing_since is not null or w.disabled_reason is not null
 order by w.failing_since nulls last;
 comment on view public.failing_webhook_endpoints is 'Webhook endpoints that do not answer as they should, with the last failure.';
+comment on column public.failing_webhook_endpoints.url is 'Where it is sent.';
+comment on column public.failing_webhook_endpoints.description is 'What receives the webhooks.';
+comment on column public.failing_webhook_endpoints.status is 'enabled or disabled.';
+comment on column public.failing_webhook_endpoints.disabled_reason is 'Why Usher disabled it. Empty if a person or an API key did.';
+comment on column public.failing_webhook_endpoints.failing_since is 'Since when no delivery has succeeded.';
+comment on column public.failing_webhook_endpoints.last_attempt_at is 'When the last delivery that failed was tried.';
+comment on column public.failing_webhook_endpoints.last_response_status is 'HTTP status of its response. Empty: there was none.';
+comment on column public.failing_webhook_endpoints.last_error is 'Why there was no response.';
+comment on column public.failing_webhook_endpoints.webhook_endpoint_id is 'The webhook endpoint.';
+comment on column public.failing_webhook_endpoints.organisation_id is 'The organisation that it belongs to.';
 create trigger failing_webhook_endpoints_100_read_only instead of insert or update or delete on public.failing_webhook_endpoints
   for each row execute function private.tg__refuse_write();
 
@@ -31,7 +41,6 @@ grant select on public.failing_webhook_endpoints to authenticated;
 
 create view public.audit_trail with (security_invoker = true) as
 select
-  e.organisation_id,
   e.created_at,
   e.actor,
   private.actor_name(e) as actor_name,
@@ -40,10 +49,21 @@ select
   e.object_type,
   e.object_id,
   e.changes,
-  e.id
+  e.id,
+  e.organisation_id
 from public.audit_entries e
 order by e.id desc;
 comment on view public.audit_trail is 'Who changed what, newest first: the audit entries with the name of the key, or the name or else the address of the member.';
+comment on column public.audit_trail.created_at is 'When it was done.';
+comment on column public.audit_trail.actor is 'An API key, a signed-in member, somebody in Studio or with SQL, or the courier.';
+comment on column public.audit_trail.actor_name is 'Name of the key, or the name or else the address of the member.';
+comment on column public.audit_trail.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.audit_trail.action is 'created, updated or deleted.';
+comment on column public.audit_trail.object_type is 'What kind of object it is about.';
+comment on column public.audit_trail.object_id is 'The object; of a member, their user_id.';
+comment on column public.audit_trail.changes is 'Of an update each changed field as { from, to }; of a deletion each field as { from }.';
+comment on column public.audit_trail.id is 'Identifier of the entry.';
+comment on column public.audit_trail.organisation_id is 'The organisation that it belongs to.';
 create trigger audit_trail_100_read_only instead of insert or update or delete on public.audit_trail
   for each row execute function private.tg__refuse_write();
 

@@ -103,7 +103,10 @@ test('members may listen to broadcasts of their events, once Realtime is there a
   await whereRealtimeIs('', async (query) => {
     const userId = randomUUID()
     await query('insert into auth.users (id) values ($1)', [userId])
-    await query("insert into public.organisation_members values ($1, $2, 'door')", [organisation.id, userId])
+    await query("insert into public.organisation_members (organisation_id, user_id, role) values ($1, $2, 'door')", [
+      organisation.id,
+      userId,
+    ])
     await query("insert into realtime.messages values ('x', 'broadcast'), ('x', 'presence')")
     await query("select set_config('request.jwt.claims', $1, true)", [
       JSON.stringify({ role: 'authenticated', sub: userId }),
