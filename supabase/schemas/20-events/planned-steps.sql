@@ -436,8 +436,7 @@ begin
     if v_fields is null then
       return jsonb_build_object('action', 'unchanged', 'id', base.id);
     end if;
-    perform api.update_event(base.id, v_fields);
-    select e.* into v_event from public.events e where e.id = base.id;
+    v_event := private.change_event(base, v_fields);
     return jsonb_build_object(
       'action', 'change', 'kind', 'event', 'name', base.name, 'id', base.id,
       'changes', private.plan_changes(to_jsonb(base), v_fields, base, v_event)
@@ -743,6 +742,7 @@ begin
     )),
     'read', v_read, 'steps', to_jsonb(v_steps), 'unchanged', v_unchanged, 'refusals', v_refusals, 'notice', v_notice,
     'affected', case when event_id is not null and v_base.id is not null then private.affected_by_event(event_id) end,
+    'news', case when event_id is not null and v_event.id is not null and private.is_asking() then private.news_of_event(v_base, v_event, v_notice) end,
     'event', jsonb_build_object(
       'id', v_event.id, 'name', v_event.name, 'status', v_event.status,
       'starts_at', private.zoned_time(v_event.starts_at, v_event.timezone), 'ends_at', private.zoned_time(v_event.ends_at, v_event.timezone), 'timezone', v_event.timezone
