@@ -99,16 +99,17 @@ end
 $$;
 grant execute on function private.page_of_events_by_start to scope_events_read;
 
--- In which zone the times of what belongs to an event are said, for whoever may see that: any key of the organisation. Security definer,
--- for no key reads events by the mere right to see their orders, tickets or scans.
+-- In which zone the times of what belongs to an event are said, for whoever may see that: any key of the organisation; and its name, for
+-- whoever reads events. Security definer, for no key reads events by the mere right to see their orders, tickets or scans.
 create function private.timezones_of(event_ids uuid[]) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();
+  v_reads_events boolean := private.current_scopes() && '{events:read,events:write,checkin:write}';
 begin
   return (
-    select coalesce(json_object_agg(e.id, e.timezone), '{}')
+    select coalesce(json_object_agg(e.id, json_build_object('timezone', e.timezone, 'name', case when v_reads_events then e.name end)), '{}')
     from unnest(event_ids[1:100]) i (id)
     cross join lateral (select e.* from public.events e where e.id = i.id offset 0) e
     where e.organisation_id = v_organisation_id
@@ -124,7 +125,7 @@ begin
   return private.timezones_of(event_ids);
 end
 $$;
-comment on function api.event_timezones is 'IANA time zones of events of the organisation: { id: timezone }, of at most 100.';
+comment on function api.event_timezones is 'IANA time zones of events of the organisation, and their names: { id: { timezone, name } }, of at most 100.';
 grant execute on function api.event_timezones to api_key;
 
 create type public.event_sort as enum ('created_at', 'starts_at');
