@@ -85,11 +85,20 @@ as $$
 declare
   -- Postgres may log the refusal: the gateway adds these from the call.
   c_personal constant text[] := '{email,names,external_reference}';
-  v_fingerprint bytea := sha256(convert_to(operation || ' ' || arguments::text, 'UTF8'));
+  v_fingerprint bytea;
 begin
   if not private.is_asking() then
     return;
   end if;
+  -- What guests of an order are told has its event.
+  v_fingerprint := sha256(convert_to(concat_ws(' ', operation, arguments, (
+    select private.announced(e)
+    from public.orders o
+    join public.events e on e.id = o.event_id
+    where o.organisation_id = private.current_organisation_id() and o.id = coalesce(
+      (arguments ->> 'order_id')::uuid, (select a.order_id from public.attendees a where a.id = (arguments ->> 'attendee_id')::uuid)
+    )
+  )), 'UTF8'));
 
   update private.confirmations c
   set spent_at = now(), arguments = '{}', fingerprint = sha256(uuid_send(gen_random_uuid())), forget_at = now() + interval '90 days'

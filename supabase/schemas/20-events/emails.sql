@@ -189,8 +189,8 @@ begin
     v_told := greatest(v_told, (
       select count(*)
       from public.emails e
-      where e.organisation_id = event.organisation_id and e.status = 'queued' and e.is_mailing
-        and e.kind in ('event_changed', 'event_cancelled', 'waiting_list_cancelled')
+      where e.organisation_id = event.organisation_id and e.status = 'queued'
+        and e.kind in ('event_changed', 'event_cancelled', 'ticket_cancelled', 'waiting_list_cancelled')
         and event.id = coalesce(
           (select a.event_id from public.attendees a where a.id = e.attendee_id),
           (select w.event_id from public.waiting_list_entries w where w.id = e.waiting_list_entry_id)

@@ -322,6 +322,8 @@ describe('what guests are told', () => {
     )
     const silent = sends.filter(({ confirmed, name }) => confirmed === undefined && !(name in unasked))
     expect(silent.map(({ name }) => name)).toEqual([])
+    const known = sends.map(({ name }) => name)
+    expect(Object.keys(unasked).filter((name) => !known.includes(name))).toEqual([])
   })
 })
 
@@ -495,8 +497,15 @@ describe('by what it would do', () => {
        select $1, $2, 'Guest', 'guest-' || n || '@example.com' from generate_series(1, 21) n`,
       [id, event.ticketTypeId],
     )
-    await askedFor('cancel_order', { order: id, notify: 'everybody' })
-    expect(await assistant.call('cancel_order', { order: id })).toMatchObject({ data: { status: 'cancelled' } })
+    const args = { order: id, notify: 'everybody' }
+    const url = await askedFor('cancel_order', args)
+    await person.confirm(url)
+    await assistant.call('update_event', { event: event.id, changes: { name: 'Buy now' } })
+    expect(await askedFor('cancel_order', args), 'its event has another name').not.toBe(url)
+    await assistant.call('update_event', { event: event.id, changes: { name: 'Test event' } })
+    expect(await assistant.call('cancel_order', args)).toMatchObject({ data: { status: 'cancelled' } })
+    // Those e-mails wait to be sent.
+    await askedFor('update_event', { event: event.id, changes: { name: 'Buy now' } })
   })
 
   test('a refund asks above the amount of the organisation, in parts as well, and without one never', async () => {
