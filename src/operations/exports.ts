@@ -64,13 +64,14 @@ const ExportSchema = z.strictObject({
     .nullable()
     .describe('Page from which the file is downloaded, without a key. null in a repeated answer, once it has expired.'),
   expires_at: timestamp.describe('15 minutes after it was made; earlier with the key.'),
+  good_for_minutes: z.int().describe('The same in whole minutes from now.'),
   rows: z.int().nullable().describe('Rows to be expected. null: more than 10,000, or not counted.'),
   columns: z.array(z.string()),
 })
 
 const answer = {
   output: one(ExportSchema),
-  lean: ['url', 'expires_at', 'rows', 'columns'],
+  lean: ['url', 'expires_at', 'good_for_minutes', 'rows', 'columns'],
   errors: ['not_found'],
   hints: { destructive: false, idempotent: false, openWorld: false },
 } as const

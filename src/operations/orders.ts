@@ -131,7 +131,7 @@ const orderMoney = [
   ...['amount_refundable', 'payment_due_at'],
 ]
 const wholeOrder = [
-  '*',
+  ...['*', 'event_id'],
   ...['attendees.id', 'attendees.name', 'attendees.email', 'attendees.company', 'attendees.ticket_type.name'],
   ...['attendees.price', 'attendees.discount', 'attendees.status', 'attendees.checked_in_at', 'attendees.external_id'],
   ...['payments.id', 'payments.method', 'payments.amount', 'payments.received_at', 'payments.external_reference'],
@@ -148,14 +148,23 @@ export const listOrders = {
   name: 'list_orders',
   title: 'List orders',
   summary: 'Orders of the organisation with their attendees, newest first, with filters.',
-  description: `Lists orders, newest first; amount_due is not paid yet. overdue, due_after and due_before list by deadline what is not paid, and what expired for it: that is cancelled, and reopen_order gives it more time. ${nextPage} ${forSync}`,
+  description: `Lists orders, newest first; amount_due is not paid yet. overdue, due_after and due_before list by deadline what is not paid, and what expired for it: that is cancelled, so amount_due is 0, and reopen_order gives it more time. ${nextPage} ${forSync}`,
   method: 'GET',
   path: '/orders',
   scope: 'orders:read',
   toolset: 'orders',
   lean: [
     ...buyer,
-    ...['company', 'event_id', 'total', 'amount_due', 'amount_refundable', 'payment_due_at', 'cancellation_reason'],
+    ...[
+      'company',
+      'event_id',
+      'total',
+      'amount_paid',
+      'amount_due',
+      'amount_refundable',
+      'payment_due_at',
+      'cancellation_reason',
+    ],
     'payment_reminded_at',
   ],
   input: z.strictObject({
@@ -209,7 +218,7 @@ export const updateOrder = {
   errors: ['not_found', 'order_completed', 'order_cancelled', 'order_expired', 'version_mismatch'],
   scope: 'orders:write',
   toolset: 'orders',
-  lean: orderMoney,
+  lean: [...orderMoney, 'name', 'email', 'event_id'],
   input: z.strictObject({
     order_id: id('order'),
     changes: changesOf({

@@ -143,6 +143,7 @@ export const importAttendees = {
   judged: 'attendees',
   scope: 'attendees:write',
   toolset: 'attendees',
+  confirmed: 'by_effect',
   lean: ['dry_run', 'created', 'updated', 'unchanged', 'refused', 'remaining', 'results.external_id', 'results.error'],
   leanItems: { list: 'results', path: 'result', value: 'refused' },
   input: z.strictObject({

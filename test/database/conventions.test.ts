@@ -143,6 +143,8 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.organisations_as': ['authenticated'],
     'private.new_webhook_secret': ['scope_events_write'],
     'private.notify_of_cancelled_tickets': ['scope_attendees_write', 'scope_orders_write'],
+    'private.is_asking': ['api_key'],
+    'private.news_of_event': ['scope_events_write'],
     'private.notify_of_event': ['scope_events_write'],
     'private.notify_test': ['scope_events_write'],
     'private.order_attendees_json': ['scope_orders_read', 'scope_orders_write'],

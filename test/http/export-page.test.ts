@@ -31,7 +31,7 @@ const statusesOf = async (url: string) => [(await fetch(url)).status, (await fet
 test('a link says how long it works, what the file holds and how many rows; only its hash is kept', async () => {
   const { organisation, event, key } = await arrange()
   const { status, body } = await rest(key)('POST', '/exports/attendees', { event_id: event.id })
-  expect([status, body.data]).toMatchObject([201, { object: 'export', rows: 1 }])
+  expect([status, body.data]).toMatchObject([201, { object: 'export', rows: 1, good_for_minutes: 15 }])
   expect(body.data.columns.slice(0, 3)).toEqual(['id', 'event_id', 'event'])
   expect(Date.parse(body.data.expires_at) - Date.now()).toBeGreaterThan(13 * 60_000)
   const token = /\/exports\/([0-9a-f]{32})$/.exec(body.data.url)?.[1] ?? ''

@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { restRequestOf } from '../../scripts/support/rest-request.ts'
 import { operations } from '../../src/operations/index.ts'
 import { isList } from '../../src/operations/operation.ts'
-import { studio } from '../support/database.ts'
+import { row, studio } from '../support/database.ts'
 import { connectForAll, connectV1, type McpCaller } from '../support/mcp.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
 import { fanOut } from '../support/outbox.ts'
@@ -283,6 +283,24 @@ test('a change answers what was changed, besides what tells the object', async (
   })
   expect(data).toMatchObject({ id: event.id, status: 'published', online_url: 'https://example.com/stream' })
   expect(data).not.toHaveProperty('description')
+})
+
+test('orders say which event and which buyer they are of, to whoever may read events', async () => {
+  const {
+    data: [order],
+  }: Data = await mcp.call('list_orders', { event: event.id, limit: 1 })
+  const { name } = await row<{ name: string }>('select name from public.events where id = $1', [event.id])
+  expect(order).toMatchObject({ event_id: event.id, event: name, amount_paid: expect.any(Number) })
+  expect((await mcp.call('get_order', { order: order.id })).data).toMatchObject({ event: name })
+  const { orderId } = await event.payer()
+  const changes = { payment_due_at: '2030-01-01T12:00:00Z' }
+  const { data }: Data = await mcp.call('update_order', { order: orderId, changes })
+  expect(data).toMatchObject({ event: name, name: 'Guest', email: 'guest@example.com' })
+
+  const narrow = await connectForAll(connectV1, await organisation.key('orders:read'))
+  const { data: rows }: Data = await narrow.mcp.call('list_orders', { limit: 1 })
+  expect(rows[0]).not.toHaveProperty('event')
+  await narrow.close()
 })
 
 test('times of what belongs to an event are those of its zone, to a key that may not read events as well', async () => {

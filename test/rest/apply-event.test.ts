@@ -57,6 +57,19 @@ async function organiser() {
 const said = ({ steps }: { steps: Step[] }) => steps.map(({ action, kind, name }) => `${action} ${kind} ${name}`)
 const refusal = ({ status, body }: RestAnswer) => [status, body.error?.code, body.error?.details?.reason]
 
+test('a plan says what the defaults are that matter, and counts only what it was sent', async () => {
+  const { call, apply } = await organiser()
+  const { data } = (await call(conference)).body
+  const of = (kind: string) => data.steps.filter((step: Step) => step.kind === kind).map((step: Step) => step.changes)
+  expect(of('check_in_point')).toMatchObject([{ admission: 'once_per_day' }, { admission: 'once' }])
+  expect(of('event')).toMatchObject([{ status: 'draft' }, { status: ['draft', 'published'] }])
+
+  const { applied } = await apply({ ...conference, changes: { ...conference.changes, slug: 'data-days' } })
+  const event = applied.event.id
+  expect((await call({ event, ticket_types: [{ name: 'Late', price: 100 }] })).body.data.unchanged).toBe(0)
+  expect((await call({ event, changes: { name: 'Data Days' } })).body.data.unchanged).toBe(1)
+})
+
 test('a conference is set up and published in two calls, the second of which says no more than the plan', async () => {
   const { call, belongings, organisation } = await organiser()
   const plan = await call(conference)

@@ -207,7 +207,9 @@ function partsOf({ name, output }: Operation): never {
 function withoutWords(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutWords)
   if (typeof value !== 'object' || value === null) return value
-  const isAdded = (name: string) => name === 'when' || name === 'index' || /_text$/.test(name)
+  const isNamed = 'event_id' in value
+  const isAdded = (name: string) =>
+    name === 'when' || name === 'index' || /_text$/.test(name) || (isNamed && name === 'event')
   const kept = Object.entries(value).filter(([name]) => !isAdded(name))
   return Object.fromEntries(kept.map(([name, member]) => [name, withoutWords(member)]))
 }

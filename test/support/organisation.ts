@@ -11,7 +11,7 @@ export type TestOrganisation = {
   /** A new API key with these scopes; with all of them when none are named. */
   key(...chosen: Scope[]): Promise<string>
   /** One with all scopes that has a person confirm what cannot be undone. */
-  askingKey(): Promise<string>
+  askingKey(...scopes: Scope[]): Promise<string>
   /** A published event with one ticket type. */
   event(options?: { capacity?: number; quantity?: number; status?: 'draft' | 'published' }): Promise<TestEvent>
 }
@@ -45,7 +45,8 @@ export async function createOrganisation({ plan = 'enterprise' } = {}): Promise<
         scopes: chosen.length > 0 ? chosen : scopes,
         confirmations: 'none',
       }),
-    askingKey: () => issueKey(studio, { organisation: slug, name: 'Assistant', scopes }),
+    askingKey: (...chosen) =>
+      issueKey(studio, { organisation: slug, name: 'Assistant', scopes: chosen.length > 0 ? chosen : scopes }),
     event: (options) => createEvent(id, options),
   }
 }

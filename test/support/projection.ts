@@ -4,11 +4,12 @@ import { timeText } from '../../src/http/mcp/words.ts'
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
-/** What is added to the fields of REST: words for amounts and for the time of an event, and places in a filtered list. */
+/** What is added to the fields of REST: words for amounts and for the time and the name of an event, and places in a filtered list. */
 const isAdded = (name: string, object: Record<string, unknown>): boolean =>
   name === 'when' ||
   name === 'index' ||
   name === '…' ||
+  (name === 'event' && 'event_id' in object) ||
   (name.endsWith('_text') && name.slice(0, -'_text'.length) in object)
 
 /** @returns the paths at which `lean` is no projection of `whole`. */

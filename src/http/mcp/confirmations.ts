@@ -18,25 +18,34 @@ export const confirmPath = '/confirm'
 /**
  * Keeps what was refused as a request for a confirmation.
  *
+ * @param sent the arguments of the call, of which the refusal leaves out what is personal.
  * @param pagesAt the URL that the pages are below; undefined where nobody could sign in.
  * @returns the refusal, with the link.
  */
 export type AskPerson = (
   operation: Operation,
   caller: Caller,
+  sent: Record<string, unknown>,
   refusal: ApiError,
   pagesAt: string | undefined,
 ) => Promise<ApiError>
 
-/** As `private.assert_confirmed` refuses. */
-type Refused = { operation: string; arguments: string; effect: Record<string, unknown>; fingerprint: string }
+/** As `private.assert_confirmed` refuses. `hidden` is of the effect, too, and not for the key that asks. */
+type Refused = {
+  operation: string
+  arguments: string
+  of_call: string[]
+  effect: Record<string, unknown>
+  hidden: Record<string, unknown>
+  fingerprint: string
+}
 
 export const isForPerson = (error: ApiError): boolean => error.code === 'confirmation_required'
 
 export const createAskPerson =
   (rpc: GatewayRpc): AskPerson =>
-  async ({ scope }, { principal }, refusal, pagesAt) => {
-    const { operation, arguments: args, effect, fingerprint } = refusal.details as Refused
+  async ({ scope }, { principal }, sent, refusal, pagesAt) => {
+    const { operation, arguments: args, of_call, effect, hidden, fingerprint } = refusal.details as Refused
     const { dry_run: _, ...counted } = effect
     const answer = (details: Record<string, unknown>, hint: string, retryable: boolean) =>
       new ApiError(428, 'confirmation_required', refusal.message, {
@@ -54,9 +63,9 @@ export const createAskPerson =
       api_key_id: principal.api_key_id,
       scope,
       operation,
-      arguments: JSON.parse(args),
+      arguments: { ...Object.fromEntries(of_call.map((name) => [name, sent[name]])), ...JSON.parse(args) },
       fingerprint,
-      effect: counted,
+      effect: { ...counted, ...hidden },
     })) as { id: string; expires_at: string }
     return answer(
       { url: `${pagesAt}${confirmPath}/${id}`, expires_at },

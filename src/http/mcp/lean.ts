@@ -19,6 +19,8 @@ type Shape =
 /** Which fields are answered: those of `members`, and all others with `others`. */
 type Plan = { others: boolean; members: Map<string, Plan> }
 
+type Asked = { fields?: string[]; changed?: string[] }
+
 /** What an object says to those inside it, and how much of a text is answered. */
 type Setting = { timezone?: string | undefined; currency?: string | undefined; longest: number; zones: TimeZones }
 
@@ -39,12 +41,7 @@ const mostItems = 50
 const compiled = new WeakMap<Operation, Compiled>()
 
 /** @param asked what the caller named: fields of a list, and those that a change changes. */
-export function leanAnswer(
-  operation: Operation,
-  body: Body,
-  asked: { fields?: string[]; changed?: string[] },
-  zones: TimeZones,
-): Body {
+export function leanAnswer(operation: Operation, body: Body, asked: Asked, zones: TimeZones): Body {
   const { beside, data: shape, plan } = compile(operation)
   const { data, ...rest } = body
   // A text that was asked for by name is answered whole.
@@ -59,13 +56,17 @@ export function leanAnswer(
   }
 }
 
-function planFor(plan: Plan, { fields, changed = [] }: { fields?: string[]; changed?: string[] }): Plan {
+function planFor(plan: Plan, { fields, changed = [] }: Asked): Plan {
   const named = (names: string[]) => names.map((name): [string, Plan] => [name, everything])
   if (fields !== undefined) {
     return fields.some(isAll) ? everything : { others: false, members: new Map(named(fields)) }
   }
   return changed.length === 0 ? plan : { ...plan, members: new Map([...named(changed), ...plan.members]) }
 }
+
+/** Whether an answer names `event_id` among its fields: it then has the name of the event beside it. */
+export const namesEvents = (operation: Operation, asked: Asked): boolean =>
+  planFor(compile(operation).plan, asked).members.has('event_id')
 
 /** Names that `fields` may hold. */
 export function fieldsOf(operation: Operation): string[] {
@@ -124,6 +125,7 @@ function project(value: unknown, shape: Shape, plan: Plan, setting: Setting): un
 function projectObject(value: Body, fields: Map<string, Shape>, plan: Plan, around: Setting): Body | undefined {
   const said = settingOf(value, around)
   const answered: Body = {}
+  const amounts = new Set<unknown>()
   for (const name in value) {
     const inside = plan.members.get(name) ?? (plan.others && name !== 'object' ? everything : undefined)
     if (inside === undefined) continue
@@ -131,9 +133,14 @@ function projectObject(value: Body, fields: Map<string, Shape>, plan: Plan, arou
     const member = project(value[name], shape, inside, said)
     if (member === undefined) continue
     answered[name] = member
-    if (shape.kind === 'money' && member !== 0 && said.currency !== undefined) {
+    // In a list the text of an amount that the row has twice is said once.
+    const isSaid = amounts.has(member) && around.longest !== Infinity
+    if (shape.kind === 'money' && member !== 0 && said.currency !== undefined && !isSaid) {
+      amounts.add(member)
       answered[`${name}_text`] = moneyText(member as number, said.currency)
     }
+    const event = name === 'event_id' && around.zones.get(member as string)?.name
+    if (event) answered.event = cut(event, around.longest)
   }
   if ('starts_at' in answered && 'ends_at' in answered && said.timezone !== undefined) {
     answered.when = periodText(answered.starts_at as string, answered.ends_at as string, said.timezone)
@@ -142,7 +149,7 @@ function projectObject(value: Body, fields: Map<string, Shape>, plan: Plan, arou
 }
 
 function settingOf(value: Body, around: Setting): Setting {
-  const timezone = value.timezone ?? around.zones.get(value.event_id as string)
+  const timezone = value.timezone ?? around.zones.get(value.event_id as string)?.timezone
   const currency = value.currency ?? (value.revenue as Body | null | undefined)?.currency
   if (typeof timezone !== 'string' && typeof currency !== 'string') return around
   return {

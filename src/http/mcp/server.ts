@@ -154,7 +154,7 @@ export function createTools(all: readonly Operation[], call: Call, askPerson: As
       } catch (error) {
         const refusal = refused(error)
         if (!isForPerson(refusal)) return toErrorResult(refusal, requestId)
-        const asked = await askPerson(operation, caller, refusal, pagesAt).catch(refused)
+        const asked = await askPerson(operation, caller, sent, refusal, pagesAt).catch(refused)
         const input = era === 'modern' ? inputForPerson(asked, operation.title, request) : undefined
         return input ?? toErrorResult(asked, requestId)
       }

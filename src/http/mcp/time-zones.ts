@@ -1,4 +1,5 @@
-// In which zone the times of an answer are said: that of the event that an object belongs to, which REST does not repeat in each.
+// In which zone the times of an answer are said: that of the event that an object belongs to, which REST does not repeat in each; and its
+// name, where that is asked for.
 
 import { LRUCache } from 'lru-cache'
 import * as z from 'zod'
@@ -6,8 +7,9 @@ import type { Caller } from '../../gateway/caller.ts'
 import type { Call } from '../../gateway/calls.ts'
 import type { Operation } from '../../operations/operation.ts'
 
-/** Zones by ids of events. */
-export type TimeZones = ReadonlyMap<string, string>
+type EventSaid = { timezone: string; name: string | null }
+/** By ids of events; null: not asked for, or not for this key. */
+export type TimeZones = ReadonlyMap<string, EventSaid>
 
 /** Of the gateway's own: no route and no tool. */
 const eventTimezones: Operation = {
@@ -20,7 +22,9 @@ const eventTimezones: Operation = {
   scope: null,
   toolset: 'account',
   input: z.strictObject({ event_ids: z.array(z.guid()) }),
-  output: z.strictObject({ data: z.record(z.string(), z.string()) }),
+  output: z.strictObject({
+    data: z.record(z.string(), z.strictObject({ timezone: z.string(), name: z.string().nullable() })),
+  }),
 }
 
 // A zone that has changed since only has another offset: the moment is the same.
@@ -28,26 +32,29 @@ const keptMs = 60_000
 const mostAtOnce = 100
 const none: TimeZones = new Map()
 
-/** @returns the zones of what an answer is about, of which most are known from calls before. */
-export function createTimeZones(call: Call): (caller: Caller, data: unknown) => Promise<TimeZones> {
+/**
+ * @returns the zones of what an answer is about, of which most are known from calls before. Names are not: an event that was renamed has its
+ * new one.
+ */
+export function createTimeZones(call: Call): (caller: Caller, data: unknown, isNamed: boolean) => Promise<TimeZones> {
   const known = new LRUCache<string, string>({ max: 10_000, ttl: keptMs })
 
-  return async (caller, data) => {
+  return async (caller, data, isNamed) => {
     const ids = eventsOf(data)
     if (ids.length === 0) return none
-    const zones = new Map<string, string>()
+    const zones = new Map<string, EventSaid>()
     const unknown = new Set<string>()
     for (const id of ids) {
-      const zone = known.get(id)
-      if (zone === undefined) unknown.add(id)
-      else zones.set(id, zone)
+      const timezone = known.get(id)
+      if (timezone === undefined || isNamed) unknown.add(id)
+      else zones.set(id, { timezone, name: null })
     }
     if (unknown.size === 0) return zones
     try {
       const { body } = await call(eventTimezones, caller, { event_ids: [...unknown].slice(0, mostAtOnce) })
-      for (const [id, zone] of Object.entries(body.data as Record<string, string>)) {
-        known.set(id, zone)
-        zones.set(id, zone)
+      for (const [id, event] of Object.entries(body.data as Record<string, EventSaid>)) {
+        known.set(id, event.timezone)
+        zones.set(id, event)
       }
     } catch {
       // What was asked for is answered; its times are in UTC.

@@ -7,7 +7,7 @@ import type { Caller } from '../../gateway/caller.ts'
 import { type Call, IdempotencyKeySchema } from '../../gateway/calls.ts'
 import { forSync, ifVersion, itemsOnAPage, nextPage, readAgain } from '../../operations/fields.ts'
 import { isList, isRead, type Operation } from '../../operations/operation.ts'
-import { leanAnswer, readFields } from './lean.ts'
+import { leanAnswer, namesEvents, readFields } from './lean.ts'
 import { asCalled, namedInput, readNames } from './names.ts'
 import type { Era } from './plain.ts'
 import { toolInput } from './schemas.ts'
@@ -80,7 +80,12 @@ export async function callTool(
   // No other read than a list takes fields: it is rejected by name.
   const [asked, given] = isList(operation) ? fieldsOf(operation, sent, caller) : [changedOf(sent), sent]
   const answer = await answerTo(operation, given, caller, call)
-  const body = leanAnswer(operation, answer.body, asked, await zonesOf(caller, answer.body.data))
+  const body = leanAnswer(
+    operation,
+    answer.body,
+    asked,
+    await zonesOf(caller, answer.body.data, namesEvents(operation, asked)),
+  )
   const content = [...(era === 'modern' ? pointer(body) : text(body)), ...(await images(operation, answer.body.data))]
   return { content, structuredContent: body }
 }

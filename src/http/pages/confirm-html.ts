@@ -11,7 +11,7 @@ import type { SignIn } from '../oauth/sign-in.ts'
 import type { SignInWords } from '../oauth/words.ts'
 import type { ConfirmWords } from './confirm-words.ts'
 
-/** As `api.get_confirmation` returns it. The last three are null for a key that may not confirm. */
+/** As `api.get_confirmation` returns it. What follows `expires_at` is null for a key that may not confirm. */
 export type Confirmation = {
   state: 'open' | 'confirmed' | 'spent' | 'expired'
   operation: string
@@ -21,8 +21,19 @@ export type Confirmation = {
   expires_at: string
   effect: Effect | null
   changes: Record<string, unknown> | null
-  subject: Record<'event' | 'starts_at' | 'timezone' | 'order' | 'person', string | null> | null
+  /** What guests read: [before, now] */
+  news: Record<string, [unknown, unknown]> | null
+  steps: Step[] | null
+  more_steps: number | null
+  subject:
+    | (Record<'event' | 'slug' | 'starts_at' | 'timezone' | 'order' | 'person', string | null> & {
+        people: { name: string; tickets: number; orders: number; waiting_list: number }[] | null
+      })
+    | null
 }
+
+/** Of apply_event: what is new has values, what is changed [before, now]. */
+type Step = { action: string; kind: string; name: string | null; changes?: Record<string, unknown> }
 
 type Effect = {
   orders?: number
@@ -30,6 +41,7 @@ type Effect = {
   waiting_list?: number
   told?: number
   not_told?: { reason: string; count: number }[]
+  /** null: the key of whoever looks may not see it. */
   refund_due?: number | null
   refunded?: number
   currency?: string
@@ -94,7 +106,7 @@ const titleOf = ({ operation, subject }: Confirmation, said: ConfirmWords): stri
     order: subject?.order ?? '…',
   })
 
-function factsOf({ operation, subject, effect, changes }: Confirmation, said: ConfirmWords) {
+function factsOf({ operation, subject, effect, changes, news, steps, more_steps }: Confirmation, said: ConfirmWords) {
   const { orders, attendees, waiting_list, told, not_told = [], refund_due, refunded, currency = '' } = effect ?? {}
   const notTold = not_told.reduce((sum, { count }) => sum + count, 0)
   // A count of none is said where there might have been some.
@@ -111,23 +123,80 @@ function factsOf({ operation, subject, effect, changes }: Confirmation, said: Co
   ]
   const day = subject?.starts_at && dayOf(subject.starts_at, subject.timezone ?? 'UTC', said)
   return [
-    subject?.event ? [entry(said.event, [clip(oneLine(subject.event), 200), day].filter(Boolean).join(', '))] : [],
+    // Others may have its name, or may have had it before; hardly with the same day.
+    subject?.event
+      ? [entry(said.event, [`${clip(oneLine(subject.event), 200)} (${subject.slug})`, day].filter(Boolean).join(', '))]
+      : [],
     subject?.order ? [entry(said.order, subject.order)] : [],
     subject?.person ? [entry(said.person, clip(oneLine(subject.person), 200))] : [],
+    subject?.people
+      ? [
+          entryOf(
+            said.people,
+            subject.people.map((each, n) => (n < mostPeople ? personOf(each, said) : '…')),
+          ),
+        ]
+      : [],
     numbers.flatMap(([name, count]) => (count === undefined ? [] : [entry(name, numberOf(count, said))])),
     amounts.flatMap(([name, amount]) => (amount === undefined ? [] : [entry(name, amountOf(amount, currency, said))])),
-    changes === null ? [] : [entry(said.changes, changesOf(changes))],
+    refund_due === null ? [entry(said.refundDue, said.unseen)] : [],
+    changes === null || Object.keys(changes).length === 0 ? [] : [entry(said.changes, changesOf(changes, false))],
+    news === null ? [] : [entry(said.news, changesOf(news, true) || said.nothingNew)],
+    steps === null
+      ? []
+      : [entryOf(said.steps, [...steps.map((step) => stepOf(step, said)), ...moreOf(more_steps ?? 0, said)])],
   ].flat()
 }
 
+const entryOf = (name: string, lines: string[]) =>
+  html`<div><dt>${name}</dt>${lines.map((line) => html`<dd><bdi>${line}</bdi></dd>`)}</div>`
+
+const moreOf = (count: number, said: ConfirmWords) =>
+  count > 0 ? [fill(said.more, { count: numberOf(count, said) })] : []
+
+const personOf = (
+  { name, tickets, orders, waiting_list }: { name: string; tickets: number; orders: number; waiting_list: number },
+  said: ConfirmWords,
+) =>
+  fill(waiting_list > 0 ? said.waitingPerson : said.onePerson, {
+    name: clip(oneLine(name), 100),
+    tickets: numberOf(tickets, said),
+    orders: numberOf(orders, said),
+    waiting_list: numberOf(waiting_list, said),
+  })
+
+function stepOf({ action, kind, name, changes = {} }: Step, said: ConfirmWords): string {
+  const title = fill(said.step, {
+    kind: said.kinds[kind] ?? kind,
+    name: quoted(name, said),
+    action: said.actions[action] ?? action,
+  })
+  const what = changesOf(changes, action !== 'create')
+  return what ? `${title} (${what})` : title
+}
+
 const mostChanges = 12
+const mostPeople = 20
+
+// The longest name is shown whole.
+const mostCharacters = 250
+
+function textOf(value: unknown): string {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return Object.entries(value)
+      .filter(([, part]) => part !== null)
+      .map(([name, part]) => `${name} ${textOf(part)}`)
+      .join(', ')
+  return clip(oneLine(typeof value === 'string' ? value : value === null ? '–' : JSON.stringify(value)), mostCharacters)
+}
 
 /** Names of fields are those of the interface. */
-function changesOf(changes: Record<string, unknown>): string {
+function changesOf(changes: Record<string, unknown>, arePairs: boolean): string {
   const all = Object.entries(changes)
-  const parts = all
-    .slice(0, mostChanges)
-    .map(([name, value]) => `${name}: ${clip(oneLine(typeof value === 'string' ? value : JSON.stringify(value)), 120)}`)
+  const parts = all.slice(0, mostChanges).map(([name, value]) => {
+    const texts = arePairs ? (value as unknown[]).map(textOf) : [textOf(value)]
+    return `${name}: ${texts.join(' → ')}`
+  })
   return [...parts, ...(all.length > mostChanges ? ['…'] : [])].join('; ')
 }
 

@@ -20,7 +20,22 @@ export type ConfirmWords = {
   notTold: string
   refundDue: string
   refunded: string
+  /** In place of an amount. */
+  unseen: string
   changes: string
+  news: string
+  nothingNew: string
+  /** Who is erased; {name}, {tickets}, {orders}, {waiting_list} */
+  people: string
+  onePerson: string
+  waitingPerson: string
+  steps: string
+  /** {kind}, {name}, {action} */
+  step: string
+  kinds: Record<string, string>
+  actions: Record<string, string>
+  /** {count} */
+  more: string
   /** {scope} */
   mayNot: string
   /** {minutes} */
@@ -48,6 +63,7 @@ const en: ConfirmWords = {
     cancel_attendee: 'Cancel the ticket of {person} and tell the guests?',
     erase_attendee: 'Erase {person} for good?',
     erase_person: 'Erase {person} for good?',
+    import_attendees: 'E-mail new guests of {event} their tickets?',
     record_refund: 'Record a refund for the order {order}?',
   },
   anyTitle: 'Carry out {operation}?',
@@ -63,6 +79,22 @@ const en: ConfirmWords = {
   refundDue: 'To be refunded',
   refunded: 'Refund',
   changes: 'Changes',
+  unseen: 'The key that you signed in with may not see it: it cannot be told here',
+  news: 'What they read',
+  nothingNew: 'Nothing new',
+  people: 'Erased',
+  onePerson: '{name} (tickets: {tickets}, orders: {orders})',
+  waitingPerson: '{name} (tickets: {tickets}, orders: {orders}, waiting list: {waiting_list})',
+  steps: 'Steps',
+  step: '{kind} {name}: {action}',
+  kinds: {
+    event: 'Event',
+    ticket_type: 'Ticket type',
+    promo_code: 'Promo code',
+    check_in_point: 'Check-in point',
+  },
+  actions: { create: 'new', change: 'changed', archive: 'archived' },
+  more: '… and {count} more',
   mayNot: 'The key that you signed in with may not do this. It would have to: {scope}.',
   minute: 'Good for one more minute, and once.',
   minutes: 'Good for {minutes} more minutes, and once.',
@@ -89,6 +121,7 @@ const de: ConfirmWords = {
     cancel_attendee: 'Das Ticket von {person} stornieren und es den Gästen sagen?',
     erase_attendee: '{person} endgültig löschen?',
     erase_person: '{person} endgültig löschen?',
+    import_attendees: 'Neuen Gästen von {event} ihre Tickets schicken?',
     record_refund: 'Eine Erstattung für die Bestellung {order} erfassen?',
   },
   anyTitle: '{operation} ausführen?',
@@ -104,6 +137,22 @@ const de: ConfirmWords = {
   refundDue: 'Zu erstatten',
   refunded: 'Erstattung',
   changes: 'Änderungen',
+  unseen: 'Der Schlüssel, mit dem Sie angemeldet sind, darf es nicht sehen: Es lässt sich hier nicht sagen',
+  news: 'Was sie lesen',
+  nothingNew: 'Nichts Neues',
+  people: 'Gelöscht werden',
+  onePerson: '{name} (Tickets: {tickets}, Bestellungen: {orders})',
+  waitingPerson: '{name} (Tickets: {tickets}, Bestellungen: {orders}, Warteliste: {waiting_list})',
+  steps: 'Schritte',
+  step: '{kind} {name}: {action}',
+  kinds: {
+    event: 'Veranstaltung',
+    ticket_type: 'Ticketart',
+    promo_code: 'Rabattcode',
+    check_in_point: 'Einlass',
+  },
+  actions: { create: 'neu', change: 'geändert', archive: 'archiviert' },
+  more: '… und {count} weitere',
   mayNot: 'Der Schlüssel, mit dem Sie angemeldet sind, darf das nicht. Er müsste dürfen: {scope}.',
   minute: 'Gilt noch eine Minute, und einmal.',
   minutes: 'Gilt noch {minutes} Minuten, und einmal.',
@@ -131,6 +180,7 @@ const es: ConfirmWords = {
     cancel_attendee: '¿Cancelar la entrada de {person} y avisar a los asistentes?',
     erase_attendee: '¿Borrar a {person} para siempre?',
     erase_person: '¿Borrar a {person} para siempre?',
+    import_attendees: '¿Enviar sus entradas a los nuevos asistentes de {event}?',
     record_refund: '¿Anotar un reembolso del pedido {order}?',
   },
   anyTitle: '¿Ejecutar {operation}?',
@@ -146,6 +196,22 @@ const es: ConfirmWords = {
   refundDue: 'Por reembolsar',
   refunded: 'Reembolso',
   changes: 'Cambios',
+  unseen: 'La clave con la que inició sesión no puede verlo: aquí no se puede decir',
+  news: 'Lo que leen',
+  nothingNew: 'Nada nuevo',
+  people: 'Se borra a',
+  onePerson: '{name} (entradas: {tickets}, pedidos: {orders})',
+  waitingPerson: '{name} (entradas: {tickets}, pedidos: {orders}, lista de espera: {waiting_list})',
+  steps: 'Pasos',
+  step: '{kind} {name}: {action}',
+  kinds: {
+    event: 'Evento',
+    ticket_type: 'Tipo de entrada',
+    promo_code: 'Código promocional',
+    check_in_point: 'Punto de acceso',
+  },
+  actions: { create: 'nuevo', change: 'modificado', archive: 'archivado' },
+  more: '… y {count} más',
   mayNot: 'La clave con la que inició sesión no puede hacer esto. Tendría que poder: {scope}.',
   minute: 'Vale un minuto más, y una sola vez.',
   minutes: 'Vale {minutes} minutos más, y una sola vez.',
@@ -172,6 +238,7 @@ const fr: ConfirmWords = {
     cancel_attendee: 'Annuler le billet de {person} et le dire aux invités ?',
     erase_attendee: 'Effacer {person} pour toujours ?',
     erase_person: 'Effacer {person} pour toujours ?',
+    import_attendees: 'Envoyer leurs billets aux nouveaux invités de {event} ?',
     record_refund: 'Noter un remboursement pour la commande {order} ?',
   },
   anyTitle: 'Exécuter {operation} ?',
@@ -187,6 +254,22 @@ const fr: ConfirmWords = {
   refundDue: 'À rembourser',
   refunded: 'Remboursement',
   changes: 'Changements',
+  unseen: 'La clé avec laquelle vous êtes connecté ne peut pas le voir : impossible de le dire ici',
+  news: 'Ce qu’ils lisent',
+  nothingNew: 'Rien de nouveau',
+  people: 'Sont effacés',
+  onePerson: '{name} (billets : {tickets}, commandes : {orders})',
+  waitingPerson: '{name} (billets : {tickets}, commandes : {orders}, liste d’attente : {waiting_list})',
+  steps: 'Étapes',
+  step: '{kind} {name} : {action}',
+  kinds: {
+    event: 'Événement',
+    ticket_type: 'Type de billet',
+    promo_code: 'Code promo',
+    check_in_point: 'Point de contrôle',
+  },
+  actions: { create: 'nouveau', change: 'modifié', archive: 'archivé' },
+  more: '… et {count} de plus',
   mayNot: 'La clé avec laquelle vous êtes connecté ne le permet pas. Elle devrait pouvoir : {scope}.',
   minute: 'Valable encore une minute, et une seule fois.',
   minutes: 'Valable encore {minutes} minutes, et une seule fois.',
@@ -214,6 +297,7 @@ const nl: ConfirmWords = {
     cancel_attendee: 'Het ticket van {person} annuleren en het de gasten vertellen?',
     erase_attendee: '{person} voorgoed wissen?',
     erase_person: '{person} voorgoed wissen?',
+    import_attendees: 'Nieuwe gasten van {event} hun tickets mailen?',
     record_refund: 'Een terugbetaling voor de bestelling {order} vastleggen?',
   },
   anyTitle: '{operation} uitvoeren?',
@@ -229,6 +313,22 @@ const nl: ConfirmWords = {
   refundDue: 'Terug te betalen',
   refunded: 'Terugbetaling',
   changes: 'Wijzigingen',
+  unseen: 'De sleutel waarmee u bent ingelogd, mag het niet zien: het valt hier niet te zeggen',
+  news: 'Wat ze lezen',
+  nothingNew: 'Niets nieuws',
+  people: 'Gewist worden',
+  onePerson: '{name} (tickets: {tickets}, bestellingen: {orders})',
+  waitingPerson: '{name} (tickets: {tickets}, bestellingen: {orders}, wachtlijst: {waiting_list})',
+  steps: 'Stappen',
+  step: '{kind} {name}: {action}',
+  kinds: {
+    event: 'Evenement',
+    ticket_type: 'Tickettype',
+    promo_code: 'Kortingscode',
+    check_in_point: 'Toegangspunt',
+  },
+  actions: { create: 'nieuw', change: 'gewijzigd', archive: 'gearchiveerd' },
+  more: '… en nog {count}',
   mayNot: 'De sleutel waarmee u bent ingelogd, mag dit niet. Hij zou moeten mogen: {scope}.',
   minute: 'Nog één minuut geldig, en één keer.',
   minutes: 'Nog {minutes} minuten geldig, en één keer.',

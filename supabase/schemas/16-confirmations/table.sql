@@ -48,41 +48,69 @@ begin
 end
 $$;
 
-create function private.people_affected(effect jsonb) returns integer
+-- Whether a call does no more than the page said, by each number for itself. Of money so much more passes as the people do: what twenty
+-- tickets more of those on the page would have cost. An erasure is of nobody else.
+create function private.is_within(operation text, effect jsonb, confirmed jsonb) returns boolean
 language plpgsql immutable set search_path = ''
 as $$
+declare
+  v_more integer := case when operation like 'erase%' then 0 else private.people_unasked() end;
 begin
-  return greatest((effect ->> 'attendees')::integer, (effect ->> 'told')::integer, 0);
+  return not exists (
+    select from unnest('{orders,attendees,waiting_list,told}'::text[]) n
+    where (effect ->> n)::integer > coalesce((confirmed ->> n)::integer, 0) + v_more
+  ) and coalesce((effect ->> 'refund_due')::numeric, 0)
+    <= coalesce((confirmed ->> 'refund_due')::numeric, 0) * (1 + v_more / greatest((confirmed ->> 'attendees')::numeric, 1));
 end
 $$;
 
+-- Whether a person has to confirm what this call would do: not over REST, nor for a key that does not ask.
+-- Security definer: an operation's role may not read keys.
+create function private.is_asking() returns boolean
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return private.current_source() = 'mcp'
+    and not exists (select from public.api_keys k where k.id = private.current_api_key_id() and k.confirmations = 'none');
+end
+$$;
+grant execute on function private.is_asking to api_key;
+
 -- Spends the confirmation of this call, or refuses it. To be called by an operation with its arguments, ids in the place of names, when it
--- has done all but record its outcome. Calls over REST, and of keys that do not ask, go through.
+-- has done all but record its outcome. `hidden` is what the effect has besides, and the key that asks may not read.
 -- Security definer: no role may read or write confirmations.
-create function private.assert_confirmed(operation text, arguments jsonb, effect json) returns void
+create function private.assert_confirmed(operation text, arguments jsonb, effect json, hidden jsonb default '{}') returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_api_key_id uuid := private.current_api_key_id();
-  v_fingerprint bytea := sha256(convert_to(operation || ' ' || arguments::text, 'UTF8'));
+  -- Postgres may log the refusal: the gateway adds these from the call.
+  c_personal constant text[] := '{email,names,external_reference}';
+  v_fingerprint bytea;
 begin
-  if private.current_source() <> 'mcp'
-    or exists (select from public.api_keys k where k.id = v_api_key_id and k.confirmations = 'none') then
+  if not private.is_asking() then
     return;
   end if;
+  -- What guests of an order are told has its event.
+  v_fingerprint := sha256(convert_to(concat_ws(' ', operation, arguments, (
+    select private.announced(e)
+    from public.orders o
+    join public.events e on e.id = o.event_id
+    where o.organisation_id = private.current_organisation_id() and o.id = coalesce(
+      (arguments ->> 'order_id')::uuid, (select a.order_id from public.attendees a where a.id = (arguments ->> 'attendee_id')::uuid)
+    )
+  )), 'UTF8'));
 
   update private.confirmations c
   set spent_at = now(), arguments = '{}', fingerprint = sha256(uuid_send(gen_random_uuid())), forget_at = now() + interval '90 days'
   where c.id = (
     select o.id
     from private.confirmations o
-    where o.api_key_id = v_api_key_id
+    where o.api_key_id = private.current_api_key_id()
       and o.fingerprint = v_fingerprint
       and o.confirmed_at is not null
       and o.spent_at is null
       and o.expires_at > now()
-      and private.people_affected(assert_confirmed.effect::jsonb) <= private.people_affected(o.effect)
-        + case when assert_confirmed.operation like 'erase%' then 0 else private.people_unasked() end
+      and private.is_within(assert_confirmed.operation, assert_confirmed.effect::jsonb || hidden, o.effect)
       -- Who confirmed may have lost the right to.
       and exists (
         select from public.api_keys k where k.id = o.confirmed_by and private.is_usable_key(k) and o.scope = any (k.scopes)
@@ -96,7 +124,8 @@ begin
       428, 'confirmation_required', 'A person has to confirm this first.',
       -- As text: refusals leave nulls out.
       details => jsonb_build_object(
-        'operation', operation, 'arguments', arguments::text, 'effect', effect, 'fingerprint', encode(v_fingerprint, 'hex')
+        'operation', operation, 'arguments', (arguments - c_personal)::text, 'of_call', c_personal, 'effect', effect, 'hidden', hidden,
+        'fingerprint', encode(v_fingerprint, 'hex')
       ),
       hint => 'Repeat the call once they have.'
     );
@@ -192,6 +221,30 @@ comment on function api.ask_confirmation is
   'Keeps a request for a confirmation: { id, expires_at }. 401 when the key has ended. For the gateway.';
 grant execute on function api.ask_confirmation to gateway;
 
+-- Who is erased, by an erasure of an address, with how much of each; the first twenty and one more.
+create function private.people_to_erase(confirmation private.confirmations) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select json_agg(json_build_object(
+      'name', p.name, 'tickets', p.tickets, 'orders', p.orders, 'waiting_list', p.entries
+    ) order by p.last_at desc, p.form)
+    from (
+      select
+        r.form, max(r.created_at) as last_at, (array_agg(r.name order by r.created_at desc, r.id))[1] as name,
+        count(*) filter (where r.object = 'attendee' and not r.is_former) as tickets,
+        count(*) filter (where r.object = 'order' and not r.is_former) as orders,
+        count(*) filter (where r.object = 'waiting_list_entry' and not r.is_former) as entries
+      from private.rows_to_erase(confirmation.organisation_id, confirmation.arguments) r
+      group by r.form
+      order by last_at desc, r.form
+      limit 21
+    ) p
+  );
+end
+$$;
+
 -- What the page says the request is about, as it is now. Only of the organisation itself.
 create function private.subject_of_confirmation(confirmation private.confirmations) returns json
 language plpgsql stable set search_path = ''
@@ -201,6 +254,8 @@ declare
   v_attendee public.attendees;
   v_order public.orders;
   v_event public.events;
+  -- The event may have been renamed since; what is confirmed is bound to this.
+  v_announced jsonb := coalesce(v_arguments -> 'announced', '{}');
 begin
   select a.* into v_attendee
   from public.attendees a
@@ -212,11 +267,13 @@ begin
   from public.events e
   where e.id = coalesce((v_arguments ->> 'event_id')::uuid, v_order.event_id) and e.organisation_id = confirmation.organisation_id;
   return json_build_object(
-    'event', v_event.name,
-    'starts_at', private.rfc3339(v_event.starts_at),
-    'timezone', v_event.timezone,
+    'event', coalesce(v_announced ->> 'name', v_event.name),
+    'slug', coalesce(v_announced ->> 'slug', v_event.slug),
+    'starts_at', coalesce(v_announced ->> 'starts_at', private.rfc3339(v_event.starts_at)),
+    'timezone', coalesce(v_announced ->> 'timezone', v_event.timezone),
     'order', v_order.reference,
-    'person', coalesce(v_attendee.name, v_order.name, v_arguments ->> 'email')
+    'person', coalesce(v_attendee.name, v_order.name, v_arguments ->> 'email'),
+    'people', case when confirmation.operation = 'erase_person' then private.people_to_erase(confirmation) end
   );
 end
 $$;
@@ -240,6 +297,10 @@ begin
       'state', case
         when v_asked.spent_at is not null then 'spent'
         when v_asked.expires_at <= now() then 'expired'
+        -- They are not those that were asked for: so many others in their place would count as much.
+        when v_asked.operation = 'erase_person'
+          and private.digest_of_people(array(select r from private.rows_to_erase(v_asked.organisation_id, v_asked.arguments) r))
+            <> v_asked.arguments ->> 'digest' then 'expired'
         when v_asked.confirmed_at is not null then 'confirmed'
         else 'open'
       end,
@@ -250,9 +311,13 @@ begin
       'expires_at', private.rfc3339(v_asked.expires_at),
       -- Of people and money only for whoever may do it.
       'effect', case when v_asked.scope = any (v_key.scopes) then
-        case when 'orders:read' = any (v_key.scopes) then v_asked.effect else v_asked.effect - 'refund_due' end
+        case when 'orders:read' = any (v_key.scopes) or not v_asked.operation like 'cancel%' then v_asked.effect
+          else v_asked.effect || '{"refund_due": null}' end
       end,
       'changes', case when v_asked.scope = any (v_key.scopes) then v_asked.arguments -> 'changes' end,
+      'news', case when v_asked.scope = any (v_key.scopes) then v_asked.arguments -> 'news' end,
+      'steps', case when v_asked.scope = any (v_key.scopes) then v_asked.arguments -> 'steps' end,
+      'more_steps', case when v_asked.scope = any (v_key.scopes) then v_asked.arguments -> 'more_steps' end,
       'subject', case when v_asked.scope = any (v_key.scopes) then private.subject_of_confirmation(v_asked) end
     )
     from public.api_keys k
@@ -261,7 +326,7 @@ begin
 end
 $$;
 comment on function api.get_confirmation is
-  'A request for a confirmation, for the person who is signed in in a browser: { state, operation, scope, may_confirm, asked_by, expires_at, effect, changes, subject }. null where it is none of their organisation, or nobody is signed in. For the gateway.';
+  'A request for a confirmation, for the person who is signed in in a browser: { state, operation, scope, may_confirm, asked_by, expires_at, effect, changes, news, steps, more_steps, subject }. null where it is none of their organisation, or nobody is signed in. For the gateway.';
 grant execute on function api.get_confirmation to gateway;
 
 -- Security definer: the gateway may read and write no table.

@@ -12,6 +12,7 @@ begin
   );
 end
 $$;
+grant execute on function private.announced to scope_events_write;
 
 create table private.unannounced_changes (
   event_id uuid not null,
@@ -169,10 +170,46 @@ begin
       )
     );
   end if;
-  return v_notice;
+  return v_notice || jsonb_build_object('previous', v_change.previous);
 end
 $$;
 grant execute on function private.notify_of_event to scope_events_write;
+
+-- What a call has guests read, as { field: [before, now] }, and how many: by its notice, or by those of an earlier call that wait to be
+-- sent, for they say what the event is then. `was` is the event before the call. Security definer: no role may read e-mails.
+create function private.news_of_event(was public.events, event public.events, notice jsonb) returns jsonb
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_before jsonb := private.announced(was);
+  v_now jsonb := private.announced(event);
+  v_told integer := coalesce((notice ->> 'told')::integer, 0);
+begin
+  if v_now <> v_before then
+    v_told := greatest(v_told, (
+      select count(*)
+      from public.emails e
+      where e.organisation_id = event.organisation_id and e.status = 'queued'
+        and e.kind in ('event_changed', 'event_cancelled', 'ticket_cancelled', 'waiting_list_cancelled')
+        and event.id = coalesce(
+          (select a.event_id from public.attendees a where a.id = e.attendee_id),
+          (select w.event_id from public.waiting_list_entries w where w.id = e.waiting_list_entry_id)
+        )
+    ));
+  end if;
+  v_before := coalesce(notice -> 'previous', v_before);
+  if event.status = 'cancelled' then
+    v_before := v_before || '{"status": "published"}';
+    v_now := v_now || '{"status": "cancelled"}';
+  end if;
+  return jsonb_build_object('told', v_told, 'news', (
+    select coalesce(jsonb_object_agg(n.key, jsonb_build_array(v_before -> n.key, n.value)), '{}')
+    from jsonb_each(v_now) n
+    where n.value is distinct from v_before -> n.key
+  ));
+end
+$$;
+grant execute on function private.news_of_event to scope_events_write;
 
 -- For owners and managers who are signed in, and for the SQL editor.
 create function public.notify_attendees(event_id uuid, notify public.notify default 'mailed') returns integer

@@ -99,16 +99,17 @@ end
 $$;
 grant execute on function private.page_of_events_by_start to scope_events_read;
 
--- In which zone the times of what belongs to an event are said, for whoever may see that: any key of the organisation. Security definer,
--- for no key reads events by the mere right to see their orders, tickets or scans.
+-- In which zone the times of what belongs to an event are said, for whoever may see that: any key of the organisation; and its name, for
+-- whoever reads events. Security definer, for no key reads events by the mere right to see their orders, tickets or scans.
 create function private.timezones_of(event_ids uuid[]) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();
+  v_reads_events boolean := private.current_scopes() && '{events:read,events:write,checkin:write}';
 begin
   return (
-    select coalesce(json_object_agg(e.id, e.timezone), '{}')
+    select coalesce(json_object_agg(e.id, json_build_object('timezone', e.timezone, 'name', case when v_reads_events then e.name end)), '{}')
     from unnest(event_ids[1:100]) i (id)
     cross join lateral (select e.* from public.events e where e.id = i.id offset 0) e
     where e.organisation_id = v_organisation_id
@@ -124,7 +125,7 @@ begin
   return private.timezones_of(event_ids);
 end
 $$;
-comment on function api.event_timezones is 'IANA time zones of events of the organisation: { id: timezone }, of at most 100.';
+comment on function api.event_timezones is 'IANA time zones of events of the organisation, and their names: { id: { timezone, name } }, of at most 100.';
 grant execute on function api.event_timezones to api_key;
 
 create type public.event_sort as enum ('created_at', 'starts_at');
@@ -280,6 +281,42 @@ $$;
 comment on function api.create_event is 'Creates a draft event: 201. 409 already_exists (slug, external_id); 422 validation_failed.';
 grant execute on function api.create_event to scope_events_write;
 
+-- An absent key keeps its field, null clears it; the same holds for the members of the venue.
+create function private.change_event("was" public.events, changes jsonb) returns public.events
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_new public.events := jsonb_populate_record(
+    "was", changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end
+  );
+begin
+  update public.events e set
+    name = v_new.name,
+    slug = v_new.slug,
+    description = v_new.description,
+    starts_at = v_new.starts_at,
+    ends_at = v_new.ends_at,
+    timezone = v_new.timezone,
+    locale = v_new.locale,
+    venue_name = v_new.venue_name,
+    venue_address = v_new.venue_address,
+    venue_city = v_new.venue_city,
+    venue_postcode = v_new.venue_postcode,
+    venue_country = v_new.venue_country,
+    online_url = v_new.online_url,
+    capacity = v_new.capacity,
+    waiting_list_offer_hours = v_new.waiting_list_offer_hours,
+    currency = v_new.currency,
+    payment_due_days = v_new.payment_due_days,
+    external_id = v_new.external_id,
+    metadata = v_new.metadata
+  where e.id = "was".id
+  returning * into v_new;
+  return v_new;
+end
+$$;
+grant execute on function private.change_event to scope_events_write;
+
 create function api.update_event(
   event_id uuid,
   changes jsonb,
@@ -295,6 +332,8 @@ declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_event public.events;
   v_new public.events;
+  v_notice jsonb;
+  v_news jsonb;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -307,38 +346,13 @@ begin
     end if;
     perform private.assert_version(v_event.version, if_version);
 
-    -- An absent key keeps its field, null clears it; the same holds for the members of the venue.
-    v_new := jsonb_populate_record(
-      v_event,
-      changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end
-    );
-    update public.events e set
-      name = v_new.name,
-      slug = v_new.slug,
-      description = v_new.description,
-      starts_at = v_new.starts_at,
-      ends_at = v_new.ends_at,
-      timezone = v_new.timezone,
-      locale = v_new.locale,
-      venue_name = v_new.venue_name,
-      venue_address = v_new.venue_address,
-      venue_city = v_new.venue_city,
-      venue_postcode = v_new.venue_postcode,
-      venue_country = v_new.venue_country,
-      online_url = v_new.online_url,
-      capacity = v_new.capacity,
-      waiting_list_offer_hours = v_new.waiting_list_offer_hours,
-      currency = v_new.currency,
-      payment_due_days = v_new.payment_due_days,
-      external_id = v_new.external_id,
-      metadata = v_new.metadata
-    where e.id = v_event.id
-    returning * into v_new;
+    v_new := private.change_event(v_event, changes);
+    v_notice := private.notify_of_event(event_id, notify);
     v_outcome := case when notify is null and dry_run is not true
       then json_build_object('status', 200, 'data', private.event_json(v_new))
       else json_build_object(
         'status', 200,
-        'effect', private.event_effect(event_id, dry_run, private.notify_of_event(event_id, notify)),
+        'effect', private.event_effect(event_id, dry_run, v_notice),
         'data', private.event_json(case when dry_run then v_event else v_new end)
       )
     end;
@@ -346,10 +360,16 @@ begin
       v_outcome, private.warning_of_offset_in(changes, v_new.timezone), private.warning_of_capacity(v_event, v_new)
     );
     perform private.undo_if_dry_run(dry_run);
-    perform private.assert_notice_confirmed(
-      'update_event', jsonb_build_object('event_id', event_id, 'changes', changes, 'notify', notify, 'if_version', if_version),
-      v_outcome -> 'effect'
-    );
+    if private.is_asking() then
+      v_news := private.news_of_event(v_event, v_new, v_notice);
+      perform private.assert_notice_confirmed(
+        'update_event',
+        jsonb_build_object(
+          'event_id', event_id, 'changes', changes, 'notify', notify, 'if_version', if_version, 'news', v_news -> 'news'
+        ),
+        (coalesce((v_outcome -> 'effect')::jsonb, '{}') || jsonb_build_object('told', v_news -> 'told'))::json
+      );
+    end if;
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
   end;
@@ -428,9 +448,17 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_event public.events;
+  v_refund_due bigint := 0;
 begin
   select e.* into v_event from public.events e where e.id = affected_by_event.event_id;
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
+  if is_cancelled then
+    v_refund_due := (
+      select coalesce(sum(private.refundable_if_cancelled(o)), 0)
+      from public.orders o
+      where o.event_id = v_event.id and o.status <> 'cancelled' and o.amount_paid > 0
+    );
+  end if;
   return jsonb_build_object(
     'orders', (
       select count(*) from public.orders o where o.event_id = v_event.id and o.status <> 'cancelled'
@@ -448,11 +476,9 @@ begin
       where w.event_id = v_event.id
         and case when is_cancelled then w.status in ('waiting', 'offered') else w.status = 'offered' and w.offered_at = now() end
     ),
-    'refund_due', case when not is_cancelled then 0 when private.reads_orders() then (
-      select coalesce(sum(private.refundable_if_cancelled(o)), 0)
-      from public.orders o
-      where o.event_id = v_event.id and o.status <> 'cancelled' and o.amount_paid > 0
-    ) end,
+    'refund_due', case when not is_cancelled or private.reads_orders() then v_refund_due end,
+    -- For whoever confirms.
+    'hidden', case when is_cancelled and not private.reads_orders() then jsonb_build_object('refund_due', v_refund_due) else '{}' end,
     'currency', v_event.currency
   );
 end
@@ -537,7 +563,11 @@ begin
     );
     perform private.undo_if_dry_run(dry_run);
     perform private.assert_confirmed(
-      'cancel_event', jsonb_build_object('event_id', event_id, 'notify', notify), v_outcome -> 'effect'
+      'cancel_event',
+      jsonb_build_object(
+        'event_id', event_id, 'notify', notify, 'announced', private.announced(v_event) || jsonb_build_object('slug', v_event.slug)
+      ),
+      v_outcome -> 'effect', v_affected -> 'hidden'
     );
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.

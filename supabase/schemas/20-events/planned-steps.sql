@@ -302,7 +302,7 @@ language plpgsql stable set search_path = ''
 as $$
 declare
   v_usual constant jsonb :=
-    '{"status": "active", "visibility": "public", "min_per_order": 1, "admission": "once", "waiting_list_offer_hours": 24}';
+    '{"status": "active", "visibility": "public", "min_per_order": 1, "waiting_list_offer_hours": 24}';
 begin
   return private.plan_words(
     (
@@ -396,7 +396,8 @@ begin
     v_id := private.add_row("table", 'event_id', event.id, v_fields);
     return jsonb_build_object(
       'action', 'create', 'kind', rtrim("table", 's'), 'name', v_fields -> v_label, 'id', v_id,
-      'changes', private.plan_of_new(v_label, v_fields, event)
+      -- How often a point lets a ticket in is fixed with its first scan, so its default is said.
+      'changes', private.plan_of_new(v_label, case "table" when 'check_in_points' then '{"admission": "once"}' else '{}' end::jsonb || v_fields, event)
     );
   end if;
 
@@ -436,8 +437,7 @@ begin
     if v_fields is null then
       return jsonb_build_object('action', 'unchanged', 'id', base.id);
     end if;
-    perform api.update_event(base.id, v_fields);
-    select e.* into v_event from public.events e where e.id = base.id;
+    v_event := private.change_event(base, v_fields);
     return jsonb_build_object(
       'action', 'change', 'kind', 'event', 'name', base.name, 'id', base.id,
       'changes', private.plan_changes(to_jsonb(base), v_fields, base, v_event)
@@ -457,7 +457,7 @@ begin
   select e.* into v_event from public.events e where e.id = v_id;
   return jsonb_build_object(
     'action', 'create', 'kind', 'event', 'name', v_event.name, 'id', v_event.id,
-    'changes', private.plan_of_new('name', v_fields, v_event)
+    'changes', private.plan_of_new('name', v_fields, v_event) || jsonb_build_object('status', v_event.status)
   );
 end
 $$;
@@ -714,7 +714,8 @@ begin
           );
         end if;
         if v_step ->> 'action' = 'unchanged' then
-          v_unchanged := v_unchanged + 1;
+          -- Of the event only if it was to be something.
+          v_unchanged := v_unchanged + (v_table <> 'events' or v_changes <> '{}')::integer;
         else
           v_steps := v_steps || v_step;
         end if;
@@ -743,6 +744,7 @@ begin
     )),
     'read', v_read, 'steps', to_jsonb(v_steps), 'unchanged', v_unchanged, 'refusals', v_refusals, 'notice', v_notice,
     'affected', case when event_id is not null and v_base.id is not null then private.affected_by_event(event_id) end,
+    'news', case when event_id is not null and v_event.id is not null and private.is_asking() then private.news_of_event(v_base, v_event, v_notice) end,
     'event', jsonb_build_object(
       'id', v_event.id, 'name', v_event.name, 'status', v_event.status,
       'starts_at', private.zoned_time(v_event.starts_at, v_event.timezone), 'ends_at', private.zoned_time(v_event.ends_at, v_event.timezone), 'timezone', v_event.timezone

@@ -254,8 +254,12 @@ begin
   else
     perform private.assert_as_planned(v_plan, v_result, v_steps);
     perform private.assert_notice_confirmed(
-      'apply_event', jsonb_build_object('plan_id', plan_id, 'event_id', v_event_id, 'changes', v_arguments -> 'changes'),
-      json_build_object('attendees', v_result #> '{affected,attendees}', 'orders', v_result #> '{affected,orders}', 'told', v_result #> '{notice,told}')
+      'apply_event',
+      jsonb_build_object(
+        'plan_id', plan_id, 'event_id', v_event_id, 'news', v_result #> '{news,news}',
+        'steps', jsonb_path_query_array(v_steps, '$[0 to 19]'), 'more_steps', greatest(jsonb_array_length(v_steps) - 20, 0)
+      ),
+      json_build_object('attendees', v_result #> '{affected,attendees}', 'orders', v_result #> '{affected,orders}', 'told', v_result #> '{news,told}')
     );
     perform private.close_event_plan(v_plan.id, (v_result #>> '{event,id}')::uuid);
     v_steps := (

@@ -413,6 +413,7 @@ declare
   v_verdicts json[] := '{}';
   v_judged integer := 0;
   v_ticket_type_ids uuid[];
+  v_digest text := md5(attendees::text);
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -492,6 +493,12 @@ begin
       private.warning_of_gifts(v_ticket_type_ids)
     );
     perform private.undo_if_dry_run(dry_run);
+    if send_email then
+      perform private.assert_notice_confirmed(
+        'import_attendees', jsonb_build_object('event_id', event_id, 'ticket_type_id', ticket_type_id, 'digest', v_digest),
+        json_build_object('told', v_outcome #> '{data,created}')
+      );
+    end if;
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
   end;

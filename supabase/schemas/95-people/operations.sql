@@ -43,6 +43,33 @@ comment on function api.find_person is
   'Who stands under an e-mail address, by name, with their tickets, orders and entries of the waiting list; nobody is an empty list.';
 grant execute on function api.find_person to scope_attendees_read;
 
+-- What an erasure with these arguments erases, at most so much.
+create function private.rows_to_erase(organisation_id uuid, arguments jsonb) returns setof private.personal_row
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_address text := lower(btrim(arguments ->> 'email'));
+  v_forms text[];
+begin
+  if arguments -> 'everyone' is distinct from 'true' then
+    v_forms := case
+      when jsonb_typeof(arguments -> 'names') = 'array'
+        then array(select distinct private.person_form(n) from jsonb_array_elements_text(arguments -> 'names') n)
+      else array(select distinct r.form from private.rows_of_address(organisation_id, v_address, null, 5000) r)
+    end;
+  end if;
+  return query select r.* from private.rows_of_address(organisation_id, v_address, v_forms, 5000) r;
+end
+$$;
+
+create function private.digest_of_people(rows private.personal_row[]) returns text
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return md5((select string_agg(concat_ws(' ', r.id, r.form), ',' order by r.id, r.form) from unnest(rows) r));
+end
+$$;
+
 -- Locks what is erased, in the order of 20-events/locks.sql, until nothing is left to lock, and answers it. An offer that is accepted
 -- meanwhile adds a ticket. All tickets of an order are locked at once: where its contact is erased, what is searched of each changes. Entries
 -- that wait are locked last, by their update.
@@ -222,6 +249,7 @@ begin
     'idempotency_records', v_sum.idempotency_records,
     'remaining', v_remaining,
     'kept', private.kept_of(v_whole) || private.kept_besides(organisation_id, v_address, v_others, v_not_found),
+    'digest', private.digest_of_people(v_rows),
     'currency', coalesce(
       (select e.currency from public.events e where e.id = any (array(select r.event_id from unnest(v_rows) r)) limit 1), 'EUR'
     )
@@ -258,11 +286,12 @@ begin
         ),
         '{"not_told": []}'
       ),
-      'data', v_receipt - 'currency'
+      'data', v_receipt - '{digest,currency}'::text[]
     );
     perform private.undo_if_dry_run(dry_run);
     perform private.assert_confirmed(
-      'erase_person', jsonb_build_object('email', email, 'names', names, 'everyone', everyone), v_outcome -> 'effect'
+      'erase_person',
+      jsonb_build_object('email', email, 'names', names, 'everyone', everyone, 'digest', v_receipt -> 'digest'), v_outcome -> 'effect'
     );
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.

@@ -140,7 +140,7 @@ begin
 end
 $$;
 comment on function api.export_attendees is
-  'Makes a link to a file of attendees, good for 15 minutes: 201 with { url, expires_at, rows, columns }. 404 not_found (event_id, ticket_type_id).';
+  'Makes a link to a file of attendees, good for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id, ticket_type_id).';
 grant execute on function api.export_attendees to scope_attendees_read;
 
 create function api.export_orders_page(
@@ -213,7 +213,7 @@ begin
 end
 $$;
 comment on function api.export_orders is
-  'Makes a link to a file of orders, good for 15 minutes: 201 with { url, expires_at, rows, columns }. 404 not_found (event_id).';
+  'Makes a link to a file of orders, good for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
 grant execute on function api.export_orders to scope_orders_read;
 
 -- Where a file of payments is: it is in the order of the books, the oldest first, and leaves out what was recorded after its beginning.
@@ -372,7 +372,7 @@ begin
 end
 $$;
 comment on function api.export_payments is
-  'Makes a link to a file of payments, voids and refunds, good for 15 minutes: 201 with { url, expires_at, rows, columns }. 404 not_found (event_id).';
+  'Makes a link to a file of payments, voids and refunds, good for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
 grant execute on function api.export_payments to scope_orders_read;
 
 create function api.export_check_ins_page(
@@ -432,5 +432,5 @@ begin
 end
 $$;
 comment on function api.export_check_ins is
-  'Makes a link to a file of scans, good for 15 minutes: 201 with { url, expires_at, rows, columns }. 404 not_found (event_id).';
+  'Makes a link to a file of scans, good for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
 grant execute on function api.export_check_ins to scope_attendees_read;

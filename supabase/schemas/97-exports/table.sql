@@ -89,7 +89,7 @@ begin
 end
 $$;
 
-create function private.export_json(id uuid, token text, expires_at text, "rows" bigint, columns json) returns json
+create function private.export_json(id uuid, token text, expires_at timestamptz, "rows" bigint, columns json) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -97,7 +97,8 @@ begin
     'object', 'export',
     'id', id,
     'url', private.export_url(token),
-    'expires_at', expires_at,
+    'expires_at', private.rfc3339(expires_at),
+    'good_for_minutes', greatest(extract(epoch from expires_at - now())::integer / 60, 0),
     'rows', "rows",
     'columns', columns
   );
@@ -114,7 +115,6 @@ as $$
 declare
   v_token text := private.random_token();
   v_link private.export_links;
-  v_expires_at text;
   v_columns json;
 begin
   insert into private.export_links (organisation_id, api_key_id, token_hash, operation, arguments)
@@ -125,13 +125,12 @@ begin
   returning * into v_link;
   perform private.audit_export(v_link.id, 'created', private.export_as_changes(v_link.operation, v_link.arguments));
 
-  v_expires_at := private.rfc3339(v_link.expires_at);
   v_columns := coalesce(v_link.arguments -> 'fields', to_jsonb(private.export_columns(v_link.operation)));
   perform private.record_outcome(
     idempotency_key, request_fingerprint,
-    json_build_object('status', 201, 'data', private.export_json(v_link.id, null, v_expires_at, "rows", v_columns))
+    json_build_object('status', 201, 'data', private.export_json(v_link.id, null, v_link.expires_at, "rows", v_columns))
   );
-  return json_build_object('status', 201, 'data', private.export_json(v_link.id, v_token, v_expires_at, "rows", v_columns));
+  return json_build_object('status', 201, 'data', private.export_json(v_link.id, v_token, v_link.expires_at, "rows", v_columns));
 end
 $$;
 grant execute on function private.make_export_link to scope_attendees_read, scope_orders_read;
@@ -155,7 +154,7 @@ begin
     'replayed', true,
     'status', 201,
     'data', private.export_json(
-      (v_data ->> 'id')::uuid, v_token, v_data ->> 'expires_at', (v_data ->> 'rows')::bigint, v_data -> 'columns'
+      (v_data ->> 'id')::uuid, v_token, (v_data ->> 'expires_at')::timestamptz, (v_data ->> 'rows')::bigint, v_data -> 'columns'
     )
   );
 end

@@ -1588,7 +1588,6 @@ insert into public.plans (name, rate_limit_per_minute) values
   ('enterprise', 60000);
 
 create table public.organisations (
-  id uuid not null default private.uuid_v7(),
   name text not null,
   slug text not null,
   plan text not null default 'standard',
@@ -1600,6 +1599,7 @@ create table public.organisations (
   confirm_refunds_above bigint,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
   constraint organisations_pkey primary key (id),
   constraint organisations_slug_key unique (slug),
   constraint organisations_plan_fkey foreign key (plan) references public.plans (name),
@@ -1612,11 +1612,9 @@ create table public.organisations (
   constraint organisations_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')
 );
 comment on table public.organisations is 'Owners of events. Nothing is visible across organisations.';
-comment on column public.organisations.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.organisations.name is 'Name for people; tickets are sent in it.';
+comment on column public.organisations.slug is 'Short name for addresses and the command line: up to 63 lower-case letters, digits and, inside, hyphens.';
 comment on column public.organisations.plan is 'Its plan, by name: requests per minute of each key.';
-comment on column public.organisations.created_at is 'When the row was added.';
-comment on column public.organisations.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.organisations.reply_to_email is 'Where answers to ticket e-mails go.';
 comment on column public.organisations.accent_colour is 'Colour of its e-mails and ticket pages, such as #26306b. Empty: that of Usher.';
 comment on column public.organisations.logo_url is 'Where its logo is: PNG or JPEG, at most 256 KiB and 2000 by 2000 pixels. Fetched when it changes.';
@@ -1624,26 +1622,64 @@ comment on column public.organisations.logo_error is 'What is wrong with the log
 comment on column public.organisations.payment_instructions is 'How to pay an invoice, for the buyer: account, deadline, reference.';
 comment on column public.organisations.confirm_refunds_above is
   'Over MCP, a person confirms a refund when more than this was refunded of its order, in minor units. Empty: of none.';
-comment on column public.organisations.slug is 'Short name for addresses and the command line: up to 63 lower-case letters, digits and, inside, hyphens.';
+comment on column public.organisations.created_at is 'When the row was added.';
+comment on column public.organisations.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.organisations.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 
 create table public.organisation_members (
-  organisation_id uuid not null,
   user_id uuid not null,
   role public.organisation_role not null default 'viewer',
+  name text,
+  email text,
   created_at timestamptz not null default now(),
+  organisation_id uuid not null,
   constraint organisation_members_pkey primary key (organisation_id, user_id),
   constraint organisation_members_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade,
   constraint organisation_members_user_id_fkey foreign key (user_id)
-    references auth.users (id) on delete cascade
+    references auth.users (id) on delete cascade,
+  constraint organisation_members_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint organisation_members_email_is_an_address check (private.is_email_address(email))
 );
 comment on table public.organisation_members is 'People who may sign in for an organisation, and in which role: owner, manager, door or viewer.';
-comment on column public.organisation_members.organisation_id is 'The organisation.';
 comment on column public.organisation_members.user_id is 'The person, of auth.users.';
 comment on column public.organisation_members.role is 'What they may do: owner, manager, door or viewer.';
+comment on column public.organisation_members.name is 'Name of the person, where their account has none: one line of up to 200 characters. The view members shows both.';
+comment on column public.organisation_members.email is 'E-mail address of the person, where their account has none: as in name@example.com.';
 comment on column public.organisation_members.created_at is 'When the row was added.';
+comment on column public.organisation_members.organisation_id is 'The organisation.';
 
 create index organisation_members_user_id_idx on public.organisation_members (user_id);
+-- For private.erase_members.
+create index organisation_members_organisation_id_email_idx on public.organisation_members (organisation_id, lower(email))
+  where email is not null;
+
+insert into private.personal_columns (table_name, column_name, erased_as, field)
+values
+  ('organisation_members', 'name', 'null', null),
+  ('organisation_members', 'email', 'null', null);
+
+-- What a member is called: as their account has it, where it has, and else as it was typed. People choose the name of their account
+-- themselves, so it is shown on one line and bounded. Security definer: no role of members reads auth.users.
+create function private.member_contact(organisation_id uuid, user_id uuid, out name text, out email text)
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  select
+    coalesce(
+      nullif(btrim(left(regexp_replace(
+        coalesce(nullif(u.raw_user_meta_data ->> 'full_name', ''), u.raw_user_meta_data ->> 'name'), '[[:cntrl:]]+', ' ', 'g'
+      ), 200)), ''),
+      m.name
+    ),
+    coalesce(nullif(u.email, ''), m.email)
+  into name, email
+  from (select member_contact.organisation_id, member_contact.user_id) i
+  left join auth.users u on u.id = i.user_id
+  left join public.organisation_members m on m.organisation_id = i.organisation_id and m.user_id = i.user_id;
+end
+$$;
+grant execute on function private.member_contact to authenticated;
 
 -- Security definer: a policy on organisation_members that reads organisation_members would recurse.
 create function private.member_organisation_ids() returns setof uuid
@@ -1825,8 +1861,8 @@ create policy organisation_members_update_ownership on public.organisation_membe
 create policy organisation_members_delete_ownership on public.organisation_members for delete to authenticated
   using (organisation_id in (select private.organisations_as('{owner}')));
 grant select, delete on public.organisation_members to authenticated;
-grant insert (organisation_id, user_id, role) on public.organisation_members to authenticated;
-grant update (role) on public.organisation_members to authenticated;
+grant insert (organisation_id, user_id, role, name, email) on public.organisation_members to authenticated;
+grant update (role, name, email) on public.organisation_members to authenticated;
 
 -- schemas/00-ground/idempotency.sql
 
@@ -2034,20 +2070,20 @@ create type public.api_key_kind as enum ('key', 'grant');
 create type public.api_key_confirmations as enum ('asked', 'none');
 
 create table public.api_keys (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  family_id uuid not null,
-  kind public.api_key_kind not null default 'key',
-  parent_id uuid,
   name text not null,
-  prefix text not null,
   scopes public.api_scope[] not null,
+  kind public.api_key_kind not null default 'key',
   confirmations public.api_key_confirmations not null default 'asked',
+  prefix text not null,
   expires_at timestamptz,
   revoked_at timestamptz,
   last_used_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  parent_id uuid,
+  family_id uuid not null,
   constraint api_keys_pkey primary key (id),
   constraint api_keys_prefix_key unique (prefix),
   constraint api_keys_organisation_id_fkey foreign key (organisation_id)
@@ -2065,22 +2101,22 @@ create table public.api_keys (
   constraint api_keys_scopes_are_chosen check (cardinality(scopes) > 0 and array_position(scopes, null) is null)
 );
 comment on table public.api_keys is 'API keys of an organisation, without their secrets. Set revoked_at to refuse a key from its next request on.';
-comment on column public.api_keys.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.api_keys.organisation_id is 'The organisation that it belongs to.';
-comment on column public.api_keys.kind is 'key: made for a program. grant: what a person allowed a client that they signed in from.';
-comment on column public.api_keys.parent_id is 'Of a grant: the key that the person signed in with. It ends and shrinks with that key.';
 comment on column public.api_keys.name is 'What it is for, for people. Of a grant: what the client calls itself.';
 comment on column public.api_keys.scopes is 'What it may do: at least one scope.';
+comment on column public.api_keys.kind is 'key: made for a program. grant: what a person allowed a client that they signed in from.';
 comment on column public.api_keys.confirmations is
   'asked: over MCP, a person confirms what cannot be undone. none: for programs, which nobody sits at. A grant always asks.';
+comment on column public.api_keys.prefix is 'First 19 characters of the key, to recognise it by. The key itself is not stored.';
 comment on column public.api_keys.expires_at is 'From when on it is refused. Empty: it does not expire.';
 comment on column public.api_keys.revoked_at is 'Set it to refuse the key at once, for good.';
+comment on column public.api_keys.last_used_at is 'Stamped at most once a minute.';
 comment on column public.api_keys.created_at is 'When the row was added.';
 comment on column public.api_keys.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.api_keys.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.api_keys.organisation_id is 'The organisation that it belongs to.';
+comment on column public.api_keys.parent_id is 'Of a grant: the key that the person signed in with. It ends and shrinks with that key.';
 comment on column public.api_keys.family_id is
-  'Shared by keys that replace one another by rotation. Idempotency keys and the rate limit belong to the family, so a rotation between two tries doubles neither an order nor the allowance. A grant has a family of its own for idempotency keys, and the rate limit of its parent.';
-comment on column public.api_keys.prefix is 'First 19 characters of the key, to recognise it by. The key itself is not stored.';
-comment on column public.api_keys.last_used_at is 'Stamped at most once a minute.';
+  'Internal: shared by keys that replace one another by rotation. Idempotency keys and the rate limit belong to the family, so a rotation between two tries doubles neither an order nor the allowance. A grant has a family of its own for idempotency keys, and the rate limit of its parent.';
 
 create index api_keys_organisation_id_idx on public.api_keys (organisation_id);
 create index api_keys_parent_id_idx on public.api_keys (parent_id) where parent_id is not null;
@@ -3106,34 +3142,34 @@ create type public.event_phase as enum ('upcoming', 'ongoing', 'ended');
 create type public.locale as enum ('en', 'de', 'fr', 'es', 'nl');
 
 create table public.events (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
   name text not null,
   slug text not null,
-  description text,
   status public.event_status not null default 'draft',
   starts_at timestamptz,
   ends_at timestamptz,
   timezone text not null default 'UTC',
-  locale public.locale not null default 'en',
+  capacity integer,
   venue_name text,
   venue_address text,
   venue_city text,
   venue_postcode text,
   venue_country text,
   online_url text,
-  capacity integer,
-  waiting_list_offer_hours integer not null default 24,
+  description text,
+  locale public.locale not null default 'en',
   currency text not null default 'EUR',
   payment_due_days integer,
+  waiting_list_offer_hours integer not null default 24,
   published_at timestamptz,
   cancelled_at timestamptz,
   completed_at timestamptz,
   external_id text,
   metadata jsonb not null default '{}',
-  version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  version integer not null default 1,
   constraint events_pkey primary key (id),
   constraint events_id_organisation_id_key unique (id, organisation_id),
   constraint events_organisation_id_fkey foreign key (organisation_id) references public.organisations (id),
@@ -3160,34 +3196,34 @@ create table public.events (
   constraint events_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
 comment on table public.events is 'Events that people attend. A draft until it has dates and a ticket type and is published.';
-comment on column public.events.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.events.organisation_id is 'The organisation that it belongs to.';
 comment on column public.events.name is 'Name for people.';
 comment on column public.events.slug is 'Short name for addresses: up to 100 lower-case letters, digits and, inside, hyphens; made from the name when left out.';
-comment on column public.events.description is 'Text for people, up to 20000 characters.';
 comment on column public.events.status is 'draft, published, then cancelled or completed; a completed one may be published again until its end. A draft without orders can be deleted.';
 comment on column public.events.starts_at is 'When it starts. Needed to publish.';
 comment on column public.events.ends_at is 'When it ends. Needed to publish.';
+comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
+comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: only the quantities of the ticket types limit it.';
 comment on column public.events.venue_name is 'Name of the place, up to 200 characters.';
 comment on column public.events.venue_address is 'Street and number, up to 500 characters.';
 comment on column public.events.venue_city is 'City, up to 200 characters.';
 comment on column public.events.venue_postcode is 'Postcode, up to 20 characters.';
 comment on column public.events.venue_country is 'ISO 3166 code, two capital letters such as DE.';
 comment on column public.events.online_url is 'Where it is to be followed on the Internet: http or https, without a user name or password.';
+comment on column public.events.description is 'Text for people, up to 20000 characters.';
+comment on column public.events.locale is 'Language in which guests are written to.';
+comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it. A change leaves the numbers of prices and discounts as they are: change them, too. Fixed once there is an order.';
+comment on column public.events.payment_due_days is 'How many days an order that is to be paid has until it expires, 1 to 365. Empty: no deadline. Counts for orders made from then on.';
+comment on column public.events.waiting_list_offer_hours is 'For how many hours a place is held for whom the waiting list offers it, 1 to 720.';
 comment on column public.events.published_at is 'When it was last published. Kept by Usher.';
 comment on column public.events.cancelled_at is 'When it was cancelled. Kept by Usher.';
 comment on column public.events.completed_at is 'When it was completed. Kept by Usher.';
-comment on column public.events.version is 'Number of edits; the ETag over REST. Kept by Usher.';
-comment on column public.events.created_at is 'When the row was added.';
-comment on column public.events.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: only the quantities of the ticket types limit it.';
-comment on column public.events.waiting_list_offer_hours is 'For how many hours a place is held for whom the waiting list offers it, 1 to 720.';
-comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it. A change leaves the numbers of prices and discounts as they are: change them, too. Fixed once there is an order.';
-comment on column public.events.payment_due_days is 'How many days an order that is to be paid has until it expires, 1 to 365. Empty: no deadline. Counts for orders made from then on.';
-comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
-comment on column public.events.locale is 'Language in which guests are written to.';
 comment on column public.events.external_id is 'Your own identifier, up to 255 characters, unique within the organisation.';
 comment on column public.events.metadata is 'Flat JSON object of your own, at most 50 keys.';
+comment on column public.events.created_at is 'When the row was added.';
+comment on column public.events.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.events.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.events.organisation_id is 'The organisation that it belongs to.';
+comment on column public.events.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 -- Partial indexes, whose columns Postgres does not count as keys: an edit of slug or external_id then does not take the row
 -- lock that conflicts with the foreign keys of concurrent registrations.
@@ -3651,27 +3687,27 @@ create type public.ticket_type_status as enum ('active', 'archived');
 create type public.ticket_type_visibility as enum ('public', 'hidden');
 
 create table public.ticket_types (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  event_id uuid not null,
   name text not null,
-  description text,
+  event_id uuid not null,
   price bigint not null default 0,
   quantity integer,
   quantity_sold integer not null default 0,
   quantity_held integer not null default 0,
-  min_per_order integer not null default 1,
-  max_per_order integer,
+  status public.ticket_type_status not null default 'active',
+  visibility public.ticket_type_visibility not null default 'public',
   sales_start_at timestamptz,
   sales_end_at timestamptz,
-  visibility public.ticket_type_visibility not null default 'public',
-  status public.ticket_type_status not null default 'active',
+  min_per_order integer not null default 1,
+  max_per_order integer,
+  description text,
   position integer not null default 0,
   external_id text,
   metadata jsonb not null default '{}',
-  version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  version integer not null default 1,
   constraint ticket_types_pkey primary key (id),
   constraint ticket_types_id_event_id_key unique (id, event_id),
   constraint ticket_types_event_id_fkey foreign key (event_id, organisation_id)
@@ -3701,27 +3737,27 @@ $$;
 grant execute on function private.is_sound_ticket_type to api_key, authenticated;
 alter table public.ticket_types add constraint ticket_types_are_sound check (private.is_sound_ticket_type(ticket_types));
 comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop issuing it; tickets already issued stay valid.';
-comment on column public.ticket_types.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.ticket_types.organisation_id is 'The organisation that it belongs to.';
-comment on column public.ticket_types.event_id is 'The event that it belongs to.';
 comment on column public.ticket_types.name is 'Name for people.';
-comment on column public.ticket_types.description is 'Text for people, up to 20000 characters.';
-comment on column public.ticket_types.sales_start_at is 'When its sale starts. Empty: as soon as the event is published.';
-comment on column public.ticket_types.sales_end_at is 'When its sale ends. Empty: with the event.';
-comment on column public.ticket_types.visibility is 'public or hidden: whether a shop should show it.';
-comment on column public.ticket_types.status is 'active or archived; an archived one is issued no more.';
-comment on column public.ticket_types.external_id is 'The organiser''s own identifier, unique within the organisation.';
-comment on column public.ticket_types.metadata is 'The organiser''s own flat object: at most 50 keys.';
-comment on column public.ticket_types.version is 'Number of edits; the ETag over REST. Kept by Usher.';
-comment on column public.ticket_types.created_at is 'When the row was added.';
-comment on column public.ticket_types.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.ticket_types.event_id is 'The event that it belongs to.';
 comment on column public.ticket_types.price is 'In minor units (cents) of the event''s currency. 0 is free.';
 comment on column public.ticket_types.quantity is 'How many can be issued. Empty: no limit. Cannot be set below quantity_sold and quantity_held together.';
 comment on column public.ticket_types.quantity_sold is 'Tickets that hold a place. Counted from the attendees, not edited.';
 comment on column public.ticket_types.quantity_held is 'Places held for offers of the waiting list. Counted by Usher, not edited.';
+comment on column public.ticket_types.status is 'active or archived; an archived one is issued no more.';
+comment on column public.ticket_types.visibility is 'public or hidden: whether a shop should show it.';
+comment on column public.ticket_types.sales_start_at is 'When its sale starts. Empty: as soon as the event is published.';
+comment on column public.ticket_types.sales_end_at is 'When its sale ends. Empty: with the event.';
 comment on column public.ticket_types.min_per_order is 'Fewest tickets of this type in an order that has any.';
 comment on column public.ticket_types.max_per_order is 'Most tickets of this type in an order. Empty: no limit.';
+comment on column public.ticket_types.description is 'Text for people, up to 20000 characters.';
 comment on column public.ticket_types.position is 'Its position in the list of the event''s ticket types, from 0.';
+comment on column public.ticket_types.external_id is 'The organiser''s own identifier, unique within the organisation.';
+comment on column public.ticket_types.metadata is 'The organiser''s own flat object: at most 50 keys.';
+comment on column public.ticket_types.created_at is 'When the row was added.';
+comment on column public.ticket_types.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.ticket_types.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.ticket_types.organisation_id is 'The organisation that it belongs to.';
+comment on column public.ticket_types.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 create unique index ticket_types_organisation_id_external_id_key on public.ticket_types (organisation_id, external_id)
   where external_id is not null;
@@ -3998,21 +4034,21 @@ $$;
 create type public.promo_code_status as enum ('active', 'disabled');
 
 create table public.promo_codes (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  event_id uuid not null,
   code text not null,
+  event_id uuid not null,
   percent_off numeric(5, 2),
   amount_off bigint,
-  valid_from timestamptz,
-  valid_until timestamptz,
   max_redemptions integer,
   times_redeemed integer not null default 0,
-  ticket_type_ids uuid[] not null default '{}',
   status public.promo_code_status not null default 'active',
-  version integer not null default 1,
+  valid_from timestamptz,
+  valid_until timestamptz,
+  ticket_type_ids uuid[] not null default '{}',
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  version integer not null default 1,
   constraint promo_codes_pkey primary key (id),
   constraint promo_codes_id_event_id_key unique (id, event_id),
   constraint promo_codes_event_id_fkey foreign key (event_id, organisation_id)
@@ -4032,21 +4068,21 @@ create table public.promo_codes (
   constraint promo_codes_ticket_type_ids_are_bounded check (cardinality(ticket_type_ids) <= 100)
 );
 comment on table public.promo_codes is 'Discounts that buyers claim by a code. Disable one to refuse it from now on.';
-comment on column public.promo_codes.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.promo_codes.organisation_id is 'The organisation that it belongs to.';
-comment on column public.promo_codes.event_id is 'The event that it belongs to.';
-comment on column public.promo_codes.valid_from is 'From when on it is taken. Empty: at once.';
-comment on column public.promo_codes.valid_until is 'Until when it is taken. Empty: without end.';
-comment on column public.promo_codes.status is 'active or disabled.';
-comment on column public.promo_codes.version is 'Number of edits; the ETag over REST. Kept by Usher.';
-comment on column public.promo_codes.created_at is 'When the row was added.';
-comment on column public.promo_codes.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.promo_codes.code is 'What the buyer types: one word of up to 50 characters; case does not matter.';
+comment on column public.promo_codes.event_id is 'The event that it belongs to.';
 comment on column public.promo_codes.percent_off is 'Taken off each ticket: above 0, up to 100, with at most two decimals. Empty: amount_off.';
 comment on column public.promo_codes.amount_off is 'Taken off each order, in minor units, spread over the tickets that use it. Empty: percent_off.';
 comment on column public.promo_codes.max_redemptions is 'How many tickets may use it. Empty: no limit.';
 comment on column public.promo_codes.times_redeemed is 'Tickets that use it: those it is for, however much it takes off them. Counted from the attendees, not edited.';
+comment on column public.promo_codes.status is 'active or disabled.';
+comment on column public.promo_codes.valid_from is 'From when on it is taken. Empty: at once.';
+comment on column public.promo_codes.valid_until is 'Until when it is taken. Empty: without end.';
 comment on column public.promo_codes.ticket_type_ids is 'Ticket types it applies to, up to 100. Empty: all of the event.';
+comment on column public.promo_codes.created_at is 'When the row was added.';
+comment on column public.promo_codes.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.promo_codes.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.promo_codes.organisation_id is 'The organisation that it belongs to.';
+comment on column public.promo_codes.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
 create index promo_codes_event_id_id_idx on public.promo_codes (event_id, id desc);
@@ -4266,40 +4302,40 @@ create type public.cancellation_reason as enum ('requested', 'expired', 'event_c
 -- Fillfactor 50 leaves half of each page free: an update then stays on its page and, unless it changes a status or a time that lists
 -- filter by, writes to none of the indexes.
 create table public.orders (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  event_id uuid not null,
+  name text not null,
+  email text not null,
+  company text,
   reference text not null,
   status public.order_status not null default 'pending',
   payment_status public.payment_status not null default 'not_required',
-  name text not null,
-  email text not null,
-  email_lower text not null generated always as (lower(email)) stored,
-  company text,
-  send_email boolean not null default true,
+  event_id uuid not null,
+  payment_method public.payment_method,
   currency text not null,
-  subtotal bigint not null default 0,
-  discount_total bigint not null default 0,
   total bigint not null generated always as (subtotal - discount_total) stored,
   amount_paid bigint not null default 0,
   amount_voided bigint not null default 0,
   amount_refunded bigint not null default 0,
-  payment_method public.payment_method,
+  subtotal bigint not null default 0,
+  discount_total bigint not null default 0,
   payment_due_at timestamptz,
   payment_remind_at timestamptz,
   payment_reminded_at timestamptz,
-  payment_check_at timestamptz,
   promo_code text,
-  promo_code_id uuid,
-  source public.request_source not null default private.current_source(),
+  send_email boolean not null default true,
   completed_at timestamptz,
   cancelled_at timestamptz,
   cancellation_reason public.cancellation_reason,
+  source public.request_source not null default private.current_source(),
   external_id text,
   metadata jsonb not null default '{}',
-  version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  promo_code_id uuid,
+  version integer not null default 1,
+  email_lower text not null generated always as (lower(email)) stored,
+  payment_check_at timestamptz,
   constraint orders_pkey primary key (id),
   constraint orders_id_event_id_organisation_id_key unique (id, event_id, organisation_id),
   constraint orders_organisation_id_reference_key unique (organisation_id, reference),
@@ -4329,40 +4365,40 @@ $$;
 grant execute on function private.is_sound_order to api_key, authenticated;
 alter table public.orders add constraint orders_are_sound check (private.is_sound_order(orders));
 comment on table public.orders is 'Registrations: the contact, and the amounts due and paid. The people who come are its attendees.';
-comment on column public.orders.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.orders.organisation_id is 'The organisation that it belongs to.';
-comment on column public.orders.event_id is 'The event that it belongs to.';
-comment on column public.orders.status is 'pending, completed when nothing is due, or cancelled.';
-comment on column public.orders.payment_status is 'Follows from status and amounts. Kept by Usher.';
 comment on column public.orders.name is 'Name of the contact, who is the buyer.';
 comment on column public.orders.email is 'E-mail address of the contact.';
-comment on column public.orders.email_lower is 'The address in lower case, for look-ups. Generated.';
 comment on column public.orders.company is 'Company of the contact.';
+comment on column public.orders.reference is 'Short code that can be read over the telephone: no I, L, O or U. Generated by Usher.';
+comment on column public.orders.status is 'pending, completed when nothing is due, or cancelled.';
+comment on column public.orders.payment_status is 'Follows from status and amounts. Kept by Usher.';
+comment on column public.orders.event_id is 'The event that it belongs to.';
+comment on column public.orders.payment_method is 'How it is paid. Empty: its tickets are complimentary. Once there is a payment: the method of the latest.';
 comment on column public.orders.currency is 'ISO 4217 code, three capital letters.';
 comment on column public.orders.total is 'subtotal minus discount_total. Generated.';
-comment on column public.orders.promo_code_id is 'The promo code that was used. Kept by Usher.';
-comment on column public.orders.source is 'Where it came from: the REST API, MCP, or Studio.';
-comment on column public.orders.completed_at is 'When it was completed. Kept by Usher.';
-comment on column public.orders.cancelled_at is 'When it was cancelled. Kept by Usher.';
-comment on column public.orders.cancellation_reason is 'Why it was cancelled: requested by somebody, expired unpaid, or event_cancelled. Kept by Usher.';
-comment on column public.orders.external_id is 'The organiser''s own identifier, unique within the organisation. A cancelled order gives it to one that is made under it by the API.';
-comment on column public.orders.metadata is 'The organiser''s own flat object: at most 50 keys.';
-comment on column public.orders.version is 'Number of edits; the ETag over REST. Kept by Usher.';
-comment on column public.orders.created_at is 'When the row was added.';
-comment on column public.orders.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.orders.reference is 'Short code that can be read over the telephone: no I, L, O or U. Generated by Usher.';
-comment on column public.orders.send_email is 'Whether its tickets are e-mailed to the attendees.';
 comment on column public.orders.amount_paid is 'Sum of the payments that are not voided, not edited.';
 comment on column public.orders.amount_voided is 'Sum of the payments that were voided, not edited.';
 comment on column public.orders.amount_refunded is 'Sum of the refunds, not edited. What is due is total, less amount_paid, plus amount_refunded.';
 comment on column public.orders.subtotal is 'Sum of the prices of its tickets, not edited. In minor units of currency, like all amounts. A cancelled order keeps its last value.';
 comment on column public.orders.discount_total is 'Sum of the discounts of its tickets, not edited.';
-comment on column public.orders.payment_method is 'How it is paid. Empty: its tickets are complimentary. Once there is a payment: the method of the latest.';
 comment on column public.orders.payment_due_at is 'When it is to be paid by. After that a pending order is cancelled as expired. Empty: no deadline. Set from payment_due_days of the event; change it to give more time. One that has expired: call reopen_order.';
 comment on column public.orders.payment_remind_at is 'When the buyer is to be reminded of payment_due_at; empty once they were. Kept by Usher.';
 comment on column public.orders.payment_reminded_at is 'When the buyer was last reminded, by Usher or by hand; empty once payment_due_at is another. Kept by Usher.';
-comment on column public.orders.payment_check_at is 'When the courier next looks at the deadline: to remind, then to cancel. Kept by Usher.';
 comment on column public.orders.promo_code is 'The code that the buyer gave; case does not matter. Needs a payment method.';
+comment on column public.orders.send_email is 'Whether its tickets are e-mailed to the attendees.';
+comment on column public.orders.completed_at is 'When it was completed. Kept by Usher.';
+comment on column public.orders.cancelled_at is 'When it was cancelled. Kept by Usher.';
+comment on column public.orders.cancellation_reason is 'Why it was cancelled: requested by somebody, expired unpaid, or event_cancelled. Kept by Usher.';
+comment on column public.orders.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.orders.external_id is 'The organiser''s own identifier, unique within the organisation. A cancelled order gives it to one that is made under it by the API.';
+comment on column public.orders.metadata is 'The organiser''s own flat object: at most 50 keys.';
+comment on column public.orders.created_at is 'When the row was added.';
+comment on column public.orders.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.orders.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.orders.organisation_id is 'The organisation that it belongs to.';
+comment on column public.orders.promo_code_id is 'The promo code that was used. Kept by Usher.';
+comment on column public.orders.version is 'Number of edits; the ETag over REST. Kept by Usher.';
+comment on column public.orders.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
+comment on column public.orders.payment_check_at is 'Internal: when the courier next looks at the deadline: to remind, then to cancel. Kept by Usher.';
 
 create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
   where external_id is not null;
@@ -4535,8 +4571,12 @@ begin
       ('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled')
     ) and not (old.cancellation_reason = 'expired' and new.status = 'pending' and private.is_reopening(new.id)) then
       perform private.refuse(
-        409, 'invalid_transition', 'An order cannot go from its present status to this one.', 'status',
-        jsonb_build_object('from', old.status, 'to', new.status),
+        409, 'invalid_transition',
+        case when old.cancellation_reason = 'expired'
+          then 'The status of an order that has expired is changed by reopen_order alone.'
+          else 'An order cannot go from its present status to this one.'
+        end,
+        'status', jsonb_build_object('from', old.status, 'to', new.status),
         case when old.cancellation_reason = 'expired'
           then 'Call reopen_order: it makes an order that has expired pending again, while there are places.'
           else 'Allowed: pending to completed or cancelled; completed to cancelled.'
@@ -4714,36 +4754,36 @@ create type public.email_status as enum (
 
 -- Fillfactor 50, as for orders.
 create table public.attendees (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  event_id uuid not null,
-  order_id uuid not null,
-  ticket_type_id uuid not null,
-  waiting_list_entry_id uuid,
   name text not null,
   email text not null,
-  email_lower text not null generated always as (lower(email)) stored,
   company text,
+  checked_in boolean not null generated always as (checked_in_at is not null) stored,
+  checked_in_at timestamptz,
+  status public.attendee_status not null default 'active',
+  event_id uuid not null,
+  ticket_type_id uuid not null,
+  order_id uuid not null,
   price bigint not null default 0,
   discount bigint not null default 0,
   currency text not null,
-  promo_code_id uuid,
-  status public.attendee_status not null default 'active',
-  ticket_code text not null,
-  ticket_token text not null,
-  checked_in_at timestamptz,
-  checked_in boolean not null generated always as (checked_in_at is not null) stored,
   ticket_email_status public.email_status not null default 'queued',
   ticket_email_sent_at timestamptz,
   ticket_email_last_error text,
+  ticket_code text not null,
   cancelled_at timestamptz,
   erased_at timestamptz,
   external_id text,
   metadata jsonb not null default '{}',
-  search_text text not null default '',
-  version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  promo_code_id uuid,
+  waiting_list_entry_id uuid,
+  version integer not null default 1,
+  email_lower text not null generated always as (lower(email)) stored,
+  ticket_token text not null,
+  search_text text not null default '',
   constraint attendees_pkey primary key (id),
   constraint attendees_organisation_id_ticket_code_key unique (organisation_id, ticket_code),
   constraint attendees_ticket_token_key unique (ticket_token),
@@ -4770,36 +4810,36 @@ $$;
 grant execute on function private.is_sound_attendee to api_key, authenticated;
 alter table public.attendees add constraint attendees_are_sound check (private.is_sound_attendee(attendees));
 comment on table public.attendees is 'The people who come. Cancel one by setting status to cancelled: this frees the place, and check-in no longer accepts the ticket. Only a cancelled one can be deleted.';
-comment on column public.attendees.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.attendees.organisation_id is 'The organisation that it belongs to.';
-comment on column public.attendees.event_id is 'The event that it belongs to.';
-comment on column public.attendees.order_id is 'The order that it is part of.';
-comment on column public.attendees.ticket_type_id is 'The kind of ticket. Change it to another one of the event: the ticket takes a place of that one, and keeps its price and discount.';
-comment on column public.attendees.waiting_list_entry_id is 'The entry of the waiting list whose offer this ticket accepts.';
 comment on column public.attendees.name is 'Name of the person.';
 comment on column public.attendees.email is 'Address that the ticket is sent to.';
-comment on column public.attendees.email_lower is 'The address in lower case, for look-ups. Generated.';
 comment on column public.attendees.company is 'Company of the person.';
-comment on column public.attendees.currency is 'ISO 4217 code, three capital letters.';
-comment on column public.attendees.promo_code_id is 'The promo code that was used. Kept by Usher.';
-comment on column public.attendees.status is 'active, awaiting_payment, or cancelled.';
 comment on column public.attendees.checked_in is 'Whether they are in. Generated.';
+comment on column public.attendees.checked_in_at is 'Time of the accepted check-in. Derived from check_ins, not edited.';
+comment on column public.attendees.status is 'active, awaiting_payment, or cancelled.';
+comment on column public.attendees.event_id is 'The event that it belongs to.';
+comment on column public.attendees.ticket_type_id is 'The kind of ticket. Change it to another one of the event: the ticket takes a place of that one, and keeps its price and discount.';
+comment on column public.attendees.order_id is 'The order that it is part of.';
+comment on column public.attendees.price is 'Price of the ticket when it was registered, in minor units; 0 where the order has no payment method.';
+comment on column public.attendees.discount is 'Discount of the promo code on the price: a percentage is rounded half up, an amount is spread over the tickets of the order.';
+comment on column public.attendees.currency is 'ISO 4217 code, three capital letters.';
 comment on column public.attendees.ticket_email_status is 'State of the ticket e-mail. Set it to queued to send it once more.';
 comment on column public.attendees.ticket_email_sent_at is 'When the ticket e-mail was last sent. Kept by Usher.';
 comment on column public.attendees.ticket_email_last_error is 'Why it was not sent or came back. Kept by Usher.';
+comment on column public.attendees.ticket_code is 'Content of the QR code: 80 random bits, generated by Usher. Clear it to generate a new one; check-in then no longer accepts the old one.';
 comment on column public.attendees.cancelled_at is 'When it was cancelled. Kept by Usher.';
+comment on column public.attendees.erased_at is 'When what identified the person was erased, here and in every copy: see the function erase_attendee.';
 comment on column public.attendees.external_id is 'The organiser''s own identifier, unique within the organisation. A cancelled attendee gives it to whoever is registered under it by the API.';
 comment on column public.attendees.metadata is 'The organiser''s own flat object: at most 50 keys.';
-comment on column public.attendees.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 comment on column public.attendees.created_at is 'When the row was added.';
 comment on column public.attendees.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.attendees.ticket_code is 'Content of the QR code: 80 random bits, generated by Usher. Clear it to generate a new one; check-in then no longer accepts the old one.';
-comment on column public.attendees.ticket_token is 'Secret in the address of the ticket page. Goes with the ticket code: a new one for each. Kept by Usher.';
-comment on column public.attendees.price is 'Price of the ticket when it was registered, in minor units; 0 where the order has no payment method.';
-comment on column public.attendees.discount is 'Discount of the promo code on the price: a percentage is rounded half up, an amount is spread over the tickets of the order.';
-comment on column public.attendees.search_text is 'What searches look at, kept by Usher: what the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.';
-comment on column public.attendees.erased_at is 'When what identified the person was erased, here and in every copy: see the function erase_attendee.';
-comment on column public.attendees.checked_in_at is 'Time of the accepted check-in. Derived from check_ins, not edited.';
+comment on column public.attendees.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.attendees.organisation_id is 'The organisation that it belongs to.';
+comment on column public.attendees.promo_code_id is 'The promo code that was used. Kept by Usher.';
+comment on column public.attendees.waiting_list_entry_id is 'The entry of the waiting list whose offer this ticket accepts.';
+comment on column public.attendees.version is 'Number of edits; the ETag over REST. Kept by Usher.';
+comment on column public.attendees.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
+comment on column public.attendees.ticket_token is 'Internal: secret in the address of the ticket page. Goes with the ticket code: a new one for each. Kept by Usher.';
+comment on column public.attendees.search_text is 'Internal: what searches look at, kept by Usher: what the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.';
 
 create unique index attendees_organisation_id_external_id_key on public.attendees (organisation_id, external_id)
   where external_id is not null;
@@ -4829,12 +4869,12 @@ values
   ('attendees', 'ticket_email_last_error', 'null', null);
 
 -- Check-in accepts active tickets only, so a QR code or an e-mail of any other ticket is refused.
-create function private.refuse_inactive_ticket(status public.attendee_status) returns void
+create function private.refuse_inactive_ticket(status public.attendee_status, message text default 'The ticket is not active.') returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    409, 'ticket_not_active', 'The ticket is not active.', 'status',
+    409, 'ticket_not_active', message, 'status',
     jsonb_build_object('status', status), 'A cancelled ticket stays cancelled; an unpaid one becomes active when it is paid.'
   );
 end
@@ -4984,7 +5024,9 @@ begin
     end if;
 
     if new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued' and new.status <> 'active' then
-      perform private.refuse_inactive_ticket(new.status);
+      perform private.refuse_inactive_ticket(
+        new.status, 'A ticket whose status is not active is not sent: ticket_email_status stays as it is.'
+      );
     end if;
     if new.status = 'active' and new.ticket_email_status = 'waiting' then
       new.ticket_email_status := case when v_order.send_email then 'queued' else 'not_requested' end::public.email_status;
@@ -5215,18 +5257,18 @@ $$;
 grant execute on function private.is_sound_payment to api_key, authenticated;
 
 create table public.payments (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  event_id uuid not null,
   order_id uuid not null,
-  method public.payment_method not null default 'invoice',
   amount bigint not null,
   currency text not null,
+  method public.payment_method not null default 'invoice',
   received_at timestamptz not null default now(),
   external_reference text,
+  event_id uuid not null,
   source public.request_source not null default private.current_source(),
   recorded_by uuid default private.current_api_key_id(),
   created_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
   constraint payments_pkey primary key (id),
   constraint payments_order_id_fkey foreign key (order_id, event_id, organisation_id)
     references public.orders (id, event_id, organisation_id),
@@ -5234,18 +5276,18 @@ create table public.payments (
   constraint payments_are_sound check (private.is_sound_payment(amount, received_at, external_reference))
 );
 comment on table public.payments is 'Money received for orders. Add a row to record a payment; the order completes when nothing is due. A wrong one is taken back by a row in payment_voids.';
+comment on column public.payments.order_id is 'The order that was paid for.';
+comment on column public.payments.amount is 'In minor units of currency, which is the order''s; above 0.';
+comment on column public.payments.currency is 'ISO 4217 code, three capital letters.';
+comment on column public.payments.method is 'How it was paid.';
+comment on column public.payments.received_at is 'When the money was received; at most a day ahead.';
+comment on column public.payments.external_reference is 'Its reference in another system, such as an invoice number or a bank reference.';
+comment on column public.payments.event_id is 'The event that it belongs to.';
+comment on column public.payments.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.payments.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
+comment on column public.payments.created_at is 'When the row was added.';
 comment on column public.payments.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.payments.organisation_id is 'The organisation that it belongs to.';
-comment on column public.payments.event_id is 'The event that it belongs to.';
-comment on column public.payments.order_id is 'The order that was paid for.';
-comment on column public.payments.method is 'How it was paid.';
-comment on column public.payments.currency is 'ISO 4217 code, three capital letters.';
-comment on column public.payments.received_at is 'When the money was received; at most a day ahead.';
-comment on column public.payments.source is 'Where it came from: the REST API, MCP, or Studio.';
-comment on column public.payments.created_at is 'When the row was added.';
-comment on column public.payments.amount is 'In minor units of currency, which is the order''s; above 0.';
-comment on column public.payments.external_reference is 'Its reference in another system, such as an invoice number or a bank reference.';
-comment on column public.payments.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
 
 create index payments_order_id_idx on public.payments (order_id);
 create index payments_recorded_by_idx on public.payments (recorded_by);
@@ -5339,13 +5381,13 @@ grant insert (order_id, method, amount, currency, received_at, external_referenc
 
 -- Voids: payments that were recorded by mistake. A completed order stays completed, with its tickets, and is payable again.
 create table public.payment_voids (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
   payment_id uuid not null,
   reason text,
   source public.request_source not null default private.current_source(),
   recorded_by uuid default private.current_api_key_id(),
   created_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
   constraint payment_voids_pkey primary key (id),
   constraint payment_voids_payment_id_key unique (payment_id),
   constraint payment_voids_payment_id_fkey foreign key (payment_id) references public.payments (id),
@@ -5353,13 +5395,13 @@ create table public.payment_voids (
   constraint payment_voids_reason_is_one_line check (length(btrim(reason)) between 1 and 255 and reason !~ '[[:cntrl:]]')
 );
 comment on table public.payment_voids is 'Payments that were recorded by mistake. Add a row with payment_id to take one back: its order is payable again, and a completed one keeps its tickets.';
+comment on column public.payment_voids.payment_id is 'The payment that is taken back.';
+comment on column public.payment_voids.reason is 'Why, for people: one line of up to 255 characters.';
+comment on column public.payment_voids.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.payment_voids.recorded_by is 'The API key that voided it. Empty if it was voided by hand.';
+comment on column public.payment_voids.created_at is 'When the row was added.';
 comment on column public.payment_voids.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.payment_voids.organisation_id is 'The organisation that it belongs to.';
-comment on column public.payment_voids.payment_id is 'The payment that is taken back.';
-comment on column public.payment_voids.source is 'Where it came from: the REST API, MCP, or Studio.';
-comment on column public.payment_voids.created_at is 'When the row was added.';
-comment on column public.payment_voids.reason is 'Why, for people: one line of up to 255 characters.';
-comment on column public.payment_voids.recorded_by is 'The API key that voided it. Empty if it was voided by hand.';
 
 create index payment_voids_recorded_by_idx on public.payment_voids (recorded_by);
 -- For private.page_of_payment_lines.
@@ -5367,18 +5409,18 @@ create index payment_voids_organisation_id_created_at_idx on public.payment_void
 
 -- Money that was returned.
 create table public.refunds (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  event_id uuid not null,
   order_id uuid not null,
-  method public.payment_method not null default 'bank_transfer',
   amount bigint not null,
   currency text not null,
+  method public.payment_method not null default 'bank_transfer',
   refunded_at timestamptz not null default now(),
   external_reference text,
+  event_id uuid not null,
   source public.request_source not null default private.current_source(),
   recorded_by uuid default private.current_api_key_id(),
   created_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
   constraint refunds_pkey primary key (id),
   constraint refunds_order_id_fkey foreign key (order_id, event_id, organisation_id)
     references public.orders (id, event_id, organisation_id),
@@ -5390,18 +5432,18 @@ create table public.refunds (
   )
 );
 comment on table public.refunds is 'Money returned for orders that are paid or cancelled. Add a row to record a refund; refund_due ends when nothing is left to refund. What is returned for a ticket that stands is due again.';
+comment on column public.refunds.order_id is 'The order whose money was returned.';
+comment on column public.refunds.amount is 'In minor units of currency, which is the order''s. At most what was paid and not refunded yet.';
+comment on column public.refunds.currency is 'ISO 4217 code, three capital letters.';
+comment on column public.refunds.method is 'How it was returned.';
+comment on column public.refunds.refunded_at is 'When the money was returned; at most a day ahead.';
+comment on column public.refunds.external_reference is 'Its reference in another system, such as a credit note or a bank reference: one line of up to 255 characters.';
+comment on column public.refunds.event_id is 'The event that it belongs to.';
+comment on column public.refunds.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.refunds.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
+comment on column public.refunds.created_at is 'When the row was added.';
 comment on column public.refunds.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.refunds.organisation_id is 'The organisation that it belongs to.';
-comment on column public.refunds.event_id is 'The event that it belongs to.';
-comment on column public.refunds.order_id is 'The order whose money was returned.';
-comment on column public.refunds.method is 'How it was returned.';
-comment on column public.refunds.currency is 'ISO 4217 code, three capital letters.';
-comment on column public.refunds.refunded_at is 'When the money was returned; at most a day ahead.';
-comment on column public.refunds.source is 'Where it came from: the REST API, MCP, or Studio.';
-comment on column public.refunds.created_at is 'When the row was added.';
-comment on column public.refunds.amount is 'In minor units of currency, which is the order''s. At most what was paid and not refunded yet.';
-comment on column public.refunds.external_reference is 'Its reference in another system, such as a credit note or a bank reference: one line of up to 255 characters.';
-comment on column public.refunds.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
 
 create index refunds_order_id_idx on public.refunds (order_id);
 create index refunds_recorded_by_idx on public.refunds (recorded_by);
@@ -5618,18 +5660,18 @@ create type public.check_in_admission as enum ('once', 'once_per_day', 're_entry
 create type public.check_in_point_status as enum ('active', 'archived');
 
 create table public.check_in_points (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  event_id uuid not null,
   name text not null,
-  ticket_type_ids uuid[] not null default '{}',
+  event_id uuid not null,
+  status public.check_in_point_status not null default 'active',
+  admission public.check_in_admission not null default 'once',
   opens_at timestamptz,
   closes_at timestamptz,
-  admission public.check_in_admission not null default 'once',
-  status public.check_in_point_status not null default 'active',
-  version integer not null default 1,
+  ticket_type_ids uuid[] not null default '{}',
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  version integer not null default 1,
   constraint check_in_points_pkey primary key (id),
   constraint check_in_points_event_id_fkey foreign key (event_id, organisation_id)
     references public.events (id, organisation_id),
@@ -5642,18 +5684,18 @@ create table public.check_in_points (
   constraint check_in_points_closes_at_is_after_opens_at check (closes_at > opens_at)
 );
 comment on table public.check_in_points is 'Gates, days and workshops of an event at which tickets are scanned. Archive one to close it for good.';
-comment on column public.check_in_points.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.check_in_points.organisation_id is 'The organisation that it belongs to.';
-comment on column public.check_in_points.event_id is 'The event that it belongs to.';
 comment on column public.check_in_points.name is 'Name for people.';
-comment on column public.check_in_points.ticket_type_ids is 'Ticket types that it admits, up to 100. Empty: all of the event.';
+comment on column public.check_in_points.event_id is 'The event that it belongs to.';
+comment on column public.check_in_points.status is 'active or archived; an archived one admits nobody.';
+comment on column public.check_in_points.admission is 'once; once_per_day, in the time zone of the event; or re_entry: an exit scan lets the ticket in again. Fixed once there are scans.';
 comment on column public.check_in_points.opens_at is 'Scans before it are rejected. Empty: open from the start.';
 comment on column public.check_in_points.closes_at is 'Scans from then on are rejected. Empty: open to the end.';
-comment on column public.check_in_points.admission is 'once; once_per_day, in the time zone of the event; or re_entry: an exit scan lets the ticket in again. Fixed once there are scans.';
-comment on column public.check_in_points.status is 'active or archived; an archived one admits nobody.';
-comment on column public.check_in_points.version is 'Number of edits; the ETag over REST. Kept by Usher.';
+comment on column public.check_in_points.ticket_type_ids is 'Ticket types that it admits, up to 100. Empty: all of the event.';
 comment on column public.check_in_points.created_at is 'When the row was added.';
 comment on column public.check_in_points.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.check_in_points.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.check_in_points.organisation_id is 'The organisation that it belongs to.';
+comment on column public.check_in_points.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 create index check_in_points_event_id_id_idx on public.check_in_points (event_id, id);
 
@@ -5976,27 +6018,27 @@ create type public.check_in_reason as enum (
 create type public.check_in_direction as enum ('entry', 'exit');
 
 create table public.check_ins (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
   event_id uuid not null,
-  check_in_point_id uuid,
   attendee_id uuid,
   code text,
+  check_in_point_id uuid,
   direction public.check_in_direction not null default 'entry',
   result public.check_in_result not null,
   reason public.check_in_reason,
-  earlier_check_in_id uuid,
-  admission_key text,
-  device text,
-  scan_id text,
-  admitted boolean,
-  source public.request_source not null default private.current_source(),
-  api_key_id uuid default private.current_api_key_id(),
   scanned_at timestamptz not null default now(),
   exited_at timestamptz,
   undone_at timestamptz,
+  device text,
+  admitted boolean,
+  source public.request_source not null default private.current_source(),
+  api_key_id uuid default private.current_api_key_id(),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  scan_id text,
+  earlier_check_in_id uuid,
+  admission_key text,
   constraint check_ins_pkey primary key (id),
   constraint check_ins_event_id_fkey foreign key (event_id, organisation_id)
     references public.events (id, organisation_id),
@@ -6023,29 +6065,29 @@ $$;
 grant execute on function private.is_sound_check_in to api_key, authenticated;
 alter table public.check_ins add constraint check_ins_are_sound check (private.is_sound_check_in(check_ins));
 comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id, and code or attendee_id, to check in by hand; set undone_at to take an acceptance back.';
-comment on column public.check_ins.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.check_ins.organisation_id is 'The organisation that it belongs to.';
 comment on column public.check_ins.event_id is 'The event that it belongs to.';
-comment on column public.check_ins.result is 'accepted or rejected.';
-comment on column public.check_ins.device is 'Scanner or entrance, for people.';
-comment on column public.check_ins.source is 'Where it came from: the REST API, MCP, or Studio.';
-comment on column public.check_ins.api_key_id is 'The API key that scanned, where it was one.';
-comment on column public.check_ins.scanned_at is 'When it was scanned.';
-comment on column public.check_ins.undone_at is 'When the acceptance was taken back. Set it to do so.';
-comment on column public.check_ins.created_at is 'When the row was added.';
-comment on column public.check_ins.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.check_ins.attendee_id is 'Whose ticket it is. Empty where no ticket has the code, or no attendee the id that was named.';
 -- Not filled in from the attendee: whoever names an attendee learns no ticket code.
 comment on column public.check_ins.code is 'The text that was scanned, up to 200 characters, even if no ticket has this code. Empty where the attendee was named instead.';
-comment on column public.check_ins.attendee_id is 'Whose ticket it is. Empty where no ticket has the code, or no attendee the id that was named.';
-comment on column public.check_ins.scan_id is 'Identifier given by an offline scanner, up to 100 characters, so that a scan sent twice counts once.';
-comment on column public.check_ins.reason is 'Why it was rejected. Empty when accepted.';
 comment on column public.check_ins.check_in_point_id is 'The check-in point where it was scanned. Empty: the event as such.';
 comment on column public.check_ins.direction is 'entry or exit.';
-comment on column public.check_ins.admitted is 'What an offline scanner said: whether it let the person in.';
-comment on column public.check_ins.earlier_check_in_id is 'Of a rejection as already_checked_in the entry that stood; of an exit the entry that it ends.';
+comment on column public.check_ins.result is 'accepted or rejected.';
+comment on column public.check_ins.reason is 'Why it was rejected. Empty when accepted.';
+comment on column public.check_ins.scanned_at is 'When it was scanned.';
 comment on column public.check_ins.exited_at is 'Of an entry: when the person left by an exit scan. Kept by Usher.';
+comment on column public.check_ins.undone_at is 'When the acceptance was taken back. Set it to do so.';
+comment on column public.check_ins.device is 'Scanner or entrance, for people.';
+comment on column public.check_ins.admitted is 'What an offline scanner said: whether it let the person in.';
+comment on column public.check_ins.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.check_ins.api_key_id is 'The API key that scanned, where it was one.';
+comment on column public.check_ins.created_at is 'When the row was added.';
+comment on column public.check_ins.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.check_ins.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.check_ins.organisation_id is 'The organisation that it belongs to.';
+comment on column public.check_ins.scan_id is 'Identifier given by an offline scanner, up to 100 characters, so that a scan sent twice counts once.';
+comment on column public.check_ins.earlier_check_in_id is 'Of a rejection as already_checked_in the entry that stood; of an exit the entry that it ends.';
 comment on column public.check_ins.admission_key is
-  'What an entry uses up, once for each attendee: the check-in point, or event, and at a point with once_per_day the day. Emptied when it is undone, or ended by an exit at a point with re_entry.';
+  'Internal: what an entry uses up, once for each attendee: the check-in point, or event, and at a point with once_per_day the day. Emptied when it is undone, or ended by an exit at a point with re_entry.';
 
 -- At most one standing acceptance per attendee, check-in point and day, whatever else goes wrong.
 create unique index check_ins_one_acceptance_idx on public.check_ins (attendee_id, admission_key)
@@ -6413,19 +6455,19 @@ create type public.notification_type as enum (
 create type public.webhook_endpoint_status as enum ('enabled', 'disabled');
 
 create table public.webhook_endpoints (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
   url text not null,
   description text,
+  status public.webhook_endpoint_status not null default 'enabled',
   types public.notification_type[] not null,
   event_ids uuid[] not null default '{}',
-  status public.webhook_endpoint_status not null default 'enabled',
   disabled_reason text,
   failing_since timestamptz,
   last_failed_at timestamptz,
-  version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  version integer not null default 1,
   constraint webhook_endpoints_pkey primary key (id),
   constraint webhook_endpoints_id_organisation_id_key unique (id, organisation_id),
   constraint webhook_endpoints_organisation_id_fkey foreign key (organisation_id)
@@ -6441,19 +6483,19 @@ create table public.webhook_endpoints (
   constraint webhook_endpoints_disabled_reason_is_bounded check (length(disabled_reason) <= 500)
 );
 comment on table public.webhook_endpoints is 'URLs that are notified of what happens. Set status to disabled to stop sending; delete the row to remove it with its deliveries.';
-comment on column public.webhook_endpoints.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.webhook_endpoints.organisation_id is 'The organisation that it belongs to.';
+comment on column public.webhook_endpoints.url is 'An https address. http only for localhost, in development.';
 comment on column public.webhook_endpoints.description is 'What receives the webhooks, for people: one line of up to 200 characters.';
 comment on column public.webhook_endpoints.status is 'enabled or disabled.';
-comment on column public.webhook_endpoints.last_failed_at is 'When a delivery last failed. Kept by the courier.';
-comment on column public.webhook_endpoints.version is 'Number of edits; the ETag over REST. Kept by Usher.';
-comment on column public.webhook_endpoints.created_at is 'When the row was added.';
-comment on column public.webhook_endpoints.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.webhook_endpoints.url is 'An https address. http only for localhost, in development.';
 comment on column public.webhook_endpoints.types is 'The types of notification it is subscribed to: at least one, and not webhook_endpoint.test.';
 comment on column public.webhook_endpoints.event_ids is 'Only what belongs to one of these events is sent. Empty: all events.';
-comment on column public.webhook_endpoints.failing_since is 'Since when no delivery has succeeded. Kept by the courier.';
 comment on column public.webhook_endpoints.disabled_reason is 'Why Usher disabled it. Empty if a person or an API key did.';
+comment on column public.webhook_endpoints.failing_since is 'Since when no delivery has succeeded. Kept by the courier.';
+comment on column public.webhook_endpoints.last_failed_at is 'When a delivery last failed. Kept by the courier.';
+comment on column public.webhook_endpoints.created_at is 'When the row was added.';
+comment on column public.webhook_endpoints.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.webhook_endpoints.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.webhook_endpoints.organisation_id is 'The organisation that it belongs to.';
+comment on column public.webhook_endpoints.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 create index webhook_endpoints_organisation_id_id_idx on public.webhook_endpoints (organisation_id, id desc);
 
@@ -6671,12 +6713,11 @@ grant execute on function private.webhook_endpoint_json to scope_events_write;
 -- sent from here.
 
 create table public.notifications (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
+  created_at timestamptz not null default now(),
   type public.notification_type not null,
   data json not null,
-  transaction_id xid8 not null default pg_current_xact_id(),
-  created_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
   subject_id uuid generated always as (
     case
       -- An entry that was accepted names its order as well. The others of these would be found without: to read the JSON once is cheaper.
@@ -6684,21 +6725,22 @@ create table public.notifications (
       else coalesce(data ->> 'order_id', data ->> 'id', data ->> 'waiting_list_entry_id')
     end::uuid
   ) stored,
+  transaction_id xid8 not null default pg_current_xact_id(),
   constraint notifications_pkey primary key (id),
   constraint notifications_id_organisation_id_key unique (id, organisation_id),
   constraint notifications_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade
 );
 comment on table public.notifications is 'The outbox, readable as a log of what happened, oldest first. Written by Usher only.';
+comment on column public.notifications.created_at is 'When the row was added.';
+comment on column public.notifications.type is 'What happened.';
+comment on column public.notifications.data is 'The object in the JSON shape of the API at that time: an order as of the end of the transaction, without ticket codes.';
 comment on column public.notifications.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.notifications.organisation_id is 'The organisation that it belongs to.';
-comment on column public.notifications.type is 'What happened.';
-comment on column public.notifications.created_at is 'When the row was added.';
-comment on column public.notifications.data is 'The object in the JSON shape of the API at that time: an order as of the end of the transaction, without ticket codes.';
-comment on column public.notifications.transaction_id is
-  'Ids are assigned before the commit and may become visible out of order; a reader that continues from the last one it saw must miss none. So the log is in the order of transactions, and shows only those older than every open one.';
 comment on column public.notifications.subject_id is
-  'What it is found by when a person is erased: the order that it belongs to, the entry of the waiting list, or the object itself.';
+  'Internal: what it is found by when a person is erased: the order that it belongs to, the entry of the waiting list, or the object itself.';
+comment on column public.notifications.transaction_id is
+  'Internal: ids are assigned before the commit and may become visible out of order; a reader that continues from the last one it saw must miss none. So the log is in the order of transactions, and shows only those older than every open one.';
 
 create index notifications_organisation_id_transaction_id_id_idx on public.notifications (organisation_id, transaction_id, id);
 -- For private.page_of_notifications.
@@ -7226,24 +7268,24 @@ $$;
 create type public.webhook_delivery_status as enum ('pending', 'delivered', 'failed', 'cancelled');
 
 create table public.webhook_deliveries (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  webhook_endpoint_id uuid not null,
-  notification_id uuid not null,
   type public.notification_type not null,
   status public.webhook_delivery_status not null default 'pending',
+  webhook_endpoint_id uuid not null,
   attempts integer not null default 0,
   next_attempt_at timestamptz default now(),
-  claim uuid,
-  claimed_until timestamptz,
   last_attempt_at timestamptz,
   last_response_status integer,
-  last_response_body text,
   last_response_milliseconds integer,
+  last_response_body text,
   last_error text,
   delivered_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  notification_id uuid not null,
+  claim uuid,
+  claimed_until timestamptz,
   constraint webhook_deliveries_pkey primary key (id),
   constraint webhook_deliveries_webhook_endpoint_id_fkey foreign key (webhook_endpoint_id, organisation_id)
     references public.webhook_endpoints (id, organisation_id) on delete cascade,
@@ -7254,24 +7296,24 @@ create table public.webhook_deliveries (
   constraint webhook_deliveries_last_response_body_is_an_excerpt check (length(last_response_body) <= 1024)
 );
 comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and the result of sending it. Added by the courier, shortly after the notification.';
-comment on column public.webhook_deliveries.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.webhook_deliveries.organisation_id is 'The organisation that it belongs to.';
-comment on column public.webhook_deliveries.webhook_endpoint_id is 'Where it is sent.';
-comment on column public.webhook_deliveries.notification_id is 'What is sent; also the webhook-id.';
 comment on column public.webhook_deliveries.type is 'The type of the notification.';
+comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
+comment on column public.webhook_deliveries.webhook_endpoint_id is 'Where it is sent.';
 comment on column public.webhook_deliveries.attempts is 'How often it was tried since it was last queued.';
 comment on column public.webhook_deliveries.next_attempt_at is 'When it is tried next. Empty once it is settled.';
-comment on column public.webhook_deliveries.claimed_until is 'Until when a courier has it in hand.';
 comment on column public.webhook_deliveries.last_attempt_at is 'When it was last tried.';
 comment on column public.webhook_deliveries.last_response_status is 'HTTP status of the last response.';
 comment on column public.webhook_deliveries.last_response_milliseconds is 'How long the endpoint took.';
+comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of the response.';
 comment on column public.webhook_deliveries.last_error is 'Why there was no response.';
 comment on column public.webhook_deliveries.delivered_at is 'When it was delivered.';
 comment on column public.webhook_deliveries.created_at is 'When the row was added.';
 comment on column public.webhook_deliveries.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.webhook_deliveries.claim is 'Identifies the claim under which it is being sent; a result under another claim is ignored.';
-comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
-comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of the response.';
+comment on column public.webhook_deliveries.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.webhook_deliveries.organisation_id is 'The organisation that it belongs to.';
+comment on column public.webhook_deliveries.notification_id is 'What is sent; also the webhook-id.';
+comment on column public.webhook_deliveries.claim is 'Internal: identifies the claim under which it is being sent; a result under another claim is ignored.';
+comment on column public.webhook_deliveries.claimed_until is 'Internal: until when a courier has it in hand.';
 
 -- For private.page_of_webhook_deliveries. The type before the status: with the endpoint and the status alone, the claim of what is
 -- pending would at times be planned with it.
@@ -7581,31 +7623,31 @@ end
 $$;
 
 create table public.emails (
+  kind public.email_kind not null default 'ticket',
+  status public.email_status not null default 'queued',
+  sent_to text,
+  attendee_id uuid,
+  order_id uuid,
+  sent_at timestamptz,
+  last_error text,
+  attempts integer not null default 0,
+  next_attempt_at timestamptz default now(),
+  last_attempt_at timestamptz,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
-  kind public.email_kind not null default 'ticket',
+  payment_id uuid,
+  waiting_list_entry_id uuid,
+  message_id text,
   is_mailing boolean not null generated always as (
     kind not in ('ticket', 'order_confirmation', 'payment_received', 'payment_voided', 'ticket_cancelled', 'waiting_list_offer')
   ) stored,
-  attendee_id uuid,
-  order_id uuid,
-  payment_id uuid,
-  waiting_list_entry_id uuid,
   previous jsonb,
-  status public.email_status not null default 'queued',
-  attempts integer not null default 0,
-  next_attempt_at timestamptz default now(),
+  sent_code text,
+  sent_with uuid,
   claim uuid,
   claimed_until timestamptz,
-  sent_to text,
-  sent_code text,
-  sent_at timestamptz,
-  message_id text,
-  last_error text,
-  created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now(),
-  last_attempt_at timestamptz,
-  sent_with uuid,
   constraint emails_pkey primary key (id),
   constraint emails_attendee_id_fkey foreign key (attendee_id) references public.attendees (id) on delete cascade,
   constraint emails_order_id_fkey foreign key (order_id) references public.orders (id) on delete cascade,
@@ -7616,29 +7658,29 @@ create table public.emails (
     check (private.is_sound_email(kind, status, next_attempt_at, attendee_id, order_id, payment_id, waiting_list_entry_id))
 );
 comment on table public.emails is 'E-mails to attendees and buyers, pending and sent. Written by Usher only. Set status to queued to send one once more; of a ticket, ticket_email_status of the attendee.';
-comment on column public.emails.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.emails.organisation_id is 'The organisation that it belongs to.';
 comment on column public.emails.kind is 'What it tells: ticket, order_confirmation, payment_received and so on.';
-comment on column public.emails.is_mailing is 'Whether an event may have thousands at once: changes, cancellation, reminders, expiries. These wait for whatever else the organisation sends. Generated.';
+comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled. Set it to queued to send the e-mail once more; a ticket by its attendee.';
+comment on column public.emails.sent_to is 'The address that it went to, as of when it was claimed.';
 comment on column public.emails.attendee_id is 'To whom it goes, where that is an attendee.';
 comment on column public.emails.order_id is 'The order whose contact it goes to, where that is the buyer.';
-comment on column public.emails.payment_id is 'The payment that was received, or voided.';
-comment on column public.emails.waiting_list_entry_id is 'The entry of the waiting list to which it goes, where that is somebody who waits.';
-comment on column public.emails.previous is 'Of event_changed: what the attendees knew before, as in the JSON of the event.';
-comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled. Set it to queued to send the e-mail once more; a ticket by its attendee.';
-comment on column public.emails.attempts is 'How often it was tried since it was last queued.';
-comment on column public.emails.next_attempt_at is 'When it is tried next. Empty once it is settled.';
-comment on column public.emails.claim is 'Identifies the claim under which it is being sent.';
-comment on column public.emails.claimed_until is 'Until when a courier has it in hand.';
 comment on column public.emails.sent_at is 'When the mail service took it.';
 comment on column public.emails.last_error is 'Why it was not sent or came back.';
+comment on column public.emails.attempts is 'How often it was tried since it was last queued.';
+comment on column public.emails.next_attempt_at is 'When it is tried next. Empty once it is settled.';
+comment on column public.emails.last_attempt_at is 'When it was last tried.';
 comment on column public.emails.created_at is 'When the row was added.';
 comment on column public.emails.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.emails.last_attempt_at is 'When it was last tried.';
-comment on column public.emails.sent_to is 'The address that it went to, as of when it was claimed.';
-comment on column public.emails.sent_code is 'Of a ticket: the code when it was claimed: if the code changed while the e-mail was in flight, another one follows.';
-comment on column public.emails.sent_with is 'Of tickets that go to one address in one e-mail: the row whose e-mail that is, which names itself.';
+comment on column public.emails.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.emails.organisation_id is 'The organisation that it belongs to.';
+comment on column public.emails.payment_id is 'The payment that was received, or voided.';
+comment on column public.emails.waiting_list_entry_id is 'The entry of the waiting list to which it goes, where that is somebody who waits.';
 comment on column public.emails.message_id is 'Its identifier at the mail service.';
+comment on column public.emails.is_mailing is 'Internal: whether an event may have thousands at once: changes, cancellation, reminders, expiries. These wait for whatever else the organisation sends. Generated.';
+comment on column public.emails.previous is 'Internal: of event_changed: what the attendees knew before, as in the JSON of the event.';
+comment on column public.emails.sent_code is 'Internal: of a ticket: the code when it was claimed: if the code changed while the e-mail was in flight, another one follows.';
+comment on column public.emails.sent_with is 'Internal: of tickets that go to one address in one e-mail: the row whose e-mail that is, which names itself.';
+comment on column public.emails.claim is 'Internal: identifies the claim under which it is being sent.';
+comment on column public.emails.claimed_until is 'Internal: until when a courier has it in hand.';
 
 -- No index on next_attempt_at alone: see webhook_deliveries.
 create index emails_organisation_id_next_attempt_at_idx on public.emails (organisation_id, is_mailing, next_attempt_at)
@@ -7761,22 +7803,22 @@ end
 $$;
 
 create table public.email_opt_outs (
-  event_id uuid not null,
   email text not null,
-  email_lower text not null generated always as (lower(email)) stored,
-  organisation_id uuid not null,
+  event_id uuid not null,
   created_at timestamptz not null default now(),
+  organisation_id uuid not null,
+  email_lower text not null generated always as (lower(email)) stored,
   constraint email_opt_outs_pkey primary key (event_id, email_lower),
   constraint email_opt_outs_event_id_fkey foreign key (event_id) references public.events (id) on delete cascade,
   constraint email_opt_outs_organisation_id_fkey foreign key (organisation_id) references public.organisations (id) on delete cascade,
   constraint email_opt_outs_email_is_an_address check (private.is_email_address(email))
 );
 comment on table public.email_opt_outs is 'Addresses that want no e-mails about changes of an event. Only they switch them on again, on the page of their ticket.';
-comment on column public.email_opt_outs.event_id is 'The event.';
 comment on column public.email_opt_outs.email is 'The address.';
-comment on column public.email_opt_outs.email_lower is 'The address in lower case, for look-ups. Generated.';
-comment on column public.email_opt_outs.organisation_id is 'The organisation of the event. Kept by Usher.';
+comment on column public.email_opt_outs.event_id is 'The event.';
 comment on column public.email_opt_outs.created_at is 'When the e-mails were switched off.';
+comment on column public.email_opt_outs.organisation_id is 'The organisation of the event. Kept by Usher.';
+comment on column public.email_opt_outs.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
 create index email_opt_outs_organisation_id_idx on public.email_opt_outs (organisation_id);
 
 -- The row goes with the last ticket that has the address: see private.tg_attendees__forget_opt_out.
@@ -7963,23 +8005,23 @@ grant execute on function api.opt_out to gateway;
 create type public.waiting_list_status as enum ('waiting', 'offered', 'accepted', 'expired', 'cancelled');
 
 create table public.waiting_list_entries (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  event_id uuid not null,
-  ticket_type_id uuid not null,
   name text not null,
   email text not null,
-  email_lower text not null generated always as (lower(email)) stored,
   company text,
-  send_email boolean not null default true,
   status public.waiting_list_status not null default 'waiting',
+  event_id uuid not null,
+  ticket_type_id uuid not null,
   offered_at timestamptz,
   offer_expires_at timestamptz,
+  send_email boolean not null default true,
   external_id text,
   metadata jsonb not null default '{}',
-  version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  version integer not null default 1,
+  email_lower text not null generated always as (lower(email)) stored,
   constraint waiting_list_entries_pkey primary key (id),
   constraint waiting_list_entries_event_id_fkey foreign key (event_id, organisation_id)
     references public.events (id, organisation_id),
@@ -8000,23 +8042,23 @@ create table public.waiting_list_entries (
   constraint waiting_list_entries_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
 comment on table public.waiting_list_entries is 'People who wait for a place of a sold-out ticket type, in the order of their ids. Take somebody off by setting status to cancelled.';
-comment on column public.waiting_list_entries.id is 'Identifier, a UUID of version 7: it holds the time of joining, and with it the order of the list.';
-comment on column public.waiting_list_entries.organisation_id is 'The organisation that it belongs to.';
-comment on column public.waiting_list_entries.event_id is 'The event that it belongs to.';
-comment on column public.waiting_list_entries.ticket_type_id is 'The ticket type that the person waits for.';
 comment on column public.waiting_list_entries.name is 'Name of the person.';
 comment on column public.waiting_list_entries.email is 'Address that the offer is sent to.';
-comment on column public.waiting_list_entries.email_lower is 'The address in lower case, for look-ups. Generated.';
 comment on column public.waiting_list_entries.company is 'Company of the person: one line of up to 200 characters.';
-comment on column public.waiting_list_entries.send_email is 'Whether the offer, and later the ticket, is e-mailed.';
 comment on column public.waiting_list_entries.status is 'waiting, offered, accepted, expired or cancelled.';
+comment on column public.waiting_list_entries.event_id is 'The event that it belongs to.';
+comment on column public.waiting_list_entries.ticket_type_id is 'The ticket type that the person waits for.';
 comment on column public.waiting_list_entries.offered_at is 'When a place was offered. Kept by Usher.';
 comment on column public.waiting_list_entries.offer_expires_at is 'Until when the offered place is held. May be moved while it is offered.';
+comment on column public.waiting_list_entries.send_email is 'Whether the offer, and later the ticket, is e-mailed.';
 comment on column public.waiting_list_entries.external_id is 'The organiser''s own identifier, up to 255 characters, unique within the organisation.';
 comment on column public.waiting_list_entries.metadata is 'The organiser''s own flat object: at most 50 keys.';
-comment on column public.waiting_list_entries.version is 'Number of edits. Kept by Usher.';
 comment on column public.waiting_list_entries.created_at is 'When the row was added.';
 comment on column public.waiting_list_entries.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.waiting_list_entries.id is 'Identifier, a UUID of version 7: it holds the time of joining, and with it the order of the list.';
+comment on column public.waiting_list_entries.organisation_id is 'The organisation that it belongs to.';
+comment on column public.waiting_list_entries.version is 'Number of edits. Kept by Usher.';
+comment on column public.waiting_list_entries.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
 
 create unique index waiting_list_entries_organisation_id_external_id_key on public.waiting_list_entries (organisation_id, external_id)
   where external_id is not null;
@@ -8457,32 +8499,32 @@ create type public.audit_object as enum (
 
 -- No foreign keys: an entry outlives what it is about.
 create table public.audit_entries (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
+  created_at timestamptz not null default now(),
+  actor public.audit_actor not null,
+  source public.request_source not null,
   action public.audit_action not null,
   object_type public.audit_object not null,
   object_id uuid not null,
-  actor public.audit_actor not null,
+  changes jsonb,
   api_key_id uuid,
   user_id uuid,
-  source public.request_source not null,
-  changes jsonb,
-  created_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
   constraint audit_entries_pkey primary key (id)
 );
 comment on table public.audit_entries is 'Who changed what, when and from where. Written by Usher only.';
-comment on column public.audit_entries.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.audit_entries.organisation_id is 'The organisation that it belongs to.';
-comment on column public.audit_entries.action is 'created, updated or deleted.';
-comment on column public.audit_entries.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.audit_entries.created_at is 'When it was done.';
+comment on column public.audit_entries.actor is 'An API key, a signed-in member, somebody in Studio or with SQL, or the courier.';
+comment on column public.audit_entries.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.audit_entries.action is 'created, updated or deleted.';
 comment on column public.audit_entries.object_type is 'What kind of object it is about.';
 comment on column public.audit_entries.object_id is 'The object; of a member, their user_id.';
-comment on column public.audit_entries.actor is 'An API key, a signed-in member, somebody in Studio or with SQL, or the courier.';
-comment on column public.audit_entries.api_key_id is 'The API key, where it was one.';
-comment on column public.audit_entries.user_id is 'The member, where it was one.';
 comment on column public.audit_entries.changes is
   'Of an update each changed field as { from, to }; of a deletion each field as { from }. Empty for what was created, for the object shows it; of an export, which is no object, its operation and arguments. Secrets and ticket codes are named without values.';
+comment on column public.audit_entries.api_key_id is 'The API key, where it was one.';
+comment on column public.audit_entries.user_id is 'The member, where it was one.';
+comment on column public.audit_entries.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.audit_entries.organisation_id is 'The organisation that it belongs to.';
 
 create index audit_entries_organisation_id_object_type_idx on public.audit_entries (organisation_id, object_type, id);
 create index audit_entries_object_id_idx on public.audit_entries (object_id, id);
@@ -8650,8 +8692,8 @@ create policy audit_entries_select_ownership on public.audit_entries for select 
   using (organisation_id in (select private.organisations_as('{owner}')));
 grant select on public.audit_entries to scope_events_write, authenticated;
 
--- The name of the key or the address of the member, as it is now: a revoked key has it still, a deleted one as its last entry says. Security
--- definer: whoever reads entries has no right to keys, nor to users of Auth.
+-- The name of the key, or the name or else the address of the member, as it is now: a revoked key has it still, what was deleted as its last
+-- entry says. Security definer: whoever reads entries has no right to keys, nor to users of Auth.
 create function private.actor_name(entry public.audit_entries) returns text
 language plpgsql stable security definer set search_path = '' set enable_seqscan = off
 as $$
@@ -8666,7 +8708,17 @@ begin
           and d.organisation_id = entry.organisation_id
       )
     )
-    when 'member' then (select u.email from auth.users u where u.id = entry.user_id)
+    when 'member' then (
+      select coalesce(c.name, d.changes #>> '{name,from}', c.email, d.changes #>> '{email,from}')
+      from private.member_contact(entry.organisation_id, entry.user_id) c
+      left join lateral (
+        select d.changes from public.audit_entries d
+        where d.object_id = entry.user_id and d.object_type = 'member' and d.action = 'deleted'
+          and d.organisation_id = entry.organisation_id
+        order by d.id desc
+        limit 1
+      ) d on true
+    )
   end;
 end
 $$;
@@ -8846,7 +8898,7 @@ begin
 end
 $$;
 
-create function private.export_json(id uuid, token text, expires_at text, "rows" bigint, columns json) returns json
+create function private.export_json(id uuid, token text, expires_at timestamptz, "rows" bigint, columns json) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -8854,7 +8906,8 @@ begin
     'object', 'export',
     'id', id,
     'url', private.export_url(token),
-    'expires_at', expires_at,
+    'expires_at', private.rfc3339(expires_at),
+    'good_for_minutes', greatest(extract(epoch from expires_at - now())::integer / 60, 0),
     'rows', "rows",
     'columns', columns
   );
@@ -8871,7 +8924,6 @@ as $$
 declare
   v_token text := private.random_token();
   v_link private.export_links;
-  v_expires_at text;
   v_columns json;
 begin
   insert into private.export_links (organisation_id, api_key_id, token_hash, operation, arguments)
@@ -8882,13 +8934,12 @@ begin
   returning * into v_link;
   perform private.audit_export(v_link.id, 'created', private.export_as_changes(v_link.operation, v_link.arguments));
 
-  v_expires_at := private.rfc3339(v_link.expires_at);
   v_columns := coalesce(v_link.arguments -> 'fields', to_jsonb(private.export_columns(v_link.operation)));
   perform private.record_outcome(
     idempotency_key, request_fingerprint,
-    json_build_object('status', 201, 'data', private.export_json(v_link.id, null, v_expires_at, "rows", v_columns))
+    json_build_object('status', 201, 'data', private.export_json(v_link.id, null, v_link.expires_at, "rows", v_columns))
   );
-  return json_build_object('status', 201, 'data', private.export_json(v_link.id, v_token, v_expires_at, "rows", v_columns));
+  return json_build_object('status', 201, 'data', private.export_json(v_link.id, v_token, v_link.expires_at, "rows", v_columns));
 end
 $$;
 grant execute on function private.make_export_link to scope_attendees_read, scope_orders_read;
@@ -8912,7 +8963,7 @@ begin
     'replayed', true,
     'status', 201,
     'data', private.export_json(
-      (v_data ->> 'id')::uuid, v_token, v_data ->> 'expires_at', (v_data ->> 'rows')::bigint, v_data -> 'columns'
+      (v_data ->> 'id')::uuid, v_token, (v_data ->> 'expires_at')::timestamptz, (v_data ->> 'rows')::bigint, v_data -> 'columns'
     )
   );
 end
@@ -10079,6 +10130,7 @@ begin
   );
 end
 $$;
+grant execute on function private.announced to scope_events_write;
 
 create table private.unannounced_changes (
   event_id uuid not null,
@@ -10236,10 +10288,46 @@ begin
       )
     );
   end if;
-  return v_notice;
+  return v_notice || jsonb_build_object('previous', v_change.previous);
 end
 $$;
 grant execute on function private.notify_of_event to scope_events_write;
+
+-- What a call has guests read, as { field: [before, now] }, and how many: by its notice, or by those of an earlier call that wait to be
+-- sent, for they say what the event is then. `was` is the event before the call. Security definer: no role may read e-mails.
+create function private.news_of_event(was public.events, event public.events, notice jsonb) returns jsonb
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_before jsonb := private.announced(was);
+  v_now jsonb := private.announced(event);
+  v_told integer := coalesce((notice ->> 'told')::integer, 0);
+begin
+  if v_now <> v_before then
+    v_told := greatest(v_told, (
+      select count(*)
+      from public.emails e
+      where e.organisation_id = event.organisation_id and e.status = 'queued'
+        and e.kind in ('event_changed', 'event_cancelled', 'ticket_cancelled', 'waiting_list_cancelled')
+        and event.id = coalesce(
+          (select a.event_id from public.attendees a where a.id = e.attendee_id),
+          (select w.event_id from public.waiting_list_entries w where w.id = e.waiting_list_entry_id)
+        )
+    ));
+  end if;
+  v_before := coalesce(notice -> 'previous', v_before);
+  if event.status = 'cancelled' then
+    v_before := v_before || '{"status": "published"}';
+    v_now := v_now || '{"status": "cancelled"}';
+  end if;
+  return jsonb_build_object('told', v_told, 'news', (
+    select coalesce(jsonb_object_agg(n.key, jsonb_build_array(v_before -> n.key, n.value)), '{}')
+    from jsonb_each(v_now) n
+    where n.value is distinct from v_before -> n.key
+  ));
+end
+$$;
+grant execute on function private.news_of_event to scope_events_write;
 
 -- For owners and managers who are signed in, and for the SQL editor.
 create function public.notify_attendees(event_id uuid, notify public.notify default 'mailed') returns integer
@@ -12096,7 +12184,8 @@ $$;
 create function public.invite_member(
   email text,
   role public.organisation_role default 'viewer',
-  organisation_id uuid default null
+  organisation_id uuid default null,
+  name text default null
 ) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -12111,14 +12200,19 @@ begin
       hint => 'Invite them in Studio, under Authentication, Users, Invite; then repeat this.'
     );
   end if;
-  insert into public.organisation_members as m (organisation_id, user_id, role)
-  values (v_organisation_id, v_user_id, invite_member.role)
-  on conflict on constraint organisation_members_pkey do update set role = excluded.role;
+  -- Not `on conflict` alone: what explains mistakes would take the member who is there for one.
+  update public.organisation_members m set role = invite_member.role, name = coalesce(invite_member.name, m.name)
+  where m.organisation_id = v_organisation_id and m.user_id = v_user_id;
+  if not found then
+    insert into public.organisation_members as m (organisation_id, user_id, role, name)
+    values (v_organisation_id, v_user_id, invite_member.role, invite_member.name)
+    on conflict on constraint organisation_members_pkey do update set role = excluded.role, name = coalesce(excluded.name, m.name);
+  end if;
   return json_build_object('organisation_id', v_organisation_id, 'user_id', v_user_id, 'role', invite_member.role);
 end
 $$;
 comment on function public.invite_member is
-  'Gives a person with an account a role in the organisation, or another role: { organisation_id, user_id, role }.';
+  'Gives a person with an account a role in the organisation, or another role: { organisation_id, user_id, role }. name: where the account has none.';
 revoke all on function public.invite_member from public, anon, service_role;
 grant execute on function public.invite_member to authenticated;
 
@@ -12151,6 +12245,34 @@ comment on function public.create_organisation is
   'Creates an organisation, of which the caller becomes an owner: { id, name, slug, plan }.';
 revoke all on function public.create_organisation from public, anon, service_role;
 grant execute on function public.create_organisation to authenticated;
+
+-- schemas/10-organisations/studio.sql
+
+-- The members of an organisation by name, for organisers. With the rights of whoever reads it: see 20-events/studio.sql.
+
+create view public.members with (security_invoker = true) as
+select
+  m.organisation_id,
+  c.name,
+  c.email,
+  m.role,
+  m.created_at,
+  m.user_id
+from public.organisation_members m
+cross join lateral private.member_contact(m.organisation_id, m.user_id) c
+order by m.organisation_id, lower(coalesce(c.name, c.email)), m.user_id;
+comment on view public.members is 'Who may sign in for an organisation, by name. To change it, edit organisation_members.';
+comment on column public.members.organisation_id is 'The organisation.';
+comment on column public.members.name is 'Their name: that of their account, or else as typed into organisation_members.';
+comment on column public.members.email is 'Their e-mail address: that of their account, or else as typed into organisation_members.';
+comment on column public.members.role is 'What they may do: owner, manager, door or viewer.';
+comment on column public.members.created_at is 'When they became a member.';
+comment on column public.members.user_id is 'Their account, of auth.users.';
+create trigger members_100_read_only instead of insert or update or delete on public.members
+  for each row execute function private.tg__refuse_write();
+
+revoke all on public.members from anon, authenticated, service_role;
+grant select on public.members to authenticated;
 
 -- schemas/16-confirmations/table.sql
 
@@ -12204,41 +12326,69 @@ begin
 end
 $$;
 
-create function private.people_affected(effect jsonb) returns integer
+-- Whether a call does no more than the page said, by each number for itself. Of money so much more passes as the people do: what twenty
+-- tickets more of those on the page would have cost. An erasure is of nobody else.
+create function private.is_within(operation text, effect jsonb, confirmed jsonb) returns boolean
 language plpgsql immutable set search_path = ''
 as $$
+declare
+  v_more integer := case when operation like 'erase%' then 0 else private.people_unasked() end;
 begin
-  return greatest((effect ->> 'attendees')::integer, (effect ->> 'told')::integer, 0);
+  return not exists (
+    select from unnest('{orders,attendees,waiting_list,told}'::text[]) n
+    where (effect ->> n)::integer > coalesce((confirmed ->> n)::integer, 0) + v_more
+  ) and coalesce((effect ->> 'refund_due')::numeric, 0)
+    <= coalesce((confirmed ->> 'refund_due')::numeric, 0) * (1 + v_more / greatest((confirmed ->> 'attendees')::numeric, 1));
 end
 $$;
 
+-- Whether a person has to confirm what this call would do: not over REST, nor for a key that does not ask.
+-- Security definer: an operation's role may not read keys.
+create function private.is_asking() returns boolean
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return private.current_source() = 'mcp'
+    and not exists (select from public.api_keys k where k.id = private.current_api_key_id() and k.confirmations = 'none');
+end
+$$;
+grant execute on function private.is_asking to api_key;
+
 -- Spends the confirmation of this call, or refuses it. To be called by an operation with its arguments, ids in the place of names, when it
--- has done all but record its outcome. Calls over REST, and of keys that do not ask, go through.
+-- has done all but record its outcome. `hidden` is what the effect has besides, and the key that asks may not read.
 -- Security definer: no role may read or write confirmations.
-create function private.assert_confirmed(operation text, arguments jsonb, effect json) returns void
+create function private.assert_confirmed(operation text, arguments jsonb, effect json, hidden jsonb default '{}') returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_api_key_id uuid := private.current_api_key_id();
-  v_fingerprint bytea := sha256(convert_to(operation || ' ' || arguments::text, 'UTF8'));
+  -- Postgres may log the refusal: the gateway adds these from the call.
+  c_personal constant text[] := '{email,names,external_reference}';
+  v_fingerprint bytea;
 begin
-  if private.current_source() <> 'mcp'
-    or exists (select from public.api_keys k where k.id = v_api_key_id and k.confirmations = 'none') then
+  if not private.is_asking() then
     return;
   end if;
+  -- What guests of an order are told has its event.
+  v_fingerprint := sha256(convert_to(concat_ws(' ', operation, arguments, (
+    select private.announced(e)
+    from public.orders o
+    join public.events e on e.id = o.event_id
+    where o.organisation_id = private.current_organisation_id() and o.id = coalesce(
+      (arguments ->> 'order_id')::uuid, (select a.order_id from public.attendees a where a.id = (arguments ->> 'attendee_id')::uuid)
+    )
+  )), 'UTF8'));
 
   update private.confirmations c
   set spent_at = now(), arguments = '{}', fingerprint = sha256(uuid_send(gen_random_uuid())), forget_at = now() + interval '90 days'
   where c.id = (
     select o.id
     from private.confirmations o
-    where o.api_key_id = v_api_key_id
+    where o.api_key_id = private.current_api_key_id()
       and o.fingerprint = v_fingerprint
       and o.confirmed_at is not null
       and o.spent_at is null
       and o.expires_at > now()
-      and private.people_affected(assert_confirmed.effect::jsonb) <= private.people_affected(o.effect)
-        + case when assert_confirmed.operation like 'erase%' then 0 else private.people_unasked() end
+      and private.is_within(assert_confirmed.operation, assert_confirmed.effect::jsonb || hidden, o.effect)
       -- Who confirmed may have lost the right to.
       and exists (
         select from public.api_keys k where k.id = o.confirmed_by and private.is_usable_key(k) and o.scope = any (k.scopes)
@@ -12252,7 +12402,8 @@ begin
       428, 'confirmation_required', 'A person has to confirm this first.',
       -- As text: refusals leave nulls out.
       details => jsonb_build_object(
-        'operation', operation, 'arguments', arguments::text, 'effect', effect, 'fingerprint', encode(v_fingerprint, 'hex')
+        'operation', operation, 'arguments', (arguments - c_personal)::text, 'of_call', c_personal, 'effect', effect, 'hidden', hidden,
+        'fingerprint', encode(v_fingerprint, 'hex')
       ),
       hint => 'Repeat the call once they have.'
     );
@@ -12348,6 +12499,30 @@ comment on function api.ask_confirmation is
   'Keeps a request for a confirmation: { id, expires_at }. 401 when the key has ended. For the gateway.';
 grant execute on function api.ask_confirmation to gateway;
 
+-- Who is erased, by an erasure of an address, with how much of each; the first twenty and one more.
+create function private.people_to_erase(confirmation private.confirmations) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select json_agg(json_build_object(
+      'name', p.name, 'tickets', p.tickets, 'orders', p.orders, 'waiting_list', p.entries
+    ) order by p.last_at desc, p.form)
+    from (
+      select
+        r.form, max(r.created_at) as last_at, (array_agg(r.name order by r.created_at desc, r.id))[1] as name,
+        count(*) filter (where r.object = 'attendee' and not r.is_former) as tickets,
+        count(*) filter (where r.object = 'order' and not r.is_former) as orders,
+        count(*) filter (where r.object = 'waiting_list_entry' and not r.is_former) as entries
+      from private.rows_to_erase(confirmation.organisation_id, confirmation.arguments) r
+      group by r.form
+      order by last_at desc, r.form
+      limit 21
+    ) p
+  );
+end
+$$;
+
 -- What the page says the request is about, as it is now. Only of the organisation itself.
 create function private.subject_of_confirmation(confirmation private.confirmations) returns json
 language plpgsql stable set search_path = ''
@@ -12357,6 +12532,8 @@ declare
   v_attendee public.attendees;
   v_order public.orders;
   v_event public.events;
+  -- The event may have been renamed since; what is confirmed is bound to this.
+  v_announced jsonb := coalesce(v_arguments -> 'announced', '{}');
 begin
   select a.* into v_attendee
   from public.attendees a
@@ -12368,11 +12545,13 @@ begin
   from public.events e
   where e.id = coalesce((v_arguments ->> 'event_id')::uuid, v_order.event_id) and e.organisation_id = confirmation.organisation_id;
   return json_build_object(
-    'event', v_event.name,
-    'starts_at', private.rfc3339(v_event.starts_at),
-    'timezone', v_event.timezone,
+    'event', coalesce(v_announced ->> 'name', v_event.name),
+    'slug', coalesce(v_announced ->> 'slug', v_event.slug),
+    'starts_at', coalesce(v_announced ->> 'starts_at', private.rfc3339(v_event.starts_at)),
+    'timezone', coalesce(v_announced ->> 'timezone', v_event.timezone),
     'order', v_order.reference,
-    'person', coalesce(v_attendee.name, v_order.name, v_arguments ->> 'email')
+    'person', coalesce(v_attendee.name, v_order.name, v_arguments ->> 'email'),
+    'people', case when confirmation.operation = 'erase_person' then private.people_to_erase(confirmation) end
   );
 end
 $$;
@@ -12396,6 +12575,10 @@ begin
       'state', case
         when v_asked.spent_at is not null then 'spent'
         when v_asked.expires_at <= now() then 'expired'
+        -- They are not those that were asked for: so many others in their place would count as much.
+        when v_asked.operation = 'erase_person'
+          and private.digest_of_people(array(select r from private.rows_to_erase(v_asked.organisation_id, v_asked.arguments) r))
+            <> v_asked.arguments ->> 'digest' then 'expired'
         when v_asked.confirmed_at is not null then 'confirmed'
         else 'open'
       end,
@@ -12406,9 +12589,13 @@ begin
       'expires_at', private.rfc3339(v_asked.expires_at),
       -- Of people and money only for whoever may do it.
       'effect', case when v_asked.scope = any (v_key.scopes) then
-        case when 'orders:read' = any (v_key.scopes) then v_asked.effect else v_asked.effect - 'refund_due' end
+        case when 'orders:read' = any (v_key.scopes) or not v_asked.operation like 'cancel%' then v_asked.effect
+          else v_asked.effect || '{"refund_due": null}' end
       end,
       'changes', case when v_asked.scope = any (v_key.scopes) then v_asked.arguments -> 'changes' end,
+      'news', case when v_asked.scope = any (v_key.scopes) then v_asked.arguments -> 'news' end,
+      'steps', case when v_asked.scope = any (v_key.scopes) then v_asked.arguments -> 'steps' end,
+      'more_steps', case when v_asked.scope = any (v_key.scopes) then v_asked.arguments -> 'more_steps' end,
       'subject', case when v_asked.scope = any (v_key.scopes) then private.subject_of_confirmation(v_asked) end
     )
     from public.api_keys k
@@ -12417,7 +12604,7 @@ begin
 end
 $$;
 comment on function api.get_confirmation is
-  'A request for a confirmation, for the person who is signed in in a browser: { state, operation, scope, may_confirm, asked_by, expires_at, effect, changes, subject }. null where it is none of their organisation, or nobody is signed in. For the gateway.';
+  'A request for a confirmation, for the person who is signed in in a browser: { state, operation, scope, may_confirm, asked_by, expires_at, effect, changes, news, steps, more_steps, subject }. null where it is none of their organisation, or nobody is signed in. For the gateway.';
 grant execute on function api.get_confirmation to gateway;
 
 -- Security definer: the gateway may read and write no table.
@@ -12569,16 +12756,17 @@ end
 $$;
 grant execute on function private.page_of_events_by_start to scope_events_read;
 
--- In which zone the times of what belongs to an event are said, for whoever may see that: any key of the organisation. Security definer,
--- for no key reads events by the mere right to see their orders, tickets or scans.
+-- In which zone the times of what belongs to an event are said, for whoever may see that: any key of the organisation; and its name, for
+-- whoever reads events. Security definer, for no key reads events by the mere right to see their orders, tickets or scans.
 create function private.timezones_of(event_ids uuid[]) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();
+  v_reads_events boolean := private.current_scopes() && '{events:read,events:write,checkin:write}';
 begin
   return (
-    select coalesce(json_object_agg(e.id, e.timezone), '{}')
+    select coalesce(json_object_agg(e.id, json_build_object('timezone', e.timezone, 'name', case when v_reads_events then e.name end)), '{}')
     from unnest(event_ids[1:100]) i (id)
     cross join lateral (select e.* from public.events e where e.id = i.id offset 0) e
     where e.organisation_id = v_organisation_id
@@ -12594,7 +12782,7 @@ begin
   return private.timezones_of(event_ids);
 end
 $$;
-comment on function api.event_timezones is 'IANA time zones of events of the organisation: { id: timezone }, of at most 100.';
+comment on function api.event_timezones is 'IANA time zones of events of the organisation, and their names: { id: { timezone, name } }, of at most 100.';
 grant execute on function api.event_timezones to api_key;
 
 create type public.event_sort as enum ('created_at', 'starts_at');
@@ -12750,6 +12938,42 @@ $$;
 comment on function api.create_event is 'Creates a draft event: 201. 409 already_exists (slug, external_id); 422 validation_failed.';
 grant execute on function api.create_event to scope_events_write;
 
+-- An absent key keeps its field, null clears it; the same holds for the members of the venue.
+create function private.change_event("was" public.events, changes jsonb) returns public.events
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_new public.events := jsonb_populate_record(
+    "was", changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end
+  );
+begin
+  update public.events e set
+    name = v_new.name,
+    slug = v_new.slug,
+    description = v_new.description,
+    starts_at = v_new.starts_at,
+    ends_at = v_new.ends_at,
+    timezone = v_new.timezone,
+    locale = v_new.locale,
+    venue_name = v_new.venue_name,
+    venue_address = v_new.venue_address,
+    venue_city = v_new.venue_city,
+    venue_postcode = v_new.venue_postcode,
+    venue_country = v_new.venue_country,
+    online_url = v_new.online_url,
+    capacity = v_new.capacity,
+    waiting_list_offer_hours = v_new.waiting_list_offer_hours,
+    currency = v_new.currency,
+    payment_due_days = v_new.payment_due_days,
+    external_id = v_new.external_id,
+    metadata = v_new.metadata
+  where e.id = "was".id
+  returning * into v_new;
+  return v_new;
+end
+$$;
+grant execute on function private.change_event to scope_events_write;
+
 create function api.update_event(
   event_id uuid,
   changes jsonb,
@@ -12765,6 +12989,8 @@ declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_event public.events;
   v_new public.events;
+  v_notice jsonb;
+  v_news jsonb;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -12777,38 +13003,13 @@ begin
     end if;
     perform private.assert_version(v_event.version, if_version);
 
-    -- An absent key keeps its field, null clears it; the same holds for the members of the venue.
-    v_new := jsonb_populate_record(
-      v_event,
-      changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end
-    );
-    update public.events e set
-      name = v_new.name,
-      slug = v_new.slug,
-      description = v_new.description,
-      starts_at = v_new.starts_at,
-      ends_at = v_new.ends_at,
-      timezone = v_new.timezone,
-      locale = v_new.locale,
-      venue_name = v_new.venue_name,
-      venue_address = v_new.venue_address,
-      venue_city = v_new.venue_city,
-      venue_postcode = v_new.venue_postcode,
-      venue_country = v_new.venue_country,
-      online_url = v_new.online_url,
-      capacity = v_new.capacity,
-      waiting_list_offer_hours = v_new.waiting_list_offer_hours,
-      currency = v_new.currency,
-      payment_due_days = v_new.payment_due_days,
-      external_id = v_new.external_id,
-      metadata = v_new.metadata
-    where e.id = v_event.id
-    returning * into v_new;
+    v_new := private.change_event(v_event, changes);
+    v_notice := private.notify_of_event(event_id, notify);
     v_outcome := case when notify is null and dry_run is not true
       then json_build_object('status', 200, 'data', private.event_json(v_new))
       else json_build_object(
         'status', 200,
-        'effect', private.event_effect(event_id, dry_run, private.notify_of_event(event_id, notify)),
+        'effect', private.event_effect(event_id, dry_run, v_notice),
         'data', private.event_json(case when dry_run then v_event else v_new end)
       )
     end;
@@ -12816,10 +13017,16 @@ begin
       v_outcome, private.warning_of_offset_in(changes, v_new.timezone), private.warning_of_capacity(v_event, v_new)
     );
     perform private.undo_if_dry_run(dry_run);
-    perform private.assert_notice_confirmed(
-      'update_event', jsonb_build_object('event_id', event_id, 'changes', changes, 'notify', notify, 'if_version', if_version),
-      v_outcome -> 'effect'
-    );
+    if private.is_asking() then
+      v_news := private.news_of_event(v_event, v_new, v_notice);
+      perform private.assert_notice_confirmed(
+        'update_event',
+        jsonb_build_object(
+          'event_id', event_id, 'changes', changes, 'notify', notify, 'if_version', if_version, 'news', v_news -> 'news'
+        ),
+        (coalesce((v_outcome -> 'effect')::jsonb, '{}') || jsonb_build_object('told', v_news -> 'told'))::json
+      );
+    end if;
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
   end;
@@ -12898,9 +13105,17 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_event public.events;
+  v_refund_due bigint := 0;
 begin
   select e.* into v_event from public.events e where e.id = affected_by_event.event_id;
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
+  if is_cancelled then
+    v_refund_due := (
+      select coalesce(sum(private.refundable_if_cancelled(o)), 0)
+      from public.orders o
+      where o.event_id = v_event.id and o.status <> 'cancelled' and o.amount_paid > 0
+    );
+  end if;
   return jsonb_build_object(
     'orders', (
       select count(*) from public.orders o where o.event_id = v_event.id and o.status <> 'cancelled'
@@ -12918,11 +13133,9 @@ begin
       where w.event_id = v_event.id
         and case when is_cancelled then w.status in ('waiting', 'offered') else w.status = 'offered' and w.offered_at = now() end
     ),
-    'refund_due', case when not is_cancelled then 0 when private.reads_orders() then (
-      select coalesce(sum(private.refundable_if_cancelled(o)), 0)
-      from public.orders o
-      where o.event_id = v_event.id and o.status <> 'cancelled' and o.amount_paid > 0
-    ) end,
+    'refund_due', case when not is_cancelled or private.reads_orders() then v_refund_due end,
+    -- For whoever confirms.
+    'hidden', case when is_cancelled and not private.reads_orders() then jsonb_build_object('refund_due', v_refund_due) else '{}' end,
     'currency', v_event.currency
   );
 end
@@ -13007,7 +13220,11 @@ begin
     );
     perform private.undo_if_dry_run(dry_run);
     perform private.assert_confirmed(
-      'cancel_event', jsonb_build_object('event_id', event_id, 'notify', notify), v_outcome -> 'effect'
+      'cancel_event',
+      jsonb_build_object(
+        'event_id', event_id, 'notify', notify, 'announced', private.announced(v_event) || jsonb_build_object('slug', v_event.slug)
+      ),
+      v_outcome -> 'effect', v_affected -> 'hidden'
     );
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
@@ -13052,18 +13269,18 @@ grant execute on function api.delete_event to scope_events_write;
 
 create view public.event_sales with (security_invoker = true) as
 select
-  e.organisation_id,
-  t.event_id,
   e.name as event,
   e.status,
   e.starts_at,
-  t.id as ticket_type_id,
   t.name as ticket_type,
   private.money_text(t.price, e.currency) as price,
   t.quantity_sold as sold,
   t.quantity - t.quantity_sold - t.quantity_held as available,
   coalesce(a.checked_in, 0) as checked_in,
-  private.money_text(coalesce(a.ordered, 0)::bigint, e.currency) as ordered
+  private.money_text(coalesce(a.ordered, 0)::bigint, e.currency) as ordered,
+  t.event_id,
+  t.id as ticket_type_id,
+  e.organisation_id
 from public.events e
 join public.ticket_types t on t.event_id = e.id
 left join lateral (
@@ -13073,6 +13290,18 @@ left join lateral (
 ) a on true
 order by e.starts_at desc nulls first, e.id, t.position, t.id;
 comment on view public.event_sales is 'Tickets sold of each ticket type, what they come to, and how many people are in.';
+comment on column public.event_sales.event is 'Name of the event.';
+comment on column public.event_sales.status is 'Status of the event.';
+comment on column public.event_sales.starts_at is 'When the event starts.';
+comment on column public.event_sales.ticket_type is 'Name of the ticket type.';
+comment on column public.event_sales.price is 'Price of a ticket, with its currency.';
+comment on column public.event_sales.sold is 'Tickets that hold a place.';
+comment on column public.event_sales.available is 'How many are left: neither sold nor held for the waiting list. Empty: no limit.';
+comment on column public.event_sales.checked_in is 'How many people are in.';
+comment on column public.event_sales.ordered is 'What its tickets come to, less discounts, paid or not.';
+comment on column public.event_sales.event_id is 'The event.';
+comment on column public.event_sales.ticket_type_id is 'The ticket type.';
+comment on column public.event_sales.organisation_id is 'The organisation that it belongs to.';
 create trigger event_sales_100_read_only instead of insert or update or delete on public.event_sales
   for each row execute function private.tg__refuse_write();
 
@@ -14727,28 +14956,44 @@ grant execute on function public.reopen_order to authenticated;
 
 create view public.unpaid_orders with (security_invoker = true) as
 select
-  o.organisation_id,
-  o.event_id,
-  e.name as event,
-  o.id as order_id,
-  o.reference,
   o.name,
   o.email,
   o.company,
-  private.money_text(o.total, o.currency) as total,
-  private.money_text(o.amount_paid - o.amount_refunded, o.currency) as paid,
+  o.reference,
   private.money_text(private.amount_due(o), o.currency) as due,
+  private.money_text(o.amount_paid - o.amount_refunded, o.currency) as paid,
+  private.money_text(o.total, o.currency) as total,
+  o.payment_due_at,
+  now() - o.created_at as age,
+  o.created_at,
+  e.name as event,
   private.amount_due(o) as amount_due,
   o.currency,
-  o.created_at,
-  now() - o.created_at as age,
-  o.payment_due_at
+  o.event_id,
+  o.id as order_id,
+  o.organisation_id
 from public.orders o
 join public.events e on e.id = o.event_id
 -- An order that has no tickets yet owes nothing.
 where o.payment_status in ('awaiting_payment', 'partially_paid') and private.amount_due(o) > 0
 order by o.created_at;
 comment on view public.unpaid_orders is 'Orders of which something is due, the oldest first. paid is what was received and not returned.';
+comment on column public.unpaid_orders.name is 'Name of the contact, who is the buyer.';
+comment on column public.unpaid_orders.email is 'E-mail address of the contact.';
+comment on column public.unpaid_orders.company is 'Company of the contact.';
+comment on column public.unpaid_orders.reference is 'Short code of the order that can be read over the telephone.';
+comment on column public.unpaid_orders.due is 'What is still to be paid, with its currency.';
+comment on column public.unpaid_orders.paid is 'What was received and not returned, with its currency.';
+comment on column public.unpaid_orders.total is 'What the order comes to, with its currency.';
+comment on column public.unpaid_orders.payment_due_at is 'When it is to be paid by. Empty: no deadline.';
+comment on column public.unpaid_orders.age is 'How long ago it was made.';
+comment on column public.unpaid_orders.created_at is 'When it was made.';
+comment on column public.unpaid_orders.event is 'Name of the event.';
+comment on column public.unpaid_orders.amount_due is 'What is still to be paid, in minor units.';
+comment on column public.unpaid_orders.currency is 'ISO 4217 code, three capital letters.';
+comment on column public.unpaid_orders.event_id is 'The event. Filter by it.';
+comment on column public.unpaid_orders.order_id is 'The order.';
+comment on column public.unpaid_orders.organisation_id is 'The organisation that it belongs to.';
 create trigger unpaid_orders_100_read_only instead of insert or update or delete on public.unpaid_orders
   for each row execute function private.tg__refuse_write();
 
@@ -14871,7 +15116,7 @@ end
 $$;
 
 -- What is erased: rows of people, and what passed from them to somebody else and is theirs only in logs. `former_names` has its ids, each with
--- the form of a name by which it was theirs; for `everyone` who had the address, whatever they were called.
+-- the form of a name by which it was theirs; for `everyone` who had the address, whatever they were called: `forms` is null then.
 create type private.erasing as (
   organisation_id uuid,
   attendee_ids uuid[],
@@ -14879,6 +15124,7 @@ create type private.erasing as (
   entry_ids uuid[],
   former_ids uuid[],
   address text,
+  forms text[],
   former_names text[],
   everyone boolean
 );
@@ -15076,6 +15322,48 @@ begin
 end
 $$;
 
+-- Erases what was typed of a member who has the address and one of the names, in their row and in the trail. What their account is called
+-- is Auth's. Answers the number of entries.
+create function private.erase_members(erasing private.erasing) returns integer
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_user_ids uuid[];
+  v_entries integer;
+begin
+  v_user_ids := array(
+    select m.user_id from public.organisation_members m
+    where m.organisation_id = erasing.organisation_id and lower(m.email) = erasing.address
+      and coalesce(private.person_form(m.name) = any (erasing.forms), true)
+    union
+    -- Who was removed, or has another address now: entries of members are few.
+    select e.object_id
+    from public.audit_entries e
+    left join public.organisation_members m on m.organisation_id = e.organisation_id and m.user_id = e.object_id
+    where e.organisation_id = erasing.organisation_id and e.object_type = 'member'
+      and erasing.address in (lower(e.changes #>> '{email,from}'), lower(e.changes #>> '{email,to}'))
+      and coalesce(
+        private.person_form(coalesce(m.name, e.changes #>> '{name,to}', e.changes #>> '{name,from}')) = any (erasing.forms), true
+      )
+  );
+  if v_user_ids = '{}' then
+    return 0;
+  end if;
+  execute format(
+    'update public.organisation_members m set %s where m.organisation_id = $1 and m.user_id = any ($2) and lower(m.email) = $3',
+    private.erasing_assignments('organisation_members')
+  ) using erasing.organisation_id, v_user_ids, erasing.address;
+  update public.audit_entries e
+  set changes = e.changes || jsonb_strip_nulls(jsonb_build_object(
+    'name', case when e.changes ? 'name' then '{}'::jsonb end, 'email', case when e.changes ? 'email' then '{}'::jsonb end
+  ))
+  where e.object_id = any (v_user_ids) and coalesce(e.organisation_id = erasing.organisation_id and e.object_type = 'member', false)
+    and e.changes ?| '{name,email}';
+  get diagnostics v_entries = row_count;
+  return v_entries;
+end
+$$;
+
 -- Erases rows, whose locks are held, and their copies.
 create function private.erase_rows(erasing private.erasing) returns private.erased
 language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
@@ -15106,6 +15394,7 @@ begin
   v_entries := private.erase_waiting_list_entries(erasing.entry_ids);
 
   v_erased := private.erase_copies(erasing, v_external_ids);
+  v_erased.audit_entries := v_erased.audit_entries + private.erase_members(erasing);
   v_erased.attendees := v_attendees;
   v_erased.orders := v_orders;
   v_erased.waiting_list_entries := v_entries;
@@ -15227,7 +15516,7 @@ begin
           or w.email_lower = v_attendee.email_lower and private.person_form(w.name) = v_form
         )
     ),
-    '{}', v_attendee.email_lower, '{}', false
+    '{}', v_attendee.email_lower, array[v_form], '{}', false
   );
   v_erased := private.erase_rows(v_erasing);
   return json_build_object(
@@ -16057,27 +16346,44 @@ grant execute on function api.register_attendee to scope_attendees_write;
 -- their tables and the rights of the caller.
 create view public.registrations with (security_invoker = true) as
 select
-  a.organisation_id,
-  a.event_id,
-  a.ticket_type_id,
   a.name,
   a.email,
   a.company,
+  a.event_id,
+  a.ticket_type_id,
   o.payment_method,
   o.promo_code,
   o.send_email,
-  a.waiting_list_entry_id,
+  a.status,
+  o.reference,
   a.external_id,
   a.metadata,
+  a.created_at,
+  a.waiting_list_entry_id,
   o.id as order_id,
-  o.reference,
   a.id as attendee_id,
-  a.status,
-  a.created_at
+  a.organisation_id
 from public.attendees a
 join public.orders o on o.id = a.order_id;
 comment on view public.registrations is
   'Attendees with their orders. Add a row to register a guest: event, ticket type, name, e-mail, and payment_method invoice if it is to be paid.';
+comment on column public.registrations.name is 'Name of the person.';
+comment on column public.registrations.email is 'Address that the ticket is sent to.';
+comment on column public.registrations.company is 'Company of the person.';
+comment on column public.registrations.event_id is 'The event. Needed, as are ticket_type_id, name and email.';
+comment on column public.registrations.ticket_type_id is 'The kind of ticket.';
+comment on column public.registrations.payment_method is 'How it is paid, such as invoice. Empty: complimentary.';
+comment on column public.registrations.promo_code is 'The code that the buyer gave. Needs a payment method.';
+comment on column public.registrations.send_email is 'Whether the ticket is e-mailed.';
+comment on column public.registrations.status is 'active, awaiting_payment, or cancelled. Left out of a new row.';
+comment on column public.registrations.reference is 'Short code of the order. Left out of a new row.';
+comment on column public.registrations.external_id is 'The organiser''s own identifier, unique within the organisation.';
+comment on column public.registrations.metadata is 'The organiser''s own flat object: at most 50 keys.';
+comment on column public.registrations.created_at is 'When it was registered. Left out of a new row.';
+comment on column public.registrations.waiting_list_entry_id is 'The entry of the waiting list whose offer it accepts.';
+comment on column public.registrations.order_id is 'The order. Left out of a new row.';
+comment on column public.registrations.attendee_id is 'The attendee. Left out of a new row.';
+comment on column public.registrations.organisation_id is 'The organisation of the event.';
 
 create function private.tg_registrations__register() returns trigger
 language plpgsql volatile set search_path = ''
@@ -16673,6 +16979,7 @@ declare
   v_verdicts json[] := '{}';
   v_judged integer := 0;
   v_ticket_type_ids uuid[];
+  v_digest text := md5(attendees::text);
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -16752,6 +17059,12 @@ begin
       private.warning_of_gifts(v_ticket_type_ids)
     );
     perform private.undo_if_dry_run(dry_run);
+    if send_email then
+      perform private.assert_notice_confirmed(
+        'import_attendees', jsonb_build_object('event_id', event_id, 'ticket_type_id', ticket_type_id, 'digest', v_digest),
+        json_build_object('told', v_outcome #> '{data,created}')
+      );
+    end if;
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
   end;
@@ -16799,20 +17112,29 @@ grant execute on function public.ticket_codes to authenticated;
 
 create view public.undelivered_tickets with (security_invoker = true) as
 select
-  a.organisation_id,
-  a.event_id,
-  e.name as event,
-  a.id as attendee_id,
   a.name,
   a.email,
   a.ticket_email_status,
   a.ticket_email_last_error as error,
-  a.ticket_email_sent_at as sent_at
+  a.ticket_email_sent_at as sent_at,
+  e.name as event,
+  a.event_id,
+  a.id as attendee_id,
+  a.organisation_id
 from public.attendees a
 join public.events e on e.id = a.event_id
 where a.ticket_email_status in ('bounced', 'failed') and a.status <> 'cancelled'
 order by a.event_id, lower(a.name), a.id;
 comment on view public.undelivered_tickets is 'Tickets whose e-mail did not arrive, and why.';
+comment on column public.undelivered_tickets.name is 'Name of the person.';
+comment on column public.undelivered_tickets.email is 'Address that the ticket was sent to.';
+comment on column public.undelivered_tickets.ticket_email_status is 'bounced or failed.';
+comment on column public.undelivered_tickets.error is 'Why it was not sent or came back.';
+comment on column public.undelivered_tickets.sent_at is 'When it was last sent.';
+comment on column public.undelivered_tickets.event is 'Name of the event.';
+comment on column public.undelivered_tickets.event_id is 'The event. Filter by it.';
+comment on column public.undelivered_tickets.attendee_id is 'The attendee.';
+comment on column public.undelivered_tickets.organisation_id is 'The organisation that it belongs to.';
 create trigger undelivered_tickets_100_read_only instead of insert or update or delete on public.undelivered_tickets
   for each row execute function private.tg__refuse_write();
 
@@ -17220,6 +17542,27 @@ comment on function public.accept_offer is
   'Registers whoever is offered a place of the waiting list: the reference of the order. Complimentary unless payment_method is given.';
 revoke all on function public.accept_offer from public, anon, service_role;
 grant execute on function public.accept_offer to authenticated;
+
+-- The id of an entry: see 20-events/studio.sql.
+create function public.the_waiting_list_entry(email text, event_slug text default null) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.only_one(
+    array(
+      select w.id from public.waiting_list_entries w
+      where w.email_lower = lower(btrim(the_waiting_list_entry.email)) and w.status in ('waiting', 'offered')
+        and (event_slug is null or w.event_id = public.the_event(event_slug))
+      limit 2
+    ),
+    'Nobody with this e-mail address is on the waiting list.', 'This e-mail address is on several waiting lists.', 'email'
+  );
+end
+$$;
+comment on function public.the_waiting_list_entry is
+  'The id of the entry of this e-mail address that waits or is offered a place, at the event of this slug or at any. Refuses none, and several.';
+revoke all on function public.the_waiting_list_entry from public, anon, service_role;
+grant execute on function public.the_waiting_list_entry to authenticated;
 
 -- schemas/80-check-ins/door-list.sql
 
@@ -18070,16 +18413,16 @@ select private.set_up_realtime();
 
 create view public.door_list with (security_invoker = true) as
 select
-  a.organisation_id,
-  a.event_id,
-  e.name as event,
-  a.id as attendee_id,
   a.name,
   a.company,
   t.name as ticket_type,
-  o.reference,
   a.status,
-  a.checked_in_at
+  a.checked_in_at,
+  o.reference,
+  e.name as event,
+  a.event_id,
+  a.id as attendee_id,
+  a.organisation_id
 from public.attendees a
 join public.events e on e.id = a.event_id
 join public.ticket_types t on t.id = a.ticket_type_id
@@ -18087,18 +18430,28 @@ join public.orders o on o.id = a.order_id
 where a.status <> 'cancelled'
 order by a.event_id, lower(a.name), a.id;
 comment on view public.door_list is 'Who is expected, by name. Ticket codes are in the function ticket_codes.';
+comment on column public.door_list.name is 'Name of the person.';
+comment on column public.door_list.company is 'Company of the person.';
+comment on column public.door_list.ticket_type is 'Name of the ticket type.';
+comment on column public.door_list.status is 'active or awaiting_payment: only an active one is let in.';
+comment on column public.door_list.checked_in_at is 'When the person came in. Empty: not in.';
+comment on column public.door_list.reference is 'Short code of the order that can be read over the telephone.';
+comment on column public.door_list.event is 'Name of the event.';
+comment on column public.door_list.event_id is 'The event. Filter by it.';
+comment on column public.door_list.attendee_id is 'The attendee.';
+comment on column public.door_list.organisation_id is 'The organisation that it belongs to.';
 
 -- Days and hours are without a time zone: one with it is shown in that of the session, which in Studio is UTC.
 create view public.arrivals with (security_invoker = true) as
 select
-  f.organisation_id,
-  f.event_id,
   f.event,
-  f.check_in_point_id,
   p.name as check_in_point,
   f.arrived_at::date as day,
   date_trunc('hour', f.arrived_at) as hour,
-  count(*) as arrived
+  count(*) as arrived,
+  f.event_id,
+  f.check_in_point_id,
+  f.organisation_id
 from (
   select
     e.organisation_id,
@@ -18117,6 +18470,14 @@ group by f.organisation_id, f.event_id, f.event, f.check_in_point_id, p.name, f.
 order by f.event_id, hour, check_in_point, f.check_in_point_id;
 comment on view public.arrivals is
   'How many people came in, by check-in point (empty: the event as such), day and hour of the event''s time zone. Each person counts once a day at each point.';
+comment on column public.arrivals.event is 'Name of the event.';
+comment on column public.arrivals.check_in_point is 'Name of the check-in point. Empty: the event as such.';
+comment on column public.arrivals.day is 'Day in the event''s time zone.';
+comment on column public.arrivals.hour is 'Start of the hour in the event''s time zone.';
+comment on column public.arrivals.arrived is 'How many people came in.';
+comment on column public.arrivals.event_id is 'The event. Filter by it.';
+comment on column public.arrivals.check_in_point_id is 'The check-in point. Empty: the event as such.';
+comment on column public.arrivals.organisation_id is 'The organisation of the event.';
 create trigger door_list_100_read_only instead of insert or update or delete on public.door_list
   for each row execute function private.tg__refuse_write();
 create trigger arrivals_100_read_only instead of insert or update or delete on public.arrivals
@@ -18182,6 +18543,36 @@ join public.events e on e.id = a.event_id
 join public.ticket_types t on t.id = a.ticket_type_id
 join public.orders o on o.id = a.order_id;
 comment on view public.attendee_export is 'Everybody who is registered, a row each, to be exported: without ticket codes.';
+comment on column public.attendee_export.organisation_id is 'The organisation that it belongs to.';
+comment on column public.attendee_export.id is 'Identifier of the attendee.';
+comment on column public.attendee_export.event_id is 'The event that it belongs to.';
+comment on column public.attendee_export.event is 'Name of the event.';
+comment on column public.attendee_export.timezone is 'IANA name of the zone the event is held in, which is that of the local times.';
+comment on column public.attendee_export.order_id is 'The order.';
+comment on column public.attendee_export.order_reference is 'Short code of the order that can be read over the telephone.';
+comment on column public.attendee_export.ticket_type_id is 'The ticket type.';
+comment on column public.attendee_export.ticket_type is 'Name of the ticket type.';
+comment on column public.attendee_export.name is 'Name of the person.';
+comment on column public.attendee_export.email is 'E-mail address of the person.';
+comment on column public.attendee_export.company is 'Company of the person.';
+comment on column public.attendee_export.status is 'active, awaiting_payment, or cancelled.';
+comment on column public.attendee_export.price is 'Price of the ticket, in minor units.';
+comment on column public.attendee_export.price_decimal is 'price as a decimal.';
+comment on column public.attendee_export.discount is 'Discount of the promo code, in minor units.';
+comment on column public.attendee_export.discount_decimal is 'discount as a decimal.';
+comment on column public.attendee_export.currency is 'ISO 4217 code, three capital letters.';
+comment on column public.attendee_export.checked_in_at is 'Time of the accepted check-in, in UTC.';
+comment on column public.attendee_export.checked_in_at_local is 'checked_in_at as clocks at the event show it.';
+comment on column public.attendee_export.cancelled_at is 'When it was cancelled, in UTC.';
+comment on column public.attendee_export.cancelled_at_local is 'cancelled_at as clocks at the event show it.';
+comment on column public.attendee_export.erased_at is 'When what identified the person was erased, in UTC.';
+comment on column public.attendee_export.erased_at_local is 'erased_at as clocks at the event show it.';
+comment on column public.attendee_export.external_id is 'The organiser''s own identifier.';
+comment on column public.attendee_export.metadata is 'The organiser''s own flat object.';
+comment on column public.attendee_export.created_at is 'When it was added, in UTC.';
+comment on column public.attendee_export.created_at_local is 'created_at as clocks at the event show it.';
+comment on column public.attendee_export.updated_at is 'When it was last changed, in UTC.';
+comment on column public.attendee_export.updated_at_local is 'updated_at as clocks at the event show it.';
 create trigger attendee_export_100_read_only instead of insert or update or delete on public.attendee_export
   for each row execute function private.tg__refuse_write();
 
@@ -18231,6 +18622,46 @@ from public.orders o
 join public.events e on e.id = o.event_id
 cross join lateral (select private.amount_due(o) as amount_due) d;
 comment on view public.order_export is 'Every order, a row each, to be exported, with what it comes to and what was paid.';
+comment on column public.order_export.organisation_id is 'The organisation that it belongs to.';
+comment on column public.order_export.id is 'Identifier of the order.';
+comment on column public.order_export.event_id is 'The event that it belongs to.';
+comment on column public.order_export.event is 'Name of the event.';
+comment on column public.order_export.timezone is 'IANA name of the zone the event is held in, which is that of the local times.';
+comment on column public.order_export.reference is 'Short code of the order that can be read over the telephone.';
+comment on column public.order_export.status is 'pending, completed when nothing is due, or cancelled.';
+comment on column public.order_export.payment_status is 'Follows from status and amounts.';
+comment on column public.order_export.name is 'Name of the contact, who is the buyer.';
+comment on column public.order_export.email is 'E-mail address of the contact.';
+comment on column public.order_export.company is 'Company of the contact.';
+comment on column public.order_export.currency is 'ISO 4217 code, three capital letters.';
+comment on column public.order_export.subtotal is 'Sum of the prices of its tickets, in minor units.';
+comment on column public.order_export.subtotal_decimal is 'subtotal as a decimal.';
+comment on column public.order_export.discount_total is 'Sum of the discounts of its tickets, in minor units.';
+comment on column public.order_export.discount_total_decimal is 'discount_total as a decimal.';
+comment on column public.order_export.total is 'subtotal minus discount_total, in minor units.';
+comment on column public.order_export.total_decimal is 'total as a decimal.';
+comment on column public.order_export.amount_paid is 'Sum of the payments that are not voided, in minor units.';
+comment on column public.order_export.amount_paid_decimal is 'amount_paid as a decimal.';
+comment on column public.order_export.amount_refunded is 'Sum of the refunds, in minor units.';
+comment on column public.order_export.amount_refunded_decimal is 'amount_refunded as a decimal.';
+comment on column public.order_export.amount_due is 'What is still to be paid, in minor units.';
+comment on column public.order_export.amount_due_decimal is 'amount_due as a decimal.';
+comment on column public.order_export.payment_method is 'How it is paid. Empty: its tickets are complimentary.';
+comment on column public.order_export.promo_code is 'The code that the buyer gave.';
+comment on column public.order_export.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.order_export.payment_due_at is 'When it is to be paid by, in UTC. Empty: no deadline.';
+comment on column public.order_export.payment_due_at_local is 'payment_due_at as clocks at the event show it.';
+comment on column public.order_export.completed_at is 'When it was completed, in UTC.';
+comment on column public.order_export.completed_at_local is 'completed_at as clocks at the event show it.';
+comment on column public.order_export.cancelled_at is 'When it was cancelled, in UTC.';
+comment on column public.order_export.cancelled_at_local is 'cancelled_at as clocks at the event show it.';
+comment on column public.order_export.cancellation_reason is 'Why it was cancelled: requested by somebody, expired unpaid, or event_cancelled.';
+comment on column public.order_export.external_id is 'The organiser''s own identifier.';
+comment on column public.order_export.metadata is 'The organiser''s own flat object.';
+comment on column public.order_export.created_at is 'When it was made, in UTC.';
+comment on column public.order_export.created_at_local is 'created_at as clocks at the event show it.';
+comment on column public.order_export.updated_at is 'When it was last changed, in UTC.';
+comment on column public.order_export.updated_at_local is 'updated_at as clocks at the event show it.';
 create trigger order_export_100_read_only instead of insert or update or delete on public.order_export
   for each row execute function private.tg__refuse_write();
 
@@ -18281,6 +18712,29 @@ join public.orders o on o.id = l.order_id
 join public.events e on e.id = l.event_id;
 comment on view public.payment_export is
   'Money, a row for each payment, void and refund, to be exported to accounting: amounts are signed, so that their sum is what is left.';
+comment on column public.payment_export.organisation_id is 'The organisation that it belongs to.';
+comment on column public.payment_export.id is 'Identifier of the payment, void or refund.';
+comment on column public.payment_export.type is 'payment, void or refund.';
+comment on column public.payment_export.payment_id is 'Of a void: the payment that it takes back.';
+comment on column public.payment_export.order_id is 'The order.';
+comment on column public.payment_export.order_reference is 'Short code of the order that can be read over the telephone.';
+comment on column public.payment_export.event_id is 'The event that it belongs to.';
+comment on column public.payment_export.event is 'Name of the event.';
+comment on column public.payment_export.timezone is 'IANA name of the zone the event is held in, which is that of the local times.';
+comment on column public.payment_export.name is 'Name of the contact, who is the buyer.';
+comment on column public.payment_export.email is 'E-mail address of the contact.';
+comment on column public.payment_export.company is 'Company of the contact.';
+comment on column public.payment_export.booked_at is 'Of a payment when it was received, of a refund when it was returned, of a void when it was recorded, in UTC.';
+comment on column public.payment_export.booked_at_local is 'booked_at as clocks at the event show it.';
+comment on column public.payment_export.amount is 'In minor units; of a void or refund below 0.';
+comment on column public.payment_export.amount_decimal is 'amount as a decimal.';
+comment on column public.payment_export.currency is 'ISO 4217 code, three capital letters.';
+comment on column public.payment_export.method is 'How it was paid or returned.';
+comment on column public.payment_export.external_reference is 'Its reference in another system, such as a bank reference; of a void that of the payment.';
+comment on column public.payment_export.reason is 'Of a void: why.';
+comment on column public.payment_export.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.payment_export.created_at is 'When it was recorded, in UTC.';
+comment on column public.payment_export.created_at_local is 'created_at as clocks at the event show it.';
 create trigger payment_export_100_read_only instead of insert or update or delete on public.payment_export
   for each row execute function private.tg__refuse_write();
 
@@ -18317,6 +18771,31 @@ left join public.check_in_points p on p.id = c.check_in_point_id
 left join public.attendees a on a.id = c.attendee_id
 left join public.ticket_types t on t.id = a.ticket_type_id;
 comment on view public.check_in_export is 'Every scan at the door, a row each, to be exported: without the codes that were scanned.';
+comment on column public.check_in_export.organisation_id is 'The organisation that it belongs to.';
+comment on column public.check_in_export.id is 'Identifier of the scan.';
+comment on column public.check_in_export.event_id is 'The event that it belongs to.';
+comment on column public.check_in_export.event is 'Name of the event.';
+comment on column public.check_in_export.timezone is 'IANA name of the zone the event is held in, which is that of the local times.';
+comment on column public.check_in_export.check_in_point_id is 'The check-in point. Empty: the event as such.';
+comment on column public.check_in_export.check_in_point is 'Name of the check-in point. Empty: the event as such.';
+comment on column public.check_in_export.attendee_id is 'Whose ticket it is. Empty: no ticket has the code.';
+comment on column public.check_in_export.name is 'Name of the person.';
+comment on column public.check_in_export.company is 'Company of the person.';
+comment on column public.check_in_export.ticket_type is 'Name of the ticket type.';
+comment on column public.check_in_export.direction is 'entry or exit.';
+comment on column public.check_in_export.result is 'accepted or rejected.';
+comment on column public.check_in_export.reason is 'Why it was rejected.';
+comment on column public.check_in_export.admitted is 'What an offline scanner said: whether it let the person in.';
+comment on column public.check_in_export.device is 'Scanner or entrance.';
+comment on column public.check_in_export.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.check_in_export.scanned_at is 'When it was scanned, in UTC.';
+comment on column public.check_in_export.scanned_at_local is 'scanned_at as clocks at the event show it.';
+comment on column public.check_in_export.exited_at is 'Of an entry: when the person left by an exit scan, in UTC.';
+comment on column public.check_in_export.exited_at_local is 'exited_at as clocks at the event show it.';
+comment on column public.check_in_export.undone_at is 'When the acceptance was taken back, in UTC.';
+comment on column public.check_in_export.undone_at_local is 'undone_at as clocks at the event show it.';
+comment on column public.check_in_export.created_at is 'When it was recorded, in UTC.';
+comment on column public.check_in_export.created_at_local is 'created_at as clocks at the event show it.';
 create trigger check_in_export_100_read_only instead of insert or update or delete on public.check_in_export
   for each row execute function private.tg__refuse_write();
 
@@ -18470,7 +18949,7 @@ begin
 end
 $$;
 comment on function api.export_attendees is
-  'Makes a link to a file of attendees, good for 15 minutes: 201 with { url, expires_at, rows, columns }. 404 not_found (event_id, ticket_type_id).';
+  'Makes a link to a file of attendees, good for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id, ticket_type_id).';
 grant execute on function api.export_attendees to scope_attendees_read;
 
 create function api.export_orders_page(
@@ -18543,7 +19022,7 @@ begin
 end
 $$;
 comment on function api.export_orders is
-  'Makes a link to a file of orders, good for 15 minutes: 201 with { url, expires_at, rows, columns }. 404 not_found (event_id).';
+  'Makes a link to a file of orders, good for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
 grant execute on function api.export_orders to scope_orders_read;
 
 -- Where a file of payments is: it is in the order of the books, the oldest first, and leaves out what was recorded after its beginning.
@@ -18702,7 +19181,7 @@ begin
 end
 $$;
 comment on function api.export_payments is
-  'Makes a link to a file of payments, voids and refunds, good for 15 minutes: 201 with { url, expires_at, rows, columns }. 404 not_found (event_id).';
+  'Makes a link to a file of payments, voids and refunds, good for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
 grant execute on function api.export_payments to scope_orders_read;
 
 create function api.export_check_ins_page(
@@ -18762,7 +19241,7 @@ begin
 end
 $$;
 comment on function api.export_check_ins is
-  'Makes a link to a file of scans, good for 15 minutes: 201 with { url, expires_at, rows, columns }. 404 not_found (event_id).';
+  'Makes a link to a file of scans, good for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
 grant execute on function api.export_check_ins to scope_attendees_read;
 
 -- schemas/20-events/planned-steps.sql
@@ -19071,7 +19550,7 @@ language plpgsql stable set search_path = ''
 as $$
 declare
   v_usual constant jsonb :=
-    '{"status": "active", "visibility": "public", "min_per_order": 1, "admission": "once", "waiting_list_offer_hours": 24}';
+    '{"status": "active", "visibility": "public", "min_per_order": 1, "waiting_list_offer_hours": 24}';
 begin
   return private.plan_words(
     (
@@ -19165,7 +19644,8 @@ begin
     v_id := private.add_row("table", 'event_id', event.id, v_fields);
     return jsonb_build_object(
       'action', 'create', 'kind', rtrim("table", 's'), 'name', v_fields -> v_label, 'id', v_id,
-      'changes', private.plan_of_new(v_label, v_fields, event)
+      -- How often a point lets a ticket in is fixed with its first scan, so its default is said.
+      'changes', private.plan_of_new(v_label, case "table" when 'check_in_points' then '{"admission": "once"}' else '{}' end::jsonb || v_fields, event)
     );
   end if;
 
@@ -19205,8 +19685,7 @@ begin
     if v_fields is null then
       return jsonb_build_object('action', 'unchanged', 'id', base.id);
     end if;
-    perform api.update_event(base.id, v_fields);
-    select e.* into v_event from public.events e where e.id = base.id;
+    v_event := private.change_event(base, v_fields);
     return jsonb_build_object(
       'action', 'change', 'kind', 'event', 'name', base.name, 'id', base.id,
       'changes', private.plan_changes(to_jsonb(base), v_fields, base, v_event)
@@ -19226,7 +19705,7 @@ begin
   select e.* into v_event from public.events e where e.id = v_id;
   return jsonb_build_object(
     'action', 'create', 'kind', 'event', 'name', v_event.name, 'id', v_event.id,
-    'changes', private.plan_of_new('name', v_fields, v_event)
+    'changes', private.plan_of_new('name', v_fields, v_event) || jsonb_build_object('status', v_event.status)
   );
 end
 $$;
@@ -19483,7 +19962,8 @@ begin
           );
         end if;
         if v_step ->> 'action' = 'unchanged' then
-          v_unchanged := v_unchanged + 1;
+          -- Of the event only if it was to be something.
+          v_unchanged := v_unchanged + (v_table <> 'events' or v_changes <> '{}')::integer;
         else
           v_steps := v_steps || v_step;
         end if;
@@ -19512,6 +19992,7 @@ begin
     )),
     'read', v_read, 'steps', to_jsonb(v_steps), 'unchanged', v_unchanged, 'refusals', v_refusals, 'notice', v_notice,
     'affected', case when event_id is not null and v_base.id is not null then private.affected_by_event(event_id) end,
+    'news', case when event_id is not null and v_event.id is not null and private.is_asking() then private.news_of_event(v_base, v_event, v_notice) end,
     'event', jsonb_build_object(
       'id', v_event.id, 'name', v_event.name, 'status', v_event.status,
       'starts_at', private.zoned_time(v_event.starts_at, v_event.timezone), 'ends_at', private.zoned_time(v_event.ends_at, v_event.timezone), 'timezone', v_event.timezone
@@ -19779,8 +20260,12 @@ begin
   else
     perform private.assert_as_planned(v_plan, v_result, v_steps);
     perform private.assert_notice_confirmed(
-      'apply_event', jsonb_build_object('plan_id', plan_id, 'event_id', v_event_id, 'changes', v_arguments -> 'changes'),
-      json_build_object('attendees', v_result #> '{affected,attendees}', 'orders', v_result #> '{affected,orders}', 'told', v_result #> '{notice,told}')
+      'apply_event',
+      jsonb_build_object(
+        'plan_id', plan_id, 'event_id', v_event_id, 'news', v_result #> '{news,news}',
+        'steps', jsonb_path_query_array(v_steps, '$[0 to 19]'), 'more_steps', greatest(jsonb_array_length(v_steps) - 20, 0)
+      ),
+      json_build_object('attendees', v_result #> '{affected,attendees}', 'orders', v_result #> '{affected,orders}', 'told', v_result #> '{news,told}')
     );
     perform private.close_event_plan(v_plan.id, (v_result #>> '{event,id}')::uuid);
     v_steps := (
@@ -21788,16 +22273,16 @@ $$;
 
 create view public.failing_webhook_endpoints with (security_invoker = true) as
 select
-  w.organisation_id,
-  w.id as webhook_endpoint_id,
   w.url,
   w.description,
   w.status,
-  w.failing_since,
   w.disabled_reason,
+  w.failing_since,
+  d.last_attempt_at,
   d.last_response_status,
   d.last_error,
-  d.last_attempt_at
+  w.id as webhook_endpoint_id,
+  w.organisation_id
 from public.webhook_endpoints w
 left join lateral (
   select d.last_response_status, d.last_error, d.last_attempt_at
@@ -21809,6 +22294,16 @@ left join lateral (
 where w.failing_since is not null or w.disabled_reason is not null
 order by w.failing_since nulls last;
 comment on view public.failing_webhook_endpoints is 'Webhook endpoints that do not answer as they should, with the last failure.';
+comment on column public.failing_webhook_endpoints.url is 'Where it is sent.';
+comment on column public.failing_webhook_endpoints.description is 'What receives the webhooks.';
+comment on column public.failing_webhook_endpoints.status is 'enabled or disabled.';
+comment on column public.failing_webhook_endpoints.disabled_reason is 'Why Usher disabled it. Empty if a person or an API key did.';
+comment on column public.failing_webhook_endpoints.failing_since is 'Since when no delivery has succeeded.';
+comment on column public.failing_webhook_endpoints.last_attempt_at is 'When the last delivery that failed was tried.';
+comment on column public.failing_webhook_endpoints.last_response_status is 'HTTP status of its response. Empty: there was none.';
+comment on column public.failing_webhook_endpoints.last_error is 'Why there was no response.';
+comment on column public.failing_webhook_endpoints.webhook_endpoint_id is 'The webhook endpoint.';
+comment on column public.failing_webhook_endpoints.organisation_id is 'The organisation that it belongs to.';
 create trigger failing_webhook_endpoints_100_read_only instead of insert or update or delete on public.failing_webhook_endpoints
   for each row execute function private.tg__refuse_write();
 
@@ -21817,7 +22312,6 @@ grant select on public.failing_webhook_endpoints to authenticated;
 
 create view public.audit_trail with (security_invoker = true) as
 select
-  e.organisation_id,
   e.created_at,
   e.actor,
   private.actor_name(e) as actor_name,
@@ -21826,10 +22320,21 @@ select
   e.object_type,
   e.object_id,
   e.changes,
-  e.id
+  e.id,
+  e.organisation_id
 from public.audit_entries e
 order by e.id desc;
-comment on view public.audit_trail is 'Who changed what, newest first: the audit entries with the name of the key or the address of the member.';
+comment on view public.audit_trail is 'Who changed what, newest first: the audit entries with the name of the key, or the name or else the address of the member.';
+comment on column public.audit_trail.created_at is 'When it was done.';
+comment on column public.audit_trail.actor is 'An API key, a signed-in member, somebody in Studio or with SQL, or the courier.';
+comment on column public.audit_trail.actor_name is 'Name of the key, or the name or else the address of the member.';
+comment on column public.audit_trail.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.audit_trail.action is 'created, updated or deleted.';
+comment on column public.audit_trail.object_type is 'What kind of object it is about.';
+comment on column public.audit_trail.object_id is 'The object; of a member, their user_id.';
+comment on column public.audit_trail.changes is 'Of an update each changed field as { from, to }; of a deletion each field as { from }.';
+comment on column public.audit_trail.id is 'Identifier of the entry.';
+comment on column public.audit_trail.organisation_id is 'The organisation that it belongs to.';
 create trigger audit_trail_100_read_only instead of insert or update or delete on public.audit_trail
   for each row execute function private.tg__refuse_write();
 
@@ -21867,6 +22372,21 @@ comment on function public.rotate_webhook_secret is
   'Gives a webhook endpoint a new secret, as an owner or manager: { webhook_endpoint_id, url, secret }. It is shown here and never again; the old one signs beside it for overlap_hours.';
 revoke all on function public.rotate_webhook_secret from public, anon, service_role;
 grant execute on function public.rotate_webhook_secret to authenticated;
+
+-- The id of an endpoint: see 20-events/studio.sql.
+create function public.the_webhook_endpoint(url text) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.only_one(
+    array(select w.id from public.webhook_endpoints w where w.url = btrim(the_webhook_endpoint.url) limit 2),
+    'There is no webhook endpoint with this address.', 'Several webhook endpoints have this address.', 'url'
+  );
+end
+$$;
+comment on function public.the_webhook_endpoint is 'The id of the webhook endpoint with this address. Refuses one that is not there.';
+revoke all on function public.the_webhook_endpoint from public, anon, service_role;
+grant execute on function public.the_webhook_endpoint to authenticated;
 
 -- schemas/95-people/people.sql
 
@@ -22141,7 +22661,7 @@ begin
             select count(*)
             from public.organisation_members m
             where m.organisation_id = kept_besides.organisation_id
-              and exists (select from auth.users u where u.id = m.user_id and lower(u.email) = address)
+              and (exists (select from auth.users u where u.id = m.user_id and lower(u.email) = address) or lower(m.email) = address)
           ) else 0 end,
           'A member of the organisation has this address. An account, its keys and what it did stay: remove the member, or the user in Supabase.'
         ),
@@ -22206,6 +22726,33 @@ $$;
 comment on function api.find_person is
   'Who stands under an e-mail address, by name, with their tickets, orders and entries of the waiting list; nobody is an empty list.';
 grant execute on function api.find_person to scope_attendees_read;
+
+-- What an erasure with these arguments erases, at most so much.
+create function private.rows_to_erase(organisation_id uuid, arguments jsonb) returns setof private.personal_row
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_address text := lower(btrim(arguments ->> 'email'));
+  v_forms text[];
+begin
+  if arguments -> 'everyone' is distinct from 'true' then
+    v_forms := case
+      when jsonb_typeof(arguments -> 'names') = 'array'
+        then array(select distinct private.person_form(n) from jsonb_array_elements_text(arguments -> 'names') n)
+      else array(select distinct r.form from private.rows_of_address(organisation_id, v_address, null, 5000) r)
+    end;
+  end if;
+  return query select r.* from private.rows_of_address(organisation_id, v_address, v_forms, 5000) r;
+end
+$$;
+
+create function private.digest_of_people(rows private.personal_row[]) returns text
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return md5((select string_agg(concat_ws(' ', r.id, r.form), ',' order by r.id, r.form) from unnest(rows) r));
+end
+$$;
 
 -- Locks what is erased, in the order of 20-events/locks.sql, until nothing is left to lock, and answers it. An offer that is accepted
 -- meanwhile adds a ticket. All tickets of an order are locked at once: where its contact is erased, what is searched of each changes. Entries
@@ -22335,6 +22882,7 @@ begin
     ),
     array(select r.id from unnest(v_rows) r where r.is_former),
     v_address,
+    case when everyone then null else v_forms end,
     array(select r.id || ' ' || r.form from unnest(v_rows) r where r.is_former),
     coalesce(everyone, false)
   );
@@ -22384,7 +22932,12 @@ begin
     'audit_entries', v_sum.audit_entries,
     'idempotency_records', v_sum.idempotency_records,
     'remaining', v_remaining,
+<<<<<<< HEAD
     'kept', private.kept_of(v_whole) || private.kept_besides(organisation_id, v_address, v_others, v_not_found),
+=======
+    'kept', private.kept_of(v_whole) || private.kept_besides(organisation_id, v_address, v_others),
+    'digest', private.digest_of_people(v_rows),
+>>>>>>> confirm
     'currency', coalesce(
       (select e.currency from public.events e where e.id = any (array(select r.event_id from unnest(v_rows) r)) limit 1), 'EUR'
     )
@@ -22421,11 +22974,12 @@ begin
         ),
         '{"not_told": []}'
       ),
-      'data', v_receipt - 'currency'
+      'data', v_receipt - '{digest,currency}'::text[]
     );
     perform private.undo_if_dry_run(dry_run);
     perform private.assert_confirmed(
-      'erase_person', jsonb_build_object('email', email, 'names', names, 'everyone', everyone), v_outcome -> 'effect'
+      'erase_person',
+      jsonb_build_object('email', email, 'names', names, 'everyone', everyone, 'digest', v_receipt -> 'digest'), v_outcome -> 'effect'
     );
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
@@ -22463,7 +23017,7 @@ create function public.erase_person(
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  return private.erase_people(private.organisation_meant(organisation_id, '{owner,manager}'), email, names, everyone, false);
+  return (private.erase_people(private.organisation_meant(organisation_id, '{owner,manager}'), email, names, everyone, false)::jsonb - 'digest')::json;
 end
 $$;
 comment on function public.erase_person is
