@@ -22932,12 +22932,8 @@ begin
     'audit_entries', v_sum.audit_entries,
     'idempotency_records', v_sum.idempotency_records,
     'remaining', v_remaining,
-<<<<<<< HEAD
     'kept', private.kept_of(v_whole) || private.kept_besides(organisation_id, v_address, v_others, v_not_found),
-=======
-    'kept', private.kept_of(v_whole) || private.kept_besides(organisation_id, v_address, v_others),
     'digest', private.digest_of_people(v_rows),
->>>>>>> confirm
     'currency', coalesce(
       (select e.currency from public.events e where e.id = any (array(select r.event_id from unnest(v_rows) r)) limit 1), 'EUR'
     )
