@@ -38,6 +38,7 @@ async function filledIn<T>(value: T): Promise<T> {
     .replaceAll('ORG', organisationId)
     .replaceAll('GRACE', String(people.grace.sub))
     .replaceAll('data-days', `data-days-${mark}`)
+    .replaceAll('//crm.', `//${mark}.crm.`)
     .replaceAll('@example.', `@${mark}.example.`)
     .replaceAll('partner-', `partner-${mark}-`)
   for (const [copied, table, column, name] of text.matchAll(/\{(\w+)\.(\w+) ([^}]+)\}/g)) {

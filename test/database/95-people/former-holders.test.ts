@@ -34,8 +34,10 @@ async function arrange({ name = 'Anna', isIn = true } = {}) {
     (await send('GET', `/people?email=${email}`)).body.data.people.map(
       ({ name, passed_on }: { name: string; passed_on: number }) => [name, passed_on],
     )
-  const erase = async (email: string, who: object = {}) =>
-    (await send('POST', '/people/erase', { email, ...who })).body.data
+  const erase = async (email: string, who: object = {}) => {
+    const { body } = await send('POST', '/people/erase', { email, ...who })
+    return body.data ?? body.error
+  }
   const remove = async () => {
     await write('POST', `/attendees/${id}/cancel`)
     await studio.query('delete from public.attendees where id = $1', [id])
