@@ -61,6 +61,10 @@ async function telephone(locale = 'de-DE') {
   }
 }
 
+/** As a scanner does: keys that come one by one from here would be a person's on a busy machine. */
+const typeFast = (code: string) => `for (const key of ${JSON.stringify([...code, 'Enter'])})
+  document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))`
+
 /** With the rules of axe in both schemes, nothing cut off, and targets for a thumb. */
 async function look(page: Page): Promise<void> {
   expect(await outline(page)).toEqual({ overflow: false, mains: 1, headings: 1 })
@@ -170,7 +174,7 @@ test.skipIf(!hasBrowser)(
       // A few by the camera, which looks at nothing when the others are typed by a scanner.
       if (i < 8) await ada.hold(code)
       else if (i === 8) await ada.hold(null)
-      if (i >= 8) await ada.page.keyboard.type(`${code}\n`)
+      if (i >= 8) await ada.page.evaluate(typeFast(code))
       await ada.page.locator('.verdict[data-reason=welcome] .name', { hasText: new RegExp(`^${name}$`) }).waitFor()
       await ada.page.keyboard.press('Escape')
     }
@@ -282,7 +286,7 @@ test.skipIf(!hasBrowser)(
     await ada.page.locator('.panel .primary').click()
     await ada.button('Noch einmal').click()
     // An answer to a scanner is on the screen when the money is recorded.
-    await ada.page.keyboard.type('UNKNOWN\n')
+    await ada.page.evaluate(typeFast('UNKNOWN'))
     await ada.verdict('not_found')
     isPaid.resolve()
     await ada.button('Einlassen').waitFor()
