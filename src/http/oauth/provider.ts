@@ -24,7 +24,7 @@ export type ProviderParts = {
   /** Answers a person, who cannot be sent back to a client. */
   renderError: (req: Request, res: Response, code: string, description: string | undefined) => string
   onError: (error: unknown) => void
-  /** Called when a code or refresh token is used a second time, which ends its grant. */
+  /** Called when a code or refresh token is used a second time, or is one too many, which ends its grant. */
   onReplay: (grantId: string | undefined) => void
 }
 
@@ -90,7 +90,7 @@ async function createProvider(addresses: Addresses, parts: ProviderParts): Promi
   }
   const adapter = createAdapter(parts.rpc, (grantId) => {
     parts.onReplay(grantId)
-    return new InvalidGrant('it was used before')
+    return new InvalidGrant('it was used before, or its grant was renewed too often')
   })
   // The library gives each a path of its own.
   const nameOf = (name: string) => cookieNameAt(addresses, name).replace('__Host-', '__Secure-')
