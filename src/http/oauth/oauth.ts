@@ -65,7 +65,10 @@ export function createOAuth({
     },
     onError: (err) => log.error({ err }, 'sign-in failed'),
     onReplay: (grant_id) =>
-      log.warn({ grant_id }, 'a code or refresh token was used twice: the grant has ended, its tokens may be stolen'),
+      log.warn(
+        { grant_id },
+        'a code or refresh token was used twice, or renewed 2,000 times: the grant has ended, its tokens may be stolen',
+      ),
   })
 
   const router = Router()

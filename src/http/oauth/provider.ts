@@ -24,12 +24,11 @@ export type ProviderParts = {
   /** Answers a person, who cannot be sent back to a client. */
   renderError: (req: Request, res: Response, code: string, description: string | undefined) => string
   onError: (error: unknown) => void
-  /** Called when a code or refresh token is used a second time, which ends its grant. */
+  /** Called when a code or refresh token is used a second time, or is one too many, which ends its grant. */
   onReplay: (grantId: string | undefined) => void
 }
 
 const documentsPerMinute = 20
-const fetchesPerHostAndMinute = 60
 const minute = 60
 const hour = 60 * minute
 const interactionSeconds = 15 * minute
@@ -71,18 +70,27 @@ async function createProvider(addresses: Addresses, parts: ProviderParts): Promi
     fetches.set(address, count)
     return count <= documentsPerMinute
   }
-  // A key set is fetched by whoever sends a token request in the name of its client: no address is asked without end.
-  const fetchesOfHosts = new LRUCache<string, number>({ max: 10_000, ttl: 60_000, noUpdateTTL: true })
-  async function fetchBounded(url: URL | string): ReturnType<FetchDocument> {
-    const { href, host } = new URL(url)
-    const count = (fetchesOfHosts.get(host) ?? 0) + 1
-    fetchesOfHosts.set(host, count)
-    if (count > fetchesPerHostAndMinute) throw new Error(`${host} was asked too often.`)
-    return parts.fetchDocument(href)
+  // Anybody can have a key set fetched, in the name of its client. It is kept by its address, and nothing is counted that strangers share:
+  // who sends bad assertions neither floods a host nor locks out its clients. A failure is kept shortly, so that a host can recover.
+  const keySets = new LRUCache<string, Awaited<ReturnType<FetchDocument>>>({
+    max: 1_000,
+    ttl: 60_000,
+    ignoreFetchAbort: true,
+    async fetchMethod(url, _stale, { options }) {
+      const answer = await parts.fetchDocument(url).catch(() => new Response(null, { status: 502 }))
+      if (!answer.ok) options.ttl = 5_000
+      return answer
+    },
+  })
+  async function fetchForLibrary(url: URL | string, options?: RequestInit): ReturnType<FetchDocument> {
+    const { href } = new URL(url)
+    // A metadata document, which the library keeps, and mayFetch counts.
+    if (options?.redirect === 'manual') return parts.fetchDocument(href)
+    return (await keySets.forceFetch(href)).clone()
   }
   const adapter = createAdapter(parts.rpc, (grantId) => {
     parts.onReplay(grantId)
-    return new InvalidGrant('it was used before')
+    return new InvalidGrant('it was used before, or its grant was renewed too often')
   })
   // The library gives each a path of its own.
   const nameOf = (name: string) => cookieNameAt(addresses, name).replace('__Host-', '__Secure-')
@@ -135,7 +143,7 @@ async function createProvider(addresses: Addresses, parts: ProviderParts): Promi
         allowFetch: async (context) => mayFetch(context?.req),
       },
     },
-    fetch: fetchBounded,
+    fetch: fetchForLibrary,
     fetchResponseBodyLimits: { 'client_id metadata document': 16 * 1024, jwks_uri: 64 * 1024 },
     clientDefaults: { token_endpoint_auth_method: 'none', id_token_signed_response_alg: 'ES256' },
     clientAuthMethods: [...clientAuthentication],

@@ -1,5 +1,6 @@
 // What somebody who means harm would try: as a client, as another site, and as a stranger with a stolen code or token.
 
+import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { pino } from 'pino'
@@ -605,31 +606,55 @@ describe('a metadata document', () => {
     expect((await codeGrant(walk, answer, proven)).body.error).toBe('invalid_client')
   })
 
-  test('does not have Usher ask for its keys without end', async () => {
-    const { publicKey, privateKey } = await generateKeyPair('ES256')
-    const keys = 'https://keys.example/'
-    const { jar, asked } = await served(async () =>
-      asked.at(-1) === keys
-        ? Response.json(
-            { keys: [await exportJWK(publicKey)] },
-            { headers: { Expires: 'Thu, 01 Jan 1970 00:00:00 GMT' } },
-          )
-        : Response.json({ ...document, token_endpoint_auth_method: 'private_key_jwt', jwks_uri: keys }),
-    )
-    const ask = async () => {
-      const client_assertion = await new SignJWT({ jti: 'once' })
-        .setProtectedHeader({ alg: 'ES256', kid: 'unknown' })
-        .setIssuer(id)
-        .setSubject(id)
-        .setAudience(`${jar.apiUrl}/oauth`)
-        .setExpirationTime('1m')
-        .sign(privateKey)
-      const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
-      const walk = { jar, clientId: id, verifier: '', at: '', page: await jar.ask('/oauth/grants') }
-      return codeGrant(walk, new URL('http://x/?code=x'), { client_assertion, client_assertion_type })
+  describe('with its keys elsewhere', () => {
+    const keys = 'https://client.example/keys'
+    const stranger = 'https://stranger.example/metadata.json'
+    const proven = { ...document, token_endpoint_auth_method: 'private_key_jwt', jwks_uri: keys }
+    async function kept(answerKeys: (jwk: unknown) => Response) {
+      const [own, wrong] = [await generateKeyPair('ES256'), await generateKeyPair('ES256')]
+      const jwk = { ...(await exportJWK(own.publicKey)), alg: 'ES256', use: 'sig' }
+      const { jar, asked } = await served(async () =>
+        asked.at(-1) === keys ? answerKeys(jwk) : Response.json({ ...proven, client_id: asked.at(-1) }),
+      )
+      const assertion = async (clientId: string, isWrong = false) => ({
+        client_assertion: await new SignJWT({ jti: randomUUID() })
+          .setProtectedHeader({ alg: 'ES256' })
+          .setIssuer(clientId)
+          .setSubject(clientId)
+          .setAudience(`${jar.apiUrl}/oauth`)
+          .setIssuedAt()
+          .setExpirationTime('1m')
+          .sign((isWrong ? wrong : own).privateKey),
+        client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      })
+      const walk = { jar, clientId: stranger, verifier: '', at: '', page: await jar.ask('/oauth/grants') }
+      const attack = async () => codeGrant(walk, new URL('http://x/?code=x'), await assertion(stranger, true))
+      return { jar, attack, assertion, askedForKeys: () => asked.filter((url) => url === keys).length }
     }
-    for (let i = 0; i < 80; i++) expect((await ask()).status).toBeLessThan(500)
-    expect(asked.filter((url) => url === keys).length).toBeLessThanOrEqual(60)
+
+    test('signs in while a stranger sends bad assertions in its place, and is asked for them once', async () => {
+      const { jar, attack, assertion, askedForKeys } = await kept((jwk) =>
+        Response.json({ keys: [jwk] }, { headers: { Expires: 'Thu, 01 Jan 1970 00:00:00 GMT' } }),
+      )
+      for (let i = 0; i < 100; i++) expect((await attack()).body.error).toBe('invalid_client')
+      expect(askedForKeys()).toBeLessThanOrEqual(5)
+      const walk = await walkToConsent(key, { jar, clientId: id })
+      expect((await codeGrant(walk, await decide(walk), await assertion(id))).status).toBe(200)
+    })
+
+    test.each([
+      ['refuses', () => new Response(null, { status: 503 })],
+      [
+        'does not answer',
+        () => {
+          throw new Error('no answer')
+        },
+      ],
+    ])('is asked for them a few times only when its host %s', async (_what, answerKeys) => {
+      const { attack, askedForKeys } = await kept(answerKeys)
+      for (let i = 0; i < 100; i++) expect((await attack()).status).toBeLessThan(500)
+      expect(askedForKeys()).toBeLessThan(20)
+    })
   })
 
   test.each([

@@ -73,14 +73,52 @@ test('a grant is renewed twenty times a minute at most, and a client is told to 
   expect((await refreshGrant(walk, token)).status).toBe(200)
 })
 
-test('of a grant the newest hundred records are kept', async () => {
-  const { grantId } = await signedIn()
+test('a renewal of one sign-in that broke off can be done again, whatever another sign-in of the grant renewed', async () => {
+  const key = await organisation.key()
+  const jar = new Jar(url)
+  const first = await walkToConsent(key, { jar })
+  const x = (await codeGrant(first, await decide(first))).body
+  const y = await walkToConsent(key, { jar, clientId: first.clientId })
+  const { refresh_token } = (await codeGrant(y, await decide(y))).body as { refresh_token: string }
+  // A sign-in is told by its second.
   await studio.query(
-    `select api.save_oauth_record('AccessToken', encode(sha256(convert_to($1 || n, 'UTF8')), 'hex'), '{}', 60, $1::uuid)
-     from generate_series(1, 120) n`,
-    [grantId],
+    `update private.oauth_records set payload = payload || '{"iiat": 1}' where id_hash = decode($1, 'hex')`,
+    [recordHash('RefreshToken', x.refresh_token as string)],
   )
-  expect(await recordsOf(grantId)).toBe(100)
+  await usedAgo(refresh_token, '11 seconds')
+  const renewed = (await refreshGrant(first, x.refresh_token as string)).body.refresh_token as string
+  expect((await refreshGrant(first, renewed)).status).toBe(200)
+  expect((await refreshGrant(y, refresh_token)).status).toBe(200)
+})
+
+/** As many more as a grant might get within weeks. */
+const addTokens = (kind: string, count: number, grantId: string) =>
+  studio.query(
+    `select api.save_oauth_record($1, encode(sha256(convert_to($2 || $1 || n, 'UTF8')), 'hex'), '{}', 60, $2::uuid)
+     from generate_series(1, $3::integer) n`,
+    [kind, grantId, count],
+  )
+
+test('of a grant the newest hundred access tokens are kept, and every refresh token', async () => {
+  const { walk, grantId, refresh_token } = await signedIn()
+  const { body } = await refreshGrant(walk, refresh_token)
+  await usedAgo(refresh_token, '11 seconds')
+  await addTokens('RefreshToken', 120, grantId)
+  await addTokens('AccessToken', 120, grantId)
+  // The code, 100 access tokens, and all that renew.
+  expect(await recordsOf(grantId)).toBe(1 + 100 + 2 + 120)
+  // So a thief who renews often is noticed all the same.
+  expect((await refreshGrant(walk, refresh_token)).body.error).toBe('invalid_grant')
+  expect((await callWith(body.access_token, url)).status).toBe(401)
+})
+
+test('a grant with 2,000 refresh tokens ends when it is renewed, and the log says so', async () => {
+  const { walk, grantId, refresh_token } = await signedIn()
+  await addTokens('RefreshToken', 1_998, grantId)
+  const { body } = await refreshGrant(walk, refresh_token)
+  expect((await refreshGrant(walk, body.refresh_token as string)).body.error).toBe('invalid_grant')
+  expect(await recordsOf(grantId)).toBe(0)
+  expect(lines.filter((line) => line.includes(grantId)).join()).toContain('renewed 2,000 times')
 })
 
 test('of a grant that was ended no token is kept', async () => {
