@@ -2893,6 +2893,7 @@ create table private.oauth_records (
   grant_id uuid,
   payload jsonb not null,
   consumed_at timestamptz,
+  is_renewed boolean not null default false,
   expires_at timestamptz not null,
   created_at timestamptz not null default now(),
   constraint oauth_records_pkey primary key (id_hash),
@@ -2904,9 +2905,10 @@ create table private.oauth_records (
   constraint oauth_records_payload_is_bounded check (octet_length(payload::text) <= 32768)
 );
 comment on table private.oauth_records is 'Sign-ins that are under way, codes and tokens, without their secrets.';
+comment on column private.oauth_records.is_renewed is 'Of a refresh token that was used: whether there is a newer one of its sign-in.';
 
--- Newest last: of each grant the newest are kept.
-create index oauth_records_grant_id_idx on private.oauth_records (grant_id, created_at) where grant_id is not null;
+-- Newest last: of each grant the newest access tokens are kept.
+create index oauth_records_grant_id_idx on private.oauth_records (grant_id, kind, created_at) where grant_id is not null;
 -- For api.purge.
 create index oauth_records_expires_at_idx on private.oauth_records (expires_at);
 
@@ -2926,11 +2928,19 @@ begin
   )
   on conflict on constraint oauth_records_pkey do update set payload = excluded.payload, expires_at = excluded.expires_at;
 
-  -- Whoever renews without end fills no table: a client needs two of them.
+  -- Of one sign-in, which all its tokens know the time of: a grant may have several, that renew on their own.
+  update private.oauth_records r set is_renewed = true
+  where save_oauth_record.kind = 'RefreshToken'
+    and r.grant_id = save_oauth_record.grant_id and r.kind = 'RefreshToken' and r.consumed_at is not null and not r.is_renewed
+    and r.payload -> 'iiat' = save_oauth_record.payload -> 'iiat'
+    and coalesce((r.payload ->> 'rotations')::integer, 0) < coalesce((save_oauth_record.payload ->> 'rotations')::integer, 0);
+
+  -- Whoever renews without end fills no table. Refresh tokens stay, for a used one tells of a thief: see api.consume_oauth_record.
   delete from private.oauth_records r
   where r.id_hash = any (array(
     select o.id_hash from private.oauth_records o
-    where o.grant_id = save_oauth_record.grant_id order by o.created_at desc offset 100 limit 100 for update skip locked
+    where o.grant_id = save_oauth_record.grant_id and o.kind = 'AccessToken'
+    order by o.created_at desc offset 100 limit 100 for update skip locked
   ));
 end
 $$;
@@ -2946,11 +2956,7 @@ begin
   if known.consumed_at is null or known.kind <> 'RefreshToken' then
     return known.consumed_at is not null;
   end if;
-  return known.consumed_at < now() - interval '10 seconds' and exists (
-    select from private.oauth_records n
-    where n.grant_id = known.grant_id and n.kind = 'RefreshToken'
-      and coalesce((n.payload ->> 'rotations')::integer, 0) > coalesce((known.payload ->> 'rotations')::integer, 0)
-  );
+  return known.is_renewed and known.consumed_at < now() - interval '10 seconds';
 end
 $$;
 
@@ -2972,7 +2978,8 @@ $$;
 comment on function api.find_oauth_record is 'A record, with exp and consumed in seconds; null where there is none. For the gateway.';
 grant execute on function api.find_oauth_record to gateway;
 
--- Of two requests with one code, one finds it unused. Refresh tokens are counted with their grant: 20 a minute.
+-- Of two requests with one code, one finds it unused. Refresh tokens are counted with their grant: 20 a minute, and 2,000 in all, which is
+-- every 20 minutes of 30 days.
 -- Security definer: the gateway may write no table.
 create function api.consume_oauth_record(kind text, id_hash text) returns boolean
 language plpgsql volatile security definer set search_path = ''
@@ -2989,6 +2996,11 @@ begin
   end if;
 
   if v_record.kind = 'RefreshToken' then
+    if (
+      select count(*) from private.oauth_records o where o.grant_id = v_record.grant_id and o.kind = 'RefreshToken'
+    ) >= 2000 then
+      return false;
+    end if;
     update private.oauth_grants g
     set
       refreshes = case when g.refreshes_since > now() - interval '1 minute' then g.refreshes + 1 else 1 end,
@@ -3008,7 +3020,7 @@ begin
 end
 $$;
 comment on function api.consume_oauth_record is
-  'Marks a code or refresh token as used: false where that is a second use. 429 where a grant is renewed too often. For the gateway.';
+  'Marks a code or refresh token as used: false where that is a second use, or the grant has 2,000 refresh tokens. 429 where a grant is renewed too often. For the gateway.';
 grant execute on function api.consume_oauth_record to gateway;
 
 -- Security definer: the gateway may write no table.
