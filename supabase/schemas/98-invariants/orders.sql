@@ -1,0 +1,211 @@
+-- Invariants of orders: money and states, recounted from tickets, payments and their corrections.
+
+-- A row that is not what a recount of others says. `stored` and `expected` are for people.
+create type private.disagreement as ("check" text, "table" text, id uuid, stored text, expected text);
+
+-- Custom plans, here and in the other files: a plan for one event is none for all of them.
+create function private.verify_orders(event_id uuid) returns setof private.disagreement
+language plpgsql stable set search_path = '' set plan_cache_mode = force_custom_plan set jit = off
+as $$
+declare
+  -- What is older may have lost what it is held against: tickets may be deleted, and e-mails are kept for a day at least.
+  v_since timestamptz := now() - interval '23 hours';
+  v_order_ids uuid[] := array(select o.id from public.orders o where o.event_id = verify_orders.event_id);
+begin
+  return query
+  with deleted as materialized (
+    select e.changes #>> '{order_id,from}' as order_id
+    from public.audit_entries e
+    where e.object_type = 'attendee' and e.action = 'deleted' and e.created_at > v_since
+  ),
+  lines as (
+    select
+      a.order_id,
+      count(*) as tickets,
+      count(*) filter (where a.status <> 'cancelled') as standing,
+      coalesce(sum(a.price) filter (where a.status <> 'cancelled'), 0) as subtotal,
+      coalesce(sum(a.discount) filter (where a.status <> 'cancelled'), 0) as discount,
+      -- A cancelled ticket was a line of its order until then, hence those that were cancelled together with it.
+      coalesce(sum(a.price) filter (where a.cancelled_at = c.cancelled_at), 0) as last_subtotal,
+      coalesce(sum(a.discount) filter (where a.cancelled_at = c.cancelled_at), 0) as last_discount,
+      sum(a.price) as prices,
+      sum(a.price - a.discount) as cost,
+      bool_or(a.status = 'active') as has_active,
+      bool_or(a.status = 'awaiting_payment') as has_awaiting
+    from public.attendees a
+    join public.orders c on c.id = a.order_id
+    where verify_orders.event_id is null or a.order_id = any (v_order_ids)
+    group by a.order_id
+  ),
+  received as (
+    select p.order_id, coalesce(sum(p.amount) filter (where v.id is null), 0) as paid, coalesce(sum(p.amount) filter (where v.id is not null), 0) as voided
+    from public.payments p
+    left join public.payment_voids v on v.payment_id = p.id
+    where verify_orders.event_id is null or p.order_id = any (v_order_ids)
+    group by p.order_id
+  ),
+  returned as (
+    select r.order_id, sum(r.amount) as refunded
+    from public.refunds r
+    where verify_orders.event_id is null or r.order_id = any (v_order_ids)
+    group by r.order_id
+  )
+  select d."check", 'orders', o.id, d.differs[1], d.differs[2]
+  from public.orders o
+  left join lines l on l.order_id = o.id
+  left join received p on p.order_id = o.id
+  left join returned r on r.order_id = o.id
+  cross join lateral (
+    select
+      coalesce(l.tickets, 0) as tickets, coalesce(l.standing, 0) as standing, coalesce(l.subtotal, 0) as subtotal,
+      coalesce(l.discount, 0) as discount, coalesce(l.last_subtotal, 0) as last_subtotal, coalesce(l.last_discount, 0) as last_discount,
+      coalesce(p.paid, 0) as paid, coalesce(p.voided, 0) as voided, coalesce(r.refunded, 0) as refunded,
+      o.amount_paid - o.amount_refunded as kept
+  ) s
+  cross join lateral (
+    values
+      (
+        'totals are the sums of the tickets that stand',
+        case when o.status <> 'cancelled' and (o.subtotal, o.discount_total, o.total) <> (s.subtotal, s.discount, s.subtotal - s.discount)
+          then array[concat_ws(' ', o.subtotal, o.discount_total, o.total), concat_ws(' ', s.subtotal, s.discount, s.subtotal - s.discount)] end
+      ),
+      (
+        'totals of a cancelled order are those it had',
+        case when o.status = 'cancelled' and (o.subtotal, o.discount_total) <> (s.last_subtotal, s.last_discount)
+          and (
+            o.subtotal < s.last_subtotal or o.discount_total < s.last_discount
+            or o.cancelled_at > v_since and o.id::text not in (select e.order_id from deleted e where e.order_id is not null)
+          )
+          then array[concat_ws(' ', o.subtotal, o.discount_total), concat_ws(' ', s.last_subtotal, s.last_discount)] end
+      ),
+      (
+        'complimentary tickets cost nothing',
+        case when o.payment_method is null and l.prices > 0 then array[l.prices::text, '0'] end
+      ),
+      (
+        'amount_paid is the sum of the payments that are not voided, and the rest is amount_voided',
+        case when (o.amount_paid, o.amount_voided) <> (s.paid, s.voided)
+          then array[concat_ws(' ', o.amount_paid, o.amount_voided), concat_ws(' ', s.paid, s.voided)] end
+      ),
+      (
+        'amount_refunded is the sum of the refunds, and at most what was paid',
+        case when o.amount_refunded > o.amount_paid or o.amount_refunded <> s.refunded
+          then array[o.amount_refunded::text, least(s.refunded, s.paid)::text] end
+      ),
+      (
+        'nobody paid more than the order ever cost',
+        case when s.kept > coalesce(l.cost, 0) and o.created_at > v_since
+          and o.id::text not in (select e.order_id from deleted e where e.order_id is not null)
+          then array[s.kept::text, 'at most ' || coalesce(l.cost, 0)] end
+      ),
+      (
+        'an order is completed when nothing is due, and not before',
+        case when o.status = 'pending' and s.kept >= o.total and s.tickets > 0 then array['pending', 'completed']
+          when o.status = 'completed' and o.amount_paid + o.amount_voided < o.total then array['completed', 'pending'] end
+      ),
+      (
+        'an order has the moments of its status',
+        case when (o.status = 'cancelled') <> (o.cancelled_at is not null)
+            or o.status = 'completed' and o.completed_at is null
+            or o.status = 'pending' and o.completed_at is not null
+          then array[concat_ws(', ', 'completed_at ' || o.completed_at, 'cancelled_at ' || o.cancelled_at), 'those of ' || o.status] end
+      ),
+      (
+        'a cancelled order says why, and one that expired had a deadline, which was over',
+        case when (o.status = 'cancelled') <> (o.cancellation_reason is not null)
+            or o.cancellation_reason = 'expired'
+              and (o.completed_at is not null or o.payment_due_at is null or o.payment_due_at > o.cancelled_at)
+          then array[coalesce(o.cancellation_reason::text, 'no reason'), 'one that fits'] end
+      ),
+      (
+        'the courier looks at each deadline of what is due, and at no other',
+        case when o.payment_check_at is distinct from
+            case when o.status = 'pending' and s.kept < o.total then least(o.payment_remind_at, o.payment_due_at) end
+          then array[
+            coalesce(o.payment_check_at::text, 'never'),
+            coalesce(case when o.status = 'pending' and s.kept < o.total then least(o.payment_remind_at, o.payment_due_at) end::text, 'never')
+          ] end
+      ),
+      (
+        'Usher reminds of a deadline before it, and not within a day of a reminder',
+        case when o.payment_due_at is null and o.payment_remind_at is not null
+            or o.payment_remind_at <= o.payment_reminded_at + interval '1 day'
+            or o.payment_remind_at > o.payment_due_at
+          then array[o.payment_remind_at::text, 'before ' || coalesce(o.payment_due_at::text, 'nothing')] end
+      ),
+      (
+        'tickets of a pending order wait',
+        case when o.status = 'pending' and l.has_active then array['active', 'awaiting_payment'] end
+      ),
+      (
+        'tickets of a completed order are good',
+        case when o.status = 'completed' and l.has_awaiting then array['awaiting_payment', 'active'] end
+      ),
+      (
+        'tickets of a cancelled order are cancelled',
+        case when o.status = 'cancelled' and (l.has_active or l.has_awaiting) then array['not cancelled', 'cancelled'] end
+      ),
+      (
+        'an order that stands has a ticket that does',
+        -- One that was added by hand may have no ticket yet.
+        case when o.status <> 'cancelled' and s.standing = 0 and s.tickets > 0 then array[o.status::text, 'cancelled'] end
+      ),
+      (
+        'payment_status follows from status and amounts',
+        case when o.payment_status::text <> case
+            when o.status <> 'cancelled' and s.kept < o.total
+              then case s.kept when 0 then 'awaiting_payment' else 'partially_paid' end
+            when s.kept > case o.status when 'completed' then o.total else 0 end then 'refund_due'
+            when o.amount_paid > o.amount_refunded then 'paid'
+            when o.amount_paid > 0 then 'refunded'
+            else 'not_required'
+          end
+          then array[
+            o.payment_status::text,
+            format('what follows from %s, total %s, paid %s, refunded %s', o.status, o.total, o.amount_paid, o.amount_refunded)
+          ] end
+      )
+  ) d ("check", differs)
+  where d.differs is not null and (verify_orders.event_id is null or o.event_id = verify_orders.event_id);
+
+  return query
+  select 'a discount is of a code and at most the price', 'attendees', a.id, a.discount::text, format('at most %s, with a code', a.price)
+  from public.attendees a
+  where (a.discount not between 0 and a.price or a.discount > 0 and a.promo_code_id is null)
+    and (verify_orders.event_id is null or a.order_id = any (v_order_ids));
+
+  -- An order keeps what it has when the amount of its code is changed.
+  return query
+  select 'an order has at most the amount off of its code', 'orders', o.id, s.discount::text, 'at most ' || c.amount_off
+  from public.orders o
+  join public.promo_codes c on c.id = o.promo_code_id
+  cross join lateral (
+    select sum(a.discount) as discount from public.attendees a where a.order_id = o.id and a.status <> 'cancelled'
+  ) s
+  where s.discount > c.amount_off
+    and o.created_at > v_since
+    and not exists (
+      select from public.audit_entries e
+      where e.object_id = c.id and e.object_type = 'promo_code' and e.changes ?| '{amount_off,percent_off}'
+    )
+    and (verify_orders.event_id is null or o.event_id = verify_orders.event_id);
+
+  return query
+  select 'the buyer of an order that expired is told so once', 'orders', o.id, m.times::text, m.expected::text
+  from public.orders o
+  cross join lateral (
+    select
+      (select count(*) from public.emails m where m.order_id = o.id and m.kind = 'order_expired' and m.created_at = o.cancelled_at) as times,
+      case when o.cancellation_reason = 'expired' and o.send_email then 1 else 0 end as expected
+  ) m
+  where o.cancelled_at > v_since and m.times <> m.expected
+    and (verify_orders.event_id is null or o.event_id = verify_orders.event_id);
+
+  return query
+  select 'a cancelled event has no order that stands', 'orders', o.id, o.status::text, 'cancelled'
+  from public.events e
+  join public.orders o on o.event_id = e.id
+  where e.status = 'cancelled' and o.status <> 'cancelled'
+    and (verify_orders.event_id is null or e.id = verify_orders.event_id);
+end
+$$;
