@@ -23,13 +23,13 @@ begin
       a.order_id,
       count(*) as tickets,
       count(*) filter (where a.status <> 'cancelled') as standing,
-      coalesce(sum(a.price) filter (where a.status <> 'cancelled'), 0) as subtotal,
-      coalesce(sum(a.discount) filter (where a.status <> 'cancelled'), 0) as discount,
+      coalesce(sum(a.price) filter (where a.status <> 'cancelled'), 0)::bigint as subtotal,
+      coalesce(sum(a.discount) filter (where a.status <> 'cancelled'), 0)::bigint as discount,
       -- A cancelled ticket was a line of its order until then, hence those that were cancelled together with it.
-      coalesce(sum(a.price) filter (where a.cancelled_at = c.cancelled_at), 0) as last_subtotal,
-      coalesce(sum(a.discount) filter (where a.cancelled_at = c.cancelled_at), 0) as last_discount,
-      sum(a.price) as prices,
-      sum(a.price - a.discount) as cost,
+      coalesce(sum(a.price) filter (where a.cancelled_at = c.cancelled_at), 0)::bigint as last_subtotal,
+      coalesce(sum(a.discount) filter (where a.cancelled_at = c.cancelled_at), 0)::bigint as last_discount,
+      sum(a.price)::bigint as prices,
+      sum(a.price - a.discount)::bigint as cost,
       bool_or(a.status = 'active') as has_active,
       bool_or(a.status = 'awaiting_payment') as has_awaiting
     from public.attendees a
@@ -38,19 +38,21 @@ begin
     group by a.order_id
   ),
   received as (
-    select p.order_id, coalesce(sum(p.amount) filter (where v.id is null), 0) as paid, coalesce(sum(p.amount) filter (where v.id is not null), 0) as voided
+    select
+      p.order_id, coalesce(sum(p.amount) filter (where v.id is null), 0)::bigint as paid,
+      coalesce(sum(p.amount) filter (where v.id is not null), 0)::bigint as voided
     from public.payments p
     left join public.payment_voids v on v.payment_id = p.id
     where verify_orders.event_id is null or p.order_id = any (v_order_ids)
     group by p.order_id
   ),
   returned as (
-    select r.order_id, sum(r.amount) as refunded
+    select r.order_id, sum(r.amount)::bigint as refunded
     from public.refunds r
     where verify_orders.event_id is null or r.order_id = any (v_order_ids)
     group by r.order_id
   )
-  select d."check", 'orders', o.id, d.differs[1], d.differs[2]
+  select d.*
   from public.orders o
   left join lines l on l.order_id = o.id
   left join received p on p.order_id = o.id
@@ -62,111 +64,110 @@ begin
       coalesce(p.paid, 0) as paid, coalesce(p.voided, 0) as voided, coalesce(r.refunded, 0) as refunded,
       o.amount_paid - o.amount_refunded as kept
   ) s
-  cross join lateral (
-    values
-      (
-        'totals are the sums of the tickets that stand',
-        case when o.status <> 'cancelled' and (o.subtotal, o.discount_total, o.total) <> (s.subtotal, s.discount, s.subtotal - s.discount)
-          then array[concat_ws(' ', o.subtotal, o.discount_total, o.total), concat_ws(' ', s.subtotal, s.discount, s.subtotal - s.discount)] end
-      ),
-      (
-        'totals of a cancelled order are those it had',
-        case when o.status = 'cancelled' and (o.subtotal, o.discount_total) <> (s.last_subtotal, s.last_discount)
-          and (
-            o.subtotal < s.last_subtotal or o.discount_total < s.last_discount
-            or o.cancelled_at > v_since and o.id::text not in (select e.order_id from deleted e where e.order_id is not null)
-          )
-          then array[concat_ws(' ', o.subtotal, o.discount_total), concat_ws(' ', s.last_subtotal, s.last_discount)] end
-      ),
-      (
-        'complimentary tickets cost nothing',
-        case when o.payment_method is null and l.prices > 0 then array[l.prices::text, '0'] end
-      ),
-      (
-        'amount_paid is the sum of the payments that are not voided, and the rest is amount_voided',
-        case when (o.amount_paid, o.amount_voided) <> (s.paid, s.voided)
-          then array[concat_ws(' ', o.amount_paid, o.amount_voided), concat_ws(' ', s.paid, s.voided)] end
-      ),
-      (
-        'amount_refunded is the sum of the refunds, and at most what was paid',
-        case when o.amount_refunded > o.amount_paid or o.amount_refunded <> s.refunded
-          then array[o.amount_refunded::text, least(s.refunded, s.paid)::text] end
-      ),
-      (
-        'nobody paid more than the order ever cost',
-        case when s.kept > coalesce(l.cost, 0) and o.created_at > v_since
-          and o.id::text not in (select e.order_id from deleted e where e.order_id is not null)
-          then array[s.kept::text, 'at most ' || coalesce(l.cost, 0)] end
-      ),
-      (
-        'an order is completed when nothing is due, and not before',
-        case when o.status = 'pending' and s.kept >= o.total and s.tickets > 0 then array['pending', 'completed']
-          when o.status = 'completed' and o.amount_paid + o.amount_voided < o.total then array['completed', 'pending'] end
-      ),
-      (
-        'an order has the moments of its status',
-        case when (o.status = 'cancelled') <> (o.cancelled_at is not null)
-            or o.status = 'completed' and o.completed_at is null
-            or o.status = 'pending' and o.completed_at is not null
-          then array[concat_ws(', ', 'completed_at ' || o.completed_at, 'cancelled_at ' || o.cancelled_at), 'those of ' || o.status] end
-      ),
-      (
-        'a cancelled order says why, and one that expired had a deadline, which was over',
-        case when (o.status = 'cancelled') <> (o.cancellation_reason is not null)
-            or o.cancellation_reason = 'expired'
-              and (o.completed_at is not null or o.payment_due_at is null or o.payment_due_at > o.cancelled_at)
-          then array[coalesce(o.cancellation_reason::text, 'no reason'), 'one that fits'] end
-      ),
-      (
-        'the courier looks at each deadline of what is due, and at no other',
-        case when o.payment_check_at is distinct from
-            case when o.status = 'pending' and s.kept < o.total then least(o.payment_remind_at, o.payment_due_at) end
-          then array[
-            coalesce(o.payment_check_at::text, 'never'),
-            coalesce(case when o.status = 'pending' and s.kept < o.total then least(o.payment_remind_at, o.payment_due_at) end::text, 'never')
-          ] end
-      ),
-      (
-        'Usher reminds of a deadline before it, and not within a day of a reminder',
-        case when o.payment_due_at is null and o.payment_remind_at is not null
-            or o.payment_remind_at <= o.payment_reminded_at + interval '1 day'
-            or o.payment_remind_at > o.payment_due_at
-          then array[o.payment_remind_at::text, 'before ' || coalesce(o.payment_due_at::text, 'nothing')] end
-      ),
-      (
-        'tickets of a pending order wait',
-        case when o.status = 'pending' and l.has_active then array['active', 'awaiting_payment'] end
-      ),
-      (
-        'tickets of a completed order are good',
-        case when o.status = 'completed' and l.has_awaiting then array['awaiting_payment', 'active'] end
-      ),
-      (
-        'tickets of a cancelled order are cancelled',
-        case when o.status = 'cancelled' and (l.has_active or l.has_awaiting) then array['not cancelled', 'cancelled'] end
-      ),
-      (
-        'an order that stands has a ticket that does',
-        -- One that was added by hand may have no ticket yet.
-        case when o.status <> 'cancelled' and s.standing = 0 and s.tickets > 0 then array[o.status::text, 'cancelled'] end
-      ),
-      (
-        'payment_status follows from status and amounts',
-        case when o.payment_status::text <> case
-            when o.status <> 'cancelled' and s.kept < o.total
-              then case s.kept when 0 then 'awaiting_payment' else 'partially_paid' end
-            when s.kept > case o.status when 'completed' then o.total else 0 end then 'refund_due'
-            when o.amount_paid > o.amount_refunded then 'paid'
-            when o.amount_paid > 0 then 'refunded'
-            else 'not_required'
-          end
-          then array[
-            o.payment_status::text,
-            format('what follows from %s, total %s, paid %s, refunded %s', o.status, o.total, o.amount_paid, o.amount_refunded)
-          ] end
+  -- Not a list of values, whose expressions Postgres prepares anew for each order.
+  cross join lateral unnest(array[
+    case when o.status <> 'cancelled' and (o.subtotal, o.discount_total, o.total) <> (s.subtotal, s.discount, s.subtotal - s.discount)
+      then row(
+        'totals are the sums of the tickets that stand', 'orders', o.id,
+        concat_ws(' ', o.subtotal, o.discount_total, o.total), concat_ws(' ', s.subtotal, s.discount, s.subtotal - s.discount)
+      )::private.disagreement end,
+    case when o.status = 'cancelled' and (o.subtotal, o.discount_total) <> (s.last_subtotal, s.last_discount)
+      and (
+        o.subtotal < s.last_subtotal or o.discount_total < s.last_discount
+        or o.cancelled_at > v_since and o.id::text not in (select e.order_id from deleted e where e.order_id is not null)
       )
-  ) d ("check", differs)
-  where d.differs is not null and (verify_orders.event_id is null or o.event_id = verify_orders.event_id);
+      then row(
+        'totals of a cancelled order are those it had', 'orders', o.id,
+        concat_ws(' ', o.subtotal, o.discount_total), concat_ws(' ', s.last_subtotal, s.last_discount)
+      )::private.disagreement end,
+    case when o.payment_method is null and l.prices > 0 then row(
+        'complimentary tickets cost nothing', 'orders', o.id,
+        l.prices::text, '0'
+      )::private.disagreement end,
+    case when (o.amount_paid, o.amount_voided) <> (s.paid, s.voided)
+      then row(
+        'amount_paid is the sum of the payments that are not voided, and the rest is amount_voided', 'orders', o.id,
+        concat_ws(' ', o.amount_paid, o.amount_voided), concat_ws(' ', s.paid, s.voided)
+      )::private.disagreement end,
+    case when o.amount_refunded > o.amount_paid or o.amount_refunded <> s.refunded
+      then row(
+        'amount_refunded is the sum of the refunds, and at most what was paid', 'orders', o.id,
+        o.amount_refunded::text, least(s.refunded, s.paid)::text
+      )::private.disagreement end,
+    case when s.kept > coalesce(l.cost, 0) and o.created_at > v_since
+      and o.id::text not in (select e.order_id from deleted e where e.order_id is not null)
+      then row(
+        'nobody paid more than the order ever cost', 'orders', o.id,
+        s.kept::text, 'at most ' || coalesce(l.cost, 0)
+      )::private.disagreement end,
+    case when o.status = 'pending' and s.kept >= o.total and s.tickets > 0 then row(
+        'an order is completed when nothing is due, and not before', 'orders', o.id,
+        'pending', 'completed'
+      )::private.disagreement
+      when o.status = 'completed' and o.amount_paid + o.amount_voided < o.total then row(
+        'an order is completed when nothing is due, and not before', 'orders', o.id,
+        'completed', 'pending'
+      )::private.disagreement end,
+    case when (o.status = 'cancelled') <> (o.cancelled_at is not null)
+        or o.status = 'completed' and o.completed_at is null
+        or o.status = 'pending' and o.completed_at is not null
+      then row(
+        'an order has the moments of its status', 'orders', o.id,
+        concat_ws(', ', 'completed_at ' || o.completed_at, 'cancelled_at ' || o.cancelled_at), 'those of ' || o.status
+      )::private.disagreement end,
+    case when (o.status = 'cancelled') <> (o.cancellation_reason is not null)
+        or o.cancellation_reason = 'expired'
+          and (o.completed_at is not null or o.payment_due_at is null or o.payment_due_at > o.cancelled_at)
+      then row(
+        'a cancelled order says why, and one that expired had a deadline, which was over', 'orders', o.id,
+        coalesce(o.cancellation_reason::text, 'no reason'), 'one that fits'
+      )::private.disagreement end,
+    case when o.payment_check_at is distinct from
+        case when o.status = 'pending' and s.kept < o.total then least(o.payment_remind_at, o.payment_due_at) end
+      then row(
+        'the courier looks at each deadline of what is due, and at no other', 'orders', o.id,
+        coalesce(o.payment_check_at::text, 'never'),
+        coalesce(case when o.status = 'pending' and s.kept < o.total then least(o.payment_remind_at, o.payment_due_at) end::text, 'never')
+      )::private.disagreement end,
+    case when o.payment_due_at is null and o.payment_remind_at is not null
+        or o.payment_remind_at <= o.payment_reminded_at + interval '1 day'
+        or o.payment_remind_at > o.payment_due_at
+      then row(
+        'Usher reminds of a deadline before it, and not within a day of a reminder', 'orders', o.id,
+        o.payment_remind_at::text, 'before ' || coalesce(o.payment_due_at::text, 'nothing')
+      )::private.disagreement end,
+    case when o.status = 'pending' and l.has_active then row(
+        'tickets of a pending order wait', 'orders', o.id,
+        'active', 'awaiting_payment'
+      )::private.disagreement end,
+    case when o.status = 'completed' and l.has_awaiting then row(
+        'tickets of a completed order are good', 'orders', o.id,
+        'awaiting_payment', 'active'
+      )::private.disagreement end,
+    case when o.status = 'cancelled' and (l.has_active or l.has_awaiting) then row(
+        'tickets of a cancelled order are cancelled', 'orders', o.id,
+        'not cancelled', 'cancelled'
+      )::private.disagreement end,
+    -- One that was added by hand may have no ticket yet.
+    case when o.status <> 'cancelled' and s.standing = 0 and s.tickets > 0 then row(
+        'an order that stands has a ticket that does', 'orders', o.id,
+        o.status::text, 'cancelled'
+      )::private.disagreement end,
+    case when o.payment_status::text <> case
+        when o.status <> 'cancelled' and s.kept < o.total
+          then case s.kept when 0 then 'awaiting_payment' else 'partially_paid' end
+        when s.kept > case o.status when 'completed' then o.total else 0 end then 'refund_due'
+        when o.amount_paid > o.amount_refunded then 'paid'
+        when o.amount_paid > 0 then 'refunded'
+        else 'not_required'
+      end
+      then row(
+        'payment_status follows from status and amounts', 'orders', o.id,
+        o.payment_status::text,
+        format('what follows from %s, total %s, paid %s, refunded %s', o.status, o.total, o.amount_paid, o.amount_refunded)
+      )::private.disagreement end
+  ]) d
+  where d."check" is not null and (verify_orders.event_id is null or o.event_id = verify_orders.event_id);
 
   return query
   select 'a discount is of a code and at most the price', 'attendees', a.id, a.discount::text, format('at most %s, with a code', a.price)

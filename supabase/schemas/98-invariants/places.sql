@@ -15,7 +15,9 @@ begin
     group by a.ticket_type_id
   ),
   offered as (
-    select w.ticket_type_id, count(*) filter (where w.status = 'offered') as places, min(w.id::text) filter (where w.status = 'waiting') as first_waiting
+    select
+      w.ticket_type_id, count(*) filter (where w.status = 'offered') as places,
+      min(w.id::text) filter (where w.status = 'waiting') as first_waiting
     from public.waiting_list_entries w
     where w.status in ('offered', 'waiting') and (verify_places.event_id is null or w.event_id = verify_places.event_id)
     group by w.ticket_type_id
