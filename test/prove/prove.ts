@@ -208,7 +208,7 @@ async function wreak(
 
 /** Until no call is under way, and everything that is to be sent was: what would be tried again in minutes is due now. */
 async function comeToRest(database: pg.Client): Promise<Problem[]> {
-  const deadline = Date.now() + 60_000
+  const deadline = Date.now() + 240_000
   const pendingSql = `select
     (select count(*)::int from pg_stat_activity where state <> 'idle' and usename = 'authenticator') as calls,
     (select count(*)::int from private.notification_queue) as queued,

@@ -154,7 +154,7 @@ export async function startProveStack(dataDir: string): Promise<ProveStack> {
   await keep('courier', node(['bin/usher.js', 'courier'], {}))
 
   const settled = async () => {
-    const deadline = Date.now() + 60_000
+    const deadline = Date.now() + 240_000
     for (const port of ports.api) {
       const isReady = () =>
         fetch(`http://127.0.0.1:${port}/health`, { signal: AbortSignal.timeout(2000) }).then(
