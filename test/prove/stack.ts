@@ -214,6 +214,10 @@ export async function startProveStack(dataDir: string): Promise<ProveStack> {
 
 function partOf(child: ChildProcess): Part {
   const ended = once(child, 'exit')
+  // It must not outlive this process, however that ends.
+  const kill = () => void child.kill('SIGKILL')
+  process.once('exit', kill)
+  void ended.then(() => process.off('exit', kill))
   return {
     pid: child.pid ?? 0,
     ended,
