@@ -138,6 +138,10 @@ Stop it with Ctrl-C or SIGTERM: deliveries in progress are finished first.`,
   usher
     .command('doctor')
     .description('Check the configuration, the database and what is around it; say what mends each fault')
+    .option(
+      '--deep',
+      'also recount everything that is derived: places, totals, payments, arrivals, notifications, erased people',
+    )
     .option('--json', 'print an array of { check, status, message, fix } as JSON')
     .addHelpText(
       'after',
@@ -145,9 +149,9 @@ Stop it with Ctrl-C or SIGTERM: deliveries in progress are finished first.`,
 It changes nothing and sends no e-mail. Ends with 1 if a check failed; a warning is none.
 With DATABASE_URL it also compares migrations and grants. Without SUPABASE_URL it examines the Usher that runs on USHER_DATA_DIR.`,
     )
-    .action(async (options: { json?: true }) => {
+    .action(async (options: { deep?: true; json?: true }) => {
       const { describeFindings, examine } = await import('../doctor/doctor.ts')
-      const findings = await examine(environment)
+      const findings = await examine(environment, options.deep)
       if (options.json) printJson(findings)
       else print(describeFindings(findings))
       if (findings.some(({ status }) => status === 'failed')) throw new Failed()

@@ -11,10 +11,14 @@ import { type Finding, failed, ok, warning } from './finding.ts'
 const connectionString =
   'Set DATABASE_URL to the connection string of the role postgres ("Connect" in the dashboard; the session pooler where there is no IPv6).'
 
-/** @param projectUrl that of the Data API, to tell whether both are the same project; undefined for the embedded stack. */
+/**
+ * @param projectUrl that of the Data API, to tell whether both are the same project; undefined for the embedded stack.
+ * @param deep recounts everything that is derived, which reads every table.
+ */
 export async function checkDatabase(
   databaseUrl: string | undefined,
   projectUrl: string | undefined,
+  deep = false,
 ): Promise<Finding[]> {
   if (databaseUrl === undefined) {
     const message = 'DATABASE_URL is not set: migrations and grants are not compared, and `usher keys` cannot work.'
@@ -36,6 +40,7 @@ export async function checkDatabase(
           await checkKeys(client),
           await checkContacts(client),
           ...(await checkRealtime(client)),
+          ...(deep ? await checkInvariants(client) : []),
         )
       return findings
     })
@@ -155,4 +160,26 @@ async function checkRealtime(client: pg.ClientBase): Promise<Finding[]> {
           'Run as postgres: select private.set_up_realtime();',
         ),
   )
+}
+
+/** One finding for each check that some rows do not pass. */
+async function checkInvariants(client: pg.ClientBase): Promise<Finding[]> {
+  const { rows } = await client.query<{
+    check: string
+    table: string
+    ids: string[]
+    stored: string
+    expected: string
+  }>(
+    `select "check", "table", array_agg(id::text) as ids, min(stored) as stored, min(expected) as expected
+     from private.verify_invariants() group by 1, 2 order by 1`,
+  )
+  if (rows.length === 0) return [ok('invariants', 'Everything that is derived is what a recount says.')]
+  const fix =
+    'Keep a backup, stop changing these rows, and report it: select * from private.verify_invariants() shows all of them.'
+  return rows.map(({ check, table, ids, stored, expected }) => {
+    const several = ids.length > 1 ? `, and ${ids.length >= 100 ? '99 or more' : ids.length - 1} others` : ''
+    const told = ids.length > 1 ? '' : `: ${stored}, expected ${expected}`
+    return failed('invariants', `Not so: ${check}. In ${table}: ${ids[0]}${several}${told}.`, fix)
+  })
 }

@@ -9,12 +9,13 @@ import { checkDatabase } from './check-database.ts'
 import { checkMail, checkMetricsPort, checkPublicUrl, checkRedis, checkTrustProxy } from './check-services.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
 
-export async function examine(environment: NodeJS.ProcessEnv): Promise<Finding[]> {
+/** @param deep recounts everything that is derived, too. */
+export async function examine(environment: NodeJS.ProcessEnv, deep = false): Promise<Finding[]> {
   const config = configOf(environment)
   const misspelt = misspeltVariables(environment).map(({ message, fix }) => warning('configuration', message, fix))
   if (Array.isArray(config)) return [...misspelt, ...config]
   const findings = await Promise.all([
-    checkBackend(config),
+    checkBackend(config, deep),
     checkMail(config),
     checkRedis(config.redisUrl),
     checkPublicUrl(config),
@@ -34,12 +35,12 @@ function configOf(environment: NodeJS.ProcessEnv): Config | Finding[] {
   }
 }
 
-async function checkBackend({ database, databaseUrl }: Config): Promise<Finding[]> {
+async function checkBackend({ database, databaseUrl }: Config, deep: boolean): Promise<Finding[]> {
   if (database.kind === 'supabase') {
     const { url, publishableKey, signingKey } = database
     const [dataApi, direct] = await Promise.all([
       checkDataApi({ url, projectKey: publishableKey }, signingKey, namesOfProject(url)),
-      checkDatabase(databaseUrl, url),
+      checkDatabase(databaseUrl, url, deep),
     ])
     return [...dataApi, ...direct]
   }
@@ -55,7 +56,7 @@ async function checkBackend({ database, databaseUrl }: Config): Promise<Finding[
   }
   const [dataApi, direct] = await Promise.all([
     checkDataApi({ url: running.dataApiUrl }, { secret: running.jwtSecret }, namesOfDataDirectory(database.dataDir)),
-    checkDatabase(running.databaseUrl, undefined),
+    checkDatabase(running.databaseUrl, undefined, deep),
   ])
   return [...dataApi, ...direct]
 }

@@ -155,6 +155,24 @@ test('of a sound project it finds no fault', async () => {
   expect(await faults({})).toEqual([])
 })
 
+test('--deep recounts what is derived, and names what is not as counted', async () => {
+  const deep = async () => (await examine(sound, true)).filter(({ check }) => check === 'invariants')
+  expect(await deep()).toMatchObject([{ status: 'ok' }])
+  const count = (by: number) =>
+    run(
+      'alter table public.ticket_types disable trigger user',
+      `update public.ticket_types set quantity_sold = quantity_sold + ${by} where name = (select min(name) from public.ticket_types)`,
+      'alter table public.ticket_types enable trigger user',
+    )
+  await count(1)
+  onTestFinished(() => count(-1))
+  const found = await deep()
+  expect(found).toMatchObject([{ status: 'failed' }])
+  expect(found[0]?.message).toMatch(
+    /^Not so: quantity_sold is how many hold a ticket\. In ticket_types: [0-9a-f-]{36}: \d+, expected \d+\.$/,
+  )
+})
+
 test('a signing key as the Supabase CLI prints it works once its public half was imported', async () => {
   const cli = join(dirname(createRequire(import.meta.url).resolve('supabase/package.json')), 'dist/supabase.js')
   const env = { ...process.env, SUPABASE_TELEMETRY_DISABLED: '1', SUPABASE_NO_UPDATE_NOTIFIER: '1' }

@@ -72,7 +72,7 @@ const firstGuests: Command[] = [
 ]
 
 async function invariantsBrokenBy(eventId: string): Promise<string[]> {
-  return (await brokenRules(eventId)).map(({ rule, found }) => `Not so: ${rule}. ${JSON.stringify(found)}`)
+  return (await brokenRules(eventId)).map((broken) => `Not so: ${JSON.stringify(broken)}`)
 }
 
 /** Recounts for as long as the clients are busy: every moment that can be seen has to be right. */

@@ -1,14 +1,16 @@
-// The invariants themselves: they hold for a correct event, and each rule is seen to fail.
+// The invariants themselves: they hold for a correct database, and each check is seen to fail. In a database of its own, whose triggers and
+// checks are off while something is broken.
 
-import type { PoolClient } from 'pg'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { during, row, studio } from '../support/database.ts'
-import { createOrganisation } from '../support/organisation.ts'
-import { addOrder, pay } from '../support/studio.ts'
-import { brokenRules, brokenRulesOf, type Rule, ruleNames } from './invariants.ts'
+import { type OwnDatabase, startOwnDatabase } from '../support/own-database.ts'
+import type { Broken } from './invariants.ts'
 
-/** What the triggers would never let happen to the copies of the rows, and which rules ought to notice. */
-const wrongs: [sql: string, ...rules: Rule[]][] = [
+const expired = `status = 'cancelled', cancelled_at = now(), cancellation_reason = 'expired', payment_due_at = now()`
+const person = "(select id from attendees where name = 'Erased')"
+
+/** What the triggers would never let happen, and which checks ought to notice. */
+const wrongs: [sql: string, ...checks: string[]][] = [
   ['update ticket_types set quantity_sold = quantity_sold + 1', 'quantity_sold is how many hold a ticket'],
   ['update ticket_types set quantity_held = quantity_held + 1', 'quantity_held is how many offers stand'],
   [
@@ -23,7 +25,7 @@ const wrongs: [sql: string, ...rules: Rule[]][] = [
     'an offer that was accepted has one attendee, and no other has any',
   ],
   [
-    "update waiting_list_entries set status = 'cancelled' where status = 'accepted'",
+    "update attendees set waiting_list_entry_id = null where name = 'accepts'",
     'an offer that was accepted has one attendee, and no other has any',
   ],
   ['update promo_codes set times_redeemed = times_redeemed - 1', 'times_redeemed is how many tickets have the code'],
@@ -33,17 +35,11 @@ const wrongs: [sql: string, ...rules: Rule[]][] = [
     'totals are the sums of the tickets that stand',
   ],
   [
-    "update orders set discount_total = discount_total + 1 where status = 'completed'",
+    "update orders set discount_total = discount_total - 1 where status = 'completed' and discount_total > 0",
     'totals are the sums of the tickets that stand',
   ],
   [
-    "update orders set total = total + 1 where status = 'completed' and total = 0",
-    'totals are the sums of the tickets that stand',
-    'an order is completed when nothing is due, and not before',
-    'payment_status follows from status and amounts',
-  ],
-  [
-    "update orders set subtotal = 0, discount_total = 0, total = 0 where status = 'cancelled'",
+    "update orders set subtotal = 0, discount_total = 0 where status = 'cancelled'",
     'totals of a cancelled order are those it had',
   ],
   [
@@ -52,17 +48,14 @@ const wrongs: [sql: string, ...rules: Rule[]][] = [
     'totals are the sums of the tickets that stand',
   ],
   [
-    'update attendees set discount = price + 1 where promo_code_id is not null',
+    'update attendees set promo_code_id = null where discount > 0',
     'a discount is of a code and at most the price',
-    'totals are the sums of the tickets that stand',
-    'totals of a cancelled order are those it had',
-    'nobody paid more than the order ever cost',
+    'times_redeemed is how many tickets have the code',
   ],
   ['update promo_codes set percent_off = null, amount_off = 1', 'an order has at most the amount off of its code'],
   [
-    "update orders set amount_refunded = 1 where status = 'completed'",
+    "update orders set amount_refunded = 1 where status = 'completed' and amount_paid > total",
     'amount_refunded is the sum of the refunds, and at most what was paid',
-    'payment_status follows from status and amounts',
   ],
   ['delete from payments', 'amount_paid is the sum of the payments that are not voided, and the rest is amount_voided'],
   [
@@ -80,19 +73,16 @@ const wrongs: [sql: string, ...rules: Rule[]][] = [
     "update orders set payment_status = 'paid' where status = 'cancelled'",
     'payment_status follows from status and amounts',
   ],
-  [
-    "update orders set payment_status = 'paid' where amount_paid > total",
-    'payment_status follows from status and amounts',
-  ],
   ["update orders set completed_at = null where status = 'completed'", 'an order has the moments of its status'],
   [
     "update orders set cancellation_reason = null where status = 'cancelled'",
     'a cancelled order says why, and one that expired had a deadline, which was over',
   ],
   [
-    "update orders set cancellation_reason = 'expired' where status = 'cancelled'",
-    'a cancelled order says why, and one that expired had a deadline, which was over',
+    `update orders set ${expired} where status = 'cancelled' and send_email`,
     'the buyer of an order that expired is told so once',
+    'totals of a cancelled order are those it had',
+    'what happened has its notification',
   ],
   [
     "update orders set payment_check_at = now() where status = 'completed'",
@@ -102,13 +92,18 @@ const wrongs: [sql: string, ...rules: Rule[]][] = [
     "update orders set payment_remind_at = now() where status = 'completed'",
     'Usher reminds of a deadline before it, and not within a day of a reminder',
   ],
-  ["update attendees set status = 'active' where status = 'awaiting_payment'", 'tickets of a pending order wait'],
+  [
+    "update attendees set status = 'active' where status = 'awaiting_payment'",
+    'tickets of a pending order wait',
+    'a ticket that is to be e-mailed is queued',
+  ],
   ["update attendees set status = 'awaiting_payment' where status = 'active'", 'tickets of a completed order are good'],
   [
-    "update attendees set status = 'active' where order_id in (select id from orders where status = 'cancelled')",
+    "update attendees set status = 'active', cancelled_at = null where status = 'cancelled' and order_id in (select id from orders where status = 'cancelled')",
     'tickets of a cancelled order are cancelled',
     'quantity_sold is how many hold a ticket',
     'times_redeemed is how many tickets have the code',
+    'totals of a cancelled order are those it had',
   ],
   [
     "update attendees set status = 'cancelled' where order_id in (select id from orders where payment_method is null)",
@@ -122,130 +117,203 @@ const wrongs: [sql: string, ...rules: Rule[]][] = [
     'nobody waits for an event that is cancelled',
   ],
   ['update attendees set checked_in_at = null', 'checked_in_at is the first entry that stands'],
-  ['update attendees set checked_in_at = now()', 'checked_in_at is the first entry that stands'],
   [
-    'insert into check_ins select * from check_ins',
+    `drop index check_ins_one_acceptance_idx;
+     insert into check_ins select (jsonb_populate_record(c, jsonb_build_object('id', private.uuid_v7()))).* from check_ins c
+     where admission_key is not null`,
     'nobody came in twice at one point, on one day, without leaving where that lets in again',
+    'what happened has its notification',
   ],
   ['update check_ins set exited_at = now()', 'who left has an exit that stands, and who is inside has none'],
-  ["update attendees set ticket_code = 'A'", 'no two tickets have one code'],
+  [
+    `alter table attendees drop constraint attendees_organisation_id_ticket_code_key;
+     update attendees set ticket_code = 'A'`,
+    'no two tickets have one code',
+  ],
+  ["delete from notifications where type = 'order.created'", 'what happened has its notification'],
+  ["delete from notifications where type = 'payment.recorded'", 'what happened has its notification'],
+  ["delete from notifications where type = 'attendee.checked_in'", 'what happened has its notification'],
+  ["delete from notifications where type = 'waiting_list_entry.offered'", 'what happened has its notification'],
+  [
+    'delete from private.notification_queue',
+    'a notification waits for its fan-out, or has a delivery for each endpoint that was subscribed',
+  ],
+  ["delete from emails where kind = 'ticket'", 'a ticket that is to be e-mailed is queued'],
+  ["delete from audit_entries where object_type = 'payment'", 'what somebody did is in the audit trail'],
+  ["delete from audit_entries where object_type = 'order'", 'what somebody did is in the audit trail'],
+  [`update attendees set company = 'Acme' where id = ${person}`, 'an erased person is gone from their rows'],
+  [
+    `update emails set sent_to = 'eve@example.com' where attendee_id = ${person}`,
+    'an erased person is gone from their rows',
+  ],
+  [
+    `update notifications set data = replace(data::text, '"Erased"', '"Eve"')::json where type = 'order.created'`,
+    'an erased person is gone from notifications',
+  ],
+  [
+    `update webhook_deliveries set last_response_body = 'Eve', last_attempt_at = now() - interval '1 hour'`,
+    'an erased person is gone from responses to webhooks',
+  ],
+  [
+    `insert into audit_entries (organisation_id, action, object_type, object_id, actor, source, changes)
+     select organisation_id, 'updated', 'attendee', id, 'studio', 'studio', '{"name": {"from": "Eve", "to": "Eva"}}' from attendees where id = ${person}`,
+    'an erased person is gone from the audit trail',
+  ],
+  [
+    `insert into private.idempotency_records (organisation_id, family_id, idempotency_key, request_fingerprint, outcome)
+     select organisation_id, id, 'k', 'f', json_build_object('data', json_build_object('object', 'attendee', 'id', id, 'order_id', order_id, 'name', 'Eve'))
+     from attendees where id = ${person}`,
+    'an erased person is gone from answers that are replayed',
+  ],
 ]
 
-const tables = [
-  'events',
-  'ticket_types',
-  'promo_codes',
-  'orders',
-  'attendees',
-  'payments',
-  'check_ins',
-  'check_in_points',
-  'waiting_list_entries',
-]
-
-let eventId: string
-
-/** An event with an order in each state, one of them paid twice over. */
+let own: OwnDatabase
+let client: pg.Client
 beforeAll(async () => {
-  const event = await (await createOrganisation()).event({ quantity: 20, capacity: 20 })
-  eventId = event.id
-  const free = await event.ticketType()
-  const guest = await event.guest({ ticketTypeId: free })
-  await studio.query('insert into public.check_ins (event_id, code) values ($1, $2)', [event.id, guest.code])
-
-  const priced = [event.ticketTypeId, event.ticketTypeId]
-  const pending = await addOrder(event, { subtotal: 4999, ticketTypeIds: priced })
-  await pay(pending.id, 700)
-  const overpaid = await addOrder(event, { subtotal: 5000, discount: 500, ticketTypeIds: priced })
-  await pay(overpaid.id, 10_000 - 1000)
-  await studio.query("update public.attendees set status = 'cancelled' where id = $1", [overpaid.attendeeIds[0]])
-  const cancelled = await addOrder(event, { subtotal: 3333, discount: 333, ticketTypeIds: priced })
-  await pay(cancelled.id, 1000)
-  await studio.query("update public.attendees set status = 'cancelled' where id = $1", [cancelled.attendeeIds[0]])
-  await studio.query("update public.orders set status = 'cancelled' where id = $1", [cancelled.id])
-
-  // Three places: one is taken from the waiting list, one is offered, and somebody waits.
-  const full = await event.ticketType({ name: 'Full', quantity: 0 })
-  const entries: string[] = []
-  for (const name of ['accepts', 'is offered', 'waits']) {
-    const entry = await row<{ id: string }>(
-      `insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) values ($1, $2, $3, $4) returning id`,
-      [event.id, full, name, `${name.replace(' ', '-')}@example.com`],
-    )
-    entries.push(entry.id)
-  }
-  await studio.query('update public.ticket_types set quantity = 2 where id = $1', [full])
-  await studio.query(
-    `insert into public.attendees (order_id, ticket_type_id, waiting_list_entry_id, name, email)
-     select a.order_id, $2, $3, 'accepts', 'accepts@example.com' from public.attendees a where a.id = $1`,
-    [guest.attendeeId, full, entries[0]],
-  )
+  own = await startOwnDatabase()
+  client = new pg.Client({ connectionString: own.superuserUrl })
+  await client.connect()
+  await client.query('set search_path = public')
+  await fill()
+})
+afterAll(async () => {
+  await client?.end()
+  await own?.remove()
 })
 
-test('an event that is right breaks no rule', async () => {
-  expect(await brokenRules(eventId)).toEqual([])
+const one = async (sql: string, values: unknown[] = []) =>
+  (await client.query<{ id: string }>(sql, values)).rows[0]?.id ?? ''
+
+/** An event with an order in each state, one of them paid twice over, a waiting list, and somebody who was erased. */
+async function fill(): Promise<void> {
+  const organisation = await one("insert into organisations (name, slug) values ('Own', 'own') returning id")
+  const event = await one(
+    `insert into events (organisation_id, name, slug, starts_at, ends_at, capacity)
+     values ($1, 'Own', 'own', now() + interval '1 day', now() + interval '2 days', 20) returning id`,
+    [organisation],
+  )
+  const type = (name: string, price: number, quantity: number | null) =>
+    one('insert into ticket_types (event_id, name, price, quantity) values ($1, $2, $3, $4) returning id', [
+      event,
+      name,
+      price,
+      quantity,
+    ])
+  const [free, priced, full] = [await type('Free', 0, 20), await type('Priced', 2500, 20), await type('Full', 0, 0)]
+  await one("insert into promo_codes (event_id, code, percent_off) values ($1, 'HALF', 50)", [event])
+  await one("update events set status = 'published' where id = $1", [event])
+  const endpoint =
+    "insert into webhook_endpoints (organisation_id, url, types) values ($1, 'https://example.com', '{order.created}')"
+  await one(endpoint, [organisation])
+
+  const order = async (method: string | null, code: string | null, names: string[]) => {
+    const id = await one(
+      `insert into orders (event_id, name, email, payment_method, promo_code) values ($1, $2, 'buyer@example.com', $3, $4) returning id`,
+      [event, `Buyer of ${names[0]}`, method, code],
+    )
+    for (const name of names) {
+      await one('insert into attendees (order_id, ticket_type_id, name, email) values ($1, $2, $3, $4)', [
+        id,
+        method === null ? free : priced,
+        name,
+        `${name}@example.com`,
+      ])
+    }
+    return id
+  }
+  const pay = (id: string, amount: number) =>
+    one('insert into payments (order_id, amount) values ($1, $2)', [id, amount])
+  const cancel = (name: string) => one("update attendees set status = 'cancelled' where name = $1", [name])
+
+  const guest = await order(null, null, ['ann'])
+  await one('insert into check_ins (event_id, code) select event_id, ticket_code from attendees where name = $1', [
+    'ann',
+  ])
+  await pay(await order('invoice', null, ['ben', 'bob']), 700)
+  await pay(await order('invoice', 'HALF', ['cat', 'col']), 2500)
+  await cancel('cat')
+  const cancelled = await order('invoice', 'HALF', ['dan', 'dot'])
+  await pay(cancelled, 1000)
+  await cancel('dan')
+  await one("update orders set status = 'cancelled' where id = $1", [cancelled])
+
+  const entry = (name: string) =>
+    one(
+      'insert into waiting_list_entries (event_id, ticket_type_id, name, email) values ($1, $2, $3, $4) returning id',
+      [event, full, name, `${name}@example.com`],
+    )
+  const accepting = await entry('accepts')
+  await entry('offered')
+  await entry('waits')
+  await one('update ticket_types set quantity = 2 where id = $1', [full])
+  await one(
+    `insert into attendees (order_id, ticket_type_id, waiting_list_entry_id, name, email) values ($1, $2, $3, 'accepts', 'accepts@example.com')`,
+    [guest, full, accepting],
+  )
+
+  await order(null, null, ['eve'])
+  await one("select erase_attendee(id) from attendees where name = 'eve'")
+  await one(
+    `insert into webhook_deliveries (organisation_id, webhook_endpoint_id, notification_id, type, status, next_attempt_at)
+     select n.organisation_id, w.id, n.id, n.type, 'delivered', null from notifications n, webhook_endpoints w
+     where n.type = 'order.created' and n.subject_id = (select order_id from attendees where id = ${person})`,
+  )
+  // What is broken below they would refuse.
+  await client.query(`
+    do $$
+    declare
+      v_check record;
+    begin
+      for v_check in
+        select c.conrelid::regclass as "table", c.conname from pg_constraint c where c.contype = 'c' and c.connamespace = 'public'::regnamespace
+      loop
+        execute format('alter table %s drop constraint %I', v_check."table", v_check.conname);
+      end loop;
+    end
+    $$`)
+}
+
+const broken = async (...args: unknown[]) =>
+  (await client.query<Broken>(`select * from private.verify_invariants(${args.map((_, i) => `$${i + 1}`)})`, args)).rows
+
+test('a database that is right breaks no rule, nor does an event', async () => {
+  expect(await broken()).toEqual([])
+  expect(await broken(await one('select id from events'))).toEqual([])
 })
 
 describe('what would be wrong is found:', () => {
-  let client: PoolClient
-  beforeAll(async () => {
-    client = await studio.connect()
+  test.each(wrongs)('%s', async (sql, ...checks) => {
     await client.query('begin')
-    await copyTables(client)
-    await client.query('savepoint copied')
-  })
-  afterAll(async () => {
-    await client.query('rollback')
-    client.release()
-  })
-
-  test.each(wrongs)('%s', async (sql, ...rules) => {
     try {
+      await client.query('set local session_replication_role = replica')
       await client.query(sql)
-      const broken = await brokenRulesOf(eventId, client, 'broken rules of copies')
-      expect([...new Set(broken.map(({ rule }) => rule))].sort()).toEqual(rules.toSorted())
+      expect([...new Set((await broken()).map(({ check }) => check))].sort()).toEqual(checks.toSorted())
+      const ofEvent = await broken(await one('select id from events'))
+      expect([...new Set(ofEvent.map(({ check }) => check))].sort()).toEqual(checks.toSorted())
     } finally {
-      await client.query('rollback to copied')
+      await client.query('rollback')
     }
   })
 })
 
-test('every rule is seen to fail', () => {
-  expect([...new Set(wrongs.flatMap(([, ...rules]) => rules))].sort()).toEqual(ruleNames.toSorted())
+test('every check is seen to fail', async () => {
+  const { rows } = await client.query<{ name: string }>(
+    `select distinct m[1] as name from pg_proc p, regexp_matches(p.prosrc, $$'((?:[A-Za-z_]+,? ){4,}[a-z]+(?:, [a-z ]+)*)'$$, 'g') m
+     where p.proname in ('verify_orders', 'verify_places', 'verify_check_ins', 'verify_outbox', 'verify_people')`,
+  )
+  const seen = new Set(wrongs.flatMap(([, ...checks]) => checks))
+  expect(rows.length).toBeGreaterThan(30)
+  expect(rows.map(({ name }) => name).filter((name) => !seen.has(name))).toEqual([])
 })
 
-/** Temporary tables stand before those of the same name in any schema, and have neither triggers nor constraints. */
-async function copyTables(client: PoolClient): Promise<void> {
-  for (const table of tables) {
-    const column = table === 'events' ? 'id' : 'event_id'
-    await client.query(
-      `create temporary table ${table} on commit drop as select * from public.${table} where ${column} = '${eventId}'`,
-    )
+test('of each check some rows are answered, however many there are', async () => {
+  await client.query('begin')
+  try {
+    await client.query('set local session_replication_role = replica')
+    await client.query('update attendees set checked_in_at = now()')
+    expect((await broken()).length).toBeGreaterThan(3)
+    expect(await broken(null, 3)).toHaveLength(3)
+  } finally {
+    await client.query('rollback')
   }
-}
-
-test('a second entry that nothing judged is refused by the index, and without the index it is found here', async () => {
-  const second = `insert into check_ins
-    select (jsonb_populate_record(c, jsonb_build_object('id', gen_random_uuid()))).* from public.check_ins c
-    where c.event_id = $1 and c.admission_key is not null`
-  const broken = await during(async (client) => {
-    await copyTables(client)
-    // With the indexes of the table, and no trigger.
-    await client.query('drop table pg_temp.check_ins')
-    await client.query('create temporary table check_ins (like public.check_ins including indexes) on commit drop')
-    await client.query('insert into check_ins select * from public.check_ins where event_id = $1', [eventId])
-    await client.query('savepoint before')
-    await expect(client.query(second, [eventId])).rejects.toMatchObject({ code: '23505' })
-    await client.query('rollback to before')
-    const { rows } = await client.query<{ name: string }>(
-      `select indexrelid::regclass::text as name from pg_index
-       where indrelid = 'pg_temp.check_ins'::regclass and pg_get_indexdef(indexrelid) like '%(attendee_id, admission_key)%'`,
-    )
-    await client.query(`drop index ${rows[0]?.name}`)
-    await client.query(second, [eventId])
-    return brokenRulesOf(eventId, client)
-  })
-  expect(broken).toMatchObject([
-    { rule: 'nobody came in twice at one point, on one day, without leaving where that lets in again' },
-  ])
 })

@@ -1,0 +1,53 @@
+-- Invariants of the door: who is in, recounted from the scans that stand.
+
+create function private.verify_check_ins(event_id uuid) returns setof private.disagreement
+language plpgsql stable set search_path = '' set plan_cache_mode = force_custom_plan set jit = off
+as $$
+declare
+  v_type_ids uuid[] := array(select t.id from public.ticket_types t where t.event_id = verify_check_ins.event_id);
+begin
+  return query
+  with entries as (
+    select c.attendee_id, min(c.scanned_at) as first_at
+    from public.check_ins c
+    where c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
+      and (verify_check_ins.event_id is null or c.event_id = verify_check_ins.event_id)
+    group by c.attendee_id
+  )
+  select
+    'checked_in_at is the first entry that stands', 'attendees', a.id, coalesce(a.checked_in_at::text, 'never'), coalesce(n.first_at::text, 'never')
+  from public.attendees a
+  left join entries n on n.attendee_id = a.id
+  where a.checked_in_at is distinct from n.first_at
+    and (verify_check_ins.event_id is null or a.ticket_type_id = any (v_type_ids));
+
+  return query
+  select
+    'nobody came in twice at one point, on one day, without leaving where that lets in again', 'attendees', c.attendee_id, count(*)::text, '1'
+  from public.check_ins c
+  join public.events e on e.id = c.event_id
+  left join public.check_in_points p on p.id = c.check_in_point_id
+  where c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
+    and (p.admission is distinct from 're_entry' or c.exited_at is null)
+    -- Days are those of the time zone of the event, which may be another since.
+    and (p.admission is distinct from 'once_per_day' or c.scanned_at > now() - interval '23 hours')
+    and (verify_check_ins.event_id is null or c.event_id = verify_check_ins.event_id)
+  group by c.attendee_id, c.check_in_point_id, case p.admission when 'once_per_day' then (c.scanned_at at time zone e.timezone)::date end
+  having count(*) > 1;
+
+  return query
+  select
+    'who left has an exit that stands, and who is inside has none', 'check_ins', c.id,
+    coalesce('left at ' || c.exited_at, 'inside'), case when x.earlier_check_in_id is null then 'inside' else 'left' end
+  from public.check_ins c
+  left join (
+    select distinct x.earlier_check_in_id
+    from public.check_ins x
+    where x.direction = 'exit' and x.result = 'accepted' and x.undone_at is null
+      and (verify_check_ins.event_id is null or x.event_id = verify_check_ins.event_id)
+  ) x on x.earlier_check_in_id = c.id
+  where c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
+    and (c.exited_at is not null) <> (x.earlier_check_in_id is not null)
+    and (verify_check_ins.event_id is null or c.event_id = verify_check_ins.event_id);
+end
+$$;

@@ -1,0 +1,114 @@
+// What clients were answered, held against what is there in the end. Pure: a history and a state in, problems out.
+//
+// A write carries a key that its effect keeps (an external id, a reference), so each effect is found by the call that asked for it.
+
+/** One attempt at a call. Attempts with one key are the same call, sent again. */
+export type Attempt = {
+  key: string
+  operation: string
+  start: number
+  end: number
+  /** unknown: no answer, or one that does not say whether it was done. */
+  outcome: 'ok' | 'refused' | 'unknown'
+  /** HTTP status and code of a refusal, or why there was no answer. */
+  why?: string
+  /** Of an effect that was answered: which. */
+  id?: string
+  /** Money received, less money given back, that the call moves, and of which order. */
+  money?: { orderId: string; amount: number }
+}
+
+/** Something that a call did, as it is found afterwards. */
+export type Effect = { key: string; id: string; notifications: number; auditEntries: number }
+
+export type State = {
+  effects: Effect[]
+  limits: { name: string; taken: number; limit: number }[]
+  /** Of each order what it has, less what was given back. */
+  money: { orderId: string; kept: number }[]
+  /** Notifications that the receiver was to get and did not. */
+  undelivered: string[]
+  /** E-mails that guests were to get and did not. */
+  unsent: string[]
+  /** private.verify_invariants(). */
+  disagreements: { check: string; id: string; stored: string; expected: string }[]
+}
+
+export const rules = [
+  'lost write',
+  'double write',
+  'refused write was done',
+  'write of nobody',
+  'answers differ',
+  'not notified',
+  'not in the audit trail',
+  'over a limit',
+  'money does not add up',
+  'webhook lost',
+  'e-mail lost',
+  'invariant',
+] as const
+export type Problem = { rule: (typeof rules)[number]; about: string; detail: string }
+
+export function checkHistory(history: Attempt[], state: State): Problem[] {
+  const problems: Problem[] = []
+  const add = (rule: Problem['rule'], about: string, detail: string) => problems.push({ rule, about, detail })
+  const calls = Map.groupBy(history, ({ key }) => key)
+  const effects = Map.groupBy(state.effects, ({ key }) => key)
+
+  for (const [key, attempts] of calls) {
+    const found = effects.get(key) ?? []
+    const done = attempts.filter(({ outcome }) => outcome === 'ok')
+    const about = `${attempts[0]?.operation} ${key}`
+    const told = attempts.map(({ outcome, why }) => [outcome, why].filter(Boolean).join(' ')).join(', ')
+    if (done.length > 0 && found.length === 0) add('lost write', about, `answered ${told}, and it is not there`)
+    if (found.length > 1) add('double write', about, `${found.length} times there, answered ${told}`)
+    if (found.length > 0 && attempts.every(({ outcome }) => outcome === 'refused')) {
+      add('refused write was done', about, `answered ${told}, and it is there`)
+    }
+    for (const { id } of done) {
+      if (id !== undefined && found.length === 1 && found[0]?.id !== id)
+        add('answers differ', about, `answered ${id}, but ${found[0]?.id} is there`)
+    }
+  }
+  for (const [key, found] of effects) {
+    if (!calls.has(key)) add('write of nobody', key, `${found[0]?.id} is there, and nobody asked for it`)
+  }
+  for (const { key, id, notifications, auditEntries } of state.effects) {
+    if (notifications !== 1) add('not notified', key, `${id} has ${notifications} notifications`)
+    if (auditEntries !== 1) add('not in the audit trail', key, `${id} has ${auditEntries} entries`)
+  }
+  for (const { name, taken, limit } of state.limits) {
+    if (taken > limit) add('over a limit', name, `${taken} of ${limit}`)
+  }
+  checkMoney(calls, state, add)
+  for (const id of state.undelivered) add('webhook lost', id, 'never received')
+  for (const id of state.unsent) add('e-mail lost', id, 'never sent')
+  for (const { check, id, stored, expected } of state.disagreements)
+    add('invariant', check, `${id}: ${stored}, not ${expected}`)
+  return problems
+}
+
+/** What an order has is what was acknowledged of it, and of each call without an answer all or nothing: so between two sums. */
+function checkMoney(
+  calls: Map<string, Attempt[]>,
+  { money }: State,
+  add: (rule: Problem['rule'], about: string, detail: string) => void,
+): void {
+  const bounds = new Map<string, { least: number; most: number }>()
+  for (const attempts of calls.values()) {
+    const moved = attempts.find((attempt) => attempt.money)?.money
+    const isDone = attempts.some(({ outcome }) => outcome === 'ok')
+    if (moved === undefined || (!isDone && attempts.every(({ outcome }) => outcome === 'refused'))) continue
+    const bound = bounds.get(moved.orderId) ?? { least: 0, most: 0 }
+    if (isDone || moved.amount < 0) bound.least += moved.amount
+    if (isDone || moved.amount > 0) bound.most += moved.amount
+    bounds.set(moved.orderId, bound)
+  }
+  for (const { orderId, kept } of money) {
+    const { least, most } = bounds.get(orderId) ?? { least: 0, most: 0 }
+    if (kept < least || kept > most) {
+      add('money does not add up', orderId, `has ${kept}, answered ${least === most ? least : `${least} to ${most}`}`)
+    }
+  }
+}

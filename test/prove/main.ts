@@ -1,0 +1,89 @@
+// npm run prove -- [--minutes 1] [--seed 1] [--pause 1] [--history file] [--mutants [name]]
+//
+// Without --mutants: one round, with what was found. With it: each broken build, and what noticed.
+
+import { execFile } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { appendFile, mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseArgs, promisify } from 'node:util'
+import { useTemporaryFolder } from '../../scripts/support/temporary-folder.ts'
+import { applyMigrations } from '../../src/database/migrate.ts'
+import { startScratchDatabase } from '../../src/embedded/scratch.ts'
+import { mutants } from './mutants.ts'
+import { prove, type Report } from './prove.ts'
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '1' },
+    seed: { type: 'string', default: `${Math.floor(Math.random() * 1e6)}` },
+    pause: { type: 'string', default: '1' },
+    history: { type: 'string' },
+    mutants: { type: 'boolean', default: false },
+    only: { type: 'string' },
+  },
+})
+const seed = Number(values.seed)
+
+const folder = useTemporaryFolder()
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+const template = join(folder, 'template')
+await mkdir(template)
+const database = await startScratchDatabase(new AbortController().signal, template)
+await applyMigrations(database.databaseUrl)
+await database.stop()
+for (const file of ['postgres.port', 'postgres.log']) await rm(join(template, file))
+// What outlives a killed process does so without waiting for the disk.
+await appendFile(join(template, 'database', 'postgresql.conf'), 'fsync = off\nfull_page_writes = off\n')
+
+async function onCopy(work: (dataDir: string) => Promise<Report>): Promise<Report> {
+  const dataDir = join(folder, 'round')
+  await promisify(execFile)('cp', ['-a', template, dataDir])
+  try {
+    return await work(dataDir)
+  } finally {
+    await rm(dataDir, { recursive: true, force: true })
+  }
+}
+
+const isRight = values.mutants ? await doubt() : await believe()
+process.exit(isRight ? 0 : 1)
+
+async function believe(): Promise<boolean> {
+  console.log(`Seed ${seed}. Again: npm run prove -- --seed ${seed} --minutes ${values.minutes}`)
+  const report = await onCopy((dataDir) =>
+    prove(dataDir, {
+      seed,
+      seconds: Number(values.minutes) * 60,
+      pause: Number(values.pause),
+      ...(values.history && { historyFile: values.history }),
+      say: (line) => console.log(`  ${line}`),
+    }),
+  )
+  for (const [what, times] of [...report.tally].toSorted()) console.log(`${String(times).padStart(7)}  ${what}`)
+  console.log(
+    `${report.calls} attempts (${JSON.stringify(report.outcomes)}), ${report.faults.length} faults, ${report.notifications} webhooks received.`,
+  )
+  for (const { rule, about, detail } of report.problems.slice(0, 50)) console.log(`${rule}: ${about}: ${detail}`)
+  console.log(report.problems.length === 0 ? 'Nothing is wrong.' : `${report.problems.length} problems.`)
+  return report.problems.length === 0
+}
+
+async function doubt(): Promise<boolean> {
+  let isEachCaught = true
+  for (const [name, mutate] of Object.entries(mutants)) {
+    if (values.only !== undefined && !name.includes(values.only)) continue
+    const startedAt = performance.now()
+    const by = new Set<string>()
+    // What clients happen to do in a few seconds on a busy machine may not touch what is broken.
+    for (let round = 0; by.size === 0 && round < 3; round++) {
+      const report = await onCopy((dataDir) => prove(dataDir, { seed: seed + round, seconds: 8, pause: 0.5, mutate }))
+      for (const { rule, about } of report.problems) by.add(rule === 'invariant' ? `invariant "${about}"` : rule)
+    }
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
+    isEachCaught &&= by.size > 0
+    console.log(`${by.size > 0 ? 'caught ' : 'MISSED '} ${name} (${seconds} s): ${[...by].join('; ') || 'by nothing'}`)
+  }
+  return isEachCaught
+}

@@ -1,0 +1,94 @@
+// Builds that are broken on purpose: what the proof must notice. Each changes the functions or triggers of a database in SQL, as a mistake in
+// supabase/schemas would.
+
+import type pg from 'pg'
+
+export type Mutate = (database: pg.Client) => Promise<void>
+
+const run =
+  (sql: string): Mutate =>
+  async (database) =>
+    void (await database.query(sql))
+
+const both =
+  (...all: Mutate[]): Mutate =>
+  async (database) => {
+    for (const mutate of all) await mutate(database)
+  }
+
+/** Replaces a part of the body of a function; of several parts, all of them. */
+const patch =
+  (name: string, ...parts: [from: string | RegExp, to: string][]): Mutate =>
+  async (database) => {
+    const { rows } = await database.query<{ text: string }>(
+      'select pg_get_functiondef(p.oid) as text from pg_proc p where p.oid = to_regproc($1)',
+      [name],
+    )
+    let text = rows[0]?.text ?? ''
+    for (const [from, to] of parts) {
+      const next = text.replace(from, to)
+      if (next === text) throw new Error(`${name} has no ${from}: it was changed since, so change the mutant.`)
+      text = next
+    }
+    await database.query(text)
+  }
+
+export const mutants: Record<string, Mutate> = {
+  // Behind the function stands a check: both are gone.
+  'nothing holds the quantity of a ticket type': both(
+    patch('private.move_places', [/and \(places \+ held <= 0[^)]*\)/, '']),
+    run('alter table public.ticket_types drop constraint ticket_types_are_sound'),
+  ),
+  'nothing holds the capacity of an event': patch('private.tg_attendees__count_places', [
+    'if v_taken > v_event.capacity then',
+    'if false then',
+  ]),
+  'a place is counted from what was read before the lock': both(
+    patch('private.lock_event_capacity', ['perform pg_advisory_xact_lock(2, hashtext(event_id::text))', 'return']),
+    patch('private.move_places', [
+      'update public.ticket_types t set quantity_sold = t.quantity_sold + places',
+      `select t.* into v_ticket_type from public.ticket_types t where t.id = move_places.ticket_type_id;
+       perform pg_sleep(0.02);
+       update public.ticket_types t set quantity_sold = v_ticket_type.quantity_sold + places`,
+    ]),
+  ),
+  'an order is made without its notification': run(
+    'alter table public.orders disable trigger orders_600_notice_insert',
+  ),
+  'a notification is not queued in its transaction': run(
+    'alter table public.notifications disable trigger notifications_500_queue',
+  ),
+  'the idempotency record is not kept': patch('private.record_outcome', ['if idempotency_key is not null', 'if false']),
+  'row level security is off on orders and attendees': run(
+    'alter table public.orders disable row level security; alter table public.attendees disable row level security',
+  ),
+  'a webhook is settled before it is sent': run(`
+    create function private.settle_early() returns trigger language plpgsql as $$
+    begin
+      new.status := 'delivered'; new.next_attempt_at := null;
+      return new;
+    end $$;
+    create trigger zzz before update on public.webhook_deliveries for each row
+      when (new.claim is not null and old.claim is null) execute function private.settle_early()`),
+  'an e-mail is not queued': run(
+    'alter table public.attendees disable trigger attendees_340_queue_ticket_email_insert, disable trigger attendees_340_queue_ticket_email_update',
+  ),
+  'a refund forgets the order': patch('private.tg_refunds__guard', [
+    'set amount_refunded = o.amount_refunded + new.amount',
+    'set amount_refunded = o.amount_refunded',
+  ]),
+  'a void forgets what was paid': patch('private.tg_payment_voids__guard', [
+    'set amount_paid = o.amount_paid - v_amount, amount_voided = o.amount_voided + v_amount',
+    'set amount_voided = o.amount_voided',
+  ]),
+  'an offer does not hold its place': patch('private.offer_places', [
+    'set quantity_held = t.quantity_held + o.places',
+    'set quantity_held = t.quantity_held',
+  ]),
+  'an erasure misses the notifications': patch('private.erase_copies', [
+    'if v_new <> v_row.data then',
+    'if false then',
+  ]),
+  'a payment leaves no trail': run('alter table public.payments disable trigger payments_700_audit_insert'),
+  'an entry does not show on the ticket': run('alter table public.check_ins disable trigger check_ins_500_admit'),
+}

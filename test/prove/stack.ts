@@ -1,0 +1,245 @@
+// Usher as it runs in production, each part a process that may die at any moment: Postgres, PostgREST, two API processes, the courier, and
+// Redis where it is installed. Each is started again when it ends. Between them are proxies.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { databaseUrlFor } from '../../src/database/client.ts'
+import { findPostgres, findPostgrest } from '../../src/embedded/binaries.ts'
+import { superuser } from '../../src/embedded/cluster.ts'
+import { openDataDirectory } from '../../src/embedded/data-directory.ts'
+import { startDatabase } from '../../src/embedded/database-server.ts'
+import { freePort } from '../../src/embedded/ports.ts'
+import { startPostgrest } from '../../src/embedded/postgrest.ts'
+import { type RunRecord, writeRunRecord } from '../../src/embedded/run-record.ts'
+import { loadOrCreateSecrets } from '../../src/embedded/secrets.ts'
+import { identify } from '../../src/process/processes.ts'
+import { type FailingProxy, startProxy } from './proxy.ts'
+
+const repository = join(import.meta.dirname, '../..')
+const redisBinary = '/usr/bin/redis-server'
+
+/** A part that runs: its process, and its end. */
+type Part = { pid: number; ended: Promise<unknown>; stop(): Promise<unknown> }
+
+export type ProveStack = {
+  databaseUrl: string
+  superuserUrl: string
+  mailFolder: string
+  /** Through a proxy each. */
+  apiUrls: string[]
+  parts: string[]
+  proxies: Record<string, FailingProxy>
+  /** @returns false: it does not run at this moment. */
+  signal(part: string, signal: NodeJS.Signals): boolean
+  /** Kills one process of Postgres that serves a connection, upon which Postgres ends all others and recovers. */
+  killBackend(nth: number): boolean
+  /** Resolves when each part runs. */
+  settled(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** @param dataDir a data directory whose database is migrated. */
+export async function startProveStack(dataDir: string): Promise<ProveStack> {
+  const directory = openDataDirectory(dataDir)
+  const secrets = loadOrCreateSecrets(directory)
+  const binaries = await findPostgres()
+  const { signal } = new AbortController()
+  const ports = { postgres: await freePort(), api: [await freePort(), await freePort()], redis: await freePort() }
+  const restPorts = { port: await freePort(), adminPort: await freePort() }
+  const toPostgres = await startProxy(ports.postgres)
+  const toPostgrest = await startProxy(restPorts.port)
+  const toApi = await Promise.all(ports.api.map(startProxy))
+  const proxies: Record<string, FailingProxy> = {
+    'PostgREST–Postgres': toPostgres,
+    'API–PostgREST': toPostgrest,
+    'client–API 1': toApi[0] as FailingProxy,
+    'client–API 2': toApi[1] as FailingProxy,
+  }
+
+  const usher = identify(process.pid)
+  if (usher === null) throw new Error('this process cannot find itself')
+  const record: RunRecord = { usher, ready: true, dataApiUrl: `http://127.0.0.1:${toPostgrest.port}` }
+  const note = (change: Partial<RunRecord>) => writeRunRecord(directory, Object.assign(record, change))
+
+  let isStopping = false
+  const running = new Map<string, Part>()
+  const watching: Promise<void>[] = []
+  /** Runs it until the end, whatever becomes of it. */
+  async function keep(name: string, start: () => Promise<Part>): Promise<void> {
+    running.set(name, await start())
+    const watch = async () => {
+      while (!isStopping) {
+        await running.get(name)?.ended
+        running.delete(name)
+        while (!isStopping) {
+          await sleep(100)
+          const part = await start().catch(() => undefined)
+          if (part === undefined) continue
+          running.set(name, part)
+          if (isStopping) await part.stop()
+          break
+        }
+      }
+    }
+    watching.push(watch())
+  }
+
+  const node = (args: string[], env: NodeJS.ProcessEnv) => async (): Promise<Part> => {
+    const child = spawn(process.execPath, args, {
+      cwd: repository,
+      stdio: 'ignore',
+      env: {
+        PATH: process.env.PATH,
+        HOME: process.env.HOME,
+        TMPDIR: process.env.TMPDIR,
+        SUPABASE_URL: '',
+        DATABASE_URL: '',
+        USHER_DATA_DIR: dataDir,
+        LOG_LEVEL: 'fatal',
+        WEBHOOKS_TO_LOOPBACK: 'true',
+        WEBHOOK_TIMEOUT_SECONDS: '2',
+        ...env,
+      },
+    })
+    return partOf(child)
+  }
+
+  await keep('Postgres', async () => {
+    const server = await startDatabase({
+      directory,
+      binaries,
+      secrets,
+      durable: true,
+      requiredPort: ports.postgres,
+      progress: () => {},
+      onSpawn: (identity, port) => note({ postgres: { ...identity, port } }),
+      signal,
+    })
+    return { pid: server.identity.pid, ended: server.ended, stop: server.stop }
+  })
+  await keep('PostgREST', async () => {
+    const server = await startPostgrest({
+      binary: findPostgrest(),
+      databaseUrl: databaseUrlFor('authenticator', secrets.authenticatorPassword, toPostgres.port),
+      jwtSecret: secrets.jwtSecret,
+      configFile: directory.postgrestConfig,
+      logFile: directory.postgrestLog,
+      ports: restPorts,
+      onSpawn: (identity) => note({ postgrest: identity }),
+      signal,
+    })
+    return { pid: server.identity.pid, ended: server.ended, stop: server.stop }
+  })
+  const hasRedis = existsSync(redisBinary)
+  if (hasRedis) {
+    await keep('Redis', async () =>
+      partOf(
+        spawn(redisBinary, ['--port', `${ports.redis}`, '--bind', '127.0.0.1', '--save', ''], { stdio: 'ignore' }),
+      ),
+    )
+  }
+  for (const [i, port] of ports.api.entries()) {
+    await keep(
+      `API ${i + 1}`,
+      node(['scripts/dev-api.ts'], {
+        PORT: `${port}`,
+        DELIVERIES: 'false',
+        ...(hasRedis && { REDIS_URL: `redis://127.0.0.1:${ports.redis}` }),
+      }),
+    )
+  }
+  await keep('courier', node(['bin/usher.js', 'courier'], {}))
+
+  const settled = async () => {
+    const deadline = Date.now() + 240_000
+    for (const port of ports.api) {
+      const isReady = () =>
+        fetch(`http://127.0.0.1:${port}/health`, { signal: AbortSignal.timeout(2000) }).then(
+          ({ ok }) => ok,
+          () => false,
+        )
+      while (!(await isReady())) {
+        if (Date.now() > deadline) throw new Error('The API does not come back.')
+        await sleep(50)
+      }
+    }
+  }
+
+  return {
+    databaseUrl: databaseUrlFor('postgres', secrets.postgresPassword, ports.postgres),
+    superuserUrl: databaseUrlFor(superuser, secrets.superuserPassword, ports.postgres),
+    mailFolder: join(dataDir, 'mail'),
+    apiUrls: toApi.map(({ port }) => `http://127.0.0.1:${port}`),
+    parts: ['Postgres', 'PostgREST', 'API 1', 'API 2', 'courier', ...(hasRedis ? ['Redis'] : [])],
+    proxies,
+    signal(part, name) {
+      const pid = running.get(part)?.pid
+      if (pid === undefined) return false
+      try {
+        return process.kill(pid, name)
+      } catch {
+        return false
+      }
+    },
+    killBackend(nth) {
+      const postmaster = running.get('Postgres')?.pid
+      if (postmaster === undefined) return false
+      const backends = childrenOf(postmaster)
+      const pid = backends[nth % Math.max(backends.length, 1)]
+      try {
+        return pid !== undefined && process.kill(pid, 'SIGKILL')
+      } catch {
+        return false
+      }
+    },
+    settled,
+    async stop() {
+      isStopping = true
+      for (const name of [...running.keys()].reverse()) {
+        const part = running.get(name)
+        try {
+          if (part) process.kill(part.pid, 'SIGCONT')
+        } catch {}
+        await part?.stop()
+      }
+      await Promise.all(watching)
+      for (const part of running.values()) await part.stop()
+      for (const proxy of Object.values(proxies)) await proxy.close()
+    },
+  }
+}
+
+function partOf(child: ChildProcess): Part {
+  const ended = once(child, 'exit')
+  // It must not outlive this process, however that ends.
+  const kill = () => void child.kill('SIGKILL')
+  process.once('exit', kill)
+  void ended.then(() => process.off('exit', kill))
+  return {
+    pid: child.pid ?? 0,
+    ended,
+    async stop() {
+      child.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+/** Of Linux: the processes that serve the connections of a Postgres. */
+function childrenOf(pid: number): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((one) => {
+      try {
+        const stat = readFileSync(`/proc/${one}/stat`, 'utf8')
+        const isChild = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === pid
+        return isChild && readFileSync(`/proc/${one}/cmdline`, 'utf8').includes('authenticator')
+      } catch {
+        return false
+      }
+    })
+}

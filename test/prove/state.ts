@@ -1,0 +1,135 @@
+// What is there when all is quiet, for history.ts to hold against what was answered.
+
+import { existsSync, readdirSync } from 'node:fs'
+import type pg from 'pg'
+import type { State } from './history.ts'
+
+/** How each operation leaves its key, and what tells and keeps a trail of it. `$1` is the prefix of all keys. */
+const effectsSql = `
+  select o.metadata ->> 'prove' as key, o.id,
+    (select count(*)::int from public.notifications n where n.subject_id = o.id and n.type = 'order.created') as notifications,
+    (select count(*)::int from public.audit_entries e where e.object_id = o.id and e.action = 'created') as entries
+  from public.orders o where o.metadata ->> 'prove' like $1
+  union all
+  select a.external_id, o.id,
+    (select count(*)::int from public.notifications n where n.subject_id = o.id and n.type = 'order.created'),
+    (select count(*)::int from public.audit_entries e where e.object_id = o.id and e.action = 'created')
+  from public.attendees a join public.orders o on o.id = a.order_id where a.external_id like $1 || '/%'
+  union all
+  select 'accept:' || a.waiting_list_entry_id, o.id,
+    (select count(*)::int from public.notifications n where n.subject_id = o.id and n.type = 'order.created'),
+    (select count(*)::int from public.audit_entries e where e.object_id = o.id and e.action = 'created')
+  from public.attendees a join public.orders o on o.id = a.order_id where a.waiting_list_entry_id is not null
+  union all
+  select p.external_reference, p.id,
+    (select count(*)::int from public.notifications n where n.subject_id = p.order_id and n.type = 'payment.recorded' and n.data ->> 'id' = p.id::text),
+    (select count(*)::int from public.audit_entries e where e.object_id = p.id and e.action = 'created')
+  from public.payments p
+  union all
+  select 'void:' || v.payment_id, v.id,
+    (select count(*)::int from public.notifications n where n.type = 'payment.voided' and n.data ->> 'id' = v.payment_id::text),
+    (select count(*)::int from public.audit_entries e where e.object_id = v.id and e.action = 'created')
+  from public.payment_voids v
+  union all
+  select r.external_reference, r.id,
+    (select count(*)::int from public.notifications n where n.subject_id = r.order_id and n.type = 'refund.recorded' and n.data ->> 'id' = r.id::text),
+    (select count(*)::int from public.audit_entries e where e.object_id = r.id and e.action = 'created')
+  from public.refunds r
+  union all
+  select 'cancel order:' || o.id, o.id,
+    (select count(*)::int from public.notifications n where n.subject_id = o.id and n.type = 'order.cancelled'),
+    (select count(*)::int from public.audit_entries e where e.object_id = o.id and e.changes #>> '{status,to}' = 'cancelled')
+  from public.orders o where o.status = 'cancelled' and 'cancel order:' || o.id = any ($2)
+  union all
+  select 'cancel:' || a.id, a.id,
+    (select count(*)::int from public.notifications n where n.subject_id = a.order_id and n.type = 'attendee.cancelled' and n.data ->> 'id' = a.id::text),
+    (select count(*)::int from public.audit_entries e where e.object_id = a.id and e.changes #>> '{status,to}' = 'cancelled')
+  from public.attendees a where a.status = 'cancelled' and 'cancel:' || a.id = any ($2)
+  union all
+  -- An arrival is a log of its own, without entries in the trail.
+  select c.device, c.id,
+    (select count(*)::int from public.notifications n where n.type in ('attendee.checked_in', 'attendee.checked_out') and n.data #>> '{check_in,id}' = c.id::text),
+    1
+  from public.check_ins c where c.result = 'accepted'
+  union all
+  select 'undo:' || c.id, c.id,
+    (select count(*)::int from public.notifications n where n.type = 'attendee.check_in_undone' and n.data #>> '{check_in,id}' = c.id::text),
+    (select count(*)::int from public.audit_entries e where e.object_id = c.id and e.changes ? 'undone_at')
+  from public.check_ins c where c.undone_at is not null
+  union all
+  -- The trail and the notification of an edit are of one transaction.
+  select coalesce(e.changes #>> '{metadata,to,prove}', e.changes #>> '{company,to}'), a.id,
+    least(1, (
+      select count(*)::int from public.notifications n
+      where n.subject_id = a.order_id and n.type = 'attendee.updated' and n.data ->> 'id' = a.id::text and n.created_at = e.created_at
+    )),
+    1
+  from public.audit_entries e join public.attendees a on a.id = e.object_id
+  where coalesce(e.changes #>> '{metadata,to,prove}', e.changes #>> '{company,to}') like $1
+  union all
+  select 'erase:' || a.id, a.id,
+    (select count(*)::int from public.notifications n where n.subject_id = a.order_id and n.type = 'attendee.erased' and n.data ->> 'id' = a.id::text),
+    1
+  from public.attendees a where a.erased_at is not null
+  union all
+  select w.external_id, w.id,
+    (select count(*)::int from public.notifications n where n.subject_id = w.id and n.type = 'waiting_list_entry.created'),
+    (select count(*)::int from public.audit_entries e where e.object_id = w.id and e.action = 'created')
+  from public.waiting_list_entries w`
+
+const limitsSql = `
+  select 'tickets of ' || t.name as name, t.quantity as limit,
+    (select count(*)::int from public.attendees a where a.ticket_type_id = t.id and a.status <> 'cancelled')
+      + (select count(*)::int from public.waiting_list_entries w where w.ticket_type_id = t.id and w.status = 'offered') as taken
+  from public.ticket_types t where t.quantity is not null
+  union all
+  select 'places of ' || e.name, e.capacity,
+    (select count(*)::int from public.attendees a where a.event_id = e.id and a.status <> 'cancelled')
+      + (select count(*)::int from public.waiting_list_entries w where w.event_id = e.id and w.status = 'offered')
+  from public.events e where e.capacity is not null
+  union all
+  select 'uses of ' || c.code, c.max_redemptions,
+    (select count(*)::int from public.attendees a where a.promo_code_id = c.id and a.status <> 'cancelled')
+  from public.promo_codes c where c.max_redemptions is not null`
+
+export async function readState(
+  database: pg.Client,
+  { prefix, keys, received, mailFolder }: { prefix: string; keys: string[]; received: Set<string>; mailFolder: string },
+): Promise<State> {
+  const rows = async <Row extends pg.QueryResultRow>(sql: string, values: unknown[] = []) =>
+    (await database.query<Row>(sql, values)).rows
+  type Found = { key: string; id: string; notifications: number; entries: number }
+  const found = await rows<Found>(effectsSql, [`${prefix}-%`, keys])
+  const notifications = await rows<{ id: string }>(
+    "select id from public.notifications where type <> 'webhook_endpoint.test' and subject_id is not null and type not in ('event.published', 'event.updated')",
+  )
+  const emails = await rows<{ id: string; file: string; status: string }>(
+    "select id, coalesce(sent_with, id) as file, concat_ws(' ', status, kind, last_error) as status from public.emails e where status <> 'cancelled' and not e.id = any (api.erased_emails(array[e.id]))",
+  )
+  const withoutTicket = await rows<{ id: string }>(
+    `select a.id from public.attendees a join public.orders o on o.id = a.order_id
+     where a.status = 'active' and a.erased_at is null and a.ticket_email_status <> 'not_requested'
+       and not exists (select from public.emails m where m.attendee_id = a.id and m.kind = 'ticket' and m.status = 'sent')`,
+  )
+  const files = existsSync(mailFolder) ? readdirSync(mailFolder).join('\n') : ''
+  return {
+    effects: found.map(({ key, id, notifications, entries }) => ({ key, id, notifications, auditEntries: entries })),
+    limits: await rows(limitsSql),
+    money: (
+      await rows<{ id: string; kept: string }>(
+        `select o.id, coalesce((select sum(p.amount) from public.payments p where p.order_id = o.id), 0)
+           - coalesce((select sum(p.amount) from public.payment_voids v join public.payments p on p.id = v.payment_id where p.order_id = o.id), 0)
+           - o.amount_refunded as kept
+         from public.orders o`,
+      )
+    ).map(({ id, kept }) => ({ orderId: id, kept: Number(kept) })),
+    undelivered: notifications.map(({ id }) => id).filter((id) => !received.has(id)),
+    unsent: [
+      ...emails
+        .filter(({ status, file }) => !status.startsWith('sent') || !files.includes(file))
+        .map(({ id, status }) => `${id} ${status}`),
+      ...withoutTicket.map(({ id }) => `ticket of ${id}`),
+    ],
+    disagreements: await rows('select "check", id, stored, expected from private.verify_invariants()'),
+  }
+}
