@@ -23033,6 +23033,681 @@ comment on function public.erase_person is
 revoke all on function public.erase_person from public, anon, service_role;
 grant execute on function public.erase_person to authenticated;
 
+-- schemas/98-invariants/orders.sql
+
+-- Invariants of orders: money and states, recounted from tickets, payments and their corrections.
+
+-- A row that is not what a recount of others says. `stored` and `expected` are for people.
+create type private.disagreement as ("check" text, "table" text, id uuid, stored text, expected text);
+
+-- Custom plans, here and in the other files: a plan for one event is none for all of them.
+create function private.verify_orders(event_id uuid) returns setof private.disagreement
+language plpgsql stable set search_path = '' set plan_cache_mode = force_custom_plan set jit = off
+as $$
+declare
+  -- What is older may have lost what it is held against: tickets may be deleted, and e-mails are kept for a day at least.
+  v_since timestamptz := now() - interval '23 hours';
+  v_order_ids uuid[] := array(select o.id from public.orders o where o.event_id = verify_orders.event_id);
+begin
+  return query
+  with deleted as materialized (
+    select e.changes #>> '{order_id,from}' as order_id
+    from public.audit_entries e
+    where e.object_type = 'attendee' and e.action = 'deleted' and e.created_at > v_since
+  ),
+  lines as (
+    select
+      a.order_id,
+      count(*) as tickets,
+      count(*) filter (where a.status <> 'cancelled') as standing,
+      coalesce(sum(a.price) filter (where a.status <> 'cancelled'), 0)::bigint as subtotal,
+      coalesce(sum(a.discount) filter (where a.status <> 'cancelled'), 0)::bigint as discount,
+      -- A cancelled ticket was a line of its order until then, hence those that were cancelled together with it.
+      coalesce(sum(a.price) filter (where a.cancelled_at = c.cancelled_at), 0)::bigint as last_subtotal,
+      coalesce(sum(a.discount) filter (where a.cancelled_at = c.cancelled_at), 0)::bigint as last_discount,
+      sum(a.price)::bigint as prices,
+      sum(a.price - a.discount)::bigint as cost,
+      bool_or(a.status = 'active') as has_active,
+      bool_or(a.status = 'awaiting_payment') as has_awaiting
+    from public.attendees a
+    join public.orders c on c.id = a.order_id
+    where verify_orders.event_id is null or a.order_id = any (v_order_ids)
+    group by a.order_id
+  ),
+  received as (
+    select
+      p.order_id, coalesce(sum(p.amount) filter (where v.id is null), 0)::bigint as paid,
+      coalesce(sum(p.amount) filter (where v.id is not null), 0)::bigint as voided
+    from public.payments p
+    left join public.payment_voids v on v.payment_id = p.id
+    where verify_orders.event_id is null or p.order_id = any (v_order_ids)
+    group by p.order_id
+  ),
+  returned as (
+    select r.order_id, sum(r.amount)::bigint as refunded
+    from public.refunds r
+    where verify_orders.event_id is null or r.order_id = any (v_order_ids)
+    group by r.order_id
+  )
+  select d.*
+  from public.orders o
+  left join lines l on l.order_id = o.id
+  left join received p on p.order_id = o.id
+  left join returned r on r.order_id = o.id
+  cross join lateral (
+    select
+      coalesce(l.tickets, 0) as tickets, coalesce(l.standing, 0) as standing, coalesce(l.subtotal, 0) as subtotal,
+      coalesce(l.discount, 0) as discount, coalesce(l.last_subtotal, 0) as last_subtotal, coalesce(l.last_discount, 0) as last_discount,
+      coalesce(p.paid, 0) as paid, coalesce(p.voided, 0) as voided, coalesce(r.refunded, 0) as refunded,
+      o.amount_paid - o.amount_refunded as kept
+  ) s
+  -- Not a list of values, whose expressions Postgres prepares anew for each order.
+  cross join lateral unnest(array[
+    case when o.status <> 'cancelled' and (o.subtotal, o.discount_total, o.total) <> (s.subtotal, s.discount, s.subtotal - s.discount)
+      then row(
+        'totals are the sums of the tickets that stand', 'orders', o.id,
+        concat_ws(' ', o.subtotal, o.discount_total, o.total), concat_ws(' ', s.subtotal, s.discount, s.subtotal - s.discount)
+      )::private.disagreement end,
+    case when o.status = 'cancelled' and (o.subtotal, o.discount_total) <> (s.last_subtotal, s.last_discount)
+      and (
+        o.subtotal < s.last_subtotal or o.discount_total < s.last_discount
+        or o.cancelled_at > v_since and o.id::text not in (select e.order_id from deleted e where e.order_id is not null)
+      )
+      then row(
+        'totals of a cancelled order are those it had', 'orders', o.id,
+        concat_ws(' ', o.subtotal, o.discount_total), concat_ws(' ', s.last_subtotal, s.last_discount)
+      )::private.disagreement end,
+    case when o.payment_method is null and l.prices > 0 then row(
+        'complimentary tickets cost nothing', 'orders', o.id,
+        l.prices::text, '0'
+      )::private.disagreement end,
+    case when (o.amount_paid, o.amount_voided) <> (s.paid, s.voided)
+      then row(
+        'amount_paid is the sum of the payments that are not voided, and the rest is amount_voided', 'orders', o.id,
+        concat_ws(' ', o.amount_paid, o.amount_voided), concat_ws(' ', s.paid, s.voided)
+      )::private.disagreement end,
+    case when o.amount_refunded > o.amount_paid or o.amount_refunded <> s.refunded
+      then row(
+        'amount_refunded is the sum of the refunds, and at most what was paid', 'orders', o.id,
+        o.amount_refunded::text, least(s.refunded, s.paid)::text
+      )::private.disagreement end,
+    case when s.kept > coalesce(l.cost, 0) and o.created_at > v_since
+      and o.id::text not in (select e.order_id from deleted e where e.order_id is not null)
+      then row(
+        'nobody paid more than the order ever cost', 'orders', o.id,
+        s.kept::text, 'at most ' || coalesce(l.cost, 0)
+      )::private.disagreement end,
+    case when o.status = 'pending' and s.kept >= o.total and s.tickets > 0 then row(
+        'an order is completed when nothing is due, and not before', 'orders', o.id,
+        'pending', 'completed'
+      )::private.disagreement
+      when o.status = 'completed' and o.amount_paid + o.amount_voided < o.total then row(
+        'an order is completed when nothing is due, and not before', 'orders', o.id,
+        'completed', 'pending'
+      )::private.disagreement end,
+    case when (o.status = 'cancelled') <> (o.cancelled_at is not null)
+        or o.status = 'completed' and o.completed_at is null
+        or o.status = 'pending' and o.completed_at is not null
+      then row(
+        'an order has the moments of its status', 'orders', o.id,
+        concat_ws(', ', 'completed_at ' || o.completed_at, 'cancelled_at ' || o.cancelled_at), 'those of ' || o.status
+      )::private.disagreement end,
+    case when (o.status = 'cancelled') <> (o.cancellation_reason is not null)
+        or o.cancellation_reason = 'expired'
+          and (o.completed_at is not null or o.payment_due_at is null or o.payment_due_at > o.cancelled_at)
+      then row(
+        'a cancelled order says why, and one that expired had a deadline, which was over', 'orders', o.id,
+        coalesce(o.cancellation_reason::text, 'no reason'), 'one that fits'
+      )::private.disagreement end,
+    case when o.payment_check_at is distinct from
+        case when o.status = 'pending' and s.kept < o.total then least(o.payment_remind_at, o.payment_due_at) end
+      then row(
+        'the courier looks at each deadline of what is due, and at no other', 'orders', o.id,
+        coalesce(o.payment_check_at::text, 'never'),
+        coalesce(case when o.status = 'pending' and s.kept < o.total then least(o.payment_remind_at, o.payment_due_at) end::text, 'never')
+      )::private.disagreement end,
+    case when o.payment_due_at is null and o.payment_remind_at is not null
+        or o.payment_remind_at <= o.payment_reminded_at + interval '1 day'
+        or o.payment_remind_at > o.payment_due_at
+      then row(
+        'Usher reminds of a deadline before it, and not within a day of a reminder', 'orders', o.id,
+        o.payment_remind_at::text, 'before ' || coalesce(o.payment_due_at::text, 'nothing')
+      )::private.disagreement end,
+    case when o.status = 'pending' and l.has_active then row(
+        'tickets of a pending order wait', 'orders', o.id,
+        'active', 'awaiting_payment'
+      )::private.disagreement end,
+    case when o.status = 'completed' and l.has_awaiting then row(
+        'tickets of a completed order are good', 'orders', o.id,
+        'awaiting_payment', 'active'
+      )::private.disagreement end,
+    case when o.status = 'cancelled' and (l.has_active or l.has_awaiting) then row(
+        'tickets of a cancelled order are cancelled', 'orders', o.id,
+        'not cancelled', 'cancelled'
+      )::private.disagreement end,
+    -- One that was added by hand may have no ticket yet.
+    case when o.status <> 'cancelled' and s.standing = 0 and s.tickets > 0 then row(
+        'an order that stands has a ticket that does', 'orders', o.id,
+        o.status::text, 'cancelled'
+      )::private.disagreement end,
+    case when o.payment_status::text <> case
+        when o.status <> 'cancelled' and s.kept < o.total
+          then case s.kept when 0 then 'awaiting_payment' else 'partially_paid' end
+        when s.kept > case o.status when 'completed' then o.total else 0 end then 'refund_due'
+        when o.amount_paid > o.amount_refunded then 'paid'
+        when o.amount_paid > 0 then 'refunded'
+        else 'not_required'
+      end
+      then row(
+        'payment_status follows from status and amounts', 'orders', o.id,
+        o.payment_status::text,
+        format('what follows from %s, total %s, paid %s, refunded %s', o.status, o.total, o.amount_paid, o.amount_refunded)
+      )::private.disagreement end
+  ]) d
+  where d."check" is not null and (verify_orders.event_id is null or o.event_id = verify_orders.event_id);
+
+  return query
+  select 'a discount is of a code and at most the price', 'attendees', a.id, a.discount::text, format('at most %s, with a code', a.price)
+  from public.attendees a
+  where (a.discount not between 0 and a.price or a.discount > 0 and a.promo_code_id is null)
+    and (verify_orders.event_id is null or a.order_id = any (v_order_ids));
+
+  -- An order keeps what it has when the amount of its code is changed.
+  return query
+  select 'an order has at most the amount off of its code', 'orders', o.id, s.discount::text, 'at most ' || c.amount_off
+  from public.orders o
+  join public.promo_codes c on c.id = o.promo_code_id
+  cross join lateral (
+    select sum(a.discount) as discount from public.attendees a where a.order_id = o.id and a.status <> 'cancelled'
+  ) s
+  where s.discount > c.amount_off
+    and o.created_at > v_since
+    and not exists (
+      select from public.audit_entries e
+      where e.object_id = c.id and e.object_type = 'promo_code' and e.changes ?| '{amount_off,percent_off}'
+    )
+    and (verify_orders.event_id is null or o.event_id = verify_orders.event_id);
+
+  return query
+  select 'the buyer of an order that expired is told so once', 'orders', o.id, m.times::text, m.expected::text
+  from public.orders o
+  cross join lateral (
+    select
+      (select count(*) from public.emails m where m.order_id = o.id and m.kind = 'order_expired' and m.created_at = o.cancelled_at) as times,
+      case when o.cancellation_reason = 'expired' and o.send_email then 1 else 0 end as expected
+  ) m
+  where o.cancelled_at > v_since and m.times <> m.expected
+    and (verify_orders.event_id is null or o.event_id = verify_orders.event_id);
+
+  return query
+  select 'a cancelled event has no order that stands', 'orders', o.id, o.status::text, 'cancelled'
+  from public.events e
+  join public.orders o on o.event_id = e.id
+  where e.status = 'cancelled' and o.status <> 'cancelled'
+    and (verify_orders.event_id is null or e.id = verify_orders.event_id);
+end
+$$;
+
+-- schemas/98-invariants/places.sql
+
+-- Invariants of places: what is sold, held, redeemed and waited for.
+
+create function private.verify_places(event_id uuid) returns setof private.disagreement
+language plpgsql stable set search_path = '' set plan_cache_mode = force_custom_plan set jit = off
+as $$
+declare
+  v_since timestamptz := now() - interval '23 hours';
+  v_type_ids uuid[] := array(select t.id from public.ticket_types t where t.event_id = verify_places.event_id);
+begin
+  return query
+  with sold as (
+    select a.ticket_type_id, count(*) as places
+    from public.attendees a
+    where a.status <> 'cancelled' and (verify_places.event_id is null or a.ticket_type_id = any (v_type_ids))
+    group by a.ticket_type_id
+  ),
+  offered as (
+    select
+      w.ticket_type_id, count(*) filter (where w.status = 'offered') as places,
+      min(w.id::text) filter (where w.status = 'waiting') as first_waiting
+    from public.waiting_list_entries w
+    where w.status in ('offered', 'waiting') and (verify_places.event_id is null or w.event_id = verify_places.event_id)
+    group by w.ticket_type_id
+  ),
+  types as materialized (
+    select t as type, coalesce(s.places, 0) as sold, coalesce(h.places, 0) as held, h.first_waiting::uuid as first_waiting
+    from public.ticket_types t
+    left join sold s on s.ticket_type_id = t.id
+    left join offered h on h.ticket_type_id = t.id
+    where verify_places.event_id is null or t.event_id = verify_places.event_id
+  ),
+  events as materialized (
+    select e as event, y.taken
+    from public.events e
+    join (select (x.type).event_id, sum(x.sold + x.held) as taken from types x group by 1) y on y.event_id = e.id
+  )
+  select 'quantity_sold is how many hold a ticket', 'ticket_types', (y.type).id, (y.type).quantity_sold::text, y.sold::text
+  from types y
+  where (y.type).quantity_sold <> y.sold
+  union all
+  select 'quantity_held is how many offers stand', 'ticket_types', (y.type).id, (y.type).quantity_held::text, y.held::text
+  from types y
+  where (y.type).quantity_held <> y.held
+  union all
+  select 'no more tickets and offers than there are of a type', 'ticket_types', (y.type).id, (y.sold + y.held)::text, 'at most ' || (y.type).quantity
+  from types y
+  where y.sold + y.held > (y.type).quantity
+  union all
+  select 'no more tickets and offers than the event has places', 'events', (e.event).id, e.taken::text, 'at most ' || (e.event).capacity
+  from events e
+  where e.taken > (e.event).capacity
+  union all
+  -- The first who waits stands for all: whoever comes after them would be told of as well. Where nobody is offered anything, places may be free.
+  select 'nobody waits for a place that is free', 'waiting_list_entries', y.first_waiting, 'waiting', 'offered'
+  from types y
+  join events e on (e.event).id = (y.type).event_id
+  where y.first_waiting is not null
+    and (e.event).status = 'published' and (e.event).ends_at > now()
+    and (y.type).status = 'active' and ((y.type).sales_end_at is null or (y.type).sales_end_at > now())
+    and ((y.type).quantity is null or y.sold + y.held < (y.type).quantity)
+    and ((e.event).capacity is null or e.taken < (e.event).capacity);
+
+  return query
+  select 'whoever waits joined after everybody who was offered the same', 'waiting_list_entries', w.id, 'waiting', 'offered before ' || o.last_id
+  from (
+    select w.ticket_type_id, max(w.id::text)::uuid as last_id
+    from public.waiting_list_entries w
+    where w.offered_at is not null and (verify_places.event_id is null or w.event_id = verify_places.event_id)
+    group by w.ticket_type_id
+  ) o
+  join public.waiting_list_entries w on w.ticket_type_id = o.ticket_type_id and w.status = 'waiting' and w.id < o.last_id;
+
+  return query
+  select 'an offer that was accepted has one attendee, and no other has any', 'waiting_list_entries', w.id, c.tickets::text, c.expected::text
+  from public.waiting_list_entries w
+  cross join lateral (
+    select
+      (select count(*) from public.attendees a where a.waiting_list_entry_id = w.id) as tickets,
+      case w.status when 'accepted' then 1 else 0 end as expected
+  ) c
+  where c.tickets <> c.expected
+    -- A cancelled ticket may be deleted.
+    and (
+      c.tickets > 0
+      or w.updated_at > v_since and not exists (
+        select from public.audit_entries e
+        where e.object_type = 'attendee' and e.action = 'deleted' and e.created_at > v_since
+          and e.changes #>> '{waiting_list_entry_id,from}' = w.id::text
+      )
+    )
+    and (verify_places.event_id is null or w.event_id = verify_places.event_id);
+
+  return query
+  select 'nobody waits for an event that is cancelled', 'waiting_list_entries', w.id, w.status::text, 'cancelled'
+  from public.events e
+  join public.waiting_list_entries w on w.event_id = e.id
+  where e.status = 'cancelled' and w.status in ('waiting', 'offered') and (verify_places.event_id is null or e.id = verify_places.event_id);
+
+  return query
+  with uses as (
+    select a.promo_code_id, count(*) as times
+    from public.attendees a
+    where a.promo_code_id is not null and a.status <> 'cancelled'
+      and (verify_places.event_id is null or a.ticket_type_id = any (v_type_ids))
+    group by a.promo_code_id
+  )
+  select d."check", 'promo_codes', c.id, d.differs[1], d.differs[2]
+  from public.promo_codes c
+  left join uses u on u.promo_code_id = c.id
+  cross join lateral (
+    values
+      (
+        'times_redeemed is how many tickets have the code',
+        case when c.times_redeemed <> coalesce(u.times, 0) then array[c.times_redeemed::text, coalesce(u.times, 0)::text] end
+      ),
+      (
+        'no more uses of a code than it allows',
+        case when u.times > c.max_redemptions then array[u.times::text, 'at most ' || c.max_redemptions] end
+      )
+  ) d ("check", differs)
+  where d.differs is not null and (verify_places.event_id is null or c.event_id = verify_places.event_id);
+
+  -- A unique index sees to it; one that was damaged does not.
+  return query
+  select 'no two tickets have one code', 'attendees', min(a.id::text)::uuid, count(*)::text, '1'
+  from public.attendees a
+  where verify_places.event_id is null or a.ticket_type_id = any (v_type_ids)
+  group by a.organisation_id, a.ticket_code
+  having count(*) > 1;
+end
+$$;
+
+-- schemas/98-invariants/check-ins.sql
+
+-- Invariants of the door: who is in, recounted from the scans that stand.
+
+create function private.verify_check_ins(event_id uuid) returns setof private.disagreement
+language plpgsql stable set search_path = '' set plan_cache_mode = force_custom_plan set jit = off
+as $$
+declare
+  v_type_ids uuid[] := array(select t.id from public.ticket_types t where t.event_id = verify_check_ins.event_id);
+begin
+  return query
+  with entries as (
+    select c.attendee_id, min(c.scanned_at) as first_at
+    from public.check_ins c
+    where c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
+      and (verify_check_ins.event_id is null or c.event_id = verify_check_ins.event_id)
+    group by c.attendee_id
+  )
+  select
+    'checked_in_at is the first entry that stands', 'attendees', a.id, coalesce(a.checked_in_at::text, 'never'), coalesce(n.first_at::text, 'never')
+  from public.attendees a
+  left join entries n on n.attendee_id = a.id
+  where a.checked_in_at is distinct from n.first_at
+    and (verify_check_ins.event_id is null or a.ticket_type_id = any (v_type_ids));
+
+  return query
+  select
+    'nobody came in twice at one point, on one day, without leaving where that lets in again', 'attendees', c.attendee_id, count(*)::text, '1'
+  from public.check_ins c
+  join public.events e on e.id = c.event_id
+  left join public.check_in_points p on p.id = c.check_in_point_id
+  where c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
+    and (p.admission is distinct from 're_entry' or c.exited_at is null)
+    -- Days are those of the time zone of the event, which may be another since.
+    and (p.admission is distinct from 'once_per_day' or c.scanned_at > now() - interval '23 hours')
+    and (verify_check_ins.event_id is null or c.event_id = verify_check_ins.event_id)
+  group by c.attendee_id, c.check_in_point_id, case p.admission when 'once_per_day' then (c.scanned_at at time zone e.timezone)::date end
+  having count(*) > 1;
+
+  return query
+  select
+    'who left has an exit that stands, and who is inside has none', 'check_ins', c.id,
+    coalesce('left at ' || c.exited_at, 'inside'), case when x.earlier_check_in_id is null then 'inside' else 'left' end
+  from public.check_ins c
+  left join (
+    select distinct x.earlier_check_in_id
+    from public.check_ins x
+    where x.direction = 'exit' and x.result = 'accepted' and x.undone_at is null
+      and (verify_check_ins.event_id is null or x.event_id = verify_check_ins.event_id)
+  ) x on x.earlier_check_in_id = c.id
+  where c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
+    and (c.exited_at is not null) <> (x.earlier_check_in_id is not null)
+    and (verify_check_ins.event_id is null or c.event_id = verify_check_ins.event_id);
+end
+$$;
+
+-- schemas/98-invariants/outbox.sql
+
+-- Invariants of the outbox: what happened was notified of, queued or fanned out, e-mailed, and is in the audit trail. Logs are purged,
+-- at the earliest after a day, so only what is younger can be held against them: look once a day, and everything is looked at once.
+
+create function private.verify_outbox(event_id uuid) returns setof private.disagreement
+language plpgsql stable set search_path = '' set plan_cache_mode = force_custom_plan set jit = off
+as $$
+declare
+  v_since timestamptz := now() - interval '23 hours';
+  v_order_ids uuid[] := array(select o.id from public.orders o where o.event_id = verify_outbox.event_id);
+begin
+  return query
+  with happened as (
+    select 'orders' as "table", o.id, h.type, o.id as subject_id, o.id::text as object_id, h.at
+    from public.orders o
+    cross join lateral (
+      values
+        ('order.created'::public.notification_type, o.created_at),
+        ('order.completed', case when o.status = 'completed' then o.completed_at end),
+        ('order.cancelled', o.cancelled_at),
+        ('order.expired', case when o.cancellation_reason = 'expired' then o.cancelled_at end)
+    ) h (type, at)
+    where (o.created_at > v_since or o.completed_at > v_since or o.cancelled_at > v_since)
+      and (verify_outbox.event_id is null or o.event_id = verify_outbox.event_id)
+      -- One that was added by hand is announced with its first ticket.
+      and exists (select from public.attendees a where a.order_id = o.id)
+    union all
+    select 'payments', p.id, 'payment.recorded', p.order_id, p.id::text, p.created_at
+    from public.payments p
+    where p.created_at > v_since and (verify_outbox.event_id is null or p.event_id = verify_outbox.event_id)
+    union all
+    select 'payment_voids', v.id, 'payment.voided', p.order_id, p.id::text, v.created_at
+    from public.payment_voids v
+    join public.payments p on p.id = v.payment_id
+    where v.created_at > v_since and (verify_outbox.event_id is null or p.event_id = verify_outbox.event_id)
+    union all
+    select 'refunds', r.id, 'refund.recorded', r.order_id, r.id::text, r.created_at
+    from public.refunds r
+    where r.created_at > v_since and (verify_outbox.event_id is null or r.event_id = verify_outbox.event_id)
+    union all
+    select 'attendees', a.id, h.type, a.order_id, a.id::text, h.at
+    from public.attendees a
+    cross join lateral (
+      values ('attendee.cancelled'::public.notification_type, a.cancelled_at), ('attendee.erased', a.erased_at)
+    ) h (type, at)
+    where (a.cancelled_at > v_since or a.erased_at > v_since)
+      and (verify_outbox.event_id is null or a.order_id = any (v_order_ids))
+    union all
+    select 'check_ins', c.id, h.type, a.order_id, c.id::text, h.at
+    from public.check_ins c
+    join public.attendees a on a.id = c.attendee_id
+    cross join lateral (
+      values
+        (case c.direction when 'entry' then 'attendee.checked_in' else 'attendee.checked_out' end::public.notification_type, c.created_at),
+        ('attendee.check_in_undone', c.undone_at)
+    ) h (type, at)
+    where c.result = 'accepted' and (c.created_at > v_since or c.undone_at > v_since)
+      and (verify_outbox.event_id is null or c.event_id = verify_outbox.event_id)
+    union all
+    select 'waiting_list_entries', w.id, h.type, w.id, w.id::text, h.at
+    from public.waiting_list_entries w
+    cross join lateral (
+      values
+        ('waiting_list_entry.created'::public.notification_type, w.created_at),
+        ('waiting_list_entry.offered', w.offered_at),
+        (
+          case when w.status in ('accepted', 'expired', 'cancelled') then ('waiting_list_entry.' || w.status)::public.notification_type end,
+          w.created_at
+        )
+    ) h (type, at)
+    where w.created_at > v_since and (verify_outbox.event_id is null or w.event_id = verify_outbox.event_id)
+  ),
+  told as (
+    select n.type, n.subject_id, n.created_at,
+      -- Of an arrival the scan; of what follows from a payment the payment.
+      case
+        when n.type in ('attendee.checked_in', 'attendee.checked_out', 'attendee.check_in_undone') then n.data #>> '{check_in,id}'
+        when n.type in ('order.created', 'order.completed', 'order.cancelled', 'order.expired') then n.subject_id::text
+        else n.data ->> 'id'
+      end as object_id
+    from public.notifications n
+    where n.created_at > v_since
+  )
+  select 'what happened has its notification', h."table", h.id, 'none', h.type::text
+  from happened h
+  where h.at > v_since and h.type is not null
+    and not exists (select from told t where t.object_id = h.object_id and t.type = h.type);
+
+  return query
+  select
+    'a notification waits for its fan-out, or has a delivery for each endpoint that was subscribed', 'notifications', n.id, 'none',
+    'a delivery to ' || s.webhook_endpoint_id
+  from public.notifications n
+  join private.webhook_subscriptions s on s.organisation_id = n.organisation_id and n.type = any (s.types)
+  where n.created_at > v_since and n.type <> 'webhook_endpoint.test'
+    and (verify_outbox.event_id is null or n.subject_id = any (v_order_ids))
+    -- Endpoints that have been what they are since before it: which of several subscriptions holds, the fan-out alone decides.
+    and s.is_enabled and s.event_ids = '{}' and not pg_visible_in_snapshot(n.transaction_id, s.snapshot) and n.transaction_id <> s.transaction_id
+    and not exists (
+      select from private.webhook_subscriptions l where l.webhook_endpoint_id = s.webhook_endpoint_id and l.id <> s.id
+    )
+    and not exists (
+      select from public.webhook_deliveries d where d.notification_id = n.id and d.webhook_endpoint_id = s.webhook_endpoint_id
+    )
+    and not exists (
+      select from private.notification_queue q where q.organisation_id = n.organisation_id and q.transaction_id = n.transaction_id
+    );
+
+  return query
+  select 'a ticket that is to be e-mailed is queued', 'attendees', a.id, a.ticket_email_status::text, 'an e-mail that is queued'
+  from public.attendees a
+  where (
+      a.ticket_email_status = 'queued'
+        and not exists (select from public.emails m where m.attendee_id = a.id and m.kind = 'ticket' and m.status = 'queued')
+      or a.ticket_email_status = 'waiting' and a.status = 'active'
+    )
+    and (verify_outbox.event_id is null or a.order_id = any (v_order_ids));
+
+  return query
+  with done as (
+    select 'orders' as "table", 'order'::public.audit_object as object, o.id, o.id as object_id, 'created'::public.audit_action as action
+    from public.orders o
+    where o.created_at > v_since and (verify_outbox.event_id is null or o.event_id = verify_outbox.event_id)
+    union all
+    select 'payments', 'payment', p.id, p.id, 'created'
+    from public.payments p
+    where p.created_at > v_since and (verify_outbox.event_id is null or p.event_id = verify_outbox.event_id)
+    union all
+    select 'payment_voids', 'payment_void', v.id, v.id, 'created'
+    from public.payment_voids v
+    join public.payments p on p.id = v.payment_id
+    where v.created_at > v_since and (verify_outbox.event_id is null or p.event_id = verify_outbox.event_id)
+    union all
+    select 'refunds', 'refund', r.id, r.id, 'created'
+    from public.refunds r
+    where r.created_at > v_since and (verify_outbox.event_id is null or r.event_id = verify_outbox.event_id)
+    union all
+    select 'check_ins', 'check_in', c.id, c.id, 'updated'
+    from public.check_ins c
+    where c.undone_at > v_since and (verify_outbox.event_id is null or c.event_id = verify_outbox.event_id)
+    union all
+    select 'waiting_list_entries', 'waiting_list_entry', w.id, w.id, 'created'
+    from public.waiting_list_entries w
+    where w.created_at > v_since and (verify_outbox.event_id is null or w.event_id = verify_outbox.event_id)
+  )
+  select 'what somebody did is in the audit trail', d."table", d.id, 'none', d.object || ' ' || d.action
+  from done d
+  where not exists (
+    select from public.audit_entries e
+    where e.object_id = d.object_id and e.object_type = d.object and e.action = d.action
+  );
+end
+$$;
+
+-- schemas/98-invariants/people.sql
+
+-- Invariants of erasure: nothing that identifies an erased person is left, in their row or in any copy.
+
+-- The ids of objects in a document that are one person's and still say something of them.
+create function private.says_something_of(document jsonb, person_id uuid, fields jsonb) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return exists (
+    select from jsonb_path_query(
+      document, 'strict $.** ? (@.type() == "object" && (@.id == $id || @.attendee_id == $id))', jsonb_build_object('id', person_id), true
+    ) d (part)
+    join jsonb_each(fields) f on d.part ? f.key and d.part -> f.key <> f.value
+  );
+end
+$$;
+
+create function private.verify_people(event_id uuid) returns setof private.disagreement
+language plpgsql stable set search_path = '' set plan_cache_mode = force_custom_plan set jit = off
+as $$
+declare
+  v_fields constant jsonb := (
+    select jsonb_object_agg(c.field, c.erased_as) from private.personal_columns c where c.field is not null and c.table_name = 'attendees'
+  );
+  v_table name;
+  v_type_ids uuid[] := array(select t.id from public.ticket_types t where t.event_id = verify_people.event_id);
+  v_erased public.attendees[];
+begin
+  v_erased := array(
+    select a
+    from public.attendees a
+    where a.erased_at is not null and (verify_people.event_id is null or a.ticket_type_id = any (v_type_ids))
+  );
+  if v_erased = '{}' then
+    return;
+  end if;
+
+  -- Each column that is declared, of whatever is theirs.
+  foreach v_table in array '{attendees,orders,waiting_list_entries,emails}'::name[] loop
+    return query execute format(
+      $sql$
+        select 'an erased person is gone from their rows', %L, t.id, c.column_name::text, coalesce(c.erased_as #>> '{}', 'empty')
+        from unnest($1) a
+        join public.%I t on %s
+        join private.personal_columns c on c.table_name = %1$L
+        where coalesce(to_jsonb(t) -> c.column_name, 'null') <> c.erased_as
+      $sql$,
+      v_table, v_table,
+      case v_table
+        when 'attendees' then 't.id = a.id'
+        -- Where they were its contact: erased with them, and not edited since.
+        when 'orders' then $on$t.id = a.order_id and t.updated_at = a.erased_at and t.name = 'Erased'$on$
+        when 'waiting_list_entries' then 't.id = a.waiting_list_entry_id and t.updated_at = a.erased_at'
+        else 't.attendee_id = a.id'
+      end
+    ) using v_erased;
+  end loop;
+
+  return query
+  select 'an erased person is gone from notifications', 'notifications', n.id, 'their data', 'erased'
+  from unnest(v_erased) a
+  join public.notifications n on n.subject_id = a.order_id
+  where private.says_something_of(n.data::jsonb, a.id, v_fields);
+
+  return query
+  select 'an erased person is gone from responses to webhooks', 'webhook_deliveries', d.id, 'a response of before', 'empty'
+  from unnest(v_erased) a
+  join public.notifications n on n.subject_id = a.order_id and n.data::jsonb @? format('strict $.** ? (@.id == "%s")', a.id)::jsonpath
+  join public.webhook_deliveries d on d.notification_id = n.id
+  where d.last_response_body is not null and d.last_attempt_at < a.erased_at;
+
+  return query
+  select 'an erased person is gone from the audit trail', 'audit_entries', e.id, f.key, '{}'
+  from unnest(v_erased) a
+  join public.audit_entries e on e.object_id = a.id
+  cross join lateral jsonb_each(e.changes) f
+  where v_fields ? f.key and f.value <> '{}';
+
+  return query
+  select 'an erased person is gone from answers that are replayed', 'idempotency_records', a.id, r.idempotency_key, 'erased'
+  from unnest(v_erased) a
+  join private.idempotency_records r
+    on r.organisation_id = a.organisation_id and private.subject_of_outcome(r.outcome) in (a.order_id::text, a.id::text)
+  where private.says_something_of(r.outcome::jsonb, a.id, v_fields);
+end
+$$;
+
+-- schemas/98-invariants/verify.sql
+
+-- Everything that is derived, recounted from what it is derived from. Reads only, in one snapshot: nobody waits for it.
+
+create function private.verify_invariants(event_id uuid default null, at_most integer default 100) returns setof private.disagreement
+language plpgsql stable set search_path = '' set work_mem = '128MB'
+as $$
+begin
+  return query
+  select f."check", f."table", f.id, f.stored, f.expected
+  from (
+    select d.*, row_number() over (partition by d."check") as place
+    from (
+      select * from private.verify_orders(event_id)
+      union all select * from private.verify_places(event_id)
+      union all select * from private.verify_check_ins(event_id)
+      union all select * from private.verify_outbox(event_id)
+      union all select * from private.verify_people(event_id)
+    ) d
+  ) f
+  where f.place <= at_most
+  order by f."check", f.id;
+end
+$$;
+comment on function private.verify_invariants is
+  'Rows that are not what a recount of others says, of one event or of all: at most some for each check. None, or something is wrong. usher doctor --deep runs it.';
+
 -- schemas/00-ground/plans-by-key.sql
 
 -- After all functions of api and private: those with a statement that has a plan.
