@@ -138,8 +138,8 @@ begin
       union all select 'name ' || i, '' from unnest(erasing.former_names) i
       union all select 'address', erasing.address where erasing.former_ids <> '{}'
       union all select 'everyone', '' where erasing.everyone
-      union all select concat_ws(' ', 'address', i, erasing.address), '' from unnest(erasing.former_ids) i
-      -- Their other addresses as well: with their names, these are erased from the trail, and nobody is found by them any more.
+      -- Each of their addresses, for with their names these are erased from the trail, and nobody is found by them any more. Where whoever
+      -- has the row now has the address as well, its e-mails are theirs.
       union all
       select k.key, ''
       from private.former_holders(erasing.former_ids) h
@@ -222,7 +222,8 @@ begin
     get diagnostics v_rows = row_count;
     v_erased.emails := v_erased.emails + v_rows;
     update public.attendees a set ticket_email_last_error = null
-    where a.id = any (erasing.former_ids) and strpos(lower(a.ticket_email_last_error), erasing.address) > 0;
+    where a.id = any (erasing.former_ids) and a.email_lower <> erasing.address
+      and strpos(lower(a.ticket_email_last_error), erasing.address) > 0;
   end if;
 
   update public.audit_entries e
