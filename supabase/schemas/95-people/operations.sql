@@ -216,7 +216,12 @@ begin
     select a.order_id from public.attendees a where a.id = any (v_whole.attendee_ids)
     union
     select i from unnest(v_whole.order_ids) i
+    order by 1
   );
+  -- A part locks the endpoints of its own deliveries in the order of their ids; of several parts all are locked before.
+  if cardinality(v_order_ids) > c_part then
+    perform from public.webhook_endpoints w where w.organisation_id = erase_people.organisation_id order by w.id for no key update;
+  end if;
   loop
     v_part := v_order_ids[v_done + 1:v_done + c_part];
     v_erasing := v_whole;

@@ -197,3 +197,34 @@ test('e-mails that name others of an address are deleted from the folder with wh
   await write('POST', `/attendees/${bob.id}/erase`)
   expect(await erased()).toEqual(ids)
 })
+
+test('an erasure in parts locks the endpoints in the order of their ids, as the courier does', async () => {
+  const { organisation, event } = await arrange()
+  const [first, second] = [await addEndpoint(organisation.id), await addEndpoint(organisation.id)]
+  expect([second, first].toSorted()).toEqual([first, second])
+  await studio.query(
+    `insert into public.registrations (event_id, ticket_type_id, name, email)
+     select $1, $2, 'Ann', 'ann@example.com' from generate_series(1, 230)`,
+    [event.id, event.ticketTypeId],
+  )
+  await fanOut(organisation.id)
+  // The first has only what the second part is about.
+  await studio.query(
+    `delete from public.webhook_deliveries d using public.notifications n
+     where d.webhook_endpoint_id = $1 and n.id = d.notification_id and n.subject_id in (
+       select o.id from public.orders o where o.organisation_id = $2 order by o.id limit 200
+     )`,
+    [first, organisation.id],
+  )
+  const lock = (id: string) => (client: pg.PoolClient) =>
+    client.query('select from public.webhook_endpoints where id = $1 for no key update', [id])
+  const erased = await beside(
+    lock(first),
+    () =>
+      row("select public.erase_person('ann@example.com', organisation_id => $1) ->> 'attendees' as attendees", [
+        organisation.id,
+      ]),
+    lock(second),
+  )
+  expect(erased).toEqual({ attendees: '230' })
+})
