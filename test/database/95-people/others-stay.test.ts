@@ -228,3 +228,31 @@ test('an erasure in parts locks the endpoints in the order of their ids, as the 
   )
   expect(erased).toEqual({ attendees: '230' })
 })
+
+test('which e-mails are of somebody who was erased costs no more where many were erased at another event', async () => {
+  const { organisation, event, write, ticket } = await arrange()
+  await ticket('Ann', 'ann@example.com')
+  await write('PATCH', `/events/${event.id}`, { name: 'Another', notify: 'mailed' })
+  const other = await organisation.event()
+  await during(async (client) => {
+    const { rows: emails } = await client.query(
+      "select id from public.emails where organisation_id = $1 and kind = 'event_changed'",
+      [organisation.id],
+    )
+    const pages = async () => {
+      const call = `select api.erased_emails('{${emails[0].id}}')`
+      await client.query(call)
+      const { rows } = await client.query(`explain (analyze, buffers, format json) ${call}`)
+      const { Plan: plan } = rows[0]['QUERY PLAN'][0]
+      return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+    }
+    const before = await pages()
+    await client.query(
+      `insert into public.registrations (event_id, ticket_type_id, name, email)
+       select $1, $2, 'Bob', 'bob@example.com' from generate_series(1, 150)`,
+      [other.id, other.ticketTypeId],
+    )
+    await client.query('select public.erase_person($1, organisation_id => $2)', ['bob@example.com', organisation.id])
+    expect(await pages()).toBeLessThan(before + 10)
+  })
+})
