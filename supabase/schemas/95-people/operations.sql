@@ -153,6 +153,7 @@ begin
     else array(select r.form from unnest(v_all) r union select unnest(v_members))
   end;
   -- Of an address that has no ticket of the event any more. Nothing else finds them.
+  perform private.limit_lock_waits();
   perform set_config('usher.switches_on', 'on', true);
   delete from public.email_opt_outs u
   where u.organisation_id = erase_people.organisation_id and u.email_lower = v_address

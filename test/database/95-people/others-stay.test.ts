@@ -118,6 +118,24 @@ test('an address that has nothing but switched off e-mails is erased, and only t
   })
 })
 
+test('an erasure that others keep waiting for switched off e-mails says that it may be sent again', async () => {
+  const { event, send, ticket } = await arrange()
+  await ticket('Bob', 'bob@example.com')
+  await during(async (client) => {
+    await client.query("select set_config('usher.switches_on', 'on', true)")
+    await client.query("insert into public.email_opt_outs (event_id, email) values ($1, 'bob@example.com')", [event.id])
+    await client.query("update public.email_opt_outs set email = 'ann@example.com' where event_id = $1", [event.id])
+    await client.query('commit')
+  })
+  const erase = () => send('POST', '/people/erase', { email: 'ann@example.com' })
+  const kept = await during(async (client) => {
+    await client.query('select from public.email_opt_outs where event_id = $1 for update', [event.id])
+    return erase()
+  })
+  expect(kept.body.error).toMatchObject({ code: 'temporarily_unavailable', retryable: true })
+  expect((await erase()).status).toBe(200)
+})
+
 test('erasing the person of a ticket takes nobody else of the address off the waiting list', async () => {
   const { event, write, ticket } = await arrange()
   const full = await event.ticketType({ quantity: 1 })
