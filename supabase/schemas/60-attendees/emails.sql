@@ -155,12 +155,12 @@ begin
   cross join lateral (
     select a.id
     from public.attendees a
-    where a.id = any (private.tickets_of_address(old))
-      and case e.kind when 'event_cancelled' then a.cancelled_at = old.cancelled_at else a.status <> 'cancelled' end
+    where a.id = any (case e.kind when 'ticket_cancelled' then private.tickets_beside(old) else private.tickets_of_address(old) end)
+      and case e.kind when 'event_changed' then a.status <> 'cancelled' else a.cancelled_at = old.cancelled_at end
     order by a.id
     limit 1
   ) o
-  where e.attendee_id = old.id and e.kind in ('event_changed', 'event_cancelled') and e.status = 'queued'
+  where e.attendee_id = old.id and e.kind in ('event_changed', 'event_cancelled', 'ticket_cancelled') and e.status = 'queued'
     and (e.claim is null or e.claimed_until <= now());
   return null;
 end

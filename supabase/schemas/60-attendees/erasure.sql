@@ -154,8 +154,8 @@ begin
         or e.kind <> 'ticket' and exists (
           select
           from public.attendees h
-          join public.attendees a on a.organisation_id = h.organisation_id and a.email_lower = private.erased_fields() ->> 'email'
-          where h.id = e.attendee_id and a.event_id = h.event_id and a.erased_at > e.created_at
+          join public.attendees a on a.event_id = h.event_id and a.erased_at > e.created_at
+          where h.id = e.attendee_id
         )
       )
   );

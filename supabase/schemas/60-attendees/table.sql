@@ -108,6 +108,8 @@ create index attendees_organisation_id_states_idx
 create index attendees_ticket_type_id_states_idx
   on public.attendees (ticket_type_id, status, checked_in, ticket_email_status, id) include (created_at, checked_in_at);
 create index attendees_organisation_id_email_lower_idx on public.attendees (organisation_id, email_lower, id);
+-- For api.erased_emails.
+create index attendees_event_id_erased_at_idx on public.attendees (event_id, erased_at) where erased_at is not null;
 create index attendees_organisation_id_updated_at_idx on public.attendees (organisation_id, updated_at, id);
 -- For private.search_attendees. What is new waits in a list of at most 1 MB, which every search reads, so that a registration is not
 -- delayed by some fifty entries.

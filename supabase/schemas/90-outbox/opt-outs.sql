@@ -27,7 +27,7 @@ comment on column public.email_opt_outs.event_id is 'The event.';
 comment on column public.email_opt_outs.created_at is 'When the e-mails were switched off.';
 comment on column public.email_opt_outs.organisation_id is 'The organisation of the event. Kept by Usher.';
 comment on column public.email_opt_outs.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
-create index email_opt_outs_organisation_id_idx on public.email_opt_outs (organisation_id);
+create index email_opt_outs_organisation_id_email_lower_idx on public.email_opt_outs (organisation_id, email_lower);
 
 -- The row goes with the last ticket that has the address: see private.tg_attendees__forget_opt_out.
 insert into private.personal_columns (table_name, column_name, erased_as, field)

@@ -138,8 +138,8 @@ begin
       union all select 'name ' || i, '' from unnest(erasing.former_names) i
       union all select 'address', erasing.address where erasing.former_ids <> '{}'
       union all select 'everyone', '' where erasing.everyone
-      union all select concat_ws(' ', 'address', i, erasing.address), '' from unnest(erasing.former_ids) i
-      -- Their other addresses as well: with their names, these are erased from the trail, and nobody is found by them any more.
+      -- Each of their addresses, for with their names these are erased from the trail, and nobody is found by them any more. Where whoever
+      -- has the row now has the address as well, its e-mails are theirs.
       union all
       select k.key, ''
       from private.former_holders(erasing.former_ids) h
@@ -222,7 +222,8 @@ begin
     get diagnostics v_rows = row_count;
     v_erased.emails := v_erased.emails + v_rows;
     update public.attendees a set ticket_email_last_error = null
-    where a.id = any (erasing.former_ids) and strpos(lower(a.ticket_email_last_error), erasing.address) > 0;
+    where a.id = any (erasing.former_ids) and a.email_lower <> erasing.address
+      and strpos(lower(a.ticket_email_last_error), erasing.address) > 0;
   end if;
 
   update public.audit_entries e
@@ -281,30 +282,41 @@ begin
 end
 $$;
 
+-- Of which members something was typed under an address, and the form of their name, null where there is none. With `forms` those of these
+-- names, and those without one.
+create function private.members_of_address(organisation_id uuid, address text, forms text[]) returns table (user_id uuid, form text)
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return query
+  select f.user_id, f.form
+  from (
+    select m.user_id, private.person_form(m.name) as form
+    from public.organisation_members m
+    where m.organisation_id = members_of_address.organisation_id and lower(m.email) = address
+    union
+    -- Who was removed, or has another address now: entries of members are few.
+    select e.object_id, private.person_form(coalesce(m.name, e.changes #>> '{name,to}', e.changes #>> '{name,from}'))
+    from public.audit_entries e
+    left join public.organisation_members m on m.organisation_id = e.organisation_id and m.user_id = e.object_id
+    where e.organisation_id = members_of_address.organisation_id and e.object_type = 'member'
+      and address in (lower(e.changes #>> '{email,from}'), lower(e.changes #>> '{email,to}'))
+  ) f
+  where coalesce(f.form = any (forms), true);
+end
+$$;
+
 -- Erases what was typed of a member who has the address and one of the names, in their row and in the trail. What their account is called
 -- is Auth's. Answers the number of entries.
 create function private.erase_members(erasing private.erasing) returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_user_ids uuid[];
+  v_user_ids constant uuid[] := array(
+    select m.user_id from private.members_of_address(erasing.organisation_id, erasing.address, erasing.forms) m
+  );
   v_entries integer;
 begin
-  v_user_ids := array(
-    select m.user_id from public.organisation_members m
-    where m.organisation_id = erasing.organisation_id and lower(m.email) = erasing.address
-      and coalesce(private.person_form(m.name) = any (erasing.forms), true)
-    union
-    -- Who was removed, or has another address now: entries of members are few.
-    select e.object_id
-    from public.audit_entries e
-    left join public.organisation_members m on m.organisation_id = e.organisation_id and m.user_id = e.object_id
-    where e.organisation_id = erasing.organisation_id and e.object_type = 'member'
-      and erasing.address in (lower(e.changes #>> '{email,from}'), lower(e.changes #>> '{email,to}'))
-      and coalesce(
-        private.person_form(coalesce(m.name, e.changes #>> '{name,to}', e.changes #>> '{name,from}')) = any (erasing.forms), true
-      )
-  );
   if v_user_ids = '{}' then
     return 0;
   end if;

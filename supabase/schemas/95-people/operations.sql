@@ -123,6 +123,8 @@ declare
   v_all private.personal_row[];
   v_rows private.personal_row[];
   v_forms text[];
+  -- The names of members of whom something was typed under the address; '' of one without.
+  v_members text[];
   v_shown jsonb;
   v_others integer;
   v_not_found integer;
@@ -143,11 +145,15 @@ begin
     perform private.refuse_value('names', 'names has 1 to 100 names.', 'Leave it out where the address has one name alone.');
   end if;
   v_all := array(select r from private.rows_of_address(organisation_id, v_address, null, c_most) r);
-  v_forms := array(select distinct r.form from unnest(v_all) r);
-  if names is not null then
-    v_forms := array(select distinct private.person_form(n) from unnest(names) n);
-  end if;
+  v_members := array(select distinct coalesce(m.form, '') from private.members_of_address(organisation_id, v_address, null) m);
+  v_forms := case
+    when names is not null then array(select distinct private.person_form(n) from unnest(names) n)
+    -- Of rows the members go with the name that these have.
+    when v_all <> '{}' and everyone is not true then array(select distinct r.form from unnest(v_all) r)
+    else array(select r.form from unnest(v_all) r union select unnest(v_members))
+  end;
   -- Of an address that has no ticket of the event any more. Nothing else finds them.
+  perform private.limit_lock_waits();
   perform set_config('usher.switches_on', 'on', true);
   delete from public.email_opt_outs u
   where u.organisation_id = erase_people.organisation_id and u.email_lower = v_address
@@ -157,7 +163,7 @@ begin
     );
   get diagnostics v_opt_outs = row_count;
   perform set_config('usher.switches_on', '', true);
-  if v_all = '{}' and v_opt_outs = 0 then
+  if v_all = '{}' and v_members = '{}' and v_opt_outs = 0 then
     perform private.refuse(
       404, 'not_found', 'Nobody in your organisation has this e-mail address.', 'email',
       hint => 'Whoever was erased is not found again. Look for the person by name: they may have another address.'
@@ -172,7 +178,7 @@ begin
   end if;
 
   v_rows := private.lock_people(organisation_id, v_address, case when everyone then null else v_forms end, c_most);
-  if v_rows = '{}' and v_all <> '{}' then
+  if v_rows = '{}' and (v_all <> '{}' or v_members <> '{}') and not v_forms && v_members then
     perform private.refuse(
       404, 'not_found', 'Nobody of one of these names has this e-mail address.', 'names', private.people_json(v_all, 20, 3),
       'Send the names as find_person answers them.'
@@ -183,7 +189,11 @@ begin
     from unnest(v_all) r
     where r.form <> all (v_forms) and not exists (select from unnest(v_rows) w where (w.id, w.form) = (r.id, r.form))
   );
-  v_not_found := (select count(*) from unnest(v_forms) f where names is not null and f <> all (array(select r.form from unnest(v_rows) r)));
+  v_not_found := (
+    select count(*)
+    from unnest(v_forms) f
+    where names is not null and f <> all (array(select r.form from unnest(v_rows) r) || v_members)
+  );
 
   v_whole := row(
     organisation_id,
@@ -198,7 +208,7 @@ begin
     ),
     array(select r.id from unnest(v_rows) r where r.is_former),
     v_address,
-    case when everyone then null else v_forms end,
+    case when everyone or names is null and v_all = '{}' then null else v_forms end,
     array(select r.id || ' ' || r.form from unnest(v_rows) r where r.is_former),
     coalesce(everyone, false)
   );
@@ -207,7 +217,12 @@ begin
     select a.order_id from public.attendees a where a.id = any (v_whole.attendee_ids)
     union
     select i from unnest(v_whole.order_ids) i
+    order by 1
   );
+  -- A part locks the endpoints of its own deliveries in the order of their ids; of several parts all are locked before.
+  if cardinality(v_order_ids) > c_part then
+    perform from public.webhook_endpoints w where w.organisation_id = erase_people.organisation_id order by w.id for no key update;
+  end if;
   loop
     v_part := v_order_ids[v_done + 1:v_done + c_part];
     v_erasing := v_whole;
@@ -238,7 +253,9 @@ begin
   return json_build_object(
     'object', 'person_erasure',
     'erased_at', case when dry_run is not true then private.rfc3339(now()) end,
-    'people', (select count(distinct r.form) from unnest(v_rows) r),
+    'people', (
+      select count(*) from (select r.form from unnest(v_rows) r union select f from unnest(v_forms) f where f = any (v_members)) p
+    ),
     'attendees', v_sum.attendees,
     'orders', v_sum.orders,
     'waiting_list_entries', v_sum.waiting_list_entries,

@@ -5,9 +5,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { isWellFormedKey } from '../../../src/gateway/api-key.ts'
-import { refusalOf, studio } from '../../support/database.ts'
+import { refusalOf, row, studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
 import { rest } from '../../support/rest.ts'
+import { tracesOf } from '../../support/traces.ts'
 import type { Claims } from '../actor.ts'
 import { type DataApiAnswer, send, sign } from '../data-api-client.ts'
 import { createTenant, join as joinAs, signUp, type Tenant } from '../tenant-fixture.ts'
@@ -405,6 +406,53 @@ test('who has the address of a person who is erased, and another name, stays a m
     { name: 'Bob', email },
     { name: null, email: null },
   ])
+})
+
+test('what was typed of a member is erased where nothing else has the address, or their name', async () => {
+  const organisation = await createOrganisation()
+  const email = `desk-${randomUUID()}@example.com`
+  const type = async (name: string | null, isRemoved = false) => {
+    const person = await signUp()
+    await joinAs(organisation.id, person, 'viewer')
+    const typed = [organisation.id, person.sub, name, email]
+    const where = 'public.organisation_members set name = $3, email = $4 where organisation_id = $1 and user_id = $2'
+    await studio.query(`update ${where}`, typed)
+    if (isRemoved) await studio.query('delete from public.organisation_members where user_id = $1', [person.sub])
+  }
+  const erase = (names: string[] | null = null) =>
+    row<{ receipt: { people: number; kept: { what: string }[] } }>(
+      'select public.erase_person($1, $2, organisation_id => $3) as receipt',
+      [email, names, organisation.id],
+    )
+  const typed = async () =>
+    (
+      await studio.query<{ name: string }>(
+        'select name from public.organisation_members where organisation_id = $1 and email = $2 order by name',
+        [organisation.id, email],
+      )
+    ).rows.map(({ name }) => name)
+  await type('Ann')
+  await type('Bob')
+  await type('Bob', true)
+  expect(await refusalOf(erase())).toMatchObject({ code: 'several_people', param: 'names' })
+  expect(await refusalOf(erase(['Adam']))).toMatchObject({ sqlstate: 'PT404', param: 'names' })
+  const { id: eventId, ticketTypeId } = await organisation.event()
+  await studio.query(
+    "insert into public.registrations (event_id, ticket_type_id, name, email) values ($1, $2, 'Ann', $3)",
+    [eventId, ticketTypeId, email],
+  )
+  const { receipt } = await erase(['bob'])
+  expect(receipt).toMatchObject({ people: 1, attendees: 0 })
+  expect(receipt.kept.map(({ what }) => what)).not.toContain('names_not_found')
+  expect(await typed()).toEqual(['Ann'])
+  expect(await refusalOf(erase(['Bob']))).toMatchObject({ sqlstate: 'PT404', param: 'names' })
+  expect((await erase()).receipt).toMatchObject({ people: 1, attendees: 1 })
+  expect(await typed()).toEqual([])
+  // Of one without a name there is the address alone.
+  await type(null)
+  expect((await erase()).receipt).toMatchObject({ people: 1, attendees: 0 })
+  expect(await tracesOf(email)).toEqual([])
+  expect(await refusalOf(erase())).toMatchObject({ sqlstate: 'PT404', param: 'email' })
 })
 
 test('money is shown in the decimals of its currency', async () => {

@@ -156,3 +156,26 @@ test('of a ticket whose address was corrected and that was deleted, nothing is l
     expect(await tracesOf(mine.mark)).toEqual([])
   }
 })
+
+test('who had a ticket under the address of whoever has it now takes none of their e-mails', async () => {
+  const { mark, anna, bob, edit, erase, id } = await arrange()
+  await edit({ name: bob.name })
+  await studio.query(
+    `update public.emails set status = 'sent', next_attempt_at = null, attempts = 1, sent_at = now(), sent_to = $2
+     where attendee_id = $1`,
+    [id, anna.email],
+  )
+  const error = `550 <${anna.email}> unknown`
+  await studio.query(
+    `update public.attendees set ticket_email_status = 'bounced', ticket_email_last_error = $2 where id = $1`,
+    [id, error],
+  )
+  expect(await erase(anna.email, { names: [anna.name] })).toMatchObject({ people: 1, attendees: 0, emails: 0 })
+  expect(await tracesOf(anna.name)).toEqual([])
+  const { rows } = await studio.query(
+    `select e.sent_to, a.name, a.ticket_email_last_error as error
+     from public.attendees a join public.emails e on e.attendee_id = a.id where a.id = $1`,
+    [id],
+  )
+  expect(rows).toEqual([{ sent_to: anna.email, name: `Bob ${mark}`, error }])
+})
