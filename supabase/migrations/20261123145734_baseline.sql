@@ -4865,6 +4865,8 @@ create index attendees_organisation_id_states_idx
 create index attendees_ticket_type_id_states_idx
   on public.attendees (ticket_type_id, status, checked_in, ticket_email_status, id) include (created_at, checked_in_at);
 create index attendees_organisation_id_email_lower_idx on public.attendees (organisation_id, email_lower, id);
+-- For api.erased_emails.
+create index attendees_event_id_erased_at_idx on public.attendees (event_id, erased_at) where erased_at is not null;
 create index attendees_organisation_id_updated_at_idx on public.attendees (organisation_id, updated_at, id);
 -- For private.search_attendees. What is new waits in a list of at most 1 MB, which every search reads, so that a registration is not
 -- delayed by some fifty entries.
@@ -7831,7 +7833,7 @@ comment on column public.email_opt_outs.event_id is 'The event.';
 comment on column public.email_opt_outs.created_at is 'When the e-mails were switched off.';
 comment on column public.email_opt_outs.organisation_id is 'The organisation of the event. Kept by Usher.';
 comment on column public.email_opt_outs.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
-create index email_opt_outs_organisation_id_idx on public.email_opt_outs (organisation_id);
+create index email_opt_outs_organisation_id_email_lower_idx on public.email_opt_outs (organisation_id, email_lower);
 
 -- The row goes with the last ticket that has the address: see private.tg_attendees__forget_opt_out.
 insert into private.personal_columns (table_name, column_name, erased_as, field)
@@ -10649,12 +10651,12 @@ begin
   cross join lateral (
     select a.id
     from public.attendees a
-    where a.id = any (private.tickets_of_address(old))
-      and case e.kind when 'event_cancelled' then a.cancelled_at = old.cancelled_at else a.status <> 'cancelled' end
+    where a.id = any (case e.kind when 'ticket_cancelled' then private.tickets_beside(old) else private.tickets_of_address(old) end)
+      and case e.kind when 'event_changed' then a.status <> 'cancelled' else a.cancelled_at = old.cancelled_at end
     order by a.id
     limit 1
   ) o
-  where e.attendee_id = old.id and e.kind in ('event_changed', 'event_cancelled') and e.status = 'queued'
+  where e.attendee_id = old.id and e.kind in ('event_changed', 'event_cancelled', 'ticket_cancelled') and e.status = 'queued'
     and (e.claim is null or e.claimed_until <= now());
   return null;
 end
@@ -15191,8 +15193,8 @@ begin
       union all select 'name ' || i, '' from unnest(erasing.former_names) i
       union all select 'address', erasing.address where erasing.former_ids <> '{}'
       union all select 'everyone', '' where erasing.everyone
-      union all select concat_ws(' ', 'address', i, erasing.address), '' from unnest(erasing.former_ids) i
-      -- Their other addresses as well: with their names, these are erased from the trail, and nobody is found by them any more.
+      -- Each of their addresses, for with their names these are erased from the trail, and nobody is found by them any more. Where whoever
+      -- has the row now has the address as well, its e-mails are theirs.
       union all
       select k.key, ''
       from private.former_holders(erasing.former_ids) h
@@ -15275,7 +15277,8 @@ begin
     get diagnostics v_rows = row_count;
     v_erased.emails := v_erased.emails + v_rows;
     update public.attendees a set ticket_email_last_error = null
-    where a.id = any (erasing.former_ids) and strpos(lower(a.ticket_email_last_error), erasing.address) > 0;
+    where a.id = any (erasing.former_ids) and a.email_lower <> erasing.address
+      and strpos(lower(a.ticket_email_last_error), erasing.address) > 0;
   end if;
 
   update public.audit_entries e
@@ -15334,30 +15337,41 @@ begin
 end
 $$;
 
+-- Of which members something was typed under an address, and the form of their name, null where there is none. With `forms` those of these
+-- names, and those without one.
+create function private.members_of_address(organisation_id uuid, address text, forms text[]) returns table (user_id uuid, form text)
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return query
+  select f.user_id, f.form
+  from (
+    select m.user_id, private.person_form(m.name) as form
+    from public.organisation_members m
+    where m.organisation_id = members_of_address.organisation_id and lower(m.email) = address
+    union
+    -- Who was removed, or has another address now: entries of members are few.
+    select e.object_id, private.person_form(coalesce(m.name, e.changes #>> '{name,to}', e.changes #>> '{name,from}'))
+    from public.audit_entries e
+    left join public.organisation_members m on m.organisation_id = e.organisation_id and m.user_id = e.object_id
+    where e.organisation_id = members_of_address.organisation_id and e.object_type = 'member'
+      and address in (lower(e.changes #>> '{email,from}'), lower(e.changes #>> '{email,to}'))
+  ) f
+  where coalesce(f.form = any (forms), true);
+end
+$$;
+
 -- Erases what was typed of a member who has the address and one of the names, in their row and in the trail. What their account is called
 -- is Auth's. Answers the number of entries.
 create function private.erase_members(erasing private.erasing) returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_user_ids uuid[];
+  v_user_ids constant uuid[] := array(
+    select m.user_id from private.members_of_address(erasing.organisation_id, erasing.address, erasing.forms) m
+  );
   v_entries integer;
 begin
-  v_user_ids := array(
-    select m.user_id from public.organisation_members m
-    where m.organisation_id = erasing.organisation_id and lower(m.email) = erasing.address
-      and coalesce(private.person_form(m.name) = any (erasing.forms), true)
-    union
-    -- Who was removed, or has another address now: entries of members are few.
-    select e.object_id
-    from public.audit_entries e
-    left join public.organisation_members m on m.organisation_id = e.organisation_id and m.user_id = e.object_id
-    where e.organisation_id = erasing.organisation_id and e.object_type = 'member'
-      and erasing.address in (lower(e.changes #>> '{email,from}'), lower(e.changes #>> '{email,to}'))
-      and coalesce(
-        private.person_form(coalesce(m.name, e.changes #>> '{name,to}', e.changes #>> '{name,from}')) = any (erasing.forms), true
-      )
-  );
   if v_user_ids = '{}' then
     return 0;
   end if;
@@ -15639,8 +15653,8 @@ begin
         or e.kind <> 'ticket' and exists (
           select
           from public.attendees h
-          join public.attendees a on a.organisation_id = h.organisation_id and a.email_lower = private.erased_fields() ->> 'email'
-          where h.id = e.attendee_id and a.event_id = h.event_id and a.erased_at > e.created_at
+          join public.attendees a on a.event_id = h.event_id and a.erased_at > e.created_at
+          where h.id = e.attendee_id
         )
       )
   );
@@ -22819,6 +22833,8 @@ declare
   v_all private.personal_row[];
   v_rows private.personal_row[];
   v_forms text[];
+  -- The names of members of whom something was typed under the address; '' of one without.
+  v_members text[];
   v_shown jsonb;
   v_others integer;
   v_not_found integer;
@@ -22839,11 +22855,15 @@ begin
     perform private.refuse_value('names', 'names has 1 to 100 names.', 'Leave it out where the address has one name alone.');
   end if;
   v_all := array(select r from private.rows_of_address(organisation_id, v_address, null, c_most) r);
-  v_forms := array(select distinct r.form from unnest(v_all) r);
-  if names is not null then
-    v_forms := array(select distinct private.person_form(n) from unnest(names) n);
-  end if;
+  v_members := array(select distinct coalesce(m.form, '') from private.members_of_address(organisation_id, v_address, null) m);
+  v_forms := case
+    when names is not null then array(select distinct private.person_form(n) from unnest(names) n)
+    -- Of rows the members go with the name that these have.
+    when v_all <> '{}' and everyone is not true then array(select distinct r.form from unnest(v_all) r)
+    else array(select r.form from unnest(v_all) r union select unnest(v_members))
+  end;
   -- Of an address that has no ticket of the event any more. Nothing else finds them.
+  perform private.limit_lock_waits();
   perform set_config('usher.switches_on', 'on', true);
   delete from public.email_opt_outs u
   where u.organisation_id = erase_people.organisation_id and u.email_lower = v_address
@@ -22853,7 +22873,7 @@ begin
     );
   get diagnostics v_opt_outs = row_count;
   perform set_config('usher.switches_on', '', true);
-  if v_all = '{}' and v_opt_outs = 0 then
+  if v_all = '{}' and v_members = '{}' and v_opt_outs = 0 then
     perform private.refuse(
       404, 'not_found', 'Nobody in your organisation has this e-mail address.', 'email',
       hint => 'Whoever was erased is not found again. Look for the person by name: they may have another address.'
@@ -22868,7 +22888,7 @@ begin
   end if;
 
   v_rows := private.lock_people(organisation_id, v_address, case when everyone then null else v_forms end, c_most);
-  if v_rows = '{}' and v_all <> '{}' then
+  if v_rows = '{}' and (v_all <> '{}' or v_members <> '{}') and not v_forms && v_members then
     perform private.refuse(
       404, 'not_found', 'Nobody of one of these names has this e-mail address.', 'names', private.people_json(v_all, 20, 3),
       'Send the names as find_person answers them.'
@@ -22879,7 +22899,11 @@ begin
     from unnest(v_all) r
     where r.form <> all (v_forms) and not exists (select from unnest(v_rows) w where (w.id, w.form) = (r.id, r.form))
   );
-  v_not_found := (select count(*) from unnest(v_forms) f where names is not null and f <> all (array(select r.form from unnest(v_rows) r)));
+  v_not_found := (
+    select count(*)
+    from unnest(v_forms) f
+    where names is not null and f <> all (array(select r.form from unnest(v_rows) r) || v_members)
+  );
 
   v_whole := row(
     organisation_id,
@@ -22894,7 +22918,7 @@ begin
     ),
     array(select r.id from unnest(v_rows) r where r.is_former),
     v_address,
-    case when everyone then null else v_forms end,
+    case when everyone or names is null and v_all = '{}' then null else v_forms end,
     array(select r.id || ' ' || r.form from unnest(v_rows) r where r.is_former),
     coalesce(everyone, false)
   );
@@ -22903,7 +22927,12 @@ begin
     select a.order_id from public.attendees a where a.id = any (v_whole.attendee_ids)
     union
     select i from unnest(v_whole.order_ids) i
+    order by 1
   );
+  -- A part locks the endpoints of its own deliveries in the order of their ids; of several parts all are locked before.
+  if cardinality(v_order_ids) > c_part then
+    perform from public.webhook_endpoints w where w.organisation_id = erase_people.organisation_id order by w.id for no key update;
+  end if;
   loop
     v_part := v_order_ids[v_done + 1:v_done + c_part];
     v_erasing := v_whole;
@@ -22934,7 +22963,9 @@ begin
   return json_build_object(
     'object', 'person_erasure',
     'erased_at', case when dry_run is not true then private.rfc3339(now()) end,
-    'people', (select count(distinct r.form) from unnest(v_rows) r),
+    'people', (
+      select count(*) from (select r.form from unnest(v_rows) r union select f from unnest(v_forms) f where f = any (v_members)) p
+    ),
     'attendees', v_sum.attendees,
     'orders', v_sum.orders,
     'waiting_list_entries', v_sum.waiting_list_entries,
