@@ -358,7 +358,7 @@ export function createCrowd(hall: Hall, apiUrls: string[], keys: string[], prefi
           if (one === undefined || random.next() < 0.4) {
             await client.query('update public.ticket_types set quantity = quantity + $2 where id = $1', [
               random.pick([few, priced]),
-              random.pick([1, 1, 2, -1]),
+              random.pick([1, -1, -1]),
             ])
             if (random.next() < 0.2)
               await client.query('update public.events set capacity = capacity + 1 where id = $1', [hall.eventId])

@@ -141,7 +141,7 @@ async function openHall(
         quantity,
       ])
     const ticketTypeIds: Hall['ticketTypeIds'] = [
-      await type('few', 0, 8),
+      await type('few', 0, 4),
       await type('priced', 999, 20),
       await type('many', 0, null),
     ]
