@@ -16,14 +16,13 @@ export async function tracesOf(text: string): Promise<string[]> {
   const tables = Map.groupBy(columns, ({ table }) => table)
   const found: string[] = []
   for (const [table, of] of tables) {
+    const holds = ({ column, type }: { column: string; type: string }) =>
+      `strpos(lower(${type === 'bytea' ? `encode(${column}, 'escape')` : `${column}::text`}), $1) > 0`
+    const bytes = of.filter(({ type }) => type === 'bytea')
+    // Whole rows first: one text for each row in place of one for each column.
     const { rows } = await studio.query(
-      `select ${of
-        .map(({ column, type }) =>
-          type === 'bytea'
-            ? `bool_or(strpos(lower(encode(${column}, 'escape')), $1) > 0) as ${column}`
-            : `bool_or(strpos(lower(${column}::text), $1) > 0) as ${column}`,
-        )
-        .join(', ')} from ${table}`,
+      `select ${of.map((each) => `bool_or(${holds(each)}) as ${each.column}`).join(', ')} from ${table} t
+       where ${['strpos(lower(t::text), $1) > 0', ...bytes.map(holds)].join(' or ')}`,
       [text.toLowerCase()],
     )
     found.push(
