@@ -2,8 +2,8 @@
 // and slowed six times, as on a cheap telephone.
 
 import type { Page } from 'playwright-core'
-import qrcode from 'qrcode'
 import { openBrowser } from '../scripts/support/browser.ts'
+import { linesOfCode } from '../scripts/support/ticket-film.ts'
 import type { Effort } from './compare.ts'
 import { grow } from './lists.ts'
 import { fixed, judged, median, type Outcome, type Target } from './report.ts'
@@ -40,15 +40,8 @@ const camera = `
   }).observe(document, { subtree: true, childList: true, attributes: true })
   navigator.mediaDevices.getUserMedia = async () => canvas.captureStream(30)`
 
-function linesOf(code: string): string[] {
-  const { modules } = qrcode.create(code, { errorCorrectionLevel: 'M' })
-  return Array.from({ length: modules.size }, (_, y) =>
-    Array.from({ length: modules.size }, (_, x) => modules.get(y, x)).join(''),
-  )
-}
-
 async function scan(page: Page, code: string): Promise<number> {
-  await page.evaluate(`hold(${JSON.stringify(linesOf(code))})`)
+  await page.evaluate(`hold(${JSON.stringify(linesOfCode(code))})`)
   const taken: number = await page.evaluate(`new Promise((resolve) => {
     const look = () => (answeredAt === null ? setTimeout(look, 50) : resolve(answeredAt - heldAt))
     look()

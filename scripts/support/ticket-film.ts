@@ -16,14 +16,22 @@ export const cameraArguments = (file: string): string[] => [
   `--use-file-for-fake-video-capture=${file}`,
 ]
 
+/** The lines of a QR code: '1' is dark. */
+export function linesOfCode(code: string): string[] {
+  const { modules } = qrcode.create(code, { errorCorrectionLevel: 'M' })
+  return Array.from({ length: modules.size }, (_, y) =>
+    Array.from({ length: modules.size }, (_, x) => modules.get(y, x)).join(''),
+  )
+}
+
 /** Writes the film. */
 export async function filmTicket(file: string, code: string): Promise<void> {
-  const { modules } = qrcode.create(code, { errorCorrectionLevel: 'M' })
-  const scale = Math.floor(size / (modules.size + 8))
-  const margin = Math.floor((size - modules.size * scale) / 2)
+  const lines = linesOfCode(code)
+  const scale = Math.floor(size / (lines.length + 8))
+  const margin = Math.floor((size - lines.length * scale) / 2)
   const isDark = (x: number, y: number) => {
     const [column, line] = [Math.floor((x - margin) / scale), Math.floor((y - margin) / scale)]
-    return column >= 0 && line >= 0 && column < modules.size && line < modules.size && modules.get(line, column) !== 0
+    return lines[line]?.[column] === '1'
   }
   const frame = (bright: (x: number, y: number) => number) => {
     const luma = Buffer.alloc(size * size)

@@ -2,10 +2,10 @@
 
 import { createServer } from 'node:http'
 import type { BrowserContext, Page } from 'playwright-core'
-import qrcode from 'qrcode'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { hasBrowser } from '../../scripts/support/browser.ts'
 import { listenOnLoopback } from '../../scripts/support/listen.ts'
+import { linesOfCode } from '../../scripts/support/ticket-film.ts'
 import { sharedBrowser } from '../support/browser.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
@@ -39,13 +39,8 @@ async function telephone(locale = 'de-DE') {
   await context.addInitScript(devices)
   const page = await context.newPage()
   page.setDefaultTimeout(120_000)
-  const hold = (code: string | null) => {
-    const { modules } = qrcode.create(code ?? 'x', { errorCorrectionLevel: 'M' })
-    const lines = Array.from({ length: modules.size }, (_, y) =>
-      Array.from({ length: modules.size }, (_, x) => modules.get(y, x)).join(''),
-    )
-    return page.evaluate(`filmed = ${JSON.stringify(code === null ? [] : lines)}`)
-  }
+  const hold = (code: string | null) =>
+    page.evaluate(`filmed = ${JSON.stringify(code === null ? [] : linesOfCode(code))}`)
   const button = (name: string) => page.getByRole('button', { name, exact: true })
   return {
     context,
