@@ -103,13 +103,22 @@ grant execute on function private.is_sound_extra to api_key, authenticated;
 -- A value that another object already has. An object added by the same transaction is rolled back with the error, so its id
 -- is left out. On insert, the guards check for API keys only; what people add is checked by private.assert_not_taken, unless
 -- its SQL says what happens on conflict.
-create function private.refuse_taken(param text, id uuid, created_at timestamptz) returns void
+create function private.refuse_taken(param text, id uuid, created_at timestamptz, row_xmin xid default null) returns void
 language plpgsql volatile set search_path = ''
 as $$
+declare
+  v_is_older boolean := created_at <> now();
 begin
+  -- Of requests that are sent together, one pair of transactions in a hundred begins in the same microsecond.
+  if not v_is_older and row_xmin is not null then
+    v_is_older := pg_xact_status(
+      -- The row is new, so its transaction counts from the same multiple of 2^32 as the present one.
+      ((pg_current_xact_id()::text::bigint >> 32 << 32) + row_xmin::text::bigint)::text::xid8
+    ) = 'committed';
+  end if;
   perform private.refuse(
     409, 'already_exists', format('Another object has this %s already.', param), param,
-    case when created_at <> now() then jsonb_build_object('id', id) end
+    case when v_is_older then jsonb_build_object('id', id) end
   );
 end
 $$;

@@ -252,10 +252,10 @@ begin
   -- answer would reveal values of another organisation.
   if (case tg_op when 'INSERT' then private.current_api_key_id() is not null else (new.slug, new.external_id) is distinct from (old.slug, old.external_id) end)
     and not private.is_foreign(new.organisation_id) then
-    perform private.refuse_taken('slug', e.id, e.created_at)
+    perform private.refuse_taken('slug', e.id, e.created_at, e.xmin)
     from public.events e
     where e.organisation_id = new.organisation_id and e.slug = new.slug and e.slug <> '' and e.id <> new.id;
-    perform private.refuse_taken('external_id', e.id, e.created_at)
+    perform private.refuse_taken('external_id', e.id, e.created_at, e.xmin)
     from public.events e
     where e.organisation_id = new.organisation_id and e.external_id = new.external_id and e.id <> new.id;
   end if;

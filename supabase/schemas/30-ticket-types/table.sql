@@ -102,7 +102,7 @@ begin
     );
   end if;
   if (case tg_op when 'INSERT' then private.current_api_key_id() is not null else new.external_id is distinct from old.external_id end) then
-    perform private.refuse_taken('external_id', t.id, t.created_at)
+    perform private.refuse_taken('external_id', t.id, t.created_at, t.xmin)
     from public.ticket_types t
     where t.organisation_id = new.organisation_id and t.external_id = new.external_id and t.id <> new.id;
   end if;

@@ -117,7 +117,7 @@ begin
     perform private.refuse_not_found('event_id');
   end if;
   if (case tg_op when 'INSERT' then private.current_api_key_id() is not null else lower(new.code) <> lower(old.code) end) then
-    perform private.refuse_taken('code', c.id, c.created_at)
+    perform private.refuse_taken('code', c.id, c.created_at, c.xmin)
     from public.promo_codes c
     where c.event_id = new.event_id and lower(c.code) = lower(new.code) and c.id <> new.id;
   end if;

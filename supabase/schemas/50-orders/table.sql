@@ -210,7 +210,7 @@ begin
         -- As of a cancelled attendee: see tg_attendees__guard. Money that is to be returned is looked up by the identifier.
         update public.orders o set external_id = null where o.id = v_holder.id and o.external_id = new.external_id;
       elsif found then
-        perform private.refuse_taken('external_id', v_holder.id, v_holder.created_at);
+        perform private.refuse_taken('external_id', o.id, o.created_at, o.xmin) from public.orders o where o.id = v_holder.id;
       end if;
     end if;
     if new.status <> 'pending' or new.payment_status <> 'not_required'
@@ -271,7 +271,7 @@ begin
       end if;
     end if;
     if new.external_id is distinct from old.external_id then
-      perform private.refuse_taken('external_id', o.id, o.created_at)
+      perform private.refuse_taken('external_id', o.id, o.created_at, o.xmin)
       from public.orders o
       where o.organisation_id = new.organisation_id and o.external_id = new.external_id and o.id <> new.id;
     end if;

@@ -173,7 +173,7 @@ begin
         -- The person comes after all: their identifier goes with the new ticket.
         update public.attendees a set external_id = null where a.id = v_holder.id and a.external_id = new.external_id;
       elsif found then
-        perform private.refuse_taken('external_id', v_holder.id, v_holder.created_at);
+        perform private.refuse_taken('external_id', a.id, a.created_at, a.xmin) from public.attendees a where a.id = v_holder.id;
       end if;
     end if;
     -- The fields that Usher sets: price, status, ticket code and the status of the ticket e-mail.
@@ -228,7 +228,7 @@ begin
     end if;
 
     if new.external_id is distinct from old.external_id then
-      perform private.refuse_taken('external_id', a.id, a.created_at)
+      perform private.refuse_taken('external_id', a.id, a.created_at, a.xmin)
       from public.attendees a
       where a.organisation_id = new.organisation_id and a.external_id = new.external_id and a.id <> new.id;
     end if;

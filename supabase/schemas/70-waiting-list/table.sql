@@ -172,13 +172,13 @@ begin
 
   -- Before the unique indexes, whose errors would make two of these wait for one another.
   if new.status in ('waiting', 'offered') and (tg_op = 'INSERT' or lower(new.email) <> old.email_lower) then
-    perform private.refuse_taken('email', w.id, w.created_at)
+    perform private.refuse_taken('email', w.id, w.created_at, w.xmin)
     from public.waiting_list_entries w
     where w.ticket_type_id = new.ticket_type_id and w.email_lower = lower(new.email) and w.status in ('waiting', 'offered')
       and w.id <> new.id;
   end if;
   if tg_op = 'INSERT' or new.external_id is distinct from old.external_id then
-    perform private.refuse_taken('external_id', w.id, w.created_at)
+    perform private.refuse_taken('external_id', w.id, w.created_at, w.xmin)
     from public.waiting_list_entries w
     where w.organisation_id = new.organisation_id and w.external_id = new.external_id and w.id <> new.id;
   end if;
