@@ -63,7 +63,7 @@ export function mcpRouter({ operations, call, rate, askPerson, addressesOf }: Mc
       requestId: String(req.id),
       era: plain?.era ?? 'legacy',
       selection,
-      pagesAt: baseOf(addressesOf(req)),
+      pagesAt: () => baseOf(addressesOf(req)),
       onError: (error) => logError(req, res, error, 'tool failed'),
       batch: isBatch ? { answeredBytes: 0, previous: Promise.resolve() } : undefined,
     }

@@ -70,7 +70,7 @@ export type Context = {
   era: Era
   selection: Selection
   /** The URL below which a person finds pages to confirm at; undefined where nobody could sign in. */
-  pagesAt: string | undefined
+  pagesAt(): string | undefined
   onError: (error: unknown) => void
   /** Of a batch: the size of its answers so far, and the request before this one. */
   batch: { answeredBytes: number; previous: Promise<unknown> } | undefined
@@ -154,7 +154,7 @@ export function createTools(all: readonly Operation[], call: Call, askPerson: As
       } catch (error) {
         const refusal = refused(error)
         if (!isForPerson(refusal)) return toErrorResult(refusal, requestId)
-        const asked = await askPerson(operation, caller, sent, refusal, pagesAt).catch(refused)
+        const asked = await askPerson(operation, caller, sent, refusal, pagesAt()).catch(refused)
         const input = era === 'modern' ? inputForPerson(asked, operation.title, request) : undefined
         return input ?? toErrorResult(asked, requestId)
       }
