@@ -268,6 +268,7 @@ async function chasing({ play, show, refuse, expireOrders }: Player, event: Even
   const { data: order } = await play('register_attendee', 'Who will not pay in time', { ...ticket, ...valerie })
   const hers = { order_id: order.id }
   await show('send_payment_reminder', 'To the buyer, now', hers)
+  await show('send_payment_reminders', 'To all who have to pay', { event_id: event.id })
   await play('update_order', 'A deadline that is over', {
     ...hers,
     changes: { payment_due_at: '2027-05-19T12:00:00Z' },

@@ -239,7 +239,7 @@ export const effect = z
           reason: z
             .string()
             .describe(
-              'notify_nobody, send_email_false, switched_off (by the guest, of changes), told_before, registered_since (the change), nothing_to_tell, event_not_published, no_address or erased.',
+              'notify_nobody, send_email_false, switched_off (by the guest, of changes), told_before, registered_since (the change), nothing_to_tell, event_not_published, no_address or erased; of reminders the code of the order.',
             ),
           count: z.int(),
         }),

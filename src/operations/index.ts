@@ -50,10 +50,10 @@ import {
   recordInvoicePayment,
   recordRefund,
   reopenOrder,
-  sendPaymentReminder,
   updateOrder,
   voidPayment,
 } from './orders.ts'
+import { sendPaymentReminder, sendPaymentReminders } from './payment-reminders.ts'
 import { erasePerson, findPerson } from './people.ts'
 import { createPromoCode, getPromoCode, listPromoCodes, updatePromoCode } from './promo-codes.ts'
 import { importAttendees, registerAttendee } from './registrations.ts'
@@ -111,6 +111,7 @@ const declared: readonly Operation[] = [
   voidPayment,
   recordRefund,
   sendPaymentReminder,
+  sendPaymentReminders,
   reopenOrder,
   cancelOrder,
   listAttendees,

@@ -126,7 +126,7 @@ export const OrderSchema = z.strictObject({
 
 const buyer = ['id', 'reference', 'name', 'email', 'status', 'payment_status']
 /** What a payment, a refund or a cancellation changes. */
-const orderMoney = [
+export const orderMoney = [
   ...['id', 'reference', 'status', 'payment_status', 'total', 'amount_paid', 'amount_due', 'amount_refunded'],
   ...['amount_refundable', 'payment_due_at'],
 ]
@@ -228,22 +228,6 @@ export const updateOrder = {
   }),
   output: one(OrderSchema),
   hints: { destructive: true, idempotent: true, openWorld: true },
-} satisfies Operation
-
-export const sendPaymentReminder = {
-  name: 'send_payment_reminder',
-  title: 'Remind of a payment',
-  summary: 'E-mail the buyer of an order what is still to be paid, once a day at most.',
-  description: 'E-mails the buyer now what is still due: once a day at most, reminders of Usher included.',
-  method: 'POST',
-  path: '/orders/{order_id}/payment-reminder',
-  errors: ['not_found', 'nothing_due', 'order_cancelled', 'order_expired', 'buyer_not_mailed', 'reminded_recently'],
-  scope: 'orders:write',
-  toolset: 'orders',
-  lean: [...orderMoney, 'email', 'payment_reminded_at'],
-  input: z.strictObject({ order_id: id('order'), dry_run: dryRun }),
-  output: one(OrderSchema).extend({ effect }),
-  hints: { destructive: false, idempotent: false, openWorld: true },
 } satisfies Operation
 
 export const reopenOrder = {

@@ -153,6 +153,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.record_outcome': ['api_key'],
     'private.refundable_of': ['scope_attendees_write'],
     'private.remind_buyer': ['scope_orders_write'],
+    'private.remind_buyers': ['scope_orders_write'],
     'private.reopen_order': ['scope_orders_write'],
     'private.replace_webhook_secret': ['scope_events_write'],
     'private.replay_outcome': ['api_key'],

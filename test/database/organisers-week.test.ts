@@ -189,6 +189,16 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
       expect(order).toMatchObject({ email: mailed, payment_reminded_at: expect.any(String) })
     },
   )
+  await step(
+    'remind everybody who has to pay',
+    () =>
+      sql(
+        'select r.result from public.send_payment_reminders($1) r join public.orders o using (reference) where o.id = $2',
+        [event.id, buyer.id],
+      ),
+    [],
+    async ({ result }) => expect(result).toBe('reminded_recently'),
+  )
   await sql("update public.orders set payment_due_at = now() - interval '1 hour' where id = $1", [buyer.id])
   await sql('select private.expire_orders($1)', [[buyer.id]])
   await news()

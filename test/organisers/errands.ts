@@ -298,6 +298,17 @@ export const errands: Errand[] = [
     mailed: ['payment_reminder'],
   },
   {
+    said: 'Remind everybody else who has to pay, too.',
+    sql: "select name, result from send_payment_reminders(the_event('data-days'))",
+    slip: [{ sql: "select * from send_payment_reminders(the_event('data-day'))" }, 'There is no event with this slug.'],
+    answer: [
+      { name: 'Ada Lovelace', result: 'reminded' },
+      { name: 'Acme', result: 'reminded' },
+      { name: 'Linus', result: 'reminded_recently' },
+    ],
+    mailed: ['payment_reminder', 'payment_reminder'],
+  },
+  {
     said: 'Acme may pay until the summer.',
     edit: ['orders', 'Acme', { payment_due_at: '2039-07-01 18:00 Europe/Berlin' }],
     slip: [

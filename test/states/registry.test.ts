@@ -41,6 +41,7 @@ const noTransitions = {
   rotate_webhook_secret: 'a secret signs or is gone: see test/rest/webhook-endpoints.test.ts',
   erase_attendee: 'it changes no status: see test/rest/erase-attendee.test.ts',
   send_payment_reminder: 'it e-mails: see test/database/50-orders/payment-reminders.test.ts',
+  send_payment_reminders: 'it is send_payment_reminder for many',
   erase_person: 'it changes no status but those of entries of the waiting list: see test/rest/people.test.ts',
   void_payment: 'see test/rest/payment-corrections.test.ts',
   record_refund: 'see test/rest/payment-corrections.test.ts',

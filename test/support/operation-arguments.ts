@@ -139,6 +139,11 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     if_version: 2,
   }),
   send_payment_reminder: async (event) => ({ order_id: (await event.payer()).orderId, dry_run: false }),
+  send_payment_reminders: async (event) => ({
+    event_id: event.id,
+    order_ids: [(await event.payer()).orderId],
+    dry_run: false,
+  }),
   reopen_order: async (event) => {
     const { orderId } = await event.payer()
     await studio.query("update public.orders set payment_due_at = now() - interval '1 hour' where id = $1", [orderId])

@@ -37,7 +37,7 @@ const chapters: readonly Tag[] = [
     name: 'Orders',
     description: 'Registrations with their attendees, and the payments that complete them.',
     guide: 'integrators#payments',
-    kinds: ['order'],
+    kinds: ['order', 'payment_reminders'],
   },
   {
     name: 'Attendees',

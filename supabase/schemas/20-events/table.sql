@@ -405,7 +405,7 @@ revoke all on public.events from anon, authenticated, service_role;
 alter table public.events enable row level security;
 -- Registration and check-in read the event, too; the column grants limit what they see of it.
 create policy events_select_own on public.events for select
-  to scope_events_read, scope_events_write, scope_attendees_read, scope_attendees_write, scope_checkin_write, scope_orders_read
+  to scope_events_read, scope_events_write, scope_attendees_read, scope_attendees_write, scope_checkin_write, scope_orders_read, scope_orders_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy events_insert_own on public.events for insert to scope_events_write
   with check (organisation_id = (select private.current_organisation_id()));
@@ -422,7 +422,7 @@ create policy events_update_membership on public.events for update to authentica
 grant select on public.events to scope_events_read, scope_events_write, authenticated;
 -- A file of attendees or orders says what their events are called.
 grant select (id, organisation_id, name, timezone) on public.events to scope_attendees_read, scope_orders_read;
-grant select (id, organisation_id, currency) on public.events to scope_attendees_write;
+grant select (id, organisation_id, currency) on public.events to scope_attendees_write, scope_orders_write;
 grant select (id, organisation_id, name, status, starts_at) on public.events to scope_checkin_write;
 grant insert (
   organisation_id, name, slug, description, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,

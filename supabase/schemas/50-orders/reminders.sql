@@ -28,49 +28,67 @@ begin
 end
 $$;
 
+-- Why the buyer is not reminded now, as the code of the error; null: they are.
+create function private.not_reminded_because("order" public.orders, next_reminder_at timestamptz) returns text
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return case
+    when "order".cancellation_reason = 'expired' then 'order_expired'
+    when "order".status = 'cancelled' then 'order_cancelled'
+    when private.amount_due("order") = 0 then 'nothing_due'
+    when "order".status = 'pending' and "order".payment_due_at <= now() then 'order_expired'
+    when private.unmailed_because("order", 'mailed') is not null then 'buyer_not_mailed'
+    when next_reminder_at > now() then 'reminded_recently'
+  end;
+end
+$$;
+
 -- The order, once its buyer is reminded. Security definer: no role may write e-mails.
 create function private.remind_buyer(order_id uuid) returns public.orders
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_order public.orders;
-  v_reason text;
   v_next timestamptz;
 begin
   -- Locked, so that a payment of this moment is seen, and a second reminder waits for the first.
   select o.* into v_order from public.orders o where o.id = remind_buyer.order_id for no key update;
   if private.is_foreign(v_order.organisation_id) then
     perform private.refuse_not_found('order_id');
-  elsif v_order.cancellation_reason = 'expired' then
-    perform private.refuse_expired(v_order);
-  elsif v_order.status = 'cancelled' then
-    perform private.refuse(409, 'order_cancelled', 'A cancelled order is not to be paid.', 'order_id');
-  elsif private.amount_due(v_order) = 0 then
-    perform private.refuse(
-      409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
-    );
-  elsif v_order.status = 'pending' and v_order.payment_due_at <= now() then
-    perform private.refuse(
-      409, 'order_expired', 'The deadline of this order has passed, and it expires now.', 'order_id',
-      jsonb_build_object('payment_due_at', private.rfc3339(v_order.payment_due_at)), 'Give it more time with update_order first.'
-    );
   end if;
-  v_reason := private.unmailed_because(v_order, 'mailed');
   v_next := private.next_reminder_at(v_order.id);
-  if v_reason is not null then
-    perform private.refuse(
-      409, 'buyer_not_mailed', 'The buyer of this order gets no e-mails.', 'order_id', jsonb_build_object('reason', v_reason),
-      'Remind them by telephone or in an e-mail of your own.'
-    );
-  elsif v_next > now() then
-    perform private.refuse(
-      409, 'reminded_recently', 'The buyer was reminded within the last 24 hours.', 'order_id',
-      jsonb_build_object('next_reminder_at', private.rfc3339(v_next)),
-      format('The next reminder is possible from %s on.', private.rfc3339(v_next))
-    );
-  end if;
-  update public.orders o set payment_reminded_at = now() where o.id = v_order.id returning * into v_order;
-  perform private.queue_order_emails('payment_reminder', array[v_order.id]);
+  case private.not_reminded_because(v_order, v_next)
+    when 'order_expired' then
+      if v_order.status = 'cancelled' then
+        perform private.refuse_expired(v_order);
+      end if;
+      perform private.refuse(
+        409, 'order_expired', 'The deadline of this order has passed, and it expires now.', 'order_id',
+        jsonb_build_object('payment_due_at', private.rfc3339(v_order.payment_due_at)), 'Give it more time with update_order first.'
+      );
+    when 'order_cancelled' then
+      perform private.refuse(409, 'order_cancelled', 'A cancelled order is not to be paid.', 'order_id');
+    when 'nothing_due' then
+      perform private.refuse(
+        409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
+      );
+    when 'buyer_not_mailed' then
+      perform private.refuse(
+        409, 'buyer_not_mailed', 'The buyer of this order gets no e-mails.', 'order_id',
+        jsonb_build_object('reason', private.unmailed_because(v_order, 'mailed')),
+        'Remind them by telephone or in an e-mail of your own.'
+      );
+    when 'reminded_recently' then
+      perform private.refuse(
+        409, 'reminded_recently', 'The buyer was reminded within the last 24 hours.', 'order_id',
+        jsonb_build_object('next_reminder_at', private.rfc3339(v_next)),
+        format('The next reminder is possible from %s on.', private.rfc3339(v_next))
+      );
+    else
+      update public.orders o set payment_reminded_at = now() where o.id = v_order.id returning * into v_order;
+      perform private.queue_order_emails('payment_reminder', array[v_order.id]);
+  end case;
   return v_order;
 end
 $$;
@@ -115,6 +133,158 @@ comment on function api.send_payment_reminder is
   'E-mails the buyer of an order that something is due, or reports that it would: 200 with the order. 404 not_found; 409 nothing_due, order_cancelled, order_expired, buyer_not_mailed, reminded_recently.';
 grant execute on function api.send_payment_reminder to scope_orders_write;
 
+-- An order with something due, and what became of its reminder.
+create type private.reminder as (
+  order_id uuid,
+  reference text,
+  name text,
+  email text,
+  amount_due bigint,
+  currency text,
+  is_reminded boolean,
+  -- Null also of one that is left for the next call.
+  code text,
+  next_reminder_at timestamptz
+);
+
+-- Reminds the buyers of an event, or those of its orders that are given: at most 1,000, whose deadlines come first. Answers all that have
+-- something due, or all that are given. Security definer: no role may write e-mails.
+create function private.remind_buyers(event_id uuid, order_ids uuid[]) returns setof private.reminder
+language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  -- Under the event lock no order becomes unpaid, but for a void or a refund.
+  v_event public.events := private.lock_event_shared(event_id);
+  v_due uuid[];
+  v_reminded uuid[];
+begin
+  if private.is_foreign(v_event.organisation_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  v_due := case
+    when order_ids is null then array(
+      select o.id
+      from public.orders o
+      where o.event_id = v_event.id
+        and o.status in ('pending', 'completed')
+        and o.payment_status in ('awaiting_payment', 'partially_paid')
+    )
+    else array(select o.id from public.orders o where o.id = any (order_ids) and o.event_id = v_event.id)
+  end;
+  if cardinality(v_due) < (select count(distinct i) from unnest(order_ids) i) then
+    perform private.refuse_not_found('order_ids');
+  end if;
+
+  v_reminded := array(
+    select o.id
+    from public.orders o
+    where o.id = any (v_due) and private.not_reminded_because(o, private.next_reminder_at(o.id)) is null
+    order by o.payment_due_at, o.id
+    limit 1000
+  );
+  -- Locked, so that a payment of this moment is seen, and a second reminder waits for the first: then those that still are to be.
+  perform from public.orders o where o.id = any (v_reminded) order by o.id for no key update;
+  v_reminded := array(
+    select o.id
+    from public.orders o
+    where o.id = any (v_reminded) and private.not_reminded_because(o, private.next_reminder_at(o.id)) is null
+  );
+  update public.orders o set payment_reminded_at = now() where o.id = any (v_reminded);
+  perform private.queue_order_emails('payment_reminder', v_reminded);
+
+  return query
+    select
+      o.id, o.reference, o.name, o.email, private.amount_due(o), o.currency::text, o.id = any (v_reminded),
+      case when o.id <> all (v_reminded) then private.not_reminded_because(o, n.next_reminder_at) end,
+      n.next_reminder_at
+    from public.orders o
+    cross join lateral (select private.next_reminder_at(o.id) as next_reminder_at offset 0) n
+    -- What was paid meanwhile is told of those that were asked for.
+    where o.id = any (v_due) and (order_ids is not null or private.amount_due(o) > 0)
+    order by o.id = any (v_reminded) desc, o.payment_due_at, o.id;
+end
+$$;
+grant execute on function private.remind_buyers to scope_orders_write;
+
+create function api.send_payment_reminders(
+  event_id uuid,
+  order_ids uuid[] default null,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    select json_build_object(
+      'status', 200,
+      'effect', private.effect_json(
+        dry_run,
+        jsonb_build_object(
+          'orders', count(*) filter (where r.is_reminded), 'attendees', 0, 'refund_due', 0,
+          'currency', (select e.currency from public.events e where e.id = event_id)
+        ),
+        jsonb_build_object(
+          'emails', count(*) filter (where r.is_reminded),
+          'told', count(*) filter (where r.is_reminded),
+          'not_told', coalesce(
+            (
+              select jsonb_agg(jsonb_build_object('reason', c.reason, 'count', c.times) order by c.reason)
+              from (select n as reason, count(*) as times from unnest(array_agg(r.code)) n where n is not null group by n) c
+            ),
+            '[]'
+          )
+        )
+      ),
+      'data', json_build_object(
+        'object', 'payment_reminders',
+        'event_id', send_payment_reminders.event_id,
+        'reminded', count(*) filter (where r.is_reminded),
+        'not_reminded', count(*) filter (where r.code is not null),
+        'remaining', count(*) filter (where not r.is_reminded and r.code is null),
+        'results', coalesce(
+          json_agg(
+            json_build_object(
+              'order_id', r.order_id,
+              'reference', r.reference,
+              'name', r.name,
+              'email', r.email,
+              'amount_due', r.amount_due,
+              'currency', r.currency,
+              'result', case when r.is_reminded then 'reminded' else 'not_reminded' end,
+              'code', r.code,
+              'next_reminder_at', case when r.code = 'reminded_recently' then private.rfc3339(r.next_reminder_at) end
+            )
+            order by r.place
+          ) filter (where r.place <= 1000 and (r.is_reminded or r.code is not null)),
+          '[]'
+        )
+      )
+    )
+    into v_outcome
+    from private.remind_buyers(event_id, order_ids) with ordinality
+      r (order_id, reference, name, email, amount_due, currency, is_reminded, code, next_reminder_at, place);
+    perform private.undo_if_dry_run(dry_run);
+    perform private.assert_notice_confirmed(
+      'send_payment_reminders', jsonb_build_object('event_id', event_id, 'order_ids', order_ids),
+      json_build_object('told', v_outcome #> '{data,reminded}')
+    );
+  exception when sqlstate 'UD001' then
+    null; -- The effects are rolled back; the variable keeps the answer.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
+end
+$$;
+comment on function api.send_payment_reminders is
+  'E-mails the buyers of an event what is still due, or reports whom it would: 200 with how many, and who was not. 404 not_found; 422 validation_failed, idempotency_key_reused.';
+grant execute on function api.send_payment_reminders to scope_orders_write;
+
 -- For owners and managers who are signed in, and for the SQL editor.
 create function private.assert_manages_order(order_id uuid) returns void
 language plpgsql volatile security definer set search_path = ''
@@ -145,3 +315,25 @@ comment on function public.send_payment_reminder is
   'E-mails the buyer of an order that something is due, at most once a day. Returns the address that it goes to.';
 revoke all on function public.send_payment_reminder from public, anon, service_role;
 grant execute on function public.send_payment_reminder to authenticated;
+
+create function public.send_payment_reminders(event_id uuid)
+returns table (name text, email text, reference text, amount_due bigint, currency text, result text)
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if private.claims() ->> 'role' is not distinct from 'authenticated' and not exists (
+    select from public.events e
+    where e.id = send_payment_reminders.event_id and e.organisation_id in (select private.organisations_as('{owner,manager}'))
+  ) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  return query
+    select r.name, r.email, r.reference, r.amount_due, r.currency, case when r.is_reminded then 'reminded' else r.code end
+    from private.remind_buyers(send_payment_reminders.event_id, null) r
+    where r.is_reminded or r.code is not null;
+end
+$$;
+comment on function public.send_payment_reminders is
+  'E-mails all buyers of an event who have something to pay, each at most once a day and 1,000 at a time. Returns who was reminded, and why others were not.';
+revoke all on function public.send_payment_reminders from public, anon, service_role;
+grant execute on function public.send_payment_reminders to authenticated;

@@ -188,3 +188,91 @@ test('a manager who is signed in may remind, a viewer may not', async () => {
     })
   }
 })
+
+test('all who have something to pay are reminded in one call, and it says who was not and why', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const send = rest(await organisation.key('orders:write'))
+  const remind = async (body = {}) => {
+    const { status, body: answer } = await send('POST', `/events/${event.id}/payment-reminders`, body)
+    return status < 300 ? answer : answer.error
+  }
+  const [late, early, reminded] = [await unpaid(event), await unpaid(event, { paid: 1000 }), await unpaid(event)]
+  await edit('orders', late.id, 'payment_due_at = $2', [inDays(20)])
+  await edit('orders', early.id, 'payment_due_at = $2', [inDays(5)])
+  expect(await inStudio(reminded.id)).toBeNull()
+  const silent = await unpaid(event)
+  await edit('orders', silent.id, 'send_email = false')
+  await unpaid(event, { paid: 3000 })
+  const elsewhere = await unpaid(await organisation.event())
+
+  const expected = {
+    object: 'payment_reminders',
+    event_id: event.id,
+    reminded: 2,
+    not_reminded: 2,
+    remaining: 0,
+    results: [
+      { order_id: early.id, amount_due: 2000, currency: 'EUR', result: 'reminded', code: null, next_reminder_at: null },
+      { order_id: late.id, amount_due: 3000, result: 'reminded', code: null },
+      {
+        order_id: reminded.id,
+        result: 'not_reminded',
+        code: 'reminded_recently',
+        next_reminder_at: expect.any(String),
+      },
+      { order_id: silent.id, result: 'not_reminded', code: 'buyer_not_mailed', next_reminder_at: null },
+    ],
+  }
+  const effect = {
+    ...{ dry_run: false, orders: 2, emails: 2, told: 2, currency: 'EUR' },
+    not_told: [
+      { reason: 'buyer_not_mailed', count: 1 },
+      { reason: 'reminded_recently', count: 1 },
+    ],
+  }
+  expect(await remind({ dry_run: true })).toMatchObject({ data: expected, effect: { ...effect, dry_run: true } })
+  expect(await Promise.all([late.id, early.id].map(toSend))).toEqual([0, 0])
+  expect(await remind()).toMatchObject({ data: expected, effect })
+  expect(await Promise.all([late.id, early.id, reminded.id, silent.id].map(toSend))).toEqual([1, 1, 1, 0])
+
+  expect(await remind()).toMatchObject({ data: { reminded: 0, not_reminded: 4 } })
+  const open = await unpaid(event)
+  expect(await remind({ order_ids: [open.id, late.id] })).toMatchObject({
+    data: {
+      reminded: 1,
+      not_reminded: 1,
+      results: [
+        { order_id: open.id, result: 'reminded' },
+        { order_id: late.id, code: 'reminded_recently' },
+      ],
+    },
+  })
+  for (const id of [elsewhere.id, (await unpaid(await (await createOrganisation()).event())).id]) {
+    expect(await remind({ order_ids: [open.id, id] })).toMatchObject({ code: 'not_found', param: 'order_ids' })
+  }
+})
+
+test('a payment of this moment is seen before all are reminded', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const send = rest(await organisation.key('orders:write'))
+  const [paid, open] = [await unpaid(event), await unpaid(event)]
+  const { body } = await during(async (payer) => {
+    await pay(paid.id, 3000, payer)
+    const waiting = send('POST', `/events/${event.id}/payment-reminders`)
+    await expect
+      .poll(async () => {
+        const { blocked } = await row<{ blocked: boolean }>(
+          'select exists (select from pg_stat_activity a where $1 = any (pg_blocking_pids(a.pid))) as blocked',
+          [(payer as unknown as { processID: number }).processID],
+        )
+        return blocked
+      })
+      .toBe(true)
+    await payer.query('commit')
+    return waiting
+  })
+  expect(body.data).toMatchObject({ reminded: 1, results: [{ order_id: open.id }] })
+  expect([await toSend(paid.id), await toSend(open.id)]).toEqual([0, 1])
+})

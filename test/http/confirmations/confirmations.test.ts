@@ -11,6 +11,7 @@ import { appOfThisFile, ownApp } from '../../support/own-app.ts'
 import { Person } from '../../support/person.ts'
 import { rest } from '../../support/rest.ts'
 import { validator } from '../../support/schema-validators.ts'
+import { addOrder } from '../../support/studio.ts'
 import { codeGrant, decide, formTokenOf, Jar, walkToConsent } from '../oauth/walk.ts'
 
 // Each who asks is at an address of their own: see walk.ts.
@@ -292,6 +293,20 @@ describe('what guests are told', () => {
     const others = { ...args(21), attendees: guestsOf(23) }
     expect(await askedFor('import_attendees', others)).not.toBe(url)
     expect(await assistant.call('import_attendees', args(21))).toMatchObject({ data: { created: 21 } })
+  })
+
+  test('by reminders of payments is asked for as well', async () => {
+    for (let n = 0; n < 20; n++) await addOrder(event, { subtotal: 3000 })
+    expect(await assistant.call('send_payment_reminders', { event: event.id })).toMatchObject({
+      data: { reminded: 20 },
+    })
+    for (let n = 0; n < 21; n++) await addOrder(event, { subtotal: 3000 })
+    const url = await askedFor('send_payment_reminders', { event: event.id })
+    expect((await person.open(url)).text).toMatch(/Remind the buyers of.*Told by e-mail<\/dt><dd><bdi>21</s)
+    await person.confirm(url)
+    expect(await assistant.call('send_payment_reminders', { event: event.id })).toMatchObject({
+      data: { reminded: 21, not_reminded: 20 },
+    })
   })
 
   // Why each other operation that sends e-mails does not ask: see docs/decisions.md.

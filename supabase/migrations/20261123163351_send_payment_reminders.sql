@@ -1,0 +1,304 @@
+-- send payment reminders. Written by `npm run db:migration` from supabase/schemas.
+
+set local lock_timeout = '5s';
+set local statement_timeout = '60s';
+set local check_function_bodies = off;
+
+create type private.reminder as (
+  order_id uuid,
+  reference text,
+  name text,
+  email text,
+  amount_due bigint,
+  currency text,
+  is_reminded boolean,
+  code text,
+  next_reminder_at timestamp with time zone
+);
+
+create or replace function api.send_payment_reminders (
+  event_id uuid,
+  order_ids uuid[] default null::uuid[],
+  dry_run boolean default null::boolean,
+  idempotency_key text default null::text,
+  request_fingerprint text default null::text
+)
+  returns json
+  language plpgsql
+  set search_path to ''
+  set enable_seqscan to 'off'
+  set plan_cache_mode to 'force_generic_plan'
+  as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    select json_build_object(
+      'status', 200,
+      'effect', private.effect_json(
+        dry_run,
+        jsonb_build_object(
+          'orders', count(*) filter (where r.is_reminded), 'attendees', 0, 'refund_due', 0,
+          'currency', (select e.currency from public.events e where e.id = event_id)
+        ),
+        jsonb_build_object(
+          'emails', count(*) filter (where r.is_reminded),
+          'told', count(*) filter (where r.is_reminded),
+          'not_told', coalesce(
+            (
+              select jsonb_agg(jsonb_build_object('reason', c.reason, 'count', c.times) order by c.reason)
+              from (select n as reason, count(*) as times from unnest(array_agg(r.code)) n where n is not null group by n) c
+            ),
+            '[]'
+          )
+        )
+      ),
+      'data', json_build_object(
+        'object', 'payment_reminders',
+        'event_id', send_payment_reminders.event_id,
+        'reminded', count(*) filter (where r.is_reminded),
+        'not_reminded', count(*) filter (where r.code is not null),
+        'remaining', count(*) filter (where not r.is_reminded and r.code is null),
+        'results', coalesce(
+          json_agg(
+            json_build_object(
+              'order_id', r.order_id,
+              'reference', r.reference,
+              'name', r.name,
+              'email', r.email,
+              'amount_due', r.amount_due,
+              'currency', r.currency,
+              'result', case when r.is_reminded then 'reminded' else 'not_reminded' end,
+              'code', r.code,
+              'next_reminder_at', case when r.code = 'reminded_recently' then private.rfc3339(r.next_reminder_at) end
+            )
+            order by r.place
+          ) filter (where r.place <= 1000 and (r.is_reminded or r.code is not null)),
+          '[]'
+        )
+      )
+    )
+    into v_outcome
+    from private.remind_buyers(event_id, order_ids) with ordinality
+      r (order_id, reference, name, email, amount_due, currency, is_reminded, code, next_reminder_at, place);
+    perform private.undo_if_dry_run(dry_run);
+    perform private.assert_notice_confirmed(
+      'send_payment_reminders', jsonb_build_object('event_id', event_id, 'order_ids', order_ids),
+      json_build_object('told', v_outcome #> '{data,reminded}')
+    );
+  exception when sqlstate 'UD001' then
+    null; -- The effects are rolled back; the variable keeps the answer.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
+end
+$$;
+
+create or replace function private.not_reminded_because (
+  "order" public.orders,
+  next_reminder_at timestamp with time zone
+)
+  returns text
+  language plpgsql
+  stable
+  set search_path to ''
+  as $$
+begin
+  return case
+    when "order".cancellation_reason = 'expired' then 'order_expired'
+    when "order".status = 'cancelled' then 'order_cancelled'
+    when private.amount_due("order") = 0 then 'nothing_due'
+    when "order".status = 'pending' and "order".payment_due_at <= now() then 'order_expired'
+    when private.unmailed_because("order", 'mailed') is not null then 'buyer_not_mailed'
+    when next_reminder_at > now() then 'reminded_recently'
+  end;
+end
+$$;
+
+create or replace function private.remind_buyer (
+  order_id uuid
+)
+  returns public.orders
+  language plpgsql
+  security definer
+  set search_path to ''
+  set enable_seqscan to 'off'
+  set plan_cache_mode to 'force_generic_plan'
+  as $$
+declare
+  v_order public.orders;
+  v_next timestamptz;
+begin
+  -- Locked, so that a payment of this moment is seen, and a second reminder waits for the first.
+  select o.* into v_order from public.orders o where o.id = remind_buyer.order_id for no key update;
+  if private.is_foreign(v_order.organisation_id) then
+    perform private.refuse_not_found('order_id');
+  end if;
+  v_next := private.next_reminder_at(v_order.id);
+  case private.not_reminded_because(v_order, v_next)
+    when 'order_expired' then
+      if v_order.status = 'cancelled' then
+        perform private.refuse_expired(v_order);
+      end if;
+      perform private.refuse(
+        409, 'order_expired', 'The deadline of this order has passed, and it expires now.', 'order_id',
+        jsonb_build_object('payment_due_at', private.rfc3339(v_order.payment_due_at)), 'Give it more time with update_order first.'
+      );
+    when 'order_cancelled' then
+      perform private.refuse(409, 'order_cancelled', 'A cancelled order is not to be paid.', 'order_id');
+    when 'nothing_due' then
+      perform private.refuse(
+        409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
+      );
+    when 'buyer_not_mailed' then
+      perform private.refuse(
+        409, 'buyer_not_mailed', 'The buyer of this order gets no e-mails.', 'order_id',
+        jsonb_build_object('reason', private.unmailed_because(v_order, 'mailed')),
+        'Remind them by telephone or in an e-mail of your own.'
+      );
+    when 'reminded_recently' then
+      perform private.refuse(
+        409, 'reminded_recently', 'The buyer was reminded within the last 24 hours.', 'order_id',
+        jsonb_build_object('next_reminder_at', private.rfc3339(v_next)),
+        format('The next reminder is possible from %s on.', private.rfc3339(v_next))
+      );
+    else
+      update public.orders o set payment_reminded_at = now() where o.id = v_order.id returning * into v_order;
+      perform private.queue_order_emails('payment_reminder', array[v_order.id]);
+  end case;
+  return v_order;
+end
+$$;
+
+create or replace function private.remind_buyers (
+  event_id uuid,
+  order_ids uuid[]
+)
+  returns setof private.reminder
+  language plpgsql
+  security definer
+  set search_path to ''
+  set enable_seqscan to 'off'
+  set plan_cache_mode to 'force_generic_plan'
+  as $$
+declare
+  -- Under the event lock no order becomes unpaid, but for a void or a refund.
+  v_event public.events := private.lock_event_shared(event_id);
+  v_due uuid[];
+  v_reminded uuid[];
+begin
+  if private.is_foreign(v_event.organisation_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  v_due := case
+    when order_ids is null then array(
+      select o.id
+      from public.orders o
+      where o.event_id = v_event.id
+        and o.status in ('pending', 'completed')
+        and o.payment_status in ('awaiting_payment', 'partially_paid')
+    )
+    else array(select o.id from public.orders o where o.id = any (order_ids) and o.event_id = v_event.id)
+  end;
+  if cardinality(v_due) < (select count(distinct i) from unnest(order_ids) i) then
+    perform private.refuse_not_found('order_ids');
+  end if;
+
+  v_reminded := array(
+    select o.id
+    from public.orders o
+    where o.id = any (v_due) and private.not_reminded_because(o, private.next_reminder_at(o.id)) is null
+    order by o.payment_due_at, o.id
+    limit 1000
+  );
+  -- Locked, so that a payment of this moment is seen, and a second reminder waits for the first: then those that still are to be.
+  perform from public.orders o where o.id = any (v_reminded) order by o.id for no key update;
+  v_reminded := array(
+    select o.id
+    from public.orders o
+    where o.id = any (v_reminded) and private.not_reminded_because(o, private.next_reminder_at(o.id)) is null
+  );
+  update public.orders o set payment_reminded_at = now() where o.id = any (v_reminded);
+  perform private.queue_order_emails('payment_reminder', v_reminded);
+
+  return query
+    select
+      o.id, o.reference, o.name, o.email, private.amount_due(o), o.currency::text, o.id = any (v_reminded),
+      case when o.id <> all (v_reminded) then private.not_reminded_because(o, n.next_reminder_at) end,
+      n.next_reminder_at
+    from public.orders o
+    cross join lateral (select private.next_reminder_at(o.id) as next_reminder_at offset 0) n
+    -- What was paid meanwhile is told of those that were asked for.
+    where o.id = any (v_due) and (order_ids is not null or private.amount_due(o) > 0)
+    order by o.id = any (v_reminded) desc, o.payment_due_at, o.id;
+end
+$$;
+
+create or replace function public.send_payment_reminders (
+  event_id uuid
+)
+  returns table (
+    name text,
+    email text,
+    reference text,
+    amount_due bigint,
+    currency text,
+    result text
+  )
+  language plpgsql
+  security definer
+  set search_path to ''
+  as $$
+begin
+  if private.claims() ->> 'role' is not distinct from 'authenticated' and not exists (
+    select from public.events e
+    where e.id = send_payment_reminders.event_id and e.organisation_id in (select private.organisations_as('{owner,manager}'))
+  ) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  return query
+    select r.name, r.email, r.reference, r.amount_due, r.currency, case when r.is_reminded then 'reminded' else r.code end
+    from private.remind_buyers(send_payment_reminders.event_id, null) r
+    where r.is_reminded or r.code is not null;
+end
+$$;
+
+revoke all on function public.send_payment_reminders(uuid) from anon;
+
+revoke all on function public.send_payment_reminders(uuid) from service_role;
+
+alter policy events_select_own on public.events to scope_attendees_read,
+  scope_attendees_write,
+  scope_checkin_write, scope_events_read, scope_events_write, scope_orders_read, scope_orders_write;
+
+comment on function api.send_payment_reminders(uuid, uuid[], boolean, text, text) is 'E-mails the buyers of an event what is still due, or reports whom it would: 200 with how many, and who was not. 404 not_found; 422 validation_failed, idempotency_key_reused.';
+
+comment on function public.send_payment_reminders(uuid) is 'E-mails all buyers of an event who have something to pay, each at most once a day and 1,000 at a time. Returns who was reminded, and why others were not.';
+
+revoke all on function api.send_payment_reminders(uuid, uuid[], boolean, text, text) from public;
+
+grant execute on function api.send_payment_reminders(uuid, uuid[], boolean, text, text) to scope_orders_write;
+
+revoke all on function private.not_reminded_because(public.orders, timestamp with time zone) from public;
+
+revoke all on function private.remind_buyers(uuid, uuid[]) from public;
+
+grant execute on function private.remind_buyers(uuid, uuid[]) to scope_orders_write;
+
+revoke all on function public.send_payment_reminders(uuid) from public;
+
+grant execute on function public.send_payment_reminders(uuid) to authenticated;
+
+revoke all (currency) on table public.events from scope_orders_write;
+
+grant select (currency) on table public.events to scope_orders_write;
+
+revoke all (id) on table public.events from scope_orders_write;
+
+grant select (id) on table public.events to scope_orders_write;
+
+revoke all (organisation_id) on table public.events from scope_orders_write;
+
+grant select (organisation_id) on table public.events to scope_orders_write;
