@@ -1,6 +1,6 @@
 -- one choice of who is erased. Written by `npm run db:migration` from supabase/schemas.
 
-set local lock_timeout = '5s';
+set local lock_timeout = '2s';
 set local statement_timeout = '60s';
 set local check_function_bodies = off;
 
