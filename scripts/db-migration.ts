@@ -172,7 +172,8 @@ function migrationText(name: string, actions: Action[], keywords: Set<string>, l
   const head = [
     `-- ${name.replaceAll('_', ' ')}. Written by \`npm run db:migration\` from supabase/schemas.`,
     '',
-    "set local lock_timeout = '5s';",
+    // Writers wait behind it for so long at most; src/database/migrate.ts tries again.
+    "set local lock_timeout = '2s';",
     "set local statement_timeout = '60s';",
     // A function may stand before what it uses.
     ...(actions.some(({ sql }) => /^create (or replace )?(function|procedure)/i.test(sql))

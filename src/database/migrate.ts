@@ -4,11 +4,16 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { run } from '../process/processes.ts'
 import { StartError } from '../process/start-error.ts'
 import { withClient } from './client.ts'
 
 const projectRoot = join(import.meta.dirname, '..', '..')
+
+// Seconds between attempts at a migration that did not get a lock in time: it gives up soon, for whoever comes after it waits behind it, and
+// what it waited behind may take a while.
+const pauses = [1, 2, 4, 8, 15, 15, 15, 15, 15]
 
 type MigrateOptions = {
   /** The folder that contains supabase/. */
@@ -35,7 +40,22 @@ export async function applyMigrations(databaseUrl: string, options: MigrateOptio
   // Starting the CLI takes half a second, which most starts can skip.
   if (pending.length === 0) return
   progress?.(pending.length === 1 ? 'Applying 1 migration …' : `Applying ${pending.length} migrations …`)
-  await push(databaseUrl, projectDir, signal)
+  for (const pause of [...pauses, null]) {
+    const { ok, stderr, ended } = await push(databaseUrl, projectDir, signal)
+    if (ok) return
+    const isBusy = stderr.includes('lock timeout')
+    if (!isBusy || pause === null) {
+      throw new StartError(
+        `The migrations could not be applied (supabase db push, ${ended}):\n${stderr.trim()}${
+          isBusy
+            ? '\nSomebody holds a table for long: pg_stat_activity shows transactions that are open. Then start again.'
+            : ''
+        }`,
+      )
+    }
+    progress?.(`A migration did not get its locks, because others use the tables. It is tried again in ${pause} s …`)
+    await sleep(pause * 1000, undefined, { signal }).catch(() => signal?.throwIfAborted())
+  }
 }
 
 /**
@@ -75,13 +95,13 @@ async function appliedVersions(databaseUrl: string): Promise<string[]> {
   })
 }
 
-async function push(databaseUrl: string, projectDir: string, signal: AbortSignal | undefined): Promise<void> {
+async function push(databaseUrl: string, projectDir: string, signal: AbortSignal | undefined) {
   const url = new URL(databaseUrl)
   // In the environment, not on the command line, which every user of the machine can read.
   const password = decodeURIComponent(url.password)
   url.password = ''
   const local = ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname)
-  const { ok, stderr, ended } = await run(
+  return run(
     process.execPath,
     // --include-all: a branch merged late may add a migration older than the last one applied here.
     [cli(), 'db', 'push', `--remote=${url.href}`, '--include-all', '--yes', `--workdir=${projectDir}`],
@@ -97,7 +117,6 @@ async function push(databaseUrl: string, projectDir: string, signal: AbortSignal
       ...(signal === undefined ? {} : { signal }),
     },
   )
-  if (!ok) throw new StartError(`The migrations could not be applied (supabase db push, ${ended}):\n${stderr.trim()}`)
 }
 
 function cli(): string {

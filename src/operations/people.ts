@@ -13,18 +13,21 @@ const PersonSchema = z.strictObject({
   people: z
     .array(
       z.strictObject({
-        name: z.string(),
+        name: z.string().describe('Empty for a member of whom the address alone was typed.'),
         companies: z.array(z.string()).describe('At most three.'),
         attendees: z.int().describe('Their tickets, cancelled ones included.'),
         orders: z.int().describe('Orders whose contact they are.'),
         waiting_list_entries: z.int(),
+        members: z.int().describe('1: they are a member of the organisation, by what was typed of them.'),
         passed_on: z
           .int()
-          .describe('What once had the address and this name, and passed to somebody else: the log knows.'),
+          .describe(
+            'What once had the address and this name, and passed to somebody else, or a member who left: the log knows.',
+          ),
         records: z
           .array(
             z.strictObject({
-              object: z.string().describe('attendee, order or waiting_list_entry.'),
+              object: z.string().describe('attendee, order, waiting_list_entry or member.'),
               id: z.guid(),
               passed_on: z.boolean(),
               event: z.strictObject({ id: id('event'), name: z.string().optional() }).nullable(),
@@ -43,14 +46,14 @@ const PersonSchema = z.strictObject({
 export const findPerson = {
   name: 'find_person',
   title: 'Find a person',
-  summary: 'Who stands under an e-mail address: tickets, orders and places on waiting lists.',
+  summary: 'Who stands under an e-mail address: tickets, orders, places on waiting lists, and members.',
   description: 'Finds what there is of an e-mail address, in all events, for each name under it.',
   method: 'GET',
   path: '/people',
   scope: 'attendees:read',
   toolset: 'attendees',
   lean: [
-    ...['name', 'companies', 'attendees', 'orders', 'waiting_list_entries', 'passed_on'].map(
+    ...['name', 'companies', 'attendees', 'orders', 'waiting_list_entries', 'members', 'passed_on'].map(
       (field) => `people.${field}`,
     ),
     ...['people.records.object', 'people.records.event.name', 'people.records.status', 'hidden', 'more'],

@@ -103,7 +103,7 @@ test('db:migration writes what db:verify accepts: a body, arguments, a column, a
   expect(second).not.toContain('add value')
   for (const sql of [first, second]) {
     expect(sql).toMatch(
-      /^-- toys at rest.* .*\n\nset local lock_timeout = '5s';\nset local statement_timeout = '60s';\n/,
+      /^-- toys at rest.* .*\n\nset local lock_timeout = '2s';\nset local statement_timeout = '60s';\n/,
     )
   }
   const whole = first + second

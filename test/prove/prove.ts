@@ -97,7 +97,7 @@ function reportOf(crowd: Crowd, problems: Problem[], faults: string[], notificat
   return { problems, calls: crowd.history.length, outcomes, faults, notifications, tally: crowd.tally }
 }
 
-async function connected(connectionString: string): Promise<pg.Client> {
+export async function connected(connectionString: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString })
   // Of a connection that is killed while nothing runs on it.
   client.on('error', () => {})
@@ -105,17 +105,17 @@ async function connected(connectionString: string): Promise<pg.Client> {
   return client
 }
 
-async function withClient(connectionString: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
+export async function withClient<T>(connectionString: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = await connected(connectionString)
   try {
-    await work(client)
+    return await work(client)
   } finally {
     await client.end()
   }
 }
 
 /** An event with few places, a key for each client, an endpoint for every type, and a stranger. */
-async function openHall(
+export async function openHall(
   stack: ProveStack,
   clients: number,
   receiverUrl: string,
@@ -207,7 +207,7 @@ async function wreak(
 }
 
 /** Until no call is under way, and everything that is to be sent was: what would be tried again in minutes is due now. */
-async function comeToRest(database: pg.Client): Promise<Problem[]> {
+export async function comeToRest(database: pg.Client): Promise<Problem[]> {
   const deadline = Date.now() + 240_000
   const pendingSql = `select
     (select count(*)::int from pg_stat_activity where state <> 'idle' and usename = 'authenticator') as calls,

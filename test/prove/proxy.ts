@@ -10,10 +10,13 @@ export type FailingProxy = {
   port: number
   /** Fails in this way, for so long where it lasts. */
   cut(how: Cut, milliseconds: number): Promise<void>
+  /** Connections that come from now on lead to another port. */
+  retarget(port: number): void
   close(): Promise<void>
 }
 
-export async function startProxy(targetPort: number): Promise<FailingProxy> {
+export async function startProxy(firstTarget: number): Promise<FailingProxy> {
+  let targetPort = firstTarget
   const pairs = new Set<[client: Socket, server: Socket]>()
   let delay = 0
   let isRefusing = false
@@ -99,6 +102,9 @@ export async function startProxy(targetPort: number): Promise<FailingProxy> {
           for (const socket of stalled) socket.resume()
         }
       }
+    },
+    retarget(port) {
+      targetPort = port
     },
     close: () =>
       new Promise((resolve) => {

@@ -3,7 +3,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { databaseUrlFor } from '../../src/database/client.ts'
@@ -36,13 +36,25 @@ export type ProveStack = {
   signal(part: string, signal: NodeJS.Signals): boolean
   /** Kills one process of Postgres that serves a connection, upon which Postgres ends all others and recovers. */
   killBackend(nth: number): boolean
+  /** Replaces the courier, or an API as behind a load balancer: the new one is ready before the old one is told to end. */
+  deploy(part: string, code: string): Promise<void>
   /** Resolves when each part runs. */
   settled(): Promise<void>
   stop(): Promise<void>
 }
 
+type StackOptions = {
+  /** The folder of the code that APIs and courier are started from. */
+  code?: string
+  /** For APIs and courier. */
+  environment?: NodeJS.ProcessEnv
+  /** Where what they log is appended; without it they log nothing. */
+  logFile?: string
+}
+
 /** @param dataDir a data directory whose database is migrated. */
-export async function startProveStack(dataDir: string): Promise<ProveStack> {
+export async function startProveStack(dataDir: string, options: StackOptions = {}): Promise<ProveStack> {
+  const { code = repository, environment, logFile } = options
   const directory = openDataDirectory(dataDir)
   const secrets = loadOrCreateSecrets(directory)
   const binaries = await findPostgres()
@@ -72,7 +84,10 @@ export async function startProveStack(dataDir: string): Promise<ProveStack> {
     running.set(name, await start())
     const watch = async () => {
       while (!isStopping) {
-        await running.get(name)?.ended
+        const ending = running.get(name)
+        await ending?.ended
+        // It was replaced.
+        if (ending && running.get(name) !== ending) continue
         running.delete(name)
         while (!isStopping) {
           await sleep(100)
@@ -87,10 +102,12 @@ export async function startProveStack(dataDir: string): Promise<ProveStack> {
     watching.push(watch())
   }
 
-  const node = (args: string[], env: NodeJS.ProcessEnv) => async (): Promise<Part> => {
+  const deployed = new Map<string, string>()
+  const output = logFile === undefined ? 'ignore' : openSync(logFile, 'a')
+  const node = (name: string, args: string[], env: NodeJS.ProcessEnv) => async (): Promise<Part> => {
     const child = spawn(process.execPath, args, {
-      cwd: repository,
-      stdio: 'ignore',
+      cwd: deployed.get(name) ?? code,
+      stdio: ['ignore', output, output],
       env: {
         PATH: process.env.PATH,
         HOME: process.env.HOME,
@@ -98,10 +115,12 @@ export async function startProveStack(dataDir: string): Promise<ProveStack> {
         SUPABASE_URL: '',
         DATABASE_URL: '',
         USHER_DATA_DIR: dataDir,
-        LOG_LEVEL: 'fatal',
+        LOG_LEVEL: logFile === undefined ? 'fatal' : 'warn',
+        LOG_FORMAT: 'json',
         WEBHOOKS_TO_LOOPBACK: 'true',
         WEBHOOK_TIMEOUT_SECONDS: '2',
         ...env,
+        ...environment,
       },
     })
     return partOf(child)
@@ -141,17 +160,14 @@ export async function startProveStack(dataDir: string): Promise<ProveStack> {
       ),
     )
   }
-  for (const [i, port] of ports.api.entries()) {
-    await keep(
-      `API ${i + 1}`,
-      node(['scripts/dev-api.ts'], {
-        PORT: `${port}`,
-        DELIVERIES: 'false',
-        ...(hasRedis && { REDIS_URL: `redis://127.0.0.1:${ports.redis}` }),
-      }),
-    )
-  }
-  await keep('courier', node(['bin/usher.js', 'courier'], {}))
+  const startApi = (i: number) => () =>
+    node(`API ${i + 1}`, ['scripts/dev-api.ts'], {
+      PORT: `${ports.api[i]}`,
+      DELIVERIES: 'false',
+      ...(hasRedis && { REDIS_URL: `redis://127.0.0.1:${ports.redis}` }),
+    })()
+  for (const i of ports.api.keys()) await keep(`API ${i + 1}`, startApi(i))
+  await keep('courier', node('courier', ['bin/usher.js', 'courier'], {}))
 
   const settled = async () => {
     const deadline = Date.now() + 240_000
@@ -194,6 +210,19 @@ export async function startProveStack(dataDir: string): Promise<ProveStack> {
       } catch {
         return false
       }
+    },
+    async deploy(name, folder) {
+      deployed.set(name, folder)
+      const before = running.get(name)
+      const i = ['API 1', 'API 2'].indexOf(name)
+      if (i >= 0) {
+        ports.api[i] = await freePort()
+        running.set(name, await startApi(i)())
+        await settled()
+        toApi[i]?.retarget(ports.api[i])
+      }
+      if (before) process.kill(before.pid, 'SIGTERM')
+      await before?.ended
     },
     settled,
     async stop() {

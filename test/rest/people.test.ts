@@ -66,6 +66,47 @@ test('one address may be that of several people, each with what tells them apart
   expect((await find(send, 'bob+x@example.com')).people).toEqual([])
 })
 
+test('a member is found by what was typed of them, as they are erased', async () => {
+  const { organisation, send, register } = await arrange()
+  await register({ name: 'Ann Lee', email: 'desk@example.com' })
+  const type = async (name: string | null) => {
+    const member = await signUp()
+    await joinAs(organisation.id, member, 'door')
+    const typed = 'update public.organisation_members set name = $2, email = $3 where user_id = $1'
+    await studio.query(typed, [member.sub, name, 'Desk@example.com'])
+    return member.sub
+  }
+  const [ann, bob, , removed] = [await type('ann lee'), await type('Bob'), await type(null), await type('Zoe')]
+  await studio.query('delete from public.organisation_members where user_id = $1', [removed])
+  const { people } = await find(send, 'desk@example.com')
+  type Record = { object: string; id: string; passed_on: boolean; event: object | null }
+  const membersOf = ({ records }: { records: Record[] }) => records.filter(({ object }) => object === 'member')
+  expect(people.toSorted((one: { name: string }, other: { name: string }) => (one.name > other.name ? 1 : -1))).toEqual(
+    [
+      expect.objectContaining({ name: '', attendees: 0, members: 1, passed_on: 0 }),
+      expect.objectContaining({ name: 'Bob', attendees: 0, members: 1, passed_on: 0 }),
+      expect.objectContaining({ name: 'Zoe', attendees: 0, members: 0, passed_on: 1 }),
+      expect.objectContaining({ name: 'ann lee', attendees: 1, members: 1, passed_on: 0 }),
+    ],
+  )
+  const ids = people.flatMap((one: { records: Record[] }) => membersOf(one)).map(({ id }: Record) => id)
+  expect(ids).toEqual(expect.arrayContaining([ann, bob, removed]))
+  expect(people.flatMap(membersOf).filter(({ event }: Record) => event !== null)).toEqual([])
+
+  // The guest alone has the address, so she is meant; and whoever has no name goes with her.
+  const erased = await send('POST', '/people/erase', { email: 'desk@example.com' })
+  expect([erased.status, erased.body.data]).toMatchObject([200, { people: 1, attendees: 1, remaining: 0 }])
+  expect((await find(send, 'desk@example.com')).people).toMatchObject([{ name: 'Zoe' }, { name: 'Bob' }])
+  const several = await send('POST', '/people/erase', { email: 'desk@example.com' })
+  expect(several.body.error).toMatchObject({
+    code: 'several_people',
+    details: { count: 2, people: [{ name: 'Zoe' }, { name: 'Bob' }] },
+  })
+  const all = await send('POST', '/people/erase', { email: 'desk@example.com', everyone: true })
+  expect(all.body.data).toMatchObject({ people: 2, attendees: 0, remaining: 0 })
+  expect((await find(send, 'desk@example.com')).people).toEqual([])
+})
+
 test('where several people have the address, none is erased until it is said who', async () => {
   const { organisation, send, order } = await arrangeGroup()
   const refused = await send('POST', '/people/erase', { email: 'bob@example.com' })
@@ -371,7 +412,7 @@ test('after the erasure of a person no column of the database holds a part of th
   const untouched = (await figures()).rows
   const found = await find(send, jane.email)
   expect(found.people).toMatchObject([
-    { name: jane.name, attendees: 4, orders: 4, waiting_list_entries: 3, passed_on: 2 },
+    { name: jane.name, attendees: 4, orders: 4, waiting_list_entries: 3, members: 1, passed_on: 4 },
   ])
   const dry = await send('POST', '/people/erase', { email: jane.email, dry_run: true })
   expect(await tracesOf(mark)).toEqual(before)

@@ -11,6 +11,8 @@ import type { SignIn } from '../oauth/sign-in.ts'
 import type { SignInWords } from '../oauth/words.ts'
 import type { ConfirmWords } from './confirm-words.ts'
 
+type PersonToErase = { name: string; tickets: number; orders: number; waiting_list: number; is_member: boolean }
+
 /** As `api.get_confirmation` returns it. What follows `expires_at` is null for a key that may not confirm. */
 export type Confirmation = {
   state: 'open' | 'confirmed' | 'spent' | 'expired'
@@ -27,7 +29,7 @@ export type Confirmation = {
   more_steps: number | null
   subject:
     | (Record<'event' | 'slug' | 'starts_at' | 'timezone' | 'order' | 'person', string | null> & {
-        people: { name: string; tickets: number; orders: number; waiting_list: number }[] | null
+        people: PersonToErase[] | null
       })
     | null
 }
@@ -154,16 +156,15 @@ const entryOf = (name: string, lines: string[]) =>
 const moreOf = (count: number, said: ConfirmWords) =>
   count > 0 ? [fill(said.more, { count: numberOf(count, said) })] : []
 
-const personOf = (
-  { name, tickets, orders, waiting_list }: { name: string; tickets: number; orders: number; waiting_list: number },
-  said: ConfirmWords,
-) =>
-  fill(waiting_list > 0 ? said.waitingPerson : said.onePerson, {
+function personOf({ name, tickets, orders, waiting_list, is_member }: PersonToErase, said: ConfirmWords): string {
+  const person = fill(waiting_list > 0 ? said.waitingPerson : said.onePerson, {
     name: clip(oneLine(name), 100),
     tickets: numberOf(tickets, said),
     orders: numberOf(orders, said),
     waiting_list: numberOf(waiting_list, said),
   })
+  return is_member ? fill(said.member, { person }) : person
+}
 
 function stepOf({ action, kind, name, changes = {} }: Step, said: ConfirmWords): string {
   const title = fill(said.step, {

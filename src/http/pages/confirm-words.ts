@@ -29,6 +29,8 @@ export type ConfirmWords = {
   people: string
   onePerson: string
   waitingPerson: string
+  /** {person} */
+  member: string
   steps: string
   /** {kind}, {name}, {action} */
   step: string
@@ -86,6 +88,7 @@ const en: ConfirmWords = {
   people: 'Erased',
   onePerson: '{name} (tickets: {tickets}, orders: {orders})',
   waitingPerson: '{name} (tickets: {tickets}, orders: {orders}, waiting list: {waiting_list})',
+  member: '{person}, member of the organisation',
   steps: 'Steps',
   step: '{kind} {name}: {action}',
   kinds: {
@@ -145,6 +148,7 @@ const de: ConfirmWords = {
   people: 'Gelöscht werden',
   onePerson: '{name} (Tickets: {tickets}, Bestellungen: {orders})',
   waitingPerson: '{name} (Tickets: {tickets}, Bestellungen: {orders}, Warteliste: {waiting_list})',
+  member: '{person}, Mitglied der Organisation',
   steps: 'Schritte',
   step: '{kind} {name}: {action}',
   kinds: {
@@ -205,6 +209,7 @@ const es: ConfirmWords = {
   people: 'Se borra a',
   onePerson: '{name} (entradas: {tickets}, pedidos: {orders})',
   waitingPerson: '{name} (entradas: {tickets}, pedidos: {orders}, lista de espera: {waiting_list})',
+  member: '{person}, miembro de la organización',
   steps: 'Pasos',
   step: '{kind} {name}: {action}',
   kinds: {
@@ -264,6 +269,7 @@ const fr: ConfirmWords = {
   people: 'Sont effacés',
   onePerson: '{name} (billets : {tickets}, commandes : {orders})',
   waitingPerson: '{name} (billets : {tickets}, commandes : {orders}, liste d’attente : {waiting_list})',
+  member: '{person}, membre de l’organisation',
   steps: 'Étapes',
   step: '{kind} {name} : {action}',
   kinds: {
@@ -324,6 +330,7 @@ const nl: ConfirmWords = {
   people: 'Gewist worden',
   onePerson: '{name} (tickets: {tickets}, bestellingen: {orders})',
   waitingPerson: '{name} (tickets: {tickets}, bestellingen: {orders}, wachtlijst: {waiting_list})',
+  member: '{person}, lid van de organisatie',
   steps: 'Stappen',
   step: '{kind} {name}: {action}',
   kinds: {

@@ -228,11 +228,14 @@ as $$
 begin
   return (
     select json_agg(json_build_object(
-      'name', p.name, 'tickets', p.tickets, 'orders', p.orders, 'waiting_list', p.entries
+      'name', p.name, 'tickets', p.tickets, 'orders', p.orders, 'waiting_list', p.entries, 'is_member', p.is_member
     ) order by p.last_at desc, p.form)
     from (
       select
-        r.form, max(r.created_at) as last_at, (array_agg(r.name order by r.created_at desc, r.id))[1] as name,
+        r.form, max(r.created_at) as last_at,
+        -- Of a member without a name there is the address alone.
+        coalesce(nullif((array_agg(r.name order by r.created_at desc, r.id))[1], ''), confirmation.arguments ->> 'email') as name,
+        bool_or(r.object = 'member') as is_member,
         count(*) filter (where r.object = 'attendee' and not r.is_former) as tickets,
         count(*) filter (where r.object = 'order' and not r.is_former) as orders,
         count(*) filter (where r.object = 'waiting_list_entry' and not r.is_former) as entries
@@ -300,7 +303,7 @@ begin
         -- They are not those that were asked for: so many others in their place would count as much.
         when v_asked.operation = 'erase_person'
           and private.digest_of_people(array(select r from private.rows_to_erase(v_asked.organisation_id, v_asked.arguments) r))
-            <> v_asked.arguments ->> 'digest' then 'expired'
+            is distinct from v_asked.arguments ->> 'digest' then 'expired'
         when v_asked.confirmed_at is not null then 'confirmed'
         else 'open'
       end,

@@ -1,5 +1,6 @@
--- Retention: idempotency records, sign-ins, confirmations, plans, links to exports, settled deliveries and e-mails, the log of notifications, entries of the waiting list that came to
--- nothing, and the audit trail. The courier purges them in small batches, so that no other transaction waits for long.
+-- Retention: idempotency records, sign-ins, confirmations, plans, links to exports, settled deliveries and e-mails, the log of
+-- notifications, entries of the waiting list that came to nothing, and the audit trail. The courier purges them in small batches, so that no
+-- other transaction waits for long.
 
 -- Returns how many rows it deleted, so that the caller repeats it while there are more. What is pending or awaits its fan-out
 -- is kept, however old, unless its endpoint is disabled. Reads what is old by its time and deletes it by its key, whatever the statistics

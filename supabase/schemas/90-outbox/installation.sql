@@ -1,16 +1,15 @@
 -- The installation that the database belongs to, so that a copy of it sends nothing by itself: a copied data directory, or a dump
 -- restored elsewhere, holds what the original has yet to send. There webhooks and e-mails are held until they are released.
 
--- One row, written by the first process that announces itself. A name tells where a process found the database: a data directory
--- or the address of a Supabase project. `project:` begins a name that leads to one project in the world.
+-- One row, written by the first process that announces itself; and one more where a dump was restored over it, for the key lets both be. A
+-- name tells where a process found the database: a data directory or the address of a Supabase project. `project:` begins a name that leads
+-- to one project in the world.
 create table private.installations (
-  is_only boolean not null default true,
   system_identifier bigint not null,
   names text[] not null,
   newcomers text[] not null default '{}',
   created_at timestamptz not null default now(),
-  constraint installations_pkey primary key (is_only),
-  constraint installations_is_one_row check (is_only)
+  constraint installations_pkey primary key (system_identifier, created_at)
 );
 comment on table private.installations is 'Where deliveries are sent from: the Postgres cluster and the names of the installation. newcomers are names that announced themselves and are not known yet.';
 alter table private.installations enable row level security;
@@ -38,15 +37,14 @@ begin
 end
 $$;
 
--- Whether deliveries are held for the caller. Reads one row: every claim asks.
+-- Whether deliveries are held for the caller: anything here is of another installation. Reads one row: every claim asks.
 create function private.is_held() returns boolean
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_installation private.installations;
+  v_names constant text[] := private.announced_names();
 begin
-  select i.* into v_installation from private.installations i;
-  return v_installation.is_only is not null and not private.is_at_home(v_installation, private.announced_names());
+  return exists (select from private.installations i where not private.is_at_home(i, v_names));
 end
 $$;
 
@@ -59,37 +57,32 @@ as $$
 declare
   v_names text[] := private.announced_names();
   v_system_identifier bigint := (select c.system_identifier from pg_control_system() c);
-  v_installation private.installations;
-  v_is_at_home boolean;
 begin
   if v_names is null then
     return json_build_object('held', private.is_held());
   end if;
-  select i.* into v_installation from private.installations i;
-  if not found then
-    insert into private.installations (system_identifier, names) values (v_system_identifier, v_names) on conflict do nothing;
-    select i.* into v_installation from private.installations i;
+  if not exists (select from private.installations) then
+    -- Of two that are the first, one waits, and finds the row of the other.
+    lock table private.installations in share row exclusive mode;
+    insert into private.installations (system_identifier, names)
+    select v_system_identifier, v_names
+    where not exists (select from private.installations);
   end if;
 
-  -- Not found: it was released meanwhile.
-  v_is_at_home := not found or private.is_at_home(v_installation, v_names);
-  if not v_is_at_home then
-    update private.installations i
-    set newcomers = array(select distinct n.name from unnest(i.newcomers || v_names) n (name) limit 50)
-    where not v_names <@ i.newcomers;
-  else
-    -- The names of a file system that does not keep them would become ever more.
-    update private.installations i
-    set system_identifier = v_system_identifier,
-      newcomers = '{}',
-      names = array(
-        select n.name
-        from unnest(v_names || i.newcomers || i.names) with ordinality n (name, place)
-        group by n.name order by min(n.place) limit 50
-      )
-    where i.system_identifier <> v_system_identifier or i.newcomers <> '{}' or not v_names <@ i.names;
-  end if;
-  return json_build_object('held', not v_is_at_home);
+  update private.installations i
+  set newcomers = array(select distinct n.name from unnest(i.newcomers || v_names) n (name) limit 50)
+  where not v_names <@ i.newcomers and not private.is_at_home(i, v_names);
+  -- The names of a file system that does not keep them would become ever more.
+  update private.installations i
+  set system_identifier = v_system_identifier,
+    newcomers = '{}',
+    names = array(
+      select n.name
+      from unnest(v_names || i.newcomers || i.names) with ordinality n (name, place)
+      group by n.name order by min(n.place) limit 50
+    )
+  where (i.system_identifier <> v_system_identifier or i.newcomers <> '{}' or not v_names <@ i.names) and private.is_at_home(i, v_names);
+  return json_build_object('held', private.is_held());
 end
 $$;
 comment on function api.announce_installation is

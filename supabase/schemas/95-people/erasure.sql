@@ -282,30 +282,6 @@ begin
 end
 $$;
 
--- Of which members something was typed under an address, and the form of their name, null where there is none. With `forms` those of these
--- names, and those without one.
-create function private.members_of_address(organisation_id uuid, address text, forms text[]) returns table (user_id uuid, form text)
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return query
-  select f.user_id, f.form
-  from (
-    select m.user_id, private.person_form(m.name) as form
-    from public.organisation_members m
-    where m.organisation_id = members_of_address.organisation_id and lower(m.email) = address
-    union
-    -- Who was removed, or has another address now: entries of members are few.
-    select e.object_id, private.person_form(coalesce(m.name, e.changes #>> '{name,to}', e.changes #>> '{name,from}'))
-    from public.audit_entries e
-    left join public.organisation_members m on m.organisation_id = e.organisation_id and m.user_id = e.object_id
-    where e.organisation_id = members_of_address.organisation_id and e.object_type = 'member'
-      and address in (lower(e.changes #>> '{email,from}'), lower(e.changes #>> '{email,to}'))
-  ) f
-  where coalesce(f.form = any (forms), true);
-end
-$$;
-
 -- Erases what was typed of a member who has the address and one of the names, in their row and in the trail. What their account is called
 -- is Auth's. Answers the number of entries.
 create function private.erase_members(erasing private.erasing) returns integer
@@ -313,7 +289,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_user_ids constant uuid[] := array(
-    select m.user_id from private.members_of_address(erasing.organisation_id, erasing.address, erasing.forms) m
+    select m.id from private.members_of_address(erasing.organisation_id, erasing.address, erasing.forms) m
   );
   v_entries integer;
 begin

@@ -40,25 +40,30 @@ begin
 end
 $$;
 comment on function api.find_person is
-  'Who stands under an e-mail address, by name, with their tickets, orders and entries of the waiting list; nobody is an empty list.';
+  'Who stands under an e-mail address, by name, with their tickets, orders and entries of the waiting list, and whether they are a member; nobody is an empty list.';
 grant execute on function api.find_person to scope_attendees_read;
 
--- What an erasure with these arguments erases, at most so much.
+-- What an erasure with the arguments of a confirmation erases, as private.erase_people chooses it.
 create function private.rows_to_erase(organisation_id uuid, arguments jsonb) returns setof private.personal_row
 language plpgsql stable set search_path = ''
 as $$
 declare
+  c_most constant integer := 5000;
   v_address text := lower(btrim(arguments ->> 'email'));
-  v_forms text[];
+  v_names text[];
 begin
-  if arguments -> 'everyone' is distinct from 'true' then
-    v_forms := case
-      when jsonb_typeof(arguments -> 'names') = 'array'
-        then array(select distinct private.person_form(n) from jsonb_array_elements_text(arguments -> 'names') n)
-      else array(select distinct r.form from private.rows_of_address(organisation_id, v_address, null, 5000) r)
-    end;
+  if jsonb_typeof(arguments -> 'names') = 'array' then
+    v_names := array(select jsonb_array_elements_text(arguments -> 'names'));
   end if;
-  return query select r.* from private.rows_of_address(organisation_id, v_address, v_forms, 5000) r;
+  return query
+  select r.*
+  from private.rows_of_address(
+    organisation_id, v_address,
+    private.forms_meant(
+      array(select f from private.rows_of_address(organisation_id, v_address, null, c_most) f), v_names, (arguments ->> 'everyone')::boolean
+    ),
+    c_most
+  ) r;
 end
 $$;
 
@@ -72,7 +77,7 @@ $$;
 
 -- Locks what is erased, in the order of 20-events/locks.sql, until nothing is left to lock, and answers it. An offer that is accepted
 -- meanwhile adds a ticket. All tickets of an order are locked at once: where its contact is erased, what is searched of each changes. Entries
--- that wait are locked last, by their update.
+-- that wait are locked last, by their update; rows of members after them.
 create function private.lock_people(organisation_id uuid, address text, forms text[], most integer) returns private.personal_row[]
 language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
 as $$
@@ -90,7 +95,7 @@ begin
     v_ids := array(select r.id from unnest(v_rows) r order by r.id);
     exit when v_ids = v_locked;
     perform private.limit_lock_waits();
-    v_event_ids := array(select distinct r.event_id from unnest(v_rows) r order by r.event_id);
+    v_event_ids := array(select distinct r.event_id from unnest(v_rows) r where r.event_id is not null order by r.event_id);
     foreach v_event_id in array v_event_ids loop
       perform private.lock_event_shared(v_event_id);
     end loop;
@@ -123,8 +128,8 @@ declare
   v_all private.personal_row[];
   v_rows private.personal_row[];
   v_forms text[];
-  -- The names of members of whom something was typed under the address; '' of one without.
-  v_members text[];
+  -- Of the rows those of the names that are meant: a member without a name goes with whoever does.
+  v_meant text[];
   v_shown jsonb;
   v_others integer;
   v_not_found integer;
@@ -145,13 +150,7 @@ begin
     perform private.refuse_value('names', 'names has 1 to 100 names.', 'Leave it out where the address has one name alone.');
   end if;
   v_all := array(select r from private.rows_of_address(organisation_id, v_address, null, c_most) r);
-  v_members := array(select distinct coalesce(m.form, '') from private.members_of_address(organisation_id, v_address, null) m);
-  v_forms := case
-    when names is not null then array(select distinct private.person_form(n) from unnest(names) n)
-    -- Of rows the members go with the name that these have.
-    when v_all <> '{}' and everyone is not true then array(select distinct r.form from unnest(v_all) r)
-    else array(select r.form from unnest(v_all) r union select unnest(v_members))
-  end;
+  v_forms := private.forms_meant(v_all, names, everyone);
   -- Of an address that has no ticket of the event any more. Nothing else finds them.
   perform private.limit_lock_waits();
   perform set_config('usher.switches_on', 'on', true);
@@ -163,22 +162,26 @@ begin
     );
   get diagnostics v_opt_outs = row_count;
   perform set_config('usher.switches_on', '', true);
-  if v_all = '{}' and v_members = '{}' and v_opt_outs = 0 then
+  if v_all = '{}' and v_opt_outs = 0 then
     perform private.refuse(
       404, 'not_found', 'Nobody in your organisation has this e-mail address.', 'email',
       hint => 'Whoever was erased is not found again. Look for the person by name: they may have another address.'
     );
-  elsif names is null and everyone is not true and cardinality(v_forms) > 1 then
+  elsif names is null and cardinality(v_forms) > 1 then
     v_shown := private.people_json(v_all, 20, 3);
     perform private.refuse(
       409, 'several_people', 'Several people have this e-mail address.', 'names',
-      case when v_shown -> 'people' = '[]' then '{}' else v_shown end || jsonb_build_object('count', cardinality(v_forms)),
+      case when v_shown -> 'people' = '[]' then '{}' else v_shown end
+        || jsonb_build_object('count', (select count(distinct r.form) from unnest(v_all) r)),
       'Ask who is meant, and send their names; or everyone true, if all are.'
     );
   end if;
 
-  v_rows := private.lock_people(organisation_id, v_address, case when everyone then null else v_forms end, c_most);
-  if v_rows = '{}' and (v_all <> '{}' or v_members <> '{}') and not v_forms && v_members then
+  v_rows := private.lock_people(organisation_id, v_address, v_forms, c_most);
+  v_meant := array(
+    select distinct r.form from unnest(v_rows) r where v_forms is null or r.object <> 'member' or r.form = any (v_forms)
+  );
+  if v_meant = '{}' and v_all <> '{}' then
     perform private.refuse(
       404, 'not_found', 'Nobody of one of these names has this e-mail address.', 'names', private.people_json(v_all, 20, 3),
       'Send the names as find_person answers them.'
@@ -187,12 +190,13 @@ begin
   v_others := (
     select count(distinct r.form)
     from unnest(v_all) r
-    where r.form <> all (v_forms) and not exists (select from unnest(v_rows) w where (w.id, w.form) = (r.id, r.form))
+    where r.object <> 'member' and r.form <> all (v_forms)
+      and not exists (select from unnest(v_rows) w where (w.id, w.form) = (r.id, r.form))
   );
   v_not_found := (
     select count(*)
     from unnest(v_forms) f
-    where names is not null and f <> all (array(select r.form from unnest(v_rows) r) || v_members)
+    where names is not null and f <> all (v_meant)
   );
 
   v_whole := row(
@@ -206,10 +210,10 @@ begin
       where a.waiting_list_entry_id is not null
         and a.id = any (array(select r.id from unnest(v_rows) r where r.object = 'attendee' and not r.is_former))
     ),
-    array(select r.id from unnest(v_rows) r where r.is_former),
+    array(select r.id from unnest(v_rows) r where r.is_former and r.object <> 'member'),
     v_address,
-    case when everyone or names is null and v_all = '{}' then null else v_forms end,
-    array(select r.id || ' ' || r.form from unnest(v_rows) r where r.is_former),
+    v_forms,
+    array(select r.id || ' ' || r.form from unnest(v_rows) r where r.is_former and r.object <> 'member'),
     coalesce(everyone, false)
   );
   -- A part has whole orders, so that the log of each is read once.
@@ -246,16 +250,14 @@ begin
   end loop;
   if v_done < cardinality(v_order_ids) or cardinality(v_rows) >= c_most then
     v_remaining := (
-      select count(*) from private.rows_of_address(organisation_id, v_address, case when everyone then null else v_forms end, c_most)
+      select count(*) from private.rows_of_address(organisation_id, v_address, v_forms, c_most)
     );
   end if;
 
   return json_build_object(
     'object', 'person_erasure',
     'erased_at', case when dry_run is not true then private.rfc3339(now()) end,
-    'people', (
-      select count(*) from (select r.form from unnest(v_rows) r union select f from unnest(v_forms) f where f = any (v_members)) p
-    ),
+    'people', cardinality(v_meant),
     'attendees', v_sum.attendees,
     'orders', v_sum.orders,
     'waiting_list_entries', v_sum.waiting_list_entries,

@@ -1,8 +1,8 @@
 -- People by their e-mail address. A person is a name under an address, in one organisation: an address may be that of ten guests, of whom the
 -- buyer gave theirs. Names are compared as private.person_form has them.
 
--- What stands under an address: an attendee, the contact of an order, an entry of the waiting list; and what did, until it passed to
--- somebody else, by an entry of the audit trail.
+-- What stands under an address: an attendee, the contact of an order, an entry of the waiting list, what was typed of a member; and what
+-- did, until it passed to somebody else or the member left, by an entry of the audit trail.
 create type private.personal_row as (
   object text,
   is_former boolean,
@@ -79,7 +79,47 @@ begin
 end
 $$;
 
--- Of each kind the newest, at most so many. With `forms` those of these names alone, and what was called so before. What left the
+-- Of which members something was typed under an address. With `forms` those of these names, and those without one, whose form is ''. Who was
+-- removed, or has another address now, is in the trail alone.
+create function private.members_of_address(organisation_id uuid, address text, forms text[]) returns setof private.personal_row
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return query
+  select
+    'member', not bool_or(f.has_address), f.user_id, null::uuid, coalesce((array_agg(f.name order by f.created_at desc))[1], ''), f.form,
+    null, null, max(f.created_at)
+  from (
+    select m.user_id, m.name, coalesce(private.person_form(m.name), '') as form, true as has_address, m.created_at
+    from public.organisation_members m
+    where m.organisation_id = members_of_address.organisation_id and lower(m.email) = address
+    union all
+    -- Entries of members are few.
+    select n.user_id, n.name, coalesce(private.person_form(n.name), ''), false, n.created_at
+    from (
+      select
+        e.object_id as user_id, coalesce(m.name, e.changes #>> '{name,to}', e.changes #>> '{name,from}', l.name) as name, e.created_at
+      from public.audit_entries e
+      left join public.organisation_members m on m.organisation_id = e.organisation_id and m.user_id = e.object_id
+      -- An entry has only what it changed.
+      left join lateral (
+        select coalesce(o.changes #>> '{name,to}', o.changes #>> '{name,from}') as name
+        from public.audit_entries o
+        where o.object_id = e.object_id and o.organisation_id = e.organisation_id and o.object_type = 'member'
+          and coalesce(o.changes #>> '{name,to}', o.changes #>> '{name,from}') is not null
+        order by o.id desc
+        limit 1
+      ) l on true
+      where e.organisation_id = members_of_address.organisation_id and e.object_type = 'member'
+        and address in (lower(e.changes #>> '{email,from}'), lower(e.changes #>> '{email,to}'))
+    ) n
+  ) f
+  where forms is null or f.form = '' or f.form = any (forms)
+  group by f.user_id, f.form;
+end
+$$;
+
+-- Of each kind the newest, at most so many; members all. With `forms` those of these names alone, and what was called so before. What left the
 -- address has each name that it had there: the entry by which these are found is erased with any of them.
 -- Security definer, as of every list: see 00-ground/pages.sql.
 create function private.rows_of_address(organisation_id uuid, address text, forms text[], most integer) returns setof private.personal_row
@@ -153,7 +193,7 @@ begin
       limit most
     );
   else
-    v_object_ids := array(select r.id from private.rows_of_address(organisation_id, address, null, most) r);
+    v_object_ids := array(select r.id from private.rows_of_address(organisation_id, address, null, most) r where r.object <> 'member');
   end if;
   return query
   select distinct on (f.object_id, f.form)
@@ -168,6 +208,28 @@ begin
   ) f
   where (forms is null or f.form = any (forms) or f.is_meant and f.is_over) and not f.is_theirs
   order by f.object_id, f.form, f.entry_id desc;
+
+  return query
+  select m.* from private.members_of_address(organisation_id, address, forms) m;
+end
+$$;
+
+-- Who is meant by an address with names, with everyone, or with neither: the forms of their names, null for everybody. With neither it is
+-- whoever alone has the address: members go with the guest of their name, and by themselves where there is no guest. `rows` are those of the
+-- address.
+create function private.forms_meant(rows private.personal_row[], names text[], everyone boolean) returns text[]
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case
+    when everyone then null
+    when names is not null then array(select distinct private.person_form(n) from unnest(names) n)
+    else array(
+      select distinct r.form
+      from unnest(forms_meant.rows) r
+      where r.object <> 'member' or not exists (select from unnest(forms_meant.rows) g where g.object <> 'member')
+    )
+  end;
 end
 $$;
 
@@ -210,6 +272,7 @@ begin
       count(*) filter (where r.object = 'attendee' and not r.is_former) as attendees,
       count(*) filter (where r.object = 'order' and not r.is_former) as orders,
       count(*) filter (where r.object = 'waiting_list_entry' and not r.is_former) as waiting_list_entries,
+      count(*) filter (where r.object = 'member' and not r.is_former) as members,
       count(*) filter (where r.is_former) as passed_on,
       array_agg(row(r.object, r.is_former, r.id, r.event_id, r.name, r.form, r.company, r.status, r.created_at)::private.personal_row
         order by r.created_at desc, r.id) filter (where r.may_read) as rows
@@ -228,6 +291,7 @@ begin
         'attendees', p.attendees,
         'orders', p.orders,
         'waiting_list_entries', p.waiting_list_entries,
+        'members', p.members,
         'passed_on', p.passed_on,
         'records', (
           select coalesce(jsonb_agg(jsonb_build_object(

@@ -9,7 +9,7 @@ begin
 end
 $$;
 comment on function public.find_person is
-  'Who stands under an e-mail address, by name, with their tickets, orders and entries of the waiting list.';
+  'Who stands under an e-mail address, by name, with their tickets, orders and entries of the waiting list, and whether they are a member.';
 revoke all on function public.find_person from public, anon, service_role;
 grant execute on function public.find_person to authenticated;
 

@@ -138,6 +138,20 @@ test('the inner and the outer address of a project are one, once both are announ
   })
 })
 
+test('a dump that is restored over an installation that has run holds both until they are released', async () => {
+  await arranged(async ({ announce, sends }, client) => {
+    expect(await announce(home)).toBe(false)
+    // As COPY adds it where somebody does not stop at errors.
+    await client.query("insert into private.installations values (1, '{inodes:7:8:9}', '{}', '2026-01-01')")
+    expect(await sends(home)).toBe(false)
+    expect(await announce(home)).toBe(true)
+    expect(await announce(home), 'it does not make itself known').toBe(true)
+    await client.query('select private.release_deliveries()')
+    expect(await announce(home)).toBe(false)
+    expect(await sends(home)).toBe(true)
+  })
+})
+
 test('a release gives the database to who is announced next', async () => {
   const copy = ['inodes:7:8:9', 'made:5']
   await arranged(async ({ announce, sends }, client) => {

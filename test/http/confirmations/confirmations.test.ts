@@ -4,6 +4,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { confirmLanguages } from '../../../src/http/pages/confirm-words.ts'
 import { operations } from '../../../src/operations/index.ts'
+import { join as joinAs, signUp } from '../../database/tenant-fixture.ts'
 import { during, row, studio } from '../../support/database.ts'
 import { bearing, clients, type McpCaller, negotiating } from '../../support/mcp.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../../support/organisation.ts'
@@ -438,6 +439,34 @@ describe('what was confirmed', () => {
     expect((await person.open(url)).text).toContain('nothing to confirm')
     await person.confirm(url)
     expect(await askedFor('erase_person', args)).not.toBe(url)
+  })
+
+  test('of a member alone names them, and is not of a member who came since', async () => {
+    const email = `desk-${organisation.id}@example.com`
+    const add = async (name: string | null) => {
+      const member = await signUp()
+      await joinAs(organisation.id, member, 'door')
+      await studio.query('update public.organisation_members set name = $2, email = $3 where user_id = $1', [
+        member.sub,
+        name,
+        email,
+      ])
+    }
+    const args = { email, everyone: true }
+    await add('Mary Jackson')
+    const first = await askedFor('erase_person', args)
+    expect((await person.open(first)).text).toContain(
+      'Mary Jackson (tickets: 0, orders: 0), member of the organisation',
+    )
+    // Of whom there is the address alone.
+    await add(null)
+    expect((await person.open(first)).text).toContain('nothing to confirm')
+    const url = await askedFor('erase_person', args)
+    expect((await person.open(url)).text).toContain(`${email} (tickets: 0, orders: 0), member of the organisation`)
+    await person.confirm(url)
+    expect(await assistant.call('erase_person', args)).toMatchObject({ data: { attendees: 0 } })
+    const typed = 'select from public.organisation_members where organisation_id = $1 and email is not null'
+    expect((await studio.query(typed, [organisation.id])).rowCount).toBe(0)
   })
 
   test('keeps personal data out of errors of the database, which it may log', async () => {

@@ -1,0 +1,173 @@
+// A rolling upgrade under load: clients write through the API of the version before while a migration is applied, then through both
+// versions, then through the new one. Nothing is killed, so each call has to be answered.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { applyMigrations } from '../../../src/database/migrate.ts'
+import { startWebhookReceiver, status } from '../../support/webhook-receiver.ts'
+import { type Crowd, createCrowd } from '../clients.ts'
+import { checkHistory } from '../history.ts'
+import { comeToRest, connected, openHall, withClient } from '../prove.ts'
+import { createRandom } from '../random.ts'
+import { type ProveStack, startProveStack } from '../stack.ts'
+import { readState } from '../state.ts'
+import { fillTheRest } from './fill.ts'
+import { missingWebhooks, tellStory } from './story.ts'
+
+export type Problem = { rule: string; about: string; detail: string }
+
+export type Stage = {
+  /** A folder for `applyMigrations`, which has what is to be applied now. */
+  projectDir: string
+  /** The code that is deployed then. */
+  code: string
+  /** Somebody reads every table in one transaction, for as long as the migration has not given up once. */
+  isRead?: boolean
+}
+
+export type Upgrade = {
+  seed: number
+  /** The code that runs at first. */
+  code: string
+  stages: Stage[]
+  /** Acknowledged writes between two acts. */
+  writes: number
+  clients?: number
+  say?: (line: string) => void
+}
+
+export type Report = {
+  problems: Problem[]
+  calls: number
+  outcomes: Record<string, number>
+  notifications: number
+  rows: number
+  retries: number
+  tally: Map<string, number>
+}
+
+/** @param dataDir a data directory whose database has the schema that the first code was made for. */
+export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> {
+  const { seed, code, stages, writes, clients = 4, say = () => {} } = round
+  const stack = await startProveStack(dataDir, { code })
+  const receiver = await startWebhookReceiver()
+  const prefix = `k${seed}`
+  const problems: Problem[] = []
+  const add = (rule: string, about: string, details: string[]) =>
+    problems.push(...details.map((detail) => ({ rule, about, detail })))
+  try {
+    await stack.settled()
+    receiver.answerWith(status(204))
+    const { hall, keys, stranger } = await openHall(stack, clients, receiver.url)
+    const crowd = createCrowd(hall, stack.apiUrls, keys, prefix)
+    let isOver = false
+    const until = () => isOver
+    const working = Promise.all([
+      ...keys.map((_, i) => crowd.work(i, createRandom(seed + 100 + i), until)),
+      crowd.edit(createRandom(seed + 50), () => connected(stack.databaseUrl), until),
+      crowd.spy(stranger, createRandom(seed + 51), until),
+    ])
+    const apiKey = keys[0] ?? ''
+    let stories = 0
+    const tell = async (about: string, api: number) => {
+      const name = `story${stories++}`
+      const done = await tellStory({ apiUrl: stack.apiUrls[api] ?? '', apiKey, prefix, name, history: crowd.history })
+      add('story', about, [
+        ...done.problems,
+        ...(done.problems.length > 0 ? [] : await missingWebhooks(done, receiver)),
+      ])
+    }
+    let retries = 0
+    try {
+      await fillTheRest(stack.databaseUrl)
+      await moreWrites(crowd, writes)
+      for (const { projectDir, code: next, isRead = false } of stages) {
+        const said = await migrate(stack, projectDir, isRead)
+        retries += said.filter((line) => line.includes('tried again')).length
+        said.forEach(say)
+        await moreWrites(crowd, writes)
+        await tell('the version before, on the new schema', 0)
+        say('deploying API 1 …')
+        await stack.deploy('API 1', next)
+        await moreWrites(crowd, writes)
+        say('deploying the courier and API 2 …')
+        await stack.deploy('courier', next)
+        await stack.deploy('API 2', next)
+        await tell('the new version', 1)
+      }
+    } catch (error) {
+      problems.push({ rule: 'upgrade', about: 'it stopped', detail: (error as Error).message })
+    }
+    isOver = true
+    await working
+    return await withClient(stack.databaseUrl, async (database) => {
+      problems.push(...(await comeToRest(database)))
+      const state = await readState(database, {
+        prefix,
+        keys: [...new Set(crowd.history.map(({ key }) => key))],
+        received: new Set(receiver.received.map(({ headers }) => String(headers['webhook-id']))),
+        mailFolder: stack.mailFolder,
+      })
+      problems.push(...checkHistory(crowd.history, state))
+      add('tenancy', 'another organisation reads', [...new Set(crowd.leaks)])
+      add('unanswered', 'a call, though nothing was killed', unanswered(crowd))
+      const { rows } = await database.query<{ count: number }>(
+        "select sum(n_live_tup)::int as count from pg_stat_user_tables where schemaname in ('public', 'private')",
+      )
+      const outcomes: Record<string, number> = {}
+      for (const { outcome } of crowd.history) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
+      return {
+        problems,
+        calls: crowd.history.length,
+        outcomes,
+        notifications: receiver.received.length,
+        rows: rows[0]?.count ?? 0,
+        retries,
+        tally: crowd.tally,
+      }
+    })
+  } finally {
+    await stack.stop()
+    await receiver.close()
+  }
+}
+
+/** What no deploy may do to a call: an error of the server, or none within the time of a client. A closed connection is repeated. */
+const unanswered = (crowd: Crowd): string[] =>
+  crowd.history
+    .filter(({ outcome, why = '' }) => outcome === 'unknown' && (/^5/.test(why) || /Timeout/.test(why)))
+    .map(({ key, operation, why }) => `${operation} ${key}: ${why}`)
+
+/** Waits until so many more calls were acknowledged. */
+async function moreWrites(crowd: Crowd, writes: number): Promise<void> {
+  const done = () => crowd.history.reduce((sum, { outcome }) => sum + (outcome === 'ok' ? 1 : 0), 0)
+  const wanted = done() + writes
+  const deadline = Date.now() + 120_000
+  while (done() < wanted) {
+    if (Date.now() > deadline) throw new Error(`${wanted - done()} writes do not come.`)
+    await sleep(20)
+  }
+}
+
+/** Applies what is pending. @returns what it said. */
+async function migrate(stack: ProveStack, projectDir: string, isRead: boolean): Promise<string[]> {
+  const said: string[] = []
+  const reader = await connected(stack.databaseUrl)
+  let reading: Promise<unknown> = Promise.resolve()
+  try {
+    if (isRead) {
+      await reader.query('begin')
+      await reader.query('select from public.orders, public.attendees, public.events limit 1')
+    }
+    await applyMigrations(stack.databaseUrl, {
+      projectDir,
+      progress(message) {
+        said.push(message)
+        if (message.includes('tried again')) reading = reader.query('commit')
+      },
+    })
+    return said
+  } finally {
+    await reading
+    await reader.end()
+  }
+}
