@@ -5,14 +5,14 @@ import { operations } from '../../../src/operations/index.ts'
 import { type Operation, scopes } from '../../../src/operations/operation.ts'
 import { examples } from '../../support/operation-arguments.ts'
 import { createOrganisation, type TestEvent } from '../../support/organisation.ts'
+import { fingerprint } from '../../support/rows-of.ts'
 import { type Answer, type Arguments, ask, comparable, interfacesOf, refusalOf } from './ask.ts'
 import { type Credential, credentialsOf, type Interface, withoutScope } from './credentials.ts'
-import { fingerprint } from './them.ts'
 
 export type Attempt = { operation: Operation; through: Interface; credential: Credential }
 
 /** @param elsewhereUrl see `credentialsOf`. */
-export async function createLockout(apiUrl: string, elsewhereUrl: string) {
+export async function createLockout(apiUrl: string, elsewhereUrl: string, chosen: readonly Operation[] = operations) {
   const organisation = await createOrganisation()
   const all = await credentialsOf(organisation.id, apiUrl, elsewhereUrl)
   const lacking = new Map(
@@ -20,7 +20,7 @@ export async function createLockout(apiUrl: string, elsewhereUrl: string) {
       scopes.map(async (scope) => [scope, await withoutScope(organisation.id, scope, apiUrl)] as const),
     ),
   )
-  const attempts = operations.flatMap((operation) =>
+  const attempts = chosen.flatMap((operation) =>
     [...all, ...((operation.scope && lacking.get(operation.scope)) ?? [])].flatMap((credential) =>
       interfacesOf(operation)
         .filter((through) => credential.to.includes(through))
@@ -31,9 +31,9 @@ export async function createLockout(apiUrl: string, elsewhereUrl: string) {
   return {
     attempts,
     /** @returns what is wrong. */
-    async tryAll(chosen: Attempt[]): Promise<string[]> {
+    async tryAll(): Promise<string[]> {
       const problems: string[] = []
-      for (const [name, group] of Map.groupBy(chosen, ({ operation }) => operation.name)) {
+      for (const [name, group] of Map.groupBy(attempts, ({ operation }) => operation.name)) {
         const example = examples[name] as (event: TestEvent) => Arguments | Promise<Arguments>
         const args = await example(await organisation.event())
         const before = await fingerprint(organisation.id)

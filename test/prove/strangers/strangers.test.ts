@@ -1,8 +1,10 @@
-// A part of what `npm run prove -- --strangers` does in full (the files *.prove.ts beside it): other operations, places and credentials
-// each time.
+// A part of what `npm run prove -- --strangers` does in full (the files *.prove.ts beside it): other operations each time.
 
 import { expect, test } from 'vitest'
+import { operations } from '../../../src/operations/index.ts'
+import type { Operation } from '../../../src/operations/operation.ts'
 import { appOfThisFile } from '../../support/own-app.ts'
+import { whileHeld } from '../../support/rows-of.ts'
 import { createRandom } from '../random.ts'
 import { createLockout } from './lockout.ts'
 import { createThem } from './them.ts'
@@ -13,14 +15,15 @@ const { url } = await appOfThisFile({ trustProxy: true })
 const { url: elsewhereUrl } = await appOfThisFile({ trustProxy: true })
 
 const random = createRandom(Math.floor(Math.random() * 1e6))
-const some = <T>(all: T[], count: number): T[] => Array.from({ length: count }, () => random.pick(all) as T)
+const some = (count: number): Operation[] => Array.from({ length: count }, () => random.pick(operations) as Operation)
 
-test("what is another organisation's is refused as what is nobody's", async () => {
+test("what is another organisation's is refused as what is nobody's, and not waited for", async () => {
   const them = await createThem()
-  expect(await trespassAll(some(triesAgainst(them), 40), url, them)).toEqual([])
+  const tries = triesAgainst(them, some(4))
+  expect(await whileHeld(them.id, () => trespassAll(tries, url, them))).toEqual([])
 })
 
 test('whoever has no valid key is told so, and nothing else', async () => {
-  const { attempts, tryAll } = await createLockout(url, elsewhereUrl)
-  expect(await tryAll(some(attempts, 60))).toEqual([])
+  const { tryAll } = await createLockout(url, elsewhereUrl, some(3))
+  expect(await tryAll()).toEqual([])
 })

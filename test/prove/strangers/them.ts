@@ -1,10 +1,10 @@
-// The organisation that nobody else may learn anything of: a row in every table, what each thing in it is called, and a fingerprint of all
-// its rows.
+// The organisation that nobody else may learn anything of: a row in every table, and what each thing in it is called.
 
 import { randomBytes } from 'node:crypto'
 import { createTenant } from '../../database/tenant-fixture.ts'
 import { row, studio } from '../../support/database.ts'
 import { rest } from '../../support/rest.ts'
+import { idsOf } from '../../support/rows-of.ts'
 import { issueKeyOf } from './credentials.ts'
 import type { Kind } from './positions.ts'
 
@@ -148,65 +148,4 @@ async function rename(id: string, word: string): Promise<void> {
   await set('waiting_list_entries', "name = 'Waiter WORD', email = 'waiter@WORD.example', external_id = 'WORD'")
   await set('check_in_points', "name = 'Gate WORD'")
   await set('webhook_endpoints', "url = 'https://WORD.example/hook', description = 'WORD'")
-}
-
-/** How rows are theirs that do not say so themselves. */
-const through: Record<string, string> = {
-  'public.organisations': 't.id = $1',
-  'private.api_key_hashes': 't.api_key_id in (select id from public.api_keys where organisation_id = $1)',
-  'private.oauth_grants': 't.api_key_id in (select id from public.api_keys where organisation_id = $1)',
-  'private.oauth_sign_ins': 't.api_key_id in (select id from public.api_keys where organisation_id = $1)',
-  'private.oauth_records': 't.grant_id in (select id from public.api_keys where organisation_id = $1)',
-  'private.unannounced_changes': 't.event_id in (select id from public.events where organisation_id = $1)',
-  'private.webhook_secrets':
-    't.webhook_endpoint_id in (select id from public.webhook_endpoints where organisation_id = $1)',
-}
-
-/** Rows of nobody: plans, clients before they are allowed anything, and what the installation keeps of itself. */
-const ofNobody = [
-  'public.plans',
-  'private.installations',
-  'private.oauth_clients',
-  'private.opt_out_keys',
-  'private.personal_columns',
-  'private.order_notices',
-]
-
-let everyTable: Promise<[table: string, where: string][]> | undefined
-
-async function tablesOf(): Promise<[table: string, where: string][]> {
-  const { rows } = await studio.query<{ table: string; owned: boolean }>(
-    `select n.nspname || '.' || c.relname as "table",
-       exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'organisation_id') as owned
-     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-     where n.nspname in ('public', 'private') and c.relkind in ('r', 'p') order by 1`,
-  )
-  return rows.flatMap(({ table, owned }): [string, string][] => {
-    const where = through[table] ?? (owned ? 't.organisation_id = $1' : undefined)
-    if (where === undefined && !ofNobody.includes(table))
-      throw new Error(`Whose are the rows of ${table}? Say so here.`)
-    return where === undefined ? [] : [[table, where]]
-  })
-}
-
-/** All rows of an organisation, a checksum for each table. When a key was last used, it says itself. */
-export async function fingerprint(organisationId: string): Promise<Record<string, string>> {
-  everyTable ??= tablesOf()
-  const parts = (await everyTable).map(
-    ([table, where]) =>
-      `select '${table}' as "table", count(*) || ' ' || md5(coalesce(string_agg(x.text, e'\\n' order by x.text), '')) as sum
-       from (select ${table === 'public.api_keys' ? "(to_jsonb(t) - 'last_used_at')" : 't'}::text as text from ${table} t where ${where}) x`,
-  )
-  const { rows } = await studio.query<{ table: string; sum: string }>(parts.join(' union all '), [organisationId])
-  return Object.fromEntries(rows.map(({ table, sum }) => [table, sum]))
-}
-
-async function idsOf(organisationId: string): Promise<Set<string>> {
-  everyTable ??= tablesOf()
-  const parts = (await everyTable).map(([table, where]) => `select t::text as text from ${table} t where ${where}`)
-  const { rows } = await studio.query<{ id: string }>(
-    `select distinct m[1] as id from (${parts.join(' union all ')}) x, regexp_matches(x.text, '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}', 'g') m`,
-    [organisationId],
-  )
-  return new Set(rows.map(({ id }) => id))
 }

@@ -8,10 +8,11 @@ import { isList, isRead, type Operation } from '../../../src/operations/operatio
 import { codesOf } from '../../http/openapi/support.ts'
 import { examples } from '../../support/operation-arguments.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../../support/organisation.ts'
+import { fingerprint } from '../../support/rows-of.ts'
 import { type Answer, type Arguments, ask, comparable, interfacesOf, refusalOf } from './ask.ts'
 import type { Interface } from './credentials.ts'
 import { isId, type Kind, type Position, positionsOf, withValue } from './positions.ts'
-import { fingerprint, newWord, type Them } from './them.ts'
+import { newWord, type Them } from './them.ts'
 
 /** Who tries, with everything that a key may have. */
 export type Stranger = { apiUrl: string; key: string; organisation: TestOrganisation }
@@ -22,8 +23,8 @@ export const wordOf = ({ operation, through, position, value }: Try) =>
   `${operation.name} over ${through}, ${position.path}: ${value}`
 
 /** Every way to name what is theirs, to each operation. */
-export function triesAgainst({ names }: Them): Try[] {
-  return operations.flatMap((operation) => {
+export function triesAgainst({ names }: Them, chosen: readonly Operation[] = operations): Try[] {
+  return chosen.flatMap((operation) => {
     const positions = positionsOf(operation)
     const overRest = interfacesOf(operation).flatMap((through) =>
       through === 'mcp' || through === 'connect'
