@@ -88,12 +88,37 @@ describe('in the catalogue', () => {
   test('tables are granted as it is recorded in privileges.json', async () => {
     const all = (await tablesIn('public', 'private')).filter((name) => !views.includes(name))
     const granted = await Promise.all(all.map(async (table) => [table, await grantsOn(table)]))
-    const text = `${JSON.stringify(Object.fromEntries(granted), null, 2)}\n`
-    await expect(text, 'If this is meant, run: npx vitest run test/database/roles.test.ts -u').toMatchFileSnapshot(
-      'privileges.json',
+    await expectRecorded(Object.fromEntries(granted), 'privileges.json')
+  })
+
+  test('policies are those that are recorded in policies.json', async () => {
+    const { rows } = await studio.query<{ table: string; policy: string; rule: string }>(
+      `select p.schemaname || '.' || p.tablename as "table", p.policyname as policy,
+         concat_ws(' ', p.permissive, 'for', lower(p.cmd), 'to', array_to_string(p.roles, ', '),
+           'using ' || p.qual, 'with check ' || p.with_check) as rule
+       from pg_policies p order by 1, 2`,
     )
+    const policies: Record<string, Record<string, string>> = {}
+    for (const { table, policy, rule } of rows) policies[table] = { ...policies[table], [policy]: rule }
+    await expectRecorded(policies, 'policies.json')
+  })
+
+  // Those of schema api are called below.
+  test('functions are executed by those that are recorded in callers.json', async () => {
+    const callers: Record<string, string> = {}
+    for (const { schema, name, types, callers: all } of await functionsIn('private', 'public')) {
+      if (all.length > 0)
+        callers[`${schema}.${name}(${types.join(', ').replaceAll('pg_catalog.', '')})`] = all.join(', ')
+    }
+    await expectRecorded(callers, 'callers.json')
   })
 })
+
+const expectRecorded = (value: unknown, file: string) =>
+  expect(
+    `${JSON.stringify(value, null, 2)}\n`,
+    'If this is meant, run: npx vitest run test/database/roles.test.ts -u',
+  ).toMatchFileSnapshot(file)
 
 /** { role: { verb: columns } }, read from the access control lists; the verb says so where a grant may be passed on. */
 async function grantsOn(table: string): Promise<Record<string, Record<string, string>>> {

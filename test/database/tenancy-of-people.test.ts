@@ -4,6 +4,7 @@
 // an actor does is kept.
 
 import { beforeAll, describe, expect, test } from 'vitest'
+import { whileHeld } from '../support/rows-of.ts'
 import { actAs, type Claims } from './actor.ts'
 import { roles, sharedTables, tables } from './expected-privileges.ts'
 import { additions, editAll, editable, edits, extensible, held, readable, refusedAsNotFound, seen } from './tenancy.ts'
@@ -162,6 +163,20 @@ describe('a person who is signed in', () => {
           expect(await attempt(...add(a, stranger))).toBe(may ? 'allowed' : refused)
         })
       }
+    },
+  )
+
+  test.each(extensible('authenticated'))(
+    "adds nothing to another organisation's %s, and waits for nothing of it",
+    async (table) => {
+      const add = additions[table] as (typeof additions)[string]
+      const refused = table in refusedAsNotFound ? 'PT404' : '42501'
+      await whileHeld(a.id, () =>
+        actAs('authenticated', b.owner, async ({ rows, attempt }) => {
+          await rows("set local lock_timeout = '2s'")
+          expect(await attempt(...add(a, stranger))).toBe(refused)
+        }),
+      )
     },
   )
 

@@ -1,6 +1,7 @@
-// npm run prove -- [--minutes 1] [--seed 1] [--pause 1] [--history file] [--mutants [name]]
+// npm run prove -- [--minutes 1] [--seed 1] [--pause 1] [--history file] [--mutants [name]] [--strangers]
 //
-// Without --mutants: one round, with what was found. With it: each broken build, and what noticed.
+// Without --mutants: one round, with what was found. With it: each broken build, and what noticed. With --strangers: what another
+// organisation, a member and nobody may do and see.
 
 import { execFile } from 'node:child_process'
 import { rmSync } from 'node:fs'
@@ -12,6 +13,7 @@ import { applyMigrations } from '../../src/database/migrate.ts'
 import { startScratchDatabase } from '../../src/embedded/scratch.ts'
 import { mutants } from './mutants.ts'
 import { prove, type Report } from './prove.ts'
+import { proveStrangers } from './strangers/strangers.ts'
 
 const { values } = parseArgs({
   options: {
@@ -20,10 +22,18 @@ const { values } = parseArgs({
     pause: { type: 'string', default: '1' },
     history: { type: 'string' },
     mutants: { type: 'boolean', default: false },
+    strangers: { type: 'boolean', default: false },
     only: { type: 'string' },
   },
 })
 const seed = Number(values.seed)
+
+if (values.strangers) {
+  console.log(`Seed ${seed}. Again: npm run prove -- --strangers --seed ${seed}`)
+  const { problems } = await proveStrangers(seed, console.log, values.only)
+  console.log(problems.length === 0 ? 'Nothing is wrong.' : problems.join('\n'))
+  process.exit(problems.length === 0 ? 0 : 1)
+}
 
 const folder = useTemporaryFolder()
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))

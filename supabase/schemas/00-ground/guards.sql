@@ -167,7 +167,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    405, 'method_not_allowed', 'This is a view: it is only read.', hint => 'Change the rows of the tables that it shows.'
+    405, 'method_not_allowed', coalesce(tg_argv[0], 'This is a view: it is only read.'), hint => 'Change the rows of the tables that it shows.'
   );
   return null;
 end

@@ -30,6 +30,25 @@ begin
 end
 $$;
 
+-- The same for an event to which a row is added. Whose it is comes first: nobody waits for what another organisation does, for that would
+-- tell them that the event is there.
+create function private.lock_own_event_shared(event_id uuid) returns public.events
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event from public.events e where e.id = lock_own_event_shared.event_id;
+  perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
+  v_event := private.lock_event_shared(event_id);
+  -- Deleted meanwhile.
+  if v_event.id is null then
+    perform private.refuse_not_found('event_id');
+  end if;
+  return v_event;
+end
+$$;
+
 create function private.lock_event_capacity(event_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$

@@ -64,8 +64,11 @@ declare
   v_order public.orders;
   v_due bigint;
 begin
-  select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
-  if private.is_foreign(v_order.organisation_id) then
+  select o.* into v_order
+  from public.orders o
+  where o.id = new.order_id and not private.is_foreign(o.organisation_id)
+  for no key update;
+  if not found then
     perform private.refuse_not_found('order_id');
   end if;
   new.organisation_id := v_order.organisation_id;
@@ -218,9 +221,9 @@ declare
 begin
   select o.* into v_order
   from public.orders o
-  where o.id = (select p.order_id from public.payments p where p.id = new.payment_id)
+  where o.id = (select p.order_id from public.payments p where p.id = new.payment_id) and not private.is_foreign(o.organisation_id)
   for no key update;
-  if private.is_foreign(v_order.organisation_id) then
+  if not found then
     perform private.refuse_not_found('payment_id');
   end if;
   select p.amount into v_amount from public.payments p where p.id = new.payment_id;
@@ -257,8 +260,11 @@ declare
   v_order public.orders;
   v_left bigint;
 begin
-  select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
-  if private.is_foreign(v_order.organisation_id) then
+  select o.* into v_order
+  from public.orders o
+  where o.id = new.order_id and not private.is_foreign(o.organisation_id)
+  for no key update;
+  if not found then
     perform private.refuse_not_found('order_id');
   end if;
   new.organisation_id := v_order.organisation_id;

@@ -53,8 +53,11 @@ declare
   v_next timestamptz;
 begin
   -- Locked, so that a payment of this moment is seen, and a second reminder waits for the first.
-  select o.* into v_order from public.orders o where o.id = remind_buyer.order_id for no key update;
-  if private.is_foreign(v_order.organisation_id) then
+  select o.* into v_order
+  from public.orders o
+  where o.id = remind_buyer.order_id and not private.is_foreign(o.organisation_id)
+  for no key update;
+  if not found then
     perform private.refuse_not_found('order_id');
   end if;
   v_next := private.next_reminder_at(v_order.id);

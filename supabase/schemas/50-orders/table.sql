@@ -197,10 +197,7 @@ declare
 begin
   if tg_op = 'INSERT' then
     -- A new order: its event, the fields that Usher sets, its promo code, its reference.
-    v_event := private.lock_event_shared(new.event_id);
-    if private.is_foreign(v_event.organisation_id) then
-      perform private.refuse_not_found('event_id');
-    end if;
+    v_event := private.lock_own_event_shared(new.event_id);
     perform private.assert_takes_registrations(v_event);
     if new.external_id is not null and private.current_api_key_id() is not null then
       select o.* into v_holder

@@ -350,6 +350,9 @@ end
 $$;
 create trigger registrations_100_register instead of insert on public.registrations
   for each row execute function private.tg_registrations__register();
+-- Without it Postgres calls it no view that can be updated before it looks at privileges, and PostgREST answers 500.
+create trigger registrations_110_add_only instead of update or delete on public.registrations
+  for each row execute function private.tg__refuse_write('This is a view: registrations are read and added.');
 
 revoke all on public.registrations from anon, authenticated, service_role;
 grant select, insert on public.registrations to authenticated;

@@ -118,8 +118,7 @@ declare
   v_ticket_type public.ticket_types;
 begin
   if tg_op = 'INSERT' then
-    v_event := private.lock_event_shared(new.event_id);
-    perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
+    v_event := private.lock_own_event_shared(new.event_id);
     if new.status <> 'waiting' or num_nonnulls(new.offered_at, new.offer_expires_at) > 0 then
       perform private.assert_as_given(
         to_jsonb(new), jsonb_build_object('status', 'waiting', 'offered_at', null, 'offer_expires_at', null)

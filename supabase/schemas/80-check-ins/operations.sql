@@ -416,7 +416,9 @@ declare
   v_event_id uuid;
 begin
   -- As check_in_batch does: tickets are locked in one order before the first is judged.
-  for v_event_id in select distinct (c ->> 'event_id')::uuid from unnest(v_calls) c order by 1 loop
+  for v_event_id in
+    select e.id from public.events e where e.id in (select (c ->> 'event_id')::uuid from unnest(v_calls) c) order by 1
+  loop
     perform private.lock_orders_of(v_event_id, v_calls);
   end loop;
   return to_json(private.answer_calls('check_in_calls', v_calls));

@@ -147,8 +147,11 @@ begin
 
   if new.check_in_point_id is not null then
     -- Locked, so that its admission is the one that the key is made by: see tg_check_in_points__assert_unused.
-    select p.* into v_point from public.check_in_points p where p.id = new.check_in_point_id for key share;
-    if v_point.event_id is distinct from new.event_id then
+    select p.* into v_point
+    from public.check_in_points p
+    where p.id = new.check_in_point_id and p.event_id = new.event_id
+    for key share;
+    if not found then
       -- A scan made offline is logged all the same: the person may be in, and the others of its batch are not to wait.
       if new.scan_id is null then
         perform private.refuse_not_found('check_in_point_id');

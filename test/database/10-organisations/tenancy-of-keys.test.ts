@@ -2,6 +2,7 @@
 // tests, since nothing an actor does is kept.
 
 import { beforeAll, expect, test } from 'vitest'
+import { whileHeld } from '../../support/rows-of.ts'
 import { actAs, type Claims } from '../actor.ts'
 import { roles } from '../expected-privileges.ts'
 import {
@@ -84,6 +85,16 @@ test.each(pairs(extensible))('%s adds to %s rows of its organisation, and of no 
     const invisible = table === 'public.promo_codes' ? notFound('event_id') : { sqlstate: '42501' }
     expect(await refusal(...add(a, stranger))).toEqual(invisible)
   })
+})
+
+test.each(pairs(extensible))('%s waits for nothing of another organisation that it adds to %s', async (role, table) => {
+  const add = additions[table] as (typeof additions)[string]
+  await whileHeld(b.id, () =>
+    actAs(role, a.claims, async ({ rows, refusal }) => {
+      await rows("set local lock_timeout = '2s'")
+      expect((await refusal(...add(b, stranger))).sqlstate).toBe(table in refusedAsNotFound ? 'PT404' : '42501')
+    }),
+  )
 })
 
 test('scope_attendees_write adds nothing to another organisation by leaving out or mixing up whose it is', async () => {
