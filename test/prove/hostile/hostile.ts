@@ -47,7 +47,7 @@ export type Report = {
 }
 
 export async function hostile(target: Target, round: Round): Promise<Report> {
-  const { seed, requests, only, connections = 16, stageEvery = 1_000, say = () => {} } = round
+  const { seed, requests, only, connections = 32, stageEvery = 1_000, say = () => {} } = round
   const database = new pg.Client({ connectionString: target.databaseUrl })
   await database.connect()
   const report: Report = {
@@ -61,7 +61,7 @@ export async function hostile(target: Target, round: Round): Promise<Report> {
     measured: [],
   }
   try {
-    const stages = createStages(database, target.apiUrl, stageEvery, seed)
+    const stageOf = createStages(database, target.apiUrl, stageEvery, seed)
     const startedAt = performance.now()
     const first = only ?? 0
     const end = only === undefined ? requests : only + 1
@@ -74,7 +74,7 @@ export async function hostile(target: Target, round: Round): Promise<Report> {
       let connection: Connection | undefined
       while (next < end) {
         const number = next++
-        const request = generate(seed, number, await stages.at(number))
+        const request = generate(seed, number, await stageOf(number))
         const take = (outcome: Outcome) => note(report, round, number, request, outcome)
         if (request.isSlow) {
           slowOnes.push(slowLane(() => alone(request, target.slowUrl ?? target.apiUrl, random).then(take)))
@@ -122,22 +122,24 @@ const alone = (request: HostileRequest, url: string, random: Random): Promise<Ou
 const addressFrom = (random: Random): string =>
   `127.${random.between(1, 250)}.${random.between(0, 250)}.${random.between(1, 250)}`
 
-/** The last few stages: requests that are under way may still be about the one before. */
+/** The last few stages, for requests that are under way may still be about the one before; and the next, so that nothing waits for it. */
 function createStages(database: pg.Client, apiUrl: string, every: number, seed: number) {
   const stages = new Map<number, Promise<Stage>>()
+  // One connection makes them all.
   let last: Promise<unknown> = Promise.resolve()
-  return {
-    at(number: number): Promise<Stage> {
-      const place = Math.floor(number / every)
-      const known = stages.get(place)
-      if (known !== undefined) return known
-      // One connection makes them all.
-      const made = last.then(() => setStage(database, apiUrl, addressFrom(createRandom(seed + place))))
-      last = made.catch(() => {})
-      stages.set(place, made)
-      stages.delete(place - 3)
-      return made
-    },
+  function stage(place: number): Promise<Stage> {
+    const known = stages.get(place)
+    if (known !== undefined) return known
+    const made = last.then(() => setStage(database, apiUrl, addressFrom(createRandom(seed + place))))
+    last = made.catch(() => {})
+    stages.set(place, made)
+    stages.delete(place - 3)
+    return made
+  }
+  return (number: number): Promise<Stage> => {
+    const place = Math.floor(number / every)
+    if (number % every === Math.floor(every / 2)) void stage(place + 1).catch(() => {})
+    return stage(place)
   }
 }
 

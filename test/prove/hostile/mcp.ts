@@ -129,7 +129,7 @@ function paramsOf(method: string, random: Random): Message {
     case 'prompts/get':
       return { name: random.pick(['set_up_event', 'prepare_door', text]), arguments: { name: text, event: text } }
     case 'resources/read':
-      return { uri: random.pick([text, 'usher://guides/errors', 'file:///etc/hostname', 'https://127.0.0.1:1/']) }
+      return { uri: random.pick([text, 'usher://guides/errors', 'ftp://x', 'https://127.0.0.1:1/']) }
     case 'tools/list':
       return random.pick([{}, { cursor: text }, { cursor: null }]) as Message
     case 'tools/call':

@@ -17,6 +17,8 @@ type Target = {
   operation: Operation
   parameters: { name: string; in: string; schema: JsonSchema; required?: boolean }[]
   body: JsonSchema | undefined
+  /** Bodies as recorded, about objects that are not there. */
+  examples: unknown[]
 }
 
 const byName = new Map(operations.map((operation) => [`${operation.method} ${operation.path}`, operation]))
@@ -24,13 +26,15 @@ const byName = new Map(operations.map((operation) => [`${operation.method} ${ope
 /** Files and pictures are targets of the operation that has their path. */
 export const targets: Target[] = [...describedOperations(describeApi(operations))].map(([name, described]) => {
   const [method = '', path = ''] = name.split(' ')
+  const content = described.requestBody?.content['application/json']
   const plain = path.replace(/\.(png|svg)$/, '')
   return {
     method,
     path,
     operation: (byName.get(name) ?? byName.get(`GET ${plain}`) ?? byName.get(`POST ${plain}`)) as Operation,
     parameters: (described.parameters ?? []) as Target['parameters'],
-    body: described.requestBody?.content['application/json']?.schema as JsonSchema | undefined,
+    body: content?.schema as JsonSchema | undefined,
+    examples: Object.values(content?.examples ?? {}).map(({ value }) => value),
   }
 })
 
@@ -46,8 +50,12 @@ export function restRequest(
   const spoil = (chance: number) => left > 0 && random.next() < chance && left-- > 0
   const inPath = parameters.filter((parameter) => parameter.in === 'path')
   let path = `/api/v1${target.path}`
+  let isAimed = true
   for (const parameter of inPath) {
-    const value = spoil(0.15)
+    const isSpoilt = spoil(0.15)
+    // What is no segment of a path leads to another operation, or to none.
+    if (isSpoilt) isAimed = false
+    const value = isSpoilt
       ? encodedHostile(random)
       : encode(String(sampleOf(parameter.schema, stage, random, parameter.name)))
     path = path.replace(`{${parameter.name}}`, () => value)
@@ -65,9 +73,22 @@ export function restRequest(
   const sent: Sent = { method, target: query === '' ? path : `${path}?${query}`, headers }
   if (schema !== undefined) {
     headers.push(['Content-Type', 'application/json'])
-    sent.body = bodyFor(sampleOf(schema, stage, random), random, left)
+    const example = random.below(3) === 0 ? random.pick(target.examples) : undefined
+    sent.body = bodyFor(
+      example === undefined ? sampleOf(schema, stage, random) : aboutStage(example, stage, random),
+      random,
+      left,
+    )
   }
-  return { sent, operation }
+  return { sent, operation: isAimed ? operation : undefined }
+}
+
+/** With ids of the stage in place of those that were recorded. */
+function aboutStage(value: unknown, stage: Stage, random: Random, name = ''): unknown {
+  if (typeof value === 'string') return (/(_ids?|^code)$/.test(name) && stage.named(name, random)) || value
+  if (Array.isArray(value)) return value.map((item) => aboutStage(item, stage, random, name))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, aboutStage(member, stage, random, key)]))
 }
 
 const keyOf = ({ keys }: Stage, random: Random): string => {

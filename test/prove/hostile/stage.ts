@@ -62,8 +62,9 @@ export async function setStage(database: pg.Client, apiUrl: string, address: str
     await type(main, 'Priced', 400, 4900),
     await type(main, 'Scarce', 1, 0),
   ]
-  await type(draft, 'Draft', 5, 100)
-  await database.query("update public.events set status = 'published' where id = $1", [main])
+  const plain = await event('Plain', null)
+  for (const without of [draft, plain]) await type(without, 'Draft', 5, 100)
+  await database.query("update public.events set status = 'published' where id = any ($1)", [[main, plain]])
   const guest = async (ticketType: string, method: 'invoice' | null = null): Promise<Guest> => {
     const order = await one(
       "insert into public.orders (event_id, name, email, payment_method) values ($1, 'Guest', 'guest@example.com', $2) returning id",
@@ -77,7 +78,13 @@ export async function setStage(database: pg.Client, apiUrl: string, address: str
   }
   const guests = [await guest(free), await guest(free), await guest(scarce)]
   const payers: Guest[] = []
-  for (let i = 0; i < 3; i++) payers.push(await guest(priced, 'invoice'))
+  for (let i = 0; i < 5; i++) payers.push(await guest(priced, 'invoice'))
+  // The fourth has paid, the fifth did not in time.
+  await database.query('insert into public.payments (order_id, amount) values ($1, 4900)', [payers[3]?.order])
+  await database.query("update public.orders set payment_due_at = now() - interval '1 hour' where id = $1", [
+    payers[4]?.order,
+  ])
+  await database.query('select private.expire_orders($1)', [[payers[4]?.order]])
   const payment = await one('insert into public.payments (order_id, amount) values ($1, 2000) returning id', [
     payers[0]?.order,
   ])
@@ -85,6 +92,14 @@ export async function setStage(database: pg.Client, apiUrl: string, address: str
     "insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) values ($1, $2, 'Ann', 'ann@example.com') returning id",
     [main, scarce],
   )
+  // A place is offered to the second who waits.
+  const offered = await type(main, 'Offered', 1, 0)
+  await guest(offered)
+  const offer = await one(
+    "insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) values ($1, $2, 'Bea', 'bea@example.com') returning id",
+    [main, offered],
+  )
+  await database.query('update public.ticket_types set quantity = 2 where id = $1', [offered])
   const promo = await one(
     "insert into public.promo_codes (event_id, code, percent_off) values ($1, 'SPRING', 20) returning id",
     [main],
@@ -115,7 +130,7 @@ export async function setStage(database: pg.Client, apiUrl: string, address: str
   const attendees = [...guests, ...payers].map(({ attendee }) => attendee)
   const codes = [...guests, ...payers].map(({ code }) => code)
   const values: Record<string, string[]> = {
-    event: [main, main, main, draft],
+    event: [main, main, main, main, draft, plain],
     ticket_type: [free, free, priced, scarce],
     promo_code_id: [promo],
     promo_code: ['SPRING'],
@@ -125,8 +140,8 @@ export async function setStage(database: pg.Client, apiUrl: string, address: str
     point: [point],
     check_in: [checkIn],
     payment: [payment],
-    waiting_list_entry: [entry],
-    entry: [entry],
+    waiting_list_entry: [entry, offer],
+    entry: [entry, offer],
     webhook_endpoint: [endpoint],
     endpoint: [endpoint],
     webhook_delivery: [delivery],

@@ -108,7 +108,7 @@ const texts = [
     'javascript:alert(1)',
     'https://example.com:99999',
     'https://[::1]/',
-    'file:///x',
+    'ftp://x',
     'https://',
   ],
   ...['EUR', 'eur', 'XXX', 'JPY', '€', '-1', '1e3', '0x10', '2147483648', '99999999999999999999'],

@@ -57,6 +57,8 @@ export function exchangeOn(connection: Connection, request: HostileRequest): Pro
       // Whatever else the server says to these bytes, it says before it closes.
       if (!socket.writableEnded) socket.end()
     }
+    // It was closed while nobody listened.
+    if (socket.destroyed) return finish('closed')
     socket.on('data', read).on('error', fail).on('close', close)
     void send(socket, request.steps, () => isOver)
   })
