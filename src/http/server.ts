@@ -1,8 +1,8 @@
 // Builds the Express app: which middleware runs, in which order. Must not start or stop anything.
 
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { localhostAllowedHostnames, validateHostHeader, validateOriginHeader } from '@modelcontextprotocol/server'
-import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
+import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
 import type { Store } from 'express-rate-limit'
 import helmet, { type HelmetOptions } from 'helmet'
 import type { Logger } from 'pino'
@@ -93,7 +93,7 @@ export function createApp({
   oauth = {},
   demo,
   measure,
-}: AppParts): Express {
+}: AppParts): RequestListener {
   const principals = createPrincipals(dataApi, tokens)
   const places = createPlaces(callsAtOnce)
   const call = createCall({ dataApi, tokens, places })
@@ -140,8 +140,17 @@ export function createApp({
 
   app.use(refuseUnknownPath)
   app.use(answerError)
-  return app
+  return answerAlways(app)
 }
+
+/** Express finds no path in a target such as `http://`, and would answer it before any middleware, with a page of its own. */
+const answerAlways =
+  (app: RequestHandler): RequestListener =>
+  (req, res) =>
+    app(req as Request, res as Response, () => {
+      req.url = '/*'
+      app(req as Request, res as Response, () => {})
+    })
 
 /** Helmet's headers, which are the same for every answer: it would make them again for each. */
 function securityHeaders(strictTransportSecurity: HelmetOptions['strictTransportSecurity']): Map<string, string> {

@@ -1,6 +1,8 @@
 // What goes wrong before any operation is reached: the table of HTTP errors, over REST. Nothing a caller sends is answered
 // with a 500 or a stack trace.
 
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { operations } from '../../src/operations/index.ts'
@@ -47,6 +49,14 @@ describe('paths and methods', () => {
     const response = await fetch(inject('apiUrl') + path, { headers: { Authorization: `Bearer ${key}` } })
     expect(response.status).toBe(404)
     expect(await response.json()).toMatchObject({ error: { code: 'unknown_path' } })
+  })
+
+  test.each(['http://', 'http://[', 'http://[x', '*'])('a target without a path, %s, leads nowhere', async (target) => {
+    const socket = connect(Number(new URL(inject('apiUrl')).port), '127.0.0.1')
+    socket.write(`GET ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n`)
+    const [head = '', body = ''] = (await text(socket)).split('\r\n\r\n')
+    expect(head).toMatch(/^HTTP\/1.1 404 [\s\S]*X-Request-Id: /)
+    expect(JSON.parse(body)).toMatchObject({ error: { code: 'unknown_path' } })
   })
 
   test.each(

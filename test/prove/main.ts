@@ -1,7 +1,9 @@
-// npm run prove -- [--minutes 1] [--seed 1] [--pause 1] [--history file] [--mutants [name]] [--strangers]
+// npm run prove -- [--minutes 1] [--seed 1] [--pause 1] [--history file]
+// npm run prove -- --hostile [--requests 100000] [--seed 1] [--only number]
+// npm run prove -- --strangers [--seed 1] [--only part]
+// npm run prove -- --mutants [--only name]
 //
-// Without --mutants: one round, with what was found. With it: each broken build, and what noticed. With --strangers: what another
-// organisation, a member and nobody may do and see.
+// Faults under load, hostile input, what strangers may do and see, and broken builds with what noticed each: see docs/reliability.md.
 
 import { execFile } from 'node:child_process'
 import { rmSync } from 'node:fs'
@@ -11,8 +13,9 @@ import { parseArgs, promisify } from 'node:util'
 import { useTemporaryFolder } from '../../scripts/support/temporary-folder.ts'
 import { applyMigrations } from '../../src/database/migrate.ts'
 import { startScratchDatabase } from '../../src/embedded/scratch.ts'
+import { proveHostile } from './hostile/report.ts'
 import { mutants } from './mutants.ts'
-import { prove, type Report } from './prove.ts'
+import { prove } from './prove.ts'
 import { proveStrangers } from './strangers/strangers.ts'
 
 const { values } = parseArgs({
@@ -24,6 +27,8 @@ const { values } = parseArgs({
     mutants: { type: 'boolean', default: false },
     strangers: { type: 'boolean', default: false },
     only: { type: 'string' },
+    hostile: { type: 'boolean', default: false },
+    requests: { type: 'string', default: '100000' },
   },
 })
 const seed = Number(values.seed)
@@ -47,7 +52,7 @@ for (const file of ['postgres.port', 'postgres.log']) await rm(join(template, fi
 // What outlives a killed process does so without waiting for the disk.
 await appendFile(join(template, 'database', 'postgresql.conf'), 'fsync = off\nfull_page_writes = off\n')
 
-async function onCopy(work: (dataDir: string) => Promise<Report>): Promise<Report> {
+async function withDataDirectory<T>(work: (dataDir: string) => Promise<T>): Promise<T> {
   const dataDir = join(folder, 'round')
   await promisify(execFile)('cp', ['-a', template, dataDir])
   try {
@@ -57,12 +62,12 @@ async function onCopy(work: (dataDir: string) => Promise<Report>): Promise<Repor
   }
 }
 
-const isRight = values.mutants ? await doubt() : await believe()
+const isRight = await (values.hostile ? meanHarm() : values.mutants ? doubt() : believe())
 process.exit(isRight ? 0 : 1)
 
 async function believe(): Promise<boolean> {
   console.log(`Seed ${seed}. Again: npm run prove -- --seed ${seed} --minutes ${values.minutes}`)
-  const report = await onCopy((dataDir) =>
+  const report = await withDataDirectory((dataDir) =>
     prove(dataDir, {
       seed,
       seconds: Number(values.minutes) * 60,
@@ -80,6 +85,12 @@ async function believe(): Promise<boolean> {
   return report.problems.length === 0
 }
 
+async function meanHarm(): Promise<boolean> {
+  const { only, requests } = values
+  const round = { seed, requests: Number(requests), ...(only !== undefined && { only: Number(only) }) }
+  return withDataDirectory((dataDir) => proveHostile(dataDir, round, console.log))
+}
+
 async function doubt(): Promise<boolean> {
   let isEachCaught = true
   for (const [name, mutate] of Object.entries(mutants)) {
@@ -88,7 +99,9 @@ async function doubt(): Promise<boolean> {
     const by = new Set<string>()
     // What clients happen to do in a few seconds on a busy machine may not touch what is broken.
     for (let round = 0; by.size === 0 && round < 3; round++) {
-      const report = await onCopy((dataDir) => prove(dataDir, { seed: seed + round, seconds: 8, pause: 0.5, mutate }))
+      const report = await withDataDirectory((dataDir) =>
+        prove(dataDir, { seed: seed + round, seconds: 8, pause: 0.5, mutate }),
+      )
       for (const { rule, about } of report.problems) by.add(rule === 'invariant' ? `invariant "${about}"` : rule)
     }
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)

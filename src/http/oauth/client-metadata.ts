@@ -18,6 +18,14 @@ const kept = new Set([
 const maximumRedirectUris = 20
 const maximumLength = 2_000
 const maximumBytes = 12_000
+// A certificate of a key of a set is five deep.
+const maximumDepth = 6
+
+/** Looks no deeper than that: what is nested ten thousand deep cannot be written as JSON. */
+const isShallow = (value: unknown, levels: number): boolean =>
+  typeof value !== 'object' ||
+  value === null ||
+  (levels > 0 && Object.values(value).every((member) => isShallow(member, levels - 1)))
 
 /** Puts the metadata into the form that Usher serves. @param refuse throws its message as `invalid_client_metadata`. */
 export function settleMetadata(metadata: ClientMetadata, refuse: (message: string) => never): void {
@@ -42,6 +50,7 @@ export function settleMetadata(metadata: ClientMetadata, refuse: (message: strin
       'redirect_uris must be https, of a loopback address, or of a private-use scheme with a dot, without a fragment',
     )
   }
+  if (!isShallow(metadata, maximumDepth)) refuse(`the metadata must be nested at most ${maximumDepth} deep`)
   const text = JSON.stringify(metadata)
   if (Buffer.byteLength(text) > maximumBytes) refuse(`the metadata must be at most ${maximumBytes} bytes`)
   // What Postgres cannot keep in JSON.

@@ -501,6 +501,20 @@ describe('registration', () => {
   })
 })
 
+test('metadata that is nested too deeply is refused', async () => {
+  for (const levels of [7, 10_000]) {
+    const deep = '['.repeat(levels) + ']'.repeat(levels)
+    for (const member of [`"jwks":{"keys":[{"kty":${deep}}]}`, `"jwks_uri":${deep}`]) {
+      const response = await fetch(`${issuer()}/register`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', ...elsewhere() },
+        body: `{"redirect_uris":["${callback}"],${member}}`,
+      })
+      expect([response.status, await response.json()]).toMatchObject([400, { error: 'invalid_client_metadata' }])
+    }
+  }
+})
+
 test('what Postgres could not keep is refused, and never a fault of the server', async () => {
   const metadata = [
     { client_name: 'a\0b' },

@@ -1,0 +1,226 @@
+// One round: so many requests on so many connections, each answer held against what is promised, and afterwards the database and the server.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { createRandom, type Random } from '../random.ts'
+import { generate } from './generate.ts'
+import { judge } from './judge.ts'
+import type { HostileRequest } from './request.ts'
+import { type Stage, setStage } from './stage.ts'
+import { type Connection, exchangeOn, type Outcome, openConnection } from './wire.ts'
+
+export type Target = {
+  apiUrl: string
+  /** For requests that a limit of the server's ends; where its limits are shorter. */
+  slowUrl?: string
+  databaseUrl: string
+  /** Of the process of the API, after collecting garbage. Undefined where it is not a process of its own. */
+  measure?: () => Promise<Measured>
+  /** Why it has ended, if it has; and what it logged as an error. */
+  complaints?: () => string[]
+}
+
+export type Measured = { rss: number; heap: number; external: number; handles: number }
+
+export type Round = {
+  seed: number
+  requests: number
+  /** This request alone. */
+  only?: number
+  connections?: number
+  /** After how many requests there is a new stage. */
+  stageEvery?: number
+  say?: (line: string) => void
+}
+
+export type Report = {
+  problems: string[]
+  requests: number
+  seconds: number
+  /** How many of each kind, and of each status. */
+  kinds: Map<string, number>
+  statuses: Map<string, number>
+  /** Operations of REST with an answer below 300. */
+  succeeded: Set<string>
+  slowest: { milliseconds: number; what: string }
+  measured: { after: number; memory: Measured }[]
+}
+
+export async function hostile(target: Target, round: Round): Promise<Report> {
+  const { seed, requests, only, connections = 32, stageEvery = 1_000, say = () => {} } = round
+  const database = new pg.Client({ connectionString: target.databaseUrl })
+  await database.connect()
+  const report: Report = {
+    problems: [],
+    requests: 0,
+    seconds: 0,
+    kinds: new Map(),
+    statuses: new Map(),
+    succeeded: new Set(),
+    slowest: { milliseconds: 0, what: '' },
+    measured: [],
+  }
+  try {
+    const stageOf = createStages(database, target.apiUrl, stageEvery, seed)
+    const startedAt = performance.now()
+    const first = only ?? 0
+    const end = only === undefined ? requests : only + 1
+    let next = first
+    const slowOnes: Promise<void>[] = []
+    const measureAt = new Set(Array.from({ length: 10 }, (_, i) => Math.floor((requests * (i + 1)) / 10)))
+
+    const work = async (worker: number): Promise<void> => {
+      const random = createRandom(seed + worker)
+      let connection: Connection | undefined
+      while (next < end) {
+        const number = next++
+        const request = generate(seed, number, await stageOf(number))
+        const take = (outcome: Outcome) => note(report, round, number, request, outcome)
+        if (request.isSlow) {
+          slowOnes.push(slowLane(() => alone(request, target.slowUrl ?? target.apiUrl, random).then(take)))
+        } else if (request.isAlone) take(await alone(request, target.apiUrl, random))
+        else {
+          if (connection === undefined || connection.used >= 50) {
+            connection?.socket.destroy()
+            connection = openConnection(new URL(target.apiUrl), addressFrom(random))
+          }
+          let outcome = await exchangeOn(connection, request)
+          // An idle connection may be closed at any moment: the next request is then sent again.
+          if (outcome.answers.length === 0 && connection.used > 1 && ['closed', 'reset'].includes(outcome.end)) {
+            connection = openConnection(new URL(target.apiUrl), addressFrom(random))
+            outcome = await exchangeOn(connection, request)
+          }
+          if (outcome.end !== 'open') connection = undefined
+          take(outcome)
+        }
+        if (target.measure && measureAt.has(number + 1)) {
+          const memory = await target.measure()
+          report.measured.push({ after: number + 1, memory })
+          say(`${number + 1} requests, ${report.problems.length} problems, ${describe(memory)}`)
+        }
+        if (report.problems.length > 2_000) break
+      }
+      connection?.socket.destroy()
+    }
+    const slowLane = createLane(100)
+    await Promise.all(Array.from({ length: only === undefined ? connections : 1 }, (_, i) => work(i)))
+    await Promise.all(slowOnes)
+    report.seconds = (performance.now() - startedAt) / 1000
+    if (target.measure) await judgeMemory(report, target.measure)
+    await comeToRest(database)
+    report.problems.push(...(target.complaints?.() ?? []), ...(await disagreements(database)))
+    return report
+  } finally {
+    await database.end()
+  }
+}
+
+const alone = (request: HostileRequest, url: string, random: Random): Promise<Outcome> =>
+  exchangeOn(openConnection(new URL(url), addressFrom(random)), request)
+
+/** Of this machine (Linux has all of 127.0.0.0/8), so that what is limited by address is limited for few. */
+const addressFrom = (random: Random): string =>
+  `127.${random.between(1, 250)}.${random.between(0, 250)}.${random.between(1, 250)}`
+
+/** The last few stages, for requests that are under way may still be about the one before; and the next, so that nothing waits for it. */
+function createStages(database: pg.Client, apiUrl: string, every: number, seed: number) {
+  const stages = new Map<number, Promise<Stage>>()
+  // One connection makes them all.
+  let last: Promise<unknown> = Promise.resolve()
+  function stage(place: number): Promise<Stage> {
+    const known = stages.get(place)
+    if (known !== undefined) return known
+    const made = last.then(() => setStage(database, apiUrl, addressFrom(createRandom(seed + place))))
+    last = made.catch(() => {})
+    stages.set(place, made)
+    stages.delete(place - 3)
+    return made
+  }
+  return (number: number): Promise<Stage> => {
+    const place = Math.floor(number / every)
+    if (number % every === Math.floor(every / 2)) void stage(place + 1).catch(() => {})
+    return stage(place)
+  }
+}
+
+/** So many at once, the others in their order. */
+function createLane(places: number) {
+  let taken = 0
+  const waiting: (() => void)[] = []
+  return async (work: () => Promise<void>): Promise<void> => {
+    if (taken >= places) await new Promise<void>((go) => waiting.push(go))
+    taken += 1
+    try {
+      await work()
+    } finally {
+      taken -= 1
+      waiting.shift()?.()
+    }
+  }
+}
+
+function note(report: Report, { seed }: Round, number: number, request: HostileRequest, outcome: Outcome): void {
+  const count = (tally: Map<string, number>, name: string) => tally.set(name, (tally.get(name) ?? 0) + 1)
+  report.requests += 1
+  count(report.kinds, request.kind)
+  for (const { status } of outcome.answers) {
+    count(report.statuses, String(status))
+    if (request.operation !== undefined && status < 300) report.succeeded.add(request.operation.name)
+  }
+  if (outcome.answers.length === 0) count(report.statuses, outcome.end)
+  if (!request.isSlow && outcome.milliseconds > report.slowest.milliseconds)
+    report.slowest = { milliseconds: outcome.milliseconds, what: `--only ${number}, ${request.kind}` }
+  for (const rule of judge(request, outcome))
+    report.problems.push(`--seed ${seed} --only ${number} (${request.kind}): ${rule}\n    ${shown(request)}`)
+}
+
+/** The request, to be read and sent again. */
+function shown({ steps }: HostileRequest): string {
+  const text = steps.map((step) => (Buffer.isBuffer(step) ? JSON.stringify(step.toString('latin1')) : String(step)))
+  return text
+    .join(' ')
+    .replace(/Bearer usher_live_\w+/g, 'Bearer …')
+    .slice(0, 1_500)
+}
+
+const megabytes = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(0)} MB`
+
+export const describe = ({ rss, heap, external, handles }: Measured): string =>
+  `RSS ${megabytes(rss)}, heap ${megabytes(heap)}, buffers ${megabytes(external)}, ${handles} handles`
+
+// Pools and caches fill during the first fifth. What is below is noise of the allocator, and of what is kept for a minute.
+const slack = { rss: 96 * 1024 * 1024, heap: 24 * 1024 * 1024, external: 32 * 1024 * 1024, handles: 40 }
+
+/** The end against the first fifth, once the last connection is gone. */
+async function judgeMemory(report: Report, measure: () => Promise<Measured>): Promise<void> {
+  const warm = report.measured[1]?.memory ?? (await measure())
+  const grownBy = (memory: Measured) =>
+    (Object.keys(slack) as (keyof Measured)[]).filter((name) => memory[name] > warm[name] + slack[name])
+  const deadline = Date.now() + 120_000
+  let memory = await measure()
+  while (grownBy(memory).length > 0 && Date.now() < deadline) {
+    await sleep(2_000)
+    memory = await measure()
+  }
+  report.measured.push({ after: report.requests, memory })
+  for (const name of grownBy(memory)) report.problems.push(`${name} grew from ${warm[name]} to ${memory[name]}`)
+}
+
+/** Until no call is under way: clients that left did not wait for theirs. */
+async function comeToRest(database: pg.Client): Promise<void> {
+  const deadline = Date.now() + 60_000
+  for (;;) {
+    const { rows } = await database.query<{ calls: number }>(
+      "select count(*)::int as calls from pg_stat_activity where state <> 'idle' and usename = 'authenticator'",
+    )
+    if (rows[0]?.calls === 0 || Date.now() > deadline) return
+    await sleep(200)
+  }
+}
+
+async function disagreements(database: pg.Client): Promise<string[]> {
+  const { rows } = await database.query<{ check: string; id: string; stored: string; expected: string }>(
+    `select d."check", d.id, d.stored, d.expected from private.verify_invariants() d`,
+  )
+  return rows.map(({ check, id, stored, expected }) => `invariant: ${check}: ${id} has ${stored}, expected ${expected}`)
+}

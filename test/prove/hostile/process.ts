@@ -1,0 +1,76 @@
+// The API as a process of its own, as `usher start` runs it, of which memory and handles can be measured.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '../../../src/embedded/ports.ts'
+import { startEmbeddedStack } from '../../../src/embedded/stack.ts'
+import type { Measured, Target } from './hostile.ts'
+
+const repository = join(import.meta.dirname, '../../..')
+
+export type ApiProcess = Target & Required<Pick<Target, 'measure' | 'complaints'>> & { stop(): Promise<void> }
+
+/** @param dataDir a data directory whose database is migrated. */
+export async function startApiProcess(dataDir: string): Promise<ApiProcess> {
+  const stack = await startEmbeddedStack({ dataDir, progress: () => {} })
+  const port = await freePort()
+  const gauge = join(import.meta.dirname, 'gauge.ts')
+  const child = spawn(process.execPath, ['--expose-gc', '--import', gauge, 'scripts/dev-api.ts'], {
+    cwd: repository,
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      TMPDIR: process.env.TMPDIR,
+      SUPABASE_URL: '',
+      DATABASE_URL: '',
+      USHER_DATA_DIR: dataDir,
+      PORT: `${port}`,
+      DELIVERIES: 'false',
+      LOG_LEVEL: 'error',
+      LOG_FORMAT: 'json',
+    },
+  })
+  const kill = () => void child.kill('SIGKILL')
+  process.once('exit', kill)
+  const ended = once(child, 'exit')
+  let said = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+  })
+  const apiUrl = `http://127.0.0.1:${port}`
+  const isReady = () =>
+    fetch(`${apiUrl}/health`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  const deadline = Date.now() + 120_000
+  while (!(await isReady())) {
+    if (Date.now() > deadline || child.exitCode !== null) throw new Error(`The API does not start: ${said}`)
+    await sleep(100)
+  }
+
+  return {
+    apiUrl,
+    databaseUrl: stack.databaseUrl,
+    async measure() {
+      const answer = once(child, 'message', { signal: AbortSignal.timeout(60_000) })
+      child.send('measure')
+      return (await answer)[0] as Measured
+    },
+    complaints() {
+      const lines = said.split('\n').filter((line) => /"level":[56]0|^\s+at |Error/.test(line))
+      const gone =
+        child.exitCode === null && child.signalCode === null ? [] : [`the API has ended: ${said.slice(-2_000)}`]
+      return [...gone, ...lines.map((line) => `logged: ${line.slice(0, 1_000)}`)]
+    },
+    async stop() {
+      process.off('exit', kill)
+      child.kill('SIGKILL')
+      await ended
+      await stack.stop()
+    },
+  }
+}
