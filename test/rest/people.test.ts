@@ -7,7 +7,7 @@ import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
 import { addEndpoint, fanOut, listenIn } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
-import { tracesOf } from '../support/traces.ts'
+import { tracesFromNow } from '../support/traces.ts'
 
 type Send = ReturnType<typeof rest>
 
@@ -392,6 +392,7 @@ async function everywhere(organisation: TestOrganisation) {
 }
 
 test('after the erasure of a person no column of the database holds a part of their name, their address or anything else of them', async () => {
+  const tracesOf = await tracesFromNow()
   const organisation = await createOrganisation()
   const { send, orders, passedId } = await everywhere(organisation)
   const before = await tracesOf(mark)

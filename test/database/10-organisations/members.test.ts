@@ -8,7 +8,7 @@ import { isWellFormedKey } from '../../../src/gateway/api-key.ts'
 import { refusalOf, row, studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
 import { rest } from '../../support/rest.ts'
-import { tracesOf } from '../../support/traces.ts'
+import { tracesFromNow } from '../../support/traces.ts'
 import type { Claims } from '../actor.ts'
 import { type DataApiAnswer, send, sign } from '../data-api-client.ts'
 import { createTenant, join as joinAs, signUp, type Tenant } from '../tenant-fixture.ts'
@@ -416,6 +416,7 @@ test('who has the address of a person who is erased, and another name, stays a m
 })
 
 test('what was typed of a member is erased where nothing else has the address, or their name', async () => {
+  const tracesOf = await tracesFromNow()
   const organisation = await createOrganisation()
   const email = `desk-${randomUUID()}@example.com`
   const type = async (name: string | null, isRemoved = false) => {

@@ -7,9 +7,10 @@ import { during, row, studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
 import { addEndpoint, fanOut } from '../../support/outbox.ts'
 import { rest } from '../../support/rest.ts'
-import { tracesOf } from '../../support/traces.ts'
+import { tracesFromNow } from '../../support/traces.ts'
 
 async function arrange(payment: object = {}) {
+  const tracesOf = await tracesFromNow()
   const mark = randomUUID().slice(0, 8)
   const jane = { name: `Jane ${mark}`, email: `jane-${mark}@example.com` }
   const organisation = await createOrganisation()
@@ -28,7 +29,7 @@ async function arrange(payment: object = {}) {
   await fanOut(organisation.id)
   const erase = () => send('POST', '/people/erase', { email: jane.email })
   const [attendee] = body.data.attendees
-  return { mark, jane, organisation, event, send, register, erase, orderId: body.data.id as string, attendee }
+  return { mark, jane, organisation, event, send, register, erase, orderId: body.data.id as string, attendee, tracesOf }
 }
 
 /** Does `work` in a transaction that is committed once the erasure waits for it. */
@@ -50,7 +51,7 @@ async function whileInFlight(
 
 test('an e-mail that was claimed before or during the erasure keeps neither address nor error when it is settled', async () => {
   for (const isOpen of [false, true]) {
-    const { mark, jane, erase, attendee, orderId } = await arrange({ payment_method: 'invoice' })
+    const { mark, jane, erase, attendee, orderId, tracesOf } = await arrange({ payment_method: 'invoice' })
     const claim = async (client: Pick<pg.PoolClient, 'query'>) => {
       const { rows } = await client.query(
         `update public.emails
@@ -81,7 +82,7 @@ test('an e-mail that was claimed before or during the erasure keeps neither addr
 })
 
 test('a report on an e-mail to the buyer that comes during the erasure leaves no address', async () => {
-  const { mark, jane, orderId } = await arrange({ payment_method: 'invoice' })
+  const { mark, jane, orderId, tracesOf } = await arrange({ payment_method: 'invoice' })
   const { id } = await row<{ id: string }>(
     `update public.emails set status = 'sent', next_attempt_at = null, sent_at = now(), sent_to = $2, attempts = 1
      where order_id = $1 returning id`,
@@ -107,7 +108,7 @@ test('a report on an e-mail to the buyer that comes during the erasure leaves no
 })
 
 test('a webhook that is claimed during the erasure is sent once more, and its response is not kept', async () => {
-  const { mark, jane, organisation, erase } = await arrange()
+  const { mark, jane, organisation, erase, tracesOf } = await arrange()
   let claimed: { id: string; claim: string }[] = []
   await whileInFlight(erase, async (client) => {
     const { rows } = await client.query(
@@ -129,7 +130,7 @@ test('a webhook that is claimed during the erasure is sent once more, and its re
 })
 
 test('a scan and a payment that commit while the erasure waits for them are erased with it', async () => {
-  const { mark, event, erase, attendee, orderId } = await arrange({ payment_method: 'invoice' })
+  const { mark, event, erase, attendee, orderId, tracesOf } = await arrange({ payment_method: 'invoice' })
   await whileInFlight(erase, async (client) => {
     await client.query('insert into public.payments (order_id, amount) values ($1, 4900)', [orderId])
     await client.query('insert into public.check_ins (event_id, attendee_id) values ($1, $2)', [event.id, attendee.id])
@@ -144,7 +145,7 @@ test('a scan and a payment that commit while the erasure waits for them are eras
 })
 
 test('an offer that is accepted while the erasure waits for it makes no ticket that keeps the person', async () => {
-  const { mark, jane, organisation, event, send } = await arrange()
+  const { mark, jane, organisation, event, send, tracesOf } = await arrange()
   const full = await event.ticketType({ quantity: 1 })
   await event.guest({ ticketTypeId: full })
   const { body } = await send('POST', `/events/${event.id}/waiting-list`, { ticket_type_id: full, ...jane })
@@ -171,7 +172,9 @@ test('an offer that is accepted while the erasure waits for it makes no ticket t
 })
 
 test('whatever is done to a person at the moment of their erasure is erased, or belongs to a new person as a whole', async () => {
-  const { mark, jane, event, send, register, erase, attendee, orderId } = await arrange({ payment_method: 'invoice' })
+  const { mark, jane, event, send, register, erase, attendee, orderId, tracesOf } = await arrange({
+    payment_method: 'invoice',
+  })
   const key = () => ({ 'Idempotency-Key': randomUUID() })
   const answers = await Promise.all([
     register(),
@@ -209,7 +212,7 @@ test('whatever is done to a person at the moment of their erasure is erased, or 
 })
 
 test('what there is no time for remains for another call', async () => {
-  const { mark, jane, organisation, event } = await arrange()
+  const { mark, jane, organisation, event, tracesOf } = await arrange()
   await studio.query(
     `insert into public.registrations (event_id, ticket_type_id, name, email)
      select $1, $2, $3, $4 from generate_series(1, 260)`,

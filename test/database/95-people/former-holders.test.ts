@@ -7,10 +7,11 @@ import { studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
 import { addEndpoint, fanOut } from '../../support/outbox.ts'
 import { rest } from '../../support/rest.ts'
-import { tracesOf } from '../../support/traces.ts'
+import { tracesFromNow } from '../../support/traces.ts'
 
 /** A ticket of Anna's that somebody else bought. */
 async function arrange({ name = 'Anna', isIn = true } = {}) {
+  const tracesOf = await tracesFromNow()
   const mark = randomUUID().slice(0, 8)
   const organisation = await createOrganisation()
   const event = await organisation.event()
@@ -42,11 +43,11 @@ async function arrange({ name = 'Anna', isIn = true } = {}) {
     await write('POST', `/attendees/${id}/cancel`)
     await studio.query('delete from public.attendees where id = $1', [id])
   }
-  return { mark, anna, bob: named('Bob'), named, edit, find, erase, remove, id, send }
+  return { mark, anna, bob: named('Bob'), named, edit, find, erase, remove, id, send, tracesOf }
 }
 
 test('who was called otherwise only after the address had changed is found by the name of then, and erased', async () => {
-  const { mark, anna, bob, edit, find, erase, send, id } = await arrange()
+  const { mark, anna, bob, edit, find, erase, send, id, tracesOf } = await arrange()
   await edit({ email: bob.email })
   await edit({ name: bob.name })
   expect(await find(anna.email)).toEqual([[anna.name, 1]])
@@ -60,7 +61,7 @@ test('who was called otherwise only after the address had changed is found by th
 test.each([{ names: true }, { everyone: true }])(
   'of who was called otherwise before the address changed each name is found, and with either both go: %j',
   async (who) => {
-    const { anna, bob, edit, find, erase, send, id } = await arrange()
+    const { anna, bob, edit, find, erase, send, id, tracesOf } = await arrange()
     await edit({ name: bob.name })
     await edit({ email: bob.email })
     expect(await find(anna.email)).toEqual(
@@ -77,7 +78,7 @@ test.each([{ names: true }, { everyone: true }])(
 )
 
 test('a name that was written in two ways before the ticket passed on leaves neither', async () => {
-  const { anna, bob, named, edit, find, erase } = await arrange({ name: 'Ana' })
+  const { anna, bob, named, edit, find, erase, tracesOf } = await arrange({ name: 'Ana' })
   const right = named('Anna').name
   await edit({ name: right })
   await edit(bob)
@@ -94,7 +95,7 @@ test('a name that was written in two ways before the ticket passed on leaves nei
 
 test('of who had the ticket under two addresses both go, by either of them', async () => {
   for (const which of [0, 1]) {
-    const { anna, bob, named, edit, find, erase } = await arrange()
+    const { anna, bob, named, edit, find, erase, tracesOf } = await arrange()
     const other = named('Other').email
     await edit({ email: other })
     await edit(bob)
@@ -106,7 +107,7 @@ test('of who had the ticket under two addresses both go, by either of them', asy
 })
 
 test('of several who had the ticket each goes alone, and the others are found as before', async () => {
-  const { anna, bob, named, edit, find, erase } = await arrange()
+  const { anna, bob, named, edit, find, erase, tracesOf } = await arrange()
   const holders = [anna, named('Cleo'), bob, named('Dan')]
   for (const { name, email } of holders.slice(1)) {
     await edit({ name, email, company: `${name} Ltd` })
@@ -124,7 +125,7 @@ test('of several who had the ticket each goes alone, and the others are found as
 })
 
 test('an address that was corrected keeps the person, and is erased by itself', async () => {
-  const { anna, named, edit, find, erase, send, id } = await arrange()
+  const { anna, named, edit, find, erase, send, id, tracesOf } = await arrange()
   const right = named('Right').email
   await edit({ email: right })
   expect(await find(anna.email)).toEqual([[anna.name, 1]])
@@ -134,7 +135,7 @@ test('an address that was corrected keeps the person, and is erased by itself', 
 })
 
 test('who had an address that others share is erased by name, and who has the ticket now keeps what is theirs', async () => {
-  const { mark, anna, edit, find, erase } = await arrange()
+  const { mark, anna, edit, find, erase, tracesOf } = await arrange()
   const heirs = ['Ben', 'Cleo'].map((name) => `${name} ${mark}`)
   for (const name of heirs) await edit({ name })
   await erase(anna.email, { names: [anna.name] })
@@ -153,12 +154,12 @@ test('of a ticket whose address was corrected and that was deleted, nothing is l
     await mine.remove()
     for (const email of addresses) expect(await mine.find(email)).toEqual([[mine.anna.name, 1]])
     expect(await mine.erase(addresses[which] as string)).toMatchObject({ people: 1, attendees: 0 })
-    expect(await tracesOf(mine.mark)).toEqual([])
+    expect(await mine.tracesOf(mine.mark)).toEqual([])
   }
 })
 
 test('who had a ticket under the address of whoever has it now takes none of their e-mails', async () => {
-  const { mark, anna, bob, edit, erase, id } = await arrange()
+  const { mark, anna, bob, edit, erase, id, tracesOf } = await arrange()
   await edit({ name: bob.name })
   await studio.query(
     `update public.emails set status = 'sent', next_attempt_at = null, attempts = 1, sent_at = now(), sent_to = $2
