@@ -1,9 +1,10 @@
 // Usher as it runs in production, each part a process that may die at any moment: Postgres, PostgREST, two API processes, the courier, and
-// Redis where it is installed. Each is started again when it ends. Between them are proxies.
+// Redis where it is installed. Each is started again when it ends. Between them, and before the mail service, are proxies.
 
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { databaseUrlFor } from '../../src/database/client.ts'
@@ -18,8 +19,9 @@ import { loadOrCreateSecrets } from '../../src/embedded/secrets.ts'
 import { identify } from '../../src/process/processes.ts'
 import { type FailingProxy, startProxy } from './proxy.ts'
 
-const repository = join(import.meta.dirname, '../..')
+export const repository = join(import.meta.dirname, '../..')
 const redisBinary = '/usr/bin/redis-server'
+const prlimitBinary = '/usr/bin/prlimit'
 
 /** A part that runs: its process, and its end. */
 type Part = { pid: number; ended: Promise<unknown>; stop(): Promise<unknown> }
@@ -27,13 +29,19 @@ type Part = { pid: number; ended: Promise<unknown>; stop(): Promise<unknown> }
 export type ProveStack = {
   databaseUrl: string
   superuserUrl: string
-  mailFolder: string
+  redisUrl: string | undefined
   /** Through a proxy each. */
   apiUrls: string[]
   parts: string[]
   proxies: Record<string, FailingProxy>
   /** @returns false: it does not run at this moment. */
   signal(part: string, signal: NodeJS.Signals): boolean
+  /** Parts whose clock can be set. */
+  clocks: string[]
+  /** From now on the part's time of day is off by so much. */
+  setClock(part: string, milliseconds: number): void
+  /** Postgres cannot write beyond so many bytes of a file, as where a disk is full; undefined: it can. @returns false: not on this machine. */
+  limitFiles(bytes: number | undefined): boolean
   /** Kills one process of Postgres that serves a connection, upon which Postgres ends all others and recovers. */
   killBackend(nth: number): boolean
   /** Resolves when each part runs. */
@@ -41,8 +49,12 @@ export type ProveStack = {
   stop(): Promise<void>
 }
 
-/** @param dataDir a data directory whose database is migrated. */
-export async function startProveStack(dataDir: string): Promise<ProveStack> {
+/**
+ * @param dataDir a data directory whose database is migrated.
+ * @param mailPort of the mail service.
+ * @param tree where the programs of Usher are.
+ */
+export async function startProveStack(dataDir: string, mailPort: number, tree = repository): Promise<ProveStack> {
   const directory = openDataDirectory(dataDir)
   const secrets = loadOrCreateSecrets(directory)
   const binaries = await findPostgres()
@@ -50,14 +62,20 @@ export async function startProveStack(dataDir: string): Promise<ProveStack> {
   const ports = { postgres: await freePort(), api: [await freePort(), await freePort()], redis: await freePort() }
   const restPorts = { port: await freePort(), adminPort: await freePort() }
   const toPostgres = await startProxy(ports.postgres)
-  const toPostgrest = await startProxy(restPorts.port)
-  const toApi = await Promise.all(ports.api.map(startProxy))
+  const toPostgrest = await startProxy(restPorts.port, 'HTTP')
+  const toApi = await Promise.all(ports.api.map((port) => startProxy(port, 'HTTP')))
+  const toMail = await startProxy(mailPort)
+  const toRedis = await startProxy(ports.redis)
+  const hasRedis = existsSync(redisBinary)
   const proxies: Record<string, FailingProxy> = {
     'PostgREST–Postgres': toPostgres,
     'API–PostgREST': toPostgrest,
     'client–API 1': toApi[0] as FailingProxy,
     'client–API 2': toApi[1] as FailingProxy,
+    'courier–mail service': toMail,
+    ...(hasRedis && { 'API–Redis': toRedis }),
   }
+  const clocks = mkdtempSync(join(tmpdir(), 'clocks-'))
 
   const usher = identify(process.pid)
   if (usher === null) throw new Error('this process cannot find itself')
@@ -87,9 +105,9 @@ export async function startProveStack(dataDir: string): Promise<ProveStack> {
     watching.push(watch())
   }
 
-  const node = (args: string[], env: NodeJS.ProcessEnv) => async (): Promise<Part> => {
-    const child = spawn(process.execPath, args, {
-      cwd: repository,
+  const node = (name: string, args: string[], env: NodeJS.ProcessEnv) => async (): Promise<Part> => {
+    const child = spawn(process.execPath, ['--import', join(import.meta.dirname, 'shifted-clock.ts'), ...args], {
+      cwd: tree,
       stdio: 'ignore',
       env: {
         PATH: process.env.PATH,
@@ -101,6 +119,9 @@ export async function startProveStack(dataDir: string): Promise<ProveStack> {
         LOG_LEVEL: 'fatal',
         WEBHOOKS_TO_LOOPBACK: 'true',
         WEBHOOK_TIMEOUT_SECONDS: '2',
+        SMTP_URL: `smtp://127.0.0.1:${toMail.port}`,
+        MAIL_FROM: 'tickets@example.com',
+        CLOCK_FILE: join(clocks, name),
         ...env,
       },
     })
@@ -133,7 +154,6 @@ export async function startProveStack(dataDir: string): Promise<ProveStack> {
     })
     return { pid: server.identity.pid, ended: server.ended, stop: server.stop }
   })
-  const hasRedis = existsSync(redisBinary)
   if (hasRedis) {
     await keep('Redis', async () =>
       partOf(
@@ -144,14 +164,14 @@ export async function startProveStack(dataDir: string): Promise<ProveStack> {
   for (const [i, port] of ports.api.entries()) {
     await keep(
       `API ${i + 1}`,
-      node(['scripts/dev-api.ts'], {
+      node(`API ${i + 1}`, ['scripts/dev-api.ts'], {
         PORT: `${port}`,
         DELIVERIES: 'false',
-        ...(hasRedis && { REDIS_URL: `redis://127.0.0.1:${ports.redis}` }),
+        ...(hasRedis && { REDIS_URL: `redis://127.0.0.1:${toRedis.port}` }),
       }),
     )
   }
-  await keep('courier', node(['bin/usher.js', 'courier'], {}))
+  await keep('courier', node('courier', ['bin/usher.js', 'courier'], {}))
 
   const settled = async () => {
     const deadline = Date.now() + 240_000
@@ -171,7 +191,7 @@ export async function startProveStack(dataDir: string): Promise<ProveStack> {
   return {
     databaseUrl: databaseUrlFor('postgres', secrets.postgresPassword, ports.postgres),
     superuserUrl: databaseUrlFor(superuser, secrets.superuserPassword, ports.postgres),
-    mailFolder: join(dataDir, 'mail'),
+    redisUrl: hasRedis ? `redis://127.0.0.1:${ports.redis}` : undefined,
     apiUrls: toApi.map(({ port }) => `http://127.0.0.1:${port}`),
     parts: ['Postgres', 'PostgREST', 'API 1', 'API 2', 'courier', ...(hasRedis ? ['Redis'] : [])],
     proxies,
@@ -184,10 +204,25 @@ export async function startProveStack(dataDir: string): Promise<ProveStack> {
         return false
       }
     },
+    clocks: ['API 1', 'API 2', 'courier'],
+    setClock: (part, milliseconds) => writeFileSync(join(clocks, part), `${milliseconds}`),
+    limitFiles(bytes) {
+      const postmaster = running.get('Postgres')?.pid
+      if (postmaster === undefined || !existsSync(prlimitBinary)) return false
+      // The hard limit stays, so that whoever set this may lift it.
+      for (const pid of [postmaster, ...childrenOf(postmaster)]) {
+        try {
+          execFileSync(prlimitBinary, ['--pid', `${pid}`, `--fsize=${bytes ?? 'unlimited'}:`], { stdio: 'ignore' })
+        } catch {
+          // It has ended meanwhile.
+        }
+      }
+      return true
+    },
     killBackend(nth) {
       const postmaster = running.get('Postgres')?.pid
       if (postmaster === undefined) return false
-      const backends = childrenOf(postmaster)
+      const backends = childrenOf(postmaster, 'authenticator')
       const pid = backends[nth % Math.max(backends.length, 1)]
       try {
         return pid !== undefined && process.kill(pid, 'SIGKILL')
@@ -207,7 +242,8 @@ export async function startProveStack(dataDir: string): Promise<ProveStack> {
       }
       await Promise.all(watching)
       for (const part of running.values()) await part.stop()
-      for (const proxy of Object.values(proxies)) await proxy.close()
+      for (const proxy of [...Object.values(proxies), toRedis]) await proxy.close()
+      rmSync(clocks, { recursive: true, force: true })
     },
   }
 }
@@ -228,8 +264,8 @@ function partOf(child: ChildProcess): Part {
   }
 }
 
-/** Of Linux: the processes that serve the connections of a Postgres. */
-function childrenOf(pid: number): number[] {
+/** Of Linux: the processes of a Postgres, or those that serve the connections of a role. */
+function childrenOf(pid: number, role = ''): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
@@ -237,7 +273,7 @@ function childrenOf(pid: number): number[] {
       try {
         const stat = readFileSync(`/proc/${one}/stat`, 'utf8')
         const isChild = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === pid
-        return isChild && readFileSync(`/proc/${one}/cmdline`, 'utf8').includes('authenticator')
+        return isChild && readFileSync(`/proc/${one}/cmdline`, 'utf8').includes(role)
       } catch {
         return false
       }
