@@ -20,6 +20,8 @@ const connectionLost = /^(08...|40003|57P0.|PGRST001)$/
 const deadlockOrSerialisation = /^(40P01|40001)$/
 // A race inside Postgres, between a lock and an update that is being rolled back; its code is only XX000.
 const raceOfPostgres = /^new multixact has more than one updating member/
+// Rolled back because a file may not grow (a quota, RLIMIT_FSIZE); also XX000. A disk that is full is 53100.
+const noRoom = /^could not (extend|write to) file .*: (File too large|Disk quota exceeded)$/
 const uniqueViolation = '23505'
 // Causes of a failed fetch, in postgrest-js's details: there was no connection, so nothing was sent.
 const neverSent = /\((ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)\)/
@@ -50,7 +52,8 @@ export function apiErrorOfDatabase(
   const code = error.code ?? ''
   const raised = /^PT(\d{3})$/.exec(code)
   if (raised) return raisedError(Number(raised[1]), error)
-  if (transient.test(code) || tokenRefused.test(code) || raceOfPostgres.test(error.message)) return unavailable(error)
+  if (transient.test(code) || tokenRefused.test(code)) return unavailable(error)
+  if (raceOfPostgres.test(error.message) || noRoom.test(error.message)) return unavailable(error)
   if (code === statementTimeout) return outOfTime(error, lessThan(args, fn))
   if (connectionLost.test(code)) return answerLost(error, repeatable)
   if (code === uniqueViolation) return uniquenessError(error, args)

@@ -6,7 +6,7 @@ import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { onTestFinished } from 'vitest'
 
-export type Received = Email & { envelope: { from: string; to: string[] }; raw: string }
+export type Received = Email & { envelope: { from: string; to: string[] }; raw: string; at: number }
 
 /** An answer that refuses: `refuse(550, 'No such user')`. */
 export const refuse = (responseCode: number, message: string) => Object.assign(new Error(message), { responseCode })
@@ -17,6 +17,8 @@ export async function startMailServer(options?: SMTPServerOptions) {
   onTestFinished(server.close)
   return server
 }
+
+export type MailServer = Awaited<ReturnType<typeof openMailServer>>
 
 export async function openMailServer(options: SMTPServerOptions = {}) {
   const received: Received[] = []
@@ -31,10 +33,11 @@ export async function openMailServer(options: SMTPServerOptions = {}) {
     },
     onData(stream, { envelope }, callback) {
       stream.toArray().then(async (chunks: Buffer[]) => {
+        const at = Date.now()
         const bytes = Buffer.concat(chunks)
         const from = envelope.mailFrom === false ? '' : envelope.mailFrom.address
         const to = envelope.rcptTo.map(({ address }) => address)
-        received.push({ ...(await PostalMime.parse(bytes)), envelope: { from, to }, raw: bytes.toString() })
+        received.push({ ...(await PostalMime.parse(bytes)), envelope: { from, to }, raw: bytes.toString(), at })
         callback()
       }, callback)
     },

@@ -159,14 +159,16 @@ test('a request that never left is no unknown outcome', async () => {
   expect([status, body.error.code, body.error.retryable]).toEqual([503, 'temporarily_unavailable', true])
 })
 
-test.each([
+test.each<[what: string, code: string, message?: string]>([
   ['lock timeout', '55P03'],
   ['too many connections', '53300'],
+  ['full disk', '53100'],
+  ['file that may not grow', 'XX000', 'could not extend file "base/5/16431": File too large'],
   ['start of the server', '57P03'],
   ['lack of a connection', 'PGRST003'],
-])('a %s rolled back: it can be repeated, and the gateway does not do so by itself', async (_what, code) => {
+])('a %s rolled back: it can be repeated, and the gateway does not do so by itself', async (_what, code, message) => {
   const { insteadOf, register, asked } = await arrange()
-  insteadOf(raised(503, code))
+  insteadOf(raised(503, code, message))
   const { status, body } = await register()
   expect([status, body.error.code, body.error.retryable]).toEqual([503, 'temporarily_unavailable', true])
   expect(asked).toEqual(['register_attendee'])

@@ -2,9 +2,9 @@
 // an integrator would. Whatever they do goes into the history.
 
 import type pg from 'pg'
-import { Agent, request } from 'undici'
 import type { Attempt } from './history.ts'
 import type { Random } from './random.ts'
+import type { Answer, Send } from './send.ts'
 
 type Guest = { id: string; code: string; orderId: string; isErasable: boolean }
 type Known = {
@@ -22,12 +22,12 @@ export type Hall = {
   pointId: string
 }
 
-type Answer = { status: number; body: { data?: Record<string, unknown>; error?: { code: string } } }
-
 export type Crowd = {
   history: Attempt[]
-  /** What others were shown that is not theirs. */
-  leaks: string[]
+  /** Milliseconds since the history began. */
+  now(): number
+  /** What was answered to a key that may not have it. */
+  trespasses: { about: string; detail: string }[]
   /** Answers that are no refusal of the domain, for a look at what clients met. */
   tally: Map<string, number>
   work(client: number, random: Random, until: () => boolean): Promise<void>
@@ -35,39 +35,15 @@ export type Crowd = {
   spy(key: string, random: Random, until: () => boolean): Promise<void>
 }
 
-const timeoutMs = 6_000
 const attemptsPerCall = 6
 
-export function createCrowd(hall: Hall, apiUrls: string[], keys: string[], prefix: string): Crowd {
+export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: string): Crowd {
   const history: Attempt[] = []
-  const leaks: string[] = []
+  const trespasses: Crowd['trespasses'] = []
   const tally = new Map<string, number>()
   const known: Known = { orders: [], guests: [], payments: [], checkIns: [], entries: [] }
-  const dispatcher = new Agent({ connect: { timeout: 2_000 } })
   const startedAt = Date.now()
   const now = () => Date.now() - startedAt
-
-  async function send(
-    api: number,
-    key: string,
-    method: string,
-    path: string,
-    body?: unknown,
-    idempotencyKey?: string,
-  ): Promise<Answer> {
-    const response = await request(`${apiUrls[api % apiUrls.length]}/api/v1${path}`, {
-      dispatcher,
-      method: method as 'GET',
-      signal: AbortSignal.timeout(timeoutMs),
-      headers: {
-        Authorization: `Bearer ${key}`,
-        ...(body !== undefined && { 'Content-Type': 'application/json' }),
-        ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
-    return { status: response.statusCode, body: JSON.parse(await response.body.text()) }
-  }
 
   type Write = {
     key: string
@@ -76,6 +52,8 @@ export function createCrowd(hall: Hall, apiUrls: string[], keys: string[], prefi
     path: string
     body?: unknown
     money?: Attempt['money']
+    /** Without an idempotency key, and so sent once. */
+    isUnkeyed?: boolean
     idOf?: (data: Record<string, unknown>) => unknown
     /** Takes the place of one attempt for the call. */
     record?: (attempt: Omit<Attempt, 'key' | 'operation'>, answer: Answer | undefined) => void
@@ -83,8 +61,8 @@ export function createCrowd(hall: Hall, apiUrls: string[], keys: string[], prefi
 
   /** Sends it until there is an answer, through either API; sometimes it gives up first. @returns what was done. */
   async function write(client: number, random: Random, call: Write): Promise<Record<string, unknown> | undefined> {
-    const { key, operation, method = 'POST', path, body = {}, money, idOf } = call
-    const idempotencyKey = `${prefix} ${client} ${key} ${history.length}`
+    const { key, operation, method = 'POST', path, body = {}, money, isUnkeyed = false, idOf } = call
+    const idempotencyKey = isUnkeyed ? undefined : `${prefix} ${client} ${key} ${history.length}`
     for (let n = 0; n < attemptsPerCall; n++) {
       const start = now()
       let answer: Answer | undefined
@@ -101,11 +79,19 @@ export function createCrowd(hall: Hall, apiUrls: string[], keys: string[], prefi
       tally.set(tallied, (tally.get(tallied) ?? 0) + 1)
       const data = answer?.body.data
       const id = outcome === 'ok' && data && idOf ? String(idOf(data)) : undefined
-      const attempt = { start, end: now(), outcome, ...(why && { why }), ...(id && { id }), ...(money && { money }) }
+      const attempt = {
+        start,
+        end: now(),
+        outcome,
+        ...(why && { why }),
+        ...(id && { id }),
+        ...(money && { money }),
+        ...(isUnkeyed && { isUnkeyed }),
+      }
       if (call.record) call.record(attempt, answer)
       else history.push({ key, operation, ...attempt })
       if (outcome === 'ok') return data
-      if (outcome === 'refused' || random.next() < 0.1) return undefined
+      if (outcome === 'refused' || isUnkeyed || random.next() < 0.1) return undefined
       await new Promise((resolve) => setTimeout(resolve, random.between(20, 400)))
     }
     return undefined
@@ -131,6 +117,30 @@ export function createCrowd(hall: Hall, apiUrls: string[], keys: string[], prefi
         const type = random.pick([few, many, many])
         const body = { ...guest(key), attendees: undefined, ticket_type_id: type, metadata: { prove: key } }
         const order = await write(client, random, { key, operation: 'register', path, body, idOf: idOfData })
+        if (order) learn(order, false)
+      },
+    ],
+    [
+      3,
+      // With one key and at once, so that they share an RPC; some of them are refused.
+      async (client, random, key) => {
+        const one = async (i: number) => {
+          const guestKey = `${key}+${i}`
+          const type = random.pick([few, many, many])
+          const body = { ...guest(guestKey), ticket_type_id: type, metadata: { prove: guestKey } }
+          const call = { key: guestKey, operation: 'register at once', path: registrations, body, idOf: idOfData }
+          const order = await write(client, random, call)
+          if (order) learn(order, false)
+        }
+        await Promise.all(Array.from({ length: 8 }, (_, i) => one(i)))
+      },
+    ],
+    [
+      4,
+      async (client, random, key) => {
+        const body = { ...guest(key), ticket_type_id: many, metadata: { prove: key } }
+        const call = { key, operation: 'register without a key', path: registrations, body, idOf: idOfData }
+        const order = await write(client, random, { ...call, isUnkeyed: true })
         if (order) learn(order, false)
       },
     ],
@@ -328,7 +338,8 @@ export function createCrowd(hall: Hall, apiUrls: string[], keys: string[], prefi
 
   return {
     history,
-    leaks,
+    now,
+    trespasses,
     tally,
     async work(client, random, until) {
       while (!until()) {
@@ -360,7 +371,7 @@ export function createCrowd(hall: Hall, apiUrls: string[], keys: string[], prefi
               random.pick([few, priced]),
               random.pick([1, -1, -1]),
             ])
-            if (random.next() < 0.2)
+            if (random.next() < 0.5)
               await client.query('update public.events set capacity = capacity + 1 where id = $1', [hall.eventId])
           } else {
             const update = client.query('update public.attendees set company = $2 where id = $1', [one.id, key])
@@ -391,7 +402,7 @@ export function createCrowd(hall: Hall, apiUrls: string[], keys: string[], prefi
         for (const path of [order && `/orders/${order.id}`, one && `/attendees/${one.id}`]) {
           if (!path) continue
           const answer = await send(random.below(2), key, 'GET', path).catch(() => undefined)
-          if (answer && answer.status < 300) leaks.push(path)
+          if (answer && answer.status < 300) trespasses.push({ about: 'another organisation', detail: path })
         }
         await new Promise((resolve) => setTimeout(resolve, random.between(100, 400)))
       }

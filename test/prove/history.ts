@@ -14,6 +14,8 @@ export type Attempt = {
   why?: string
   /** Of an effect that was answered: which. */
   id?: string
+  /** Sent without an idempotency key. */
+  isUnkeyed?: boolean
   /** Money received, less money given back, that the call moves, and of which order. */
   money?: { orderId: string; amount: number }
 }
@@ -21,8 +23,13 @@ export type Attempt = {
 /** Something that a call did, as it is found afterwards. */
 export type Effect = { key: string; id: string; notifications: number; auditEntries: number }
 
+/** The moments at which the mail service took an e-mail, and how often it was tried. */
+export type Mail = { id: string; at: number[]; attempts: number }
+
 export type State = {
   effects: Effect[]
+  /** How often the network sent the request of a key once more than it came. */
+  copies: Record<string, number>
   limits: { name: string; taken: number; limit: number }[]
   /** Of each order what it has, less what was given back. */
   money: { orderId: string; kept: number }[]
@@ -30,6 +37,11 @@ export type State = {
   undelivered: string[]
   /** E-mails that guests were to get and did not. */
   unsent: string[]
+  mails: Mail[]
+  /** When the courier, or a connection of it, was not to be relied on. */
+  courierCuts: { from: number; until: number }[]
+  /** What was answered to a key that may not have it. */
+  trespasses: { about: string; detail: string }[]
   /** private.verify_invariants(). */
   disagreements: { check: string; id: string; stored: string; expected: string }[]
 }
@@ -40,19 +52,27 @@ export const rules = [
   'refused write was done',
   'write of nobody',
   'answers differ',
+  'undocumented answer',
   'not notified',
   'not in the audit trail',
   'over a limit',
   'money does not add up',
   'webhook lost',
   'e-mail lost',
+  'e-mail sent twice',
+  'trespass',
   'invariant',
 ] as const
 export type Problem = { rule: (typeof rules)[number]; about: string; detail: string }
 
+// What a client may be answered that sends nothing wrong, with a good key: besides a success a rule of the domain, or that it can come again.
+const documented = /^(503 (temporarily_unavailable|outcome_unknown|out_of_time)|408 request_timeout|409 )/
+// A call that was sent a moment before the fault may be settled a moment after it.
+const settlingMs = 5_000
+
 export function checkHistory(history: Attempt[], state: State): Problem[] {
   const problems: Problem[] = []
-  const add = (rule: Problem['rule'], about: string, detail: string) => problems.push({ rule, about, detail })
+  const add: Add = (rule, about, detail) => problems.push({ rule, about, detail })
   const calls = Map.groupBy(history, ({ key }) => key)
   const effects = Map.groupBy(state.effects, ({ key }) => key)
 
@@ -62,9 +82,14 @@ export function checkHistory(history: Attempt[], state: State): Problem[] {
     const about = `${attempts[0]?.operation} ${key}`
     const told = attempts.map(({ outcome, why }) => [outcome, why].filter(Boolean).join(' ')).join(', ')
     if (done.length > 0 && found.length === 0) add('lost write', about, `answered ${told}, and it is not there`)
-    if (found.length > 1) add('double write', about, `${found.length} times there, answered ${told}`)
+    // Where no idempotency key says that they are one, the network may make two of one.
+    const most = attempts.every(({ isUnkeyed }) => isUnkeyed) ? 1 + (state.copies[key] ?? 0) : 1
+    if (found.length > most) add('double write', about, `${found.length} times there, answered ${told}`)
     if (found.length > 0 && attempts.every(({ outcome }) => outcome === 'refused')) {
       add('refused write was done', about, `answered ${told}, and it is there`)
+    }
+    for (const { why = '' } of attempts) {
+      if (/^\d{3} /.test(why) && !documented.test(why)) add('undocumented answer', about, why)
     }
     for (const { id } of done) {
       if (id !== undefined && found.length === 1 && found[0]?.id !== id)
@@ -84,17 +109,30 @@ export function checkHistory(history: Attempt[], state: State): Problem[] {
   checkMoney(calls, state, add)
   for (const id of state.undelivered) add('webhook lost', id, 'never received')
   for (const id of state.unsent) add('e-mail lost', id, 'never sent')
+  checkMails(state, add)
+  for (const { about, detail } of state.trespasses) add('trespass', about, detail)
   for (const { check, id, stored, expected } of state.disagreements)
     add('invariant', check, `${id}: ${stored}, not ${expected}`)
   return problems
 }
 
+type Add = (rule: Problem['rule'], about: string, detail: string) => void
+
+/** An e-mail comes again only where the courier could not say, or not be told, that the mail service has it. */
+function checkMails({ mails, courierCuts }: State, add: Add): void {
+  for (const { id, at, attempts } of mails) {
+    const times = at.toSorted((a, b) => a - b)
+    if (times.length > attempts) add('e-mail sent twice', id, `${times.length} times in ${attempts} attempts`)
+    for (const [i, second] of times.slice(1).entries()) {
+      const first = times[i] ?? 0
+      const isCut = courierCuts.some(({ from, until }) => from <= second && until >= first - settlingMs)
+      if (!isCut) add('e-mail sent twice', id, `at ${first} and ${second} ms, without a fault`)
+    }
+  }
+}
+
 /** What an order has is what was acknowledged of it, and of each call without an answer all or nothing: so between two sums. */
-function checkMoney(
-  calls: Map<string, Attempt[]>,
-  { money }: State,
-  add: (rule: Problem['rule'], about: string, detail: string) => void,
-): void {
+function checkMoney(calls: Map<string, Attempt[]>, { money }: State, add: Add): void {
   const bounds = new Map<string, { least: number; most: number }>()
   for (const attempts of calls.values()) {
     const moved = attempts.find((attempt) => attempt.money)?.money

@@ -14,7 +14,20 @@ const call = (key: string, outcome: Attempt['outcome'], more: Partial<Attempt> =
 const effect = (key: string, id = `id of ${key}`) => ({ key, id, notifications: 1, auditEntries: 1 })
 const paid = (amount: number) => ({ money: { orderId: 'order', amount } })
 
-const sound: State = { effects: [], limits: [], money: [], undelivered: [], unsent: [], disagreements: [] }
+const mail = (at: number[], attempts: number) => ({ mails: [{ id: 'e', at, attempts }] })
+
+const sound: State = {
+  effects: [],
+  copies: {},
+  limits: [],
+  money: [],
+  undelivered: [],
+  unsent: [],
+  mails: [],
+  courierCuts: [],
+  trespasses: [],
+  disagreements: [],
+}
 const rulesOf = (history: Attempt[], state: Partial<State>) =>
   checkHistory(history, { ...sound, ...state }).map(({ rule }) => rule)
 
@@ -25,6 +38,15 @@ test.each<[string, Attempt[], Partial<State>]>([
   ['unknown and not there', [call('a', 'unknown')], {}],
   ['sent again and replayed', [call('a', 'unknown'), call('a', 'ok')], { effects: [effect('a')] }],
   ['refused once, then done', [call('a', 'refused'), call('a', 'ok')], { effects: [effect('a')] }],
+  [
+    'copied by the network, without a key',
+    [call('a', 'ok', { isUnkeyed: true })],
+    { effects: [effect('a', '1'), effect('a', '2')], copies: { a: 1 } },
+  ],
+  ['to come again, and a rule of the domain', [call('a', 'unknown', { why: '503 outcome_unknown' })], {}],
+  ['refused by a rule of the domain', [call('a', 'refused', { why: '409 sold_out' })], {}],
+  ['an e-mail that was sent', [], mail([5], 1)],
+  ['an e-mail whose courier died', [], { ...mail([5, 9000], 2), courierCuts: [{ from: 3, until: 3 }] }],
   ['the last place taken', [], { limits: [{ name: 'type', taken: 3, limit: 3 }] }],
   [
     'paid, and a refund of which nobody knows',
@@ -46,6 +68,22 @@ const wrongs: [(typeof rules)[number], Attempt[], Partial<State>][] = [
   ['not notified', [call('a', 'ok')], { effects: [{ ...effect('a'), notifications: 0 }] }],
   ['not notified', [call('a', 'ok')], { effects: [{ ...effect('a'), notifications: 2 }] }],
   ['not in the audit trail', [call('a', 'ok')], { effects: [{ ...effect('a'), auditEntries: 0 }] }],
+  [
+    'double write',
+    [call('a', 'ok', { isUnkeyed: true })],
+    { effects: [effect('a', '1'), effect('a', '2')], copies: { b: 1 } },
+  ],
+  [
+    'double write',
+    [call('a', 'unknown', { isUnkeyed: true }), call('a', 'ok')],
+    { effects: [effect('a', '1'), effect('a', '2')], copies: { a: 1 } },
+  ],
+  ['undocumented answer', [call('a', 'unknown', { why: '500 internal_error' })], {}],
+  ['undocumented answer', [call('a', 'refused', { why: '401 invalid_token' })], {}],
+  ['e-mail sent twice', [], { ...mail([5, 6], 1), courierCuts: [{ from: 5, until: 5 }] }],
+  ['e-mail sent twice', [], mail([5, 9], 2)],
+  ['e-mail sent twice', [], { ...mail([9000, 9009], 2), courierCuts: [{ from: 3, until: 3 }] }],
+  ['trespass', [], { trespasses: [{ about: 'a revoked key', detail: '/attendees' }] }],
   ['over a limit', [], { limits: [{ name: 'type', taken: 4, limit: 3 }] }],
   ['money does not add up', [call('a', 'refused', paid(50))], { money: [{ orderId: 'order', kept: 50 }] }],
   [

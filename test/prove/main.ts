@@ -13,8 +13,10 @@ import { parseArgs, promisify } from 'node:util'
 import { useTemporaryFolder } from '../../scripts/support/temporary-folder.ts'
 import { applyMigrations } from '../../src/database/migrate.ts'
 import { startScratchDatabase } from '../../src/embedded/scratch.ts'
+import type { Problem } from './history.ts'
 import { proveHostile } from './hostile/report.ts'
 import { mutants } from './mutants.ts'
+import { patchedTree } from './patched-tree.ts'
 import { prove } from './prove.ts'
 import { proveStrangers } from './strangers/strangers.ts'
 
@@ -62,6 +64,9 @@ async function withDataDirectory<T>(work: (dataDir: string) => Promise<T>): Prom
   }
 }
 
+const noticedBy = ({ rule, about }: Problem) =>
+  rule === 'invariant' || rule === 'trespass' ? `${rule} "${about}"` : rule
+
 const isRight = await (values.hostile ? meanHarm() : values.mutants ? doubt() : believe())
 process.exit(isRight ? 0 : 1)
 
@@ -72,13 +77,16 @@ async function believe(): Promise<boolean> {
       seed,
       seconds: Number(values.minutes) * 60,
       pause: Number(values.pause),
+      isFilled: true,
       ...(values.history && { historyFile: values.history }),
       say: (line) => console.log(`  ${line}`),
     }),
   )
   for (const [what, times] of [...report.tally].toSorted()) console.log(`${String(times).padStart(7)}  ${what}`)
   console.log(
-    `${report.calls} attempts (${JSON.stringify(report.outcomes)}), ${report.faults.length} faults, ${report.notifications} webhooks received.`,
+    `${report.calls} attempts (${JSON.stringify(report.outcomes)}), ${report.faults.length} faults, ${report.copies} requests sent twice; ` +
+      `${report.notifications} webhooks and ${report.emails} e-mails received, ${report.repeated} of these more than once; ` +
+      `${report.keys} keys lost what they had.`,
   )
   for (const { rule, about, detail } of report.problems.slice(0, 50)) console.log(`${rule}: ${about}: ${detail}`)
   console.log(report.problems.length === 0 ? 'Nothing is wrong.' : `${report.problems.length} problems.`)
@@ -93,17 +101,18 @@ async function meanHarm(): Promise<boolean> {
 
 async function doubt(): Promise<boolean> {
   let isEachCaught = true
-  for (const [name, mutate] of Object.entries(mutants)) {
+  for (const [name, { database: mutate, source, aim }] of Object.entries(mutants)) {
     if (values.only !== undefined && !name.includes(values.only)) continue
     const startedAt = performance.now()
     const by = new Set<string>()
+    const tree = source && (await patchedTree(join(folder, 'tree'), source))
     // What clients happen to do in a few seconds on a busy machine may not touch what is broken.
     for (let round = 0; by.size === 0 && round < 3; round++) {
-      const report = await withDataDirectory((dataDir) =>
-        prove(dataDir, { seed: seed + round, seconds: 8, pause: 0.5, mutate }),
-      )
-      for (const { rule, about } of report.problems) by.add(rule === 'invariant' ? `invariant "${about}"` : rule)
+      const how = { seed: seed + round, seconds: 8, pause: 0.5, mutate, tree, aim }
+      const report = await withDataDirectory((dataDir) => prove(dataDir, how))
+      for (const problem of report.problems) by.add(noticedBy(problem))
     }
+    if (tree) await rm(tree, { recursive: true })
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
     isEachCaught &&= by.size > 0
     console.log(`${by.size > 0 ? 'caught ' : 'MISSED '} ${name} (${seconds} s): ${[...by].join('; ') || 'by nothing'}`)

@@ -1,9 +1,17 @@
-// Builds that are broken on purpose: what the proof must notice. Each changes the functions or triggers of a database in SQL, as a mistake in
-// supabase/schemas would.
+// Builds that are broken on purpose: what the proof must notice. Each changes functions or triggers of the database, as a mistake in
+// supabase/schemas would, or the text of a file of src/.
 
 import type pg from 'pg'
+import type { Patch } from './patched-tree.ts'
 
-export type Mutate = (database: pg.Client) => Promise<void>
+type Mutate = (database: pg.Client) => Promise<void>
+
+export type Mutant = {
+  database?: Mutate
+  source?: Patch[]
+  /** The proxy that half of the faults are of, where chance seldom hits it. */
+  aim?: string
+}
 
 const run =
   (sql: string): Mutate =>
@@ -33,7 +41,7 @@ const patch =
     await database.query(text)
   }
 
-export const mutants: Record<string, Mutate> = {
+const inDatabase: Record<string, Mutate> = {
   // Behind the function stands a check: both are gone.
   'nothing holds the quantity of a ticket type': both(
     patch('private.move_places', [/and \(places \+ held <= 0[^)]*\)/, '']),
@@ -62,14 +70,6 @@ export const mutants: Record<string, Mutate> = {
   'row level security is off on orders and attendees': run(
     'alter table public.orders disable row level security; alter table public.attendees disable row level security',
   ),
-  'a webhook is settled before it is sent': run(`
-    create function private.settle_early() returns trigger language plpgsql as $$
-    begin
-      new.status := 'delivered'; new.next_attempt_at := null;
-      return new;
-    end $$;
-    create trigger zzz before update on public.webhook_deliveries for each row
-      when (new.claim is not null and old.claim is null) execute function private.settle_early()`),
   'an e-mail is not queued': run(
     'alter table public.attendees disable trigger attendees_340_queue_ticket_email_insert, disable trigger attendees_340_queue_ticket_email_update',
   ),
@@ -91,4 +91,66 @@ export const mutants: Record<string, Mutate> = {
   ]),
   'a payment leaves no trail': run('alter table public.payments disable trigger payments_700_audit_insert'),
   'an entry does not show on the ticket': run('alter table public.check_ins disable trigger check_ins_500_admit'),
+  'a batch has no savepoint': patch(
+    'private.answer_calls',
+    ['v_size integer := cardinality(calls)', 'v_size integer := 1'],
+    ['while cardinality(v_answers)', 'begin while cardinality(v_answers)'],
+    [
+      /exception\s+when serialization_failure[\s\S]*end loop;/,
+      `end;
+      end loop;
+      exception when others then
+        get stacked diagnostics v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
+        while cardinality(v_answers) < cardinality(calls) loop
+          v_answers := v_answers || json_build_object('error', json_build_object(
+            'code', sqlstate, 'message', v_message, 'details', v_detail, 'hint', v_hint
+          ));
+        end loop;
+      end;`,
+    ],
+  ),
+  'a key is good for as long as it is cached': patch(
+    'private.check_request',
+    ['if not private.is_usable_key(v_key) then', 'if false then'],
+    ['if v_scope <> all (v_key.scopes) then', 'if false then'],
+  ),
+}
+
+const inSource: Record<string, Mutant> = {
+  'a webhook is settled before it is sent': {
+    source: [
+      [
+        'src/courier/webhooks.ts',
+        'const result = await sender.send(pending)',
+        `await record({ id, claim, url, milliseconds: 0, response_status: 204, response_body: '' })
+         const result = await sender.send(pending)`,
+      ],
+    ],
+  },
+  'an e-mail is settled before it is sent': {
+    source: [
+      [
+        'src/courier/emails/queue.ts',
+        'const outcome = await send(pending)',
+        `await record({ email_id: pending.id, claim: pending.claim, message_id: 'early' })
+         const outcome = await send(pending)`,
+      ],
+    ],
+  },
+  'a call whose answer was lost is sent again without its key': {
+    source: [
+      [
+        'src/gateway/data-api.ts',
+        'if (error !== null && lostRace(error)) {',
+        `if (error !== null && (lostRace(error) || status === 0)) {
+           for (const call of [args, ...(args.calls ?? [])]) delete call.idempotency_key`,
+      ],
+    ],
+    aim: 'API–PostgREST',
+  },
+}
+
+export const mutants: Record<string, Mutant> = {
+  ...Object.fromEntries(Object.entries(inDatabase).map(([name, database]) => [name, { database }])),
+  ...inSource,
 }

@@ -5,13 +5,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { createOrganisation, issueKey } from '../../src/database/admin.ts'
 import { scopes } from '../../src/operations/operation.ts'
+import { type MailServer, openMailServer, refuse } from '../courier/mail-server.ts'
 import { startWebhookReceiver, status } from '../support/webhook-receiver.ts'
 import { type Crowd, createCrowd, type Hall } from './clients.ts'
+import { type Fault, wreak } from './faults.ts'
 import { checkHistory, type Problem } from './history.ts'
-import { cuts } from './proxy.ts'
-import { createRandom, type Random } from './random.ts'
+import { changeKeys } from './keys.ts'
+import { createRandom } from './random.ts'
+import { createSend } from './send.ts'
 import { type ProveStack, startProveStack } from './stack.ts'
-import { readState } from './state.ts'
+import { type Mailed, readState } from './state.ts'
 
 export type Round = {
   seed: number
@@ -20,7 +23,13 @@ export type Round = {
   pause: number
   clients?: number
   /** Breaks the database before the clients come: a superuser's statements. */
-  mutate?: (database: pg.Client) => Promise<void>
+  mutate?: ((database: pg.Client) => Promise<void>) | undefined
+  /** Where the programs are; those of this repository if it is left out. */
+  tree?: string | undefined
+  /** The proxy that half of the faults are of. */
+  aim?: string | undefined
+  /** So that a table is larger than a file may be where the disk is full. */
+  isFilled?: boolean
   historyFile?: string
   say?: (line: string) => void
 }
@@ -31,70 +40,114 @@ export type Report = {
   outcomes: Record<string, number>
   faults: string[]
   notifications: number
+  emails: number
+  /** E-mails that came more than once. */
+  repeated: number
+  /** Keys that lost what they had. */
+  keys: number
+  /** Requests that the network sent twice. */
+  copies: number
   tally: Map<string, number>
 }
 
 /** @param dataDir a data directory whose database is migrated; everything in it may be changed. */
 export async function prove(dataDir: string, round: Round): Promise<Report> {
-  const { seed, seconds, pause, clients = 6, mutate, historyFile, say = () => {} } = round
-  const stack = await startProveStack(dataDir)
+  const { seed, seconds, pause, clients = 6, mutate, tree, aim, isFilled, historyFile, say = () => {} } = round
+  const random = createRandom(seed + 1)
+  let isCalm = false
+  const isUnwell = () => !isCalm && random.next() < 0.1
+  const mailServer = await openMailServer({
+    onRcptTo: (_address, _session, callback) => callback(isUnwell() ? refuse(451, 'Come again') : undefined),
+  })
   const receiver = await startWebhookReceiver()
+  const stack = await startProveStack(dataDir, { mailPort: mailServer.port, code: tree })
   try {
     await stack.settled()
     const received = new Set<string>()
-    let isCalm = false
-    const receiving = createRandom(seed + 1)
     receiver.answerWith((response, webhook) => {
-      if (!isCalm && receiving.next() < 0.1) return status(500)(response, webhook)
+      if (isUnwell()) return status(500)(response, webhook)
       received.add(String(webhook.headers['webhook-id']))
       status(204)(response, webhook)
     })
 
     const { hall, keys, stranger } = await openHall(stack, clients, receiver.url)
+    if (isFilled) await withClient(stack.superuserUrl, fill)
     if (mutate) await withClient(stack.superuserUrl, mutate)
 
-    const crowd = createCrowd(hall, stack.apiUrls, keys, `k${seed}`)
+    const send = createSend(stack.apiUrls)
+    const crowd = createCrowd(hall, send, keys, `k${seed}`)
     const until = Date.now() + seconds * 1000
     const isOver = () => Date.now() > until
-    const faults = wreak(stack, createRandom(seed), pause, isOver, say)
-    await Promise.all([
+    const database = () => connected(stack.databaseUrl)
+    const [faults, changedKeys] = await Promise.all([
+      wreak(stack, createRandom(seed), { pause, aim, isOver, now: crowd.now, say }),
+      changeKeys(send, crowd, database, createRandom(seed + 52), isOver),
       ...keys.map((_, i) => crowd.work(i, createRandom(seed + 100 + i), isOver)),
-      crowd.edit(createRandom(seed + 50), () => connected(stack.databaseUrl), isOver),
+      crowd.edit(createRandom(seed + 50), database, isOver),
       crowd.spy(stranger, createRandom(seed + 51), isOver),
-      faults,
     ])
 
     isCalm = true
     await stack.settled()
-    const database = await connected(stack.databaseUrl)
-    try {
-      const problems = await comeToRest(database)
-      const state = await readState(database, {
-        prefix: `k${seed}`,
-        keys: [...new Set(crowd.history.map(({ key }) => key))],
-        received,
-        mailFolder: stack.mailFolder,
-      })
+    return await withClient(stack.databaseUrl, async (client) => {
+      // What the dead have claimed, and what is in flight as well, may be claimed again.
+      const released = { from: crowd.now(), until: crowd.now() }
+      const problems = await comeToRest(client)
+      const mailed = mailedBy(mailServer, crowd)
+      const state = {
+        ...(await readState(client, {
+          prefix: `k${seed}`,
+          keys: [...new Set(crowd.history.map(({ key }) => key))],
+          received,
+          mailed,
+        })),
+        copies: copiesOf(stack),
+        courierCuts: [...faults.filter(({ touchesCourier }) => touchesCourier), released],
+        trespasses: crowd.trespasses,
+      }
       if (historyFile) {
         appendFileSync(historyFile, crowd.history.map((attempt) => `${JSON.stringify(attempt)}\n`).join(''))
       }
       problems.push(...checkHistory(crowd.history, state))
-      for (const path of new Set(crowd.leaks))
-        problems.push({ rule: 'invariant', about: 'another organisation reads', detail: path })
-      return reportOf(crowd, problems, await faults, received.size, state.effects.length)
-    } finally {
-      await database.end()
-    }
+      return {
+        ...reportOf(crowd, problems, faults),
+        notifications: received.size,
+        emails: mailed.size,
+        repeated: [...mailed.values()].filter(({ length }) => length > 1).length,
+        keys: changedKeys,
+        copies: Object.values(stack.proxies).reduce((sum, { copies }) => sum + copies.length, 0),
+      }
+    })
   } finally {
     await stack.stop()
     await receiver.close()
+    await mailServer.close()
   }
 }
 
-function reportOf(crowd: Crowd, problems: Problem[], faults: string[], notifications: number, effects: number): Report {
-  const outcomes: Record<string, number> = { effects }
+/** What arrived, at times of the history. */
+export function mailedBy({ received }: MailServer, crowd: Crowd): Mailed {
+  const mailed: Mailed = new Map()
+  for (const { messageId = '', envelope, at } of received) {
+    const id = /^<([^@]+)@/.exec(messageId)?.[1] ?? messageId
+    mailed.set(id, [...(mailed.get(id) ?? []), { at: crowd.now() - (Date.now() - at), to: envelope.to }])
+  }
+  return mailed
+}
+
+function reportOf(crowd: Crowd, problems: Problem[], faults: Fault[]) {
+  const outcomes: Record<string, number> = {}
   for (const { outcome } of crowd.history) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
-  return { problems, calls: crowd.history.length, outcomes, faults, notifications, tally: crowd.tally }
+  return { problems, calls: crowd.history.length, outcomes, faults: faults.map(({ what }) => what), tally: crowd.tally }
+}
+
+/** Of each key how often its request was sent once more than it came. */
+function copiesOf({ proxies }: ProveStack): Record<string, number> {
+  const copies: Record<string, number> = {}
+  for (const request of Object.values(proxies).flatMap((proxy) => proxy.copies)) {
+    for (const [, key = ''] of request.matchAll(/"prove":"([^"]+)"/g)) copies[key] = (copies[key] ?? 0) + 1
+  }
+  return copies
 }
 
 export async function connected(connectionString: string): Promise<pg.Client> {
@@ -130,7 +183,7 @@ export async function openHall(
       issueKey(database, { organisation: slug, name: 'prove', scopes, confirmations: 'none' })
     const eventId = await one(
       `insert into public.events (organisation_id, name, slug, starts_at, ends_at, capacity)
-       values ($1, 'Prove', 'prove', now() + interval '1 day', now() + interval '2 days', 20) returning id`,
+       values ($1, 'Prove', 'prove', now() + interval '1 day', now() + interval '2 days', 40) returning id`,
       [organisation.id],
     )
     const type = (name: string, price: number, quantity: number | null) =>
@@ -167,48 +220,21 @@ export async function openHall(
   }
 }
 
-/** Faults, one after the other, until it is over. @returns what was done. */
-async function wreak(
-  stack: ProveStack,
-  random: Random,
-  pause: number,
-  isOver: () => boolean,
-  say: (line: string) => void,
-): Promise<string[]> {
-  const done: string[] = []
-  const lasting: Promise<void>[] = []
-  const names = Object.keys(stack.proxies)
-  while (!isOver()) {
-    await sleep(random.between(pause * 500, pause * 1500))
-    if (isOver()) break
-    const milliseconds = random.between(100, 1500)
-    const kind = random.below(10)
-    let what: string
-    if (kind < 5) {
-      const [name, how] = [random.pick(names) ?? '', random.pick(cuts) ?? 'drop']
-      what = `${how} ${name} ${milliseconds} ms`
-      lasting.push(stack.proxies[name]?.cut(how, milliseconds) ?? Promise.resolve())
-    } else if (kind < 6) {
-      what = `SIGKILL a backend${stack.killBackend(random.below(100)) ? '' : ', of which there was none'}`
-    } else {
-      const part = random.pick(stack.parts) ?? ''
-      const signal = kind < 8 ? 'SIGSTOP' : 'SIGKILL'
-      what = `${signal} ${part}${signal === 'SIGSTOP' ? ` ${milliseconds} ms` : ''}`
-      if (!stack.signal(part, signal)) what += ', which did not run'
-      if (signal === 'SIGSTOP') lasting.push(sleep(milliseconds).then(() => void stack.signal(part, 'SIGCONT')))
-    }
-    done.push(what)
-    say(what)
-  }
-  await Promise.all(lasting)
-  // What was stopped, then killed and started again in between, was not woken; nor does it need to be.
-  for (const part of stack.parts) stack.signal(part, 'SIGCONT')
-  return done
+/** 20 MiB of idempotency records, of somebody else: a keyed write adds one, at the end. */
+async function fill(database: pg.Client): Promise<void> {
+  await database.query(
+    `insert into private.idempotency_records (organisation_id, family_id, idempotency_key, request_fingerprint, outcome)
+     select o.id, o.id, 'filling ' || i, '', to_json((select string_agg(md5(concat(i, j)), '') from generate_series(1, 55) j))
+     from public.organisations o, generate_series(1, 10000) i
+     where o.slug = 'stranger'`,
+  )
 }
 
 /** Until no call is under way, and everything that is to be sent was: what would be tried again in minutes is due now. */
 export async function comeToRest(database: pg.Client): Promise<Problem[]> {
-  const deadline = Date.now() + 240_000
+  const patienceMs = 60_000
+  let deadline = Date.now() + patienceMs
+  let least = Number.POSITIVE_INFINITY
   const pendingSql = `select
     (select count(*)::int from pg_stat_activity where state <> 'idle' and usename = 'authenticator') as calls,
     (select count(*)::int from private.notification_queue) as queued,
@@ -227,6 +253,8 @@ export async function comeToRest(database: pg.Client): Promise<Problem[]> {
     // The courier polls: its own calls come and go.
     quiet = Object.values(rest).every((n) => n === 0) && calls <= 1 ? quiet + 1 : 0
     if (quiet > 3) return []
+    const left = Object.values(pending).reduce((sum, n) => sum + n, 0)
+    if (left < least) [least, deadline] = [left, Date.now() + patienceMs]
     if (Date.now() > deadline)
       return [{ rule: 'webhook lost', about: 'what is pending', detail: JSON.stringify(pending) }]
     await database.query(

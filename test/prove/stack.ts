@@ -1,9 +1,10 @@
 // Usher as it runs in production, each part a process that may die at any moment: Postgres, PostgREST, two API processes, the courier, and
-// Redis where it is installed. Each is started again when it ends. Between them are proxies.
+// Redis where it is installed. Each is started again when it ends. Between them, and before the mail service, are proxies.
 
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, openSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { databaseUrlFor } from '../../src/database/client.ts'
@@ -18,8 +19,9 @@ import { loadOrCreateSecrets } from '../../src/embedded/secrets.ts'
 import { identify } from '../../src/process/processes.ts'
 import { type FailingProxy, startProxy } from './proxy.ts'
 
-const repository = join(import.meta.dirname, '../..')
+export const repository = join(import.meta.dirname, '../..')
 const redisBinary = '/usr/bin/redis-server'
+const prlimitBinary = '/usr/bin/prlimit'
 
 /** A part that runs: its process, and its end. */
 type Part = { pid: number; ended: Promise<unknown>; stop(): Promise<unknown> }
@@ -27,13 +29,19 @@ type Part = { pid: number; ended: Promise<unknown>; stop(): Promise<unknown> }
 export type ProveStack = {
   databaseUrl: string
   superuserUrl: string
-  mailFolder: string
+  redisUrl: string | undefined
   /** Through a proxy each. */
   apiUrls: string[]
   parts: string[]
   proxies: Record<string, FailingProxy>
   /** @returns false: it does not run at this moment. */
   signal(part: string, signal: NodeJS.Signals): boolean
+  /** Parts whose clock can be set. */
+  clocks: string[]
+  /** From now on the part's time of day is off by so much. */
+  setClock(part: string, milliseconds: number): void
+  /** Postgres cannot write beyond so many bytes of a file, as where a disk is full; undefined: it can. @returns false: not on this machine. */
+  limitFiles(bytes: number | undefined): boolean
   /** Kills one process of Postgres that serves a connection, upon which Postgres ends all others and recovers. */
   killBackend(nth: number): boolean
   /** Replaces the courier, or an API as behind a load balancer: the new one is ready before the old one is told to end. */
@@ -44,8 +52,10 @@ export type ProveStack = {
 }
 
 type StackOptions = {
+  /** Of the mail service. */
+  mailPort: number
   /** The folder of the code that APIs and courier are started from. */
-  code?: string
+  code?: string | undefined
   /** For APIs and courier. */
   environment?: NodeJS.ProcessEnv
   /** Where what they log is appended; without it they log nothing. */
@@ -53,8 +63,8 @@ type StackOptions = {
 }
 
 /** @param dataDir a data directory whose database is migrated. */
-export async function startProveStack(dataDir: string, options: StackOptions = {}): Promise<ProveStack> {
-  const { code = repository, environment, logFile } = options
+export async function startProveStack(dataDir: string, options: StackOptions): Promise<ProveStack> {
+  const { mailPort, code = repository, environment, logFile } = options
   const directory = openDataDirectory(dataDir)
   const secrets = loadOrCreateSecrets(directory)
   const binaries = await findPostgres()
@@ -62,14 +72,20 @@ export async function startProveStack(dataDir: string, options: StackOptions = {
   const ports = { postgres: await freePort(), api: [await freePort(), await freePort()], redis: await freePort() }
   const restPorts = { port: await freePort(), adminPort: await freePort() }
   const toPostgres = await startProxy(ports.postgres)
-  const toPostgrest = await startProxy(restPorts.port)
-  const toApi = await Promise.all(ports.api.map(startProxy))
+  const toPostgrest = await startProxy(restPorts.port, 'HTTP')
+  const toApi = await Promise.all(ports.api.map((port) => startProxy(port, 'HTTP')))
+  const toMail = await startProxy(mailPort)
+  const toRedis = await startProxy(ports.redis)
+  const hasRedis = existsSync(redisBinary)
   const proxies: Record<string, FailingProxy> = {
     'PostgREST–Postgres': toPostgres,
     'API–PostgREST': toPostgrest,
     'client–API 1': toApi[0] as FailingProxy,
     'client–API 2': toApi[1] as FailingProxy,
+    'courier–mail service': toMail,
+    ...(hasRedis && { 'API–Redis': toRedis }),
   }
+  const clocks = mkdtempSync(join(tmpdir(), 'clocks-'))
 
   const usher = identify(process.pid)
   if (usher === null) throw new Error('this process cannot find itself')
@@ -105,7 +121,7 @@ export async function startProveStack(dataDir: string, options: StackOptions = {
   const deployed = new Map<string, string>()
   const output = logFile === undefined ? 'ignore' : openSync(logFile, 'a')
   const node = (name: string, args: string[], env: NodeJS.ProcessEnv) => async (): Promise<Part> => {
-    const child = spawn(process.execPath, args, {
+    const child = spawn(process.execPath, ['--import', join(import.meta.dirname, 'shifted-clock.ts'), ...args], {
       cwd: deployed.get(name) ?? code,
       stdio: ['ignore', output, output],
       env: {
@@ -119,6 +135,9 @@ export async function startProveStack(dataDir: string, options: StackOptions = {
         LOG_FORMAT: 'json',
         WEBHOOKS_TO_LOOPBACK: 'true',
         WEBHOOK_TIMEOUT_SECONDS: '2',
+        SMTP_URL: `smtp://127.0.0.1:${toMail.port}`,
+        MAIL_FROM: 'tickets@example.com',
+        CLOCK_FILE: join(clocks, name),
         ...env,
         ...environment,
       },
@@ -152,7 +171,6 @@ export async function startProveStack(dataDir: string, options: StackOptions = {
     })
     return { pid: server.identity.pid, ended: server.ended, stop: server.stop }
   })
-  const hasRedis = existsSync(redisBinary)
   if (hasRedis) {
     await keep('Redis', async () =>
       partOf(
@@ -164,7 +182,7 @@ export async function startProveStack(dataDir: string, options: StackOptions = {
     node(`API ${i + 1}`, ['scripts/dev-api.ts'], {
       PORT: `${ports.api[i]}`,
       DELIVERIES: 'false',
-      ...(hasRedis && { REDIS_URL: `redis://127.0.0.1:${ports.redis}` }),
+      ...(hasRedis && { REDIS_URL: `redis://127.0.0.1:${toRedis.port}` }),
     })()
   for (const i of ports.api.keys()) await keep(`API ${i + 1}`, startApi(i))
   await keep('courier', node('courier', ['bin/usher.js', 'courier'], {}))
@@ -187,7 +205,7 @@ export async function startProveStack(dataDir: string, options: StackOptions = {
   return {
     databaseUrl: databaseUrlFor('postgres', secrets.postgresPassword, ports.postgres),
     superuserUrl: databaseUrlFor(superuser, secrets.superuserPassword, ports.postgres),
-    mailFolder: join(dataDir, 'mail'),
+    redisUrl: hasRedis ? `redis://127.0.0.1:${ports.redis}` : undefined,
     apiUrls: toApi.map(({ port }) => `http://127.0.0.1:${port}`),
     parts: ['Postgres', 'PostgREST', 'API 1', 'API 2', 'courier', ...(hasRedis ? ['Redis'] : [])],
     proxies,
@@ -200,10 +218,25 @@ export async function startProveStack(dataDir: string, options: StackOptions = {
         return false
       }
     },
+    clocks: ['API 1', 'API 2', 'courier'],
+    setClock: (part, milliseconds) => writeFileSync(join(clocks, part), `${milliseconds}`),
+    limitFiles(bytes) {
+      const postmaster = running.get('Postgres')?.pid
+      if (postmaster === undefined || !existsSync(prlimitBinary)) return false
+      // The hard limit stays, so that whoever set this may lift it.
+      for (const pid of [postmaster, ...childrenOf(postmaster)]) {
+        try {
+          execFileSync(prlimitBinary, ['--pid', `${pid}`, `--fsize=${bytes ?? 'unlimited'}:`], { stdio: 'ignore' })
+        } catch {
+          // It has ended meanwhile.
+        }
+      }
+      return true
+    },
     killBackend(nth) {
       const postmaster = running.get('Postgres')?.pid
       if (postmaster === undefined) return false
-      const backends = childrenOf(postmaster)
+      const backends = childrenOf(postmaster, 'authenticator')
       const pid = backends[nth % Math.max(backends.length, 1)]
       try {
         return pid !== undefined && process.kill(pid, 'SIGKILL')
@@ -236,7 +269,8 @@ export async function startProveStack(dataDir: string, options: StackOptions = {
       }
       await Promise.all(watching)
       for (const part of running.values()) await part.stop()
-      for (const proxy of Object.values(proxies)) await proxy.close()
+      for (const proxy of [...Object.values(proxies), toRedis]) await proxy.close()
+      rmSync(clocks, { recursive: true, force: true })
     },
   }
 }
@@ -257,8 +291,8 @@ function partOf(child: ChildProcess): Part {
   }
 }
 
-/** Of Linux: the processes that serve the connections of a Postgres. */
-function childrenOf(pid: number): number[] {
+/** Of Linux: the processes of a Postgres, or those that serve the connections of a role. */
+function childrenOf(pid: number, role = ''): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
@@ -266,7 +300,7 @@ function childrenOf(pid: number): number[] {
       try {
         const stat = readFileSync(`/proc/${one}/stat`, 'utf8')
         const isChild = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === pid
-        return isChild && readFileSync(`/proc/${one}/cmdline`, 'utf8').includes('authenticator')
+        return isChild && readFileSync(`/proc/${one}/cmdline`, 'utf8').includes(role)
       } catch {
         return false
       }

@@ -1,8 +1,10 @@
 // What is there when all is quiet, for history.ts to hold against what was answered.
 
-import { existsSync, readdirSync } from 'node:fs'
 import type pg from 'pg'
 import type { State } from './history.ts'
+
+/** What the mail service took of each e-mail, by its id. */
+export type Mailed = Map<string, { at: number; to: string[] }[]>
 
 /** How each operation leaves its key, and what tells and keeps a trail of it. `$1` is the prefix of all keys. */
 const effectsSql = `
@@ -94,8 +96,8 @@ const limitsSql = `
 
 export async function readState(
   database: pg.Client,
-  { prefix, keys, received, mailFolder }: { prefix: string; keys: string[]; received: Set<string>; mailFolder: string },
-): Promise<State> {
+  { prefix, keys, received, mailed }: { prefix: string; keys: string[]; received: Set<string>; mailed: Mailed },
+): Promise<Omit<State, 'copies' | 'courierCuts' | 'trespasses'>> {
   const rows = async <Row extends pg.QueryResultRow>(sql: string, values: unknown[] = []) =>
     (await database.query<Row>(sql, values)).rows
   type Found = { key: string; id: string; notifications: number; entries: number }
@@ -103,15 +105,19 @@ export async function readState(
   const notifications = await rows<{ id: string }>(
     "select id from public.notifications where type <> 'webhook_endpoint.test' and subject_id is not null and type not in ('event.published', 'event.updated')",
   )
-  const emails = await rows<{ id: string; file: string; status: string }>(
-    "select id, coalesce(sent_with, id) as file, concat_ws(' ', status, kind, last_error) as status from public.emails e where status <> 'cancelled' and not e.id = any (api.erased_emails(array[e.id]))",
+  // Tickets that went together have the id of the first.
+  const emails = await rows<{ id: string; lead: string; to: string; status: string }>(
+    `select id, coalesce(sent_with, id) as lead, sent_to as to, concat_ws(' ', status, kind, last_error) as status
+     from public.emails e where status <> 'cancelled' and not e.id = any (api.erased_emails(array[e.id]))`,
   )
+  const attempts = await rows<{ id: string; attempts: number }>('select id, attempts from public.emails')
   const withoutTicket = await rows<{ id: string }>(
     `select a.id from public.attendees a join public.orders o on o.id = a.order_id
      where a.status = 'active' and a.erased_at is null and a.ticket_email_status <> 'not_requested'
        and not exists (select from public.emails m where m.attendee_id = a.id and m.kind = 'ticket' and m.status = 'sent')`,
   )
-  const files = existsSync(mailFolder) ? readdirSync(mailFolder).join('\n') : ''
+  const isSent = ({ lead, to, status }: (typeof emails)[number]) =>
+    status.startsWith('sent') && mailed.get(lead)?.some((mail) => mail.to.includes(to))
   return {
     effects: found.map(({ key, id, notifications, entries }) => ({ key, id, notifications, auditEntries: entries })),
     limits: await rows(limitsSql),
@@ -125,11 +131,10 @@ export async function readState(
     ).map(({ id, kept }) => ({ orderId: id, kept: Number(kept) })),
     undelivered: notifications.map(({ id }) => id).filter((id) => !received.has(id)),
     unsent: [
-      ...emails
-        .filter(({ status, file }) => !status.startsWith('sent') || !files.includes(file))
-        .map(({ id, status }) => `${id} ${status}`),
+      ...emails.filter((email) => !isSent(email)).map(({ id, status }) => `${id} ${status}`),
       ...withoutTicket.map(({ id }) => `ticket of ${id}`),
     ],
+    mails: attempts.map(({ id, attempts }) => ({ id, attempts, at: (mailed.get(id) ?? []).map(({ at }) => at) })),
     disagreements: await rows('select "check", id, stored, expected from private.verify_invariants()'),
   }
 }

@@ -115,6 +115,27 @@ begin
     )
     and (verify_outbox.event_id is null or a.order_id = any (v_order_ids));
 
+  -- One that is being queued at that moment is cancelled when it is claimed, hence the minute.
+  return query
+  select 'whoever switched off the messages of an event is queued none after that', 'emails', m.id, concat_ws(' ', m.kind, m.status), 'none'
+  from public.email_opt_outs u
+  join public.attendees a on a.organisation_id = u.organisation_id and a.email_lower = u.email_lower and a.event_id = u.event_id
+  join public.emails m on m.attendee_id = a.id
+  where private.can_be_switched_off(m.kind)
+    and m.created_at > u.created_at + interval '1 minute'
+    -- It may have been queued for whoever had the ticket before.
+    and (m.status = 'queued' and a.updated_at <= m.created_at or lower(m.sent_to) = u.email_lower)
+    and (verify_outbox.event_id is null or u.event_id = verify_outbox.event_id);
+
+  return query
+  select 'whoever switched off the messages of an event has a ticket of it', 'email_opt_outs', u.event_id, 'none', 'a ticket'
+  from public.email_opt_outs u
+  where (verify_outbox.event_id is null or u.event_id = verify_outbox.event_id)
+    and not exists (
+      select from public.attendees a
+      where a.organisation_id = u.organisation_id and a.email_lower = u.email_lower and a.event_id = u.event_id
+    );
+
   return query
   with done as (
     select 'orders' as "table", 'order'::public.audit_object as object, o.id, o.id as object_id, 'created'::public.audit_action as action

@@ -3,11 +3,13 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { applyMigrations } from '../../../src/database/migrate.ts'
+import { openMailServer } from '../../courier/mail-server.ts'
 import { startWebhookReceiver, status } from '../../support/webhook-receiver.ts'
 import { type Crowd, createCrowd } from '../clients.ts'
 import { checkHistory } from '../history.ts'
-import { comeToRest, connected, openHall, withClient } from '../prove.ts'
+import { comeToRest, connected, mailedBy, openHall, withClient } from '../prove.ts'
 import { createRandom } from '../random.ts'
+import { createSend } from '../send.ts'
 import { type ProveStack, startProveStack } from '../stack.ts'
 import { readState } from '../state.ts'
 import { fillTheRest } from './fill.ts'
@@ -48,7 +50,8 @@ export type Report = {
 /** @param dataDir a data directory whose database has the schema that the first code was made for. */
 export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> {
   const { seed, code, stages, writes, clients = 4, say = () => {} } = round
-  const stack = await startProveStack(dataDir, { code })
+  const mailServer = await openMailServer()
+  const stack = await startProveStack(dataDir, { mailPort: mailServer.port, code })
   const receiver = await startWebhookReceiver()
   const prefix = `k${seed}`
   const problems: Problem[] = []
@@ -58,7 +61,7 @@ export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> 
     await stack.settled()
     receiver.answerWith(status(204))
     const { hall, keys, stranger } = await openHall(stack, clients, receiver.url)
-    const crowd = createCrowd(hall, stack.apiUrls, keys, prefix)
+    const crowd = createCrowd(hall, createSend(stack.apiUrls), keys, prefix)
     let isOver = false
     const until = () => isOver
     const working = Promise.all([
@@ -105,10 +108,10 @@ export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> 
         prefix,
         keys: [...new Set(crowd.history.map(({ key }) => key))],
         received: new Set(receiver.received.map(({ headers }) => String(headers['webhook-id']))),
-        mailFolder: stack.mailFolder,
+        mailed: mailedBy(mailServer, crowd),
       })
-      problems.push(...checkHistory(crowd.history, state))
-      add('tenancy', 'another organisation reads', [...new Set(crowd.leaks)])
+      const { trespasses } = crowd
+      problems.push(...checkHistory(crowd.history, { ...state, copies: {}, courierCuts: [], trespasses }))
       add('unanswered', 'a call, though nothing was killed', unanswered(crowd))
       const { rows } = await database.query<{ count: number }>(
         "select sum(n_live_tup)::int as count from pg_stat_user_tables where schemaname in ('public', 'private')",
@@ -128,6 +131,7 @@ export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> 
   } finally {
     await stack.stop()
     await receiver.close()
+    await mailServer.close()
   }
 }
 

@@ -1,0 +1,118 @@
+// Faults, one after the other, while clients are at work.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Random } from './random.ts'
+import type { ProveStack } from './stack.ts'
+
+/** What was done, and when, in milliseconds of the history. */
+export type Fault = { what: string; from: number; until: number; touchesCourier: boolean }
+
+const hour = 3_600_000
+const clockSteps = [hour, -hour, 24 * hour, -24 * hour]
+const mebibyte = 2 ** 20
+// The first leaves the write-ahead log room, whose files have 16 MiB, and so refuses single statements; the second stops Postgres as a whole.
+const fileLimits = [16 * mebibyte, mebibyte]
+
+const courierStandsAside = ['API 1', 'API 2', 'Redis', 'client–API 1', 'client–API 2', 'API–Redis']
+
+/** @returns what was done, when all of it is over. */
+export async function wreak(
+  stack: ProveStack,
+  random: Random,
+  options: { pause: number; aim?: string | undefined; isOver(): boolean; now(): number; say(line: string): void },
+): Promise<Fault[]> {
+  const { pause, aim, isOver, now, say } = options
+  const done: Fault[] = []
+  const lasting: Promise<void>[] = []
+  const names = Object.keys(stack.proxies)
+
+  /** @returns the target, what to say, and what ends later. */
+  const kinds: [weight: number, () => { target: string; what: string; lasts?: Promise<void> | undefined }][] = [
+    [
+      10,
+      () => {
+        const target = aim ?? random.pick(names) ?? ''
+        const proxy = stack.proxies[target]
+        const how = random.pick(proxy?.cuts ?? []) ?? 'drop'
+        const milliseconds = duration()
+        return { target, what: `${how} ${target} ${milliseconds} ms`, lasts: proxy?.cut(how, milliseconds) }
+      },
+    ],
+    [
+      2,
+      () => {
+        const isThere = stack.killBackend(random.below(100))
+        return { target: 'Postgres', what: `SIGKILL a backend${isThere ? '' : ', of which there was none'}` }
+      },
+    ],
+    [
+      4,
+      () => {
+        const target = random.pick(stack.parts) ?? ''
+        const milliseconds = duration()
+        const isThere = stack.signal(target, 'SIGSTOP')
+        const lasts = sleep(milliseconds).then(() => void stack.signal(target, 'SIGCONT'))
+        return { target, what: `SIGSTOP ${target} ${milliseconds} ms${isThere ? '' : ', which did not run'}`, lasts }
+      },
+    ],
+    [
+      4,
+      () => {
+        const target = random.pick(stack.parts) ?? ''
+        const isThere = stack.signal(target, 'SIGKILL')
+        return { target, what: `SIGKILL ${target}${isThere ? '' : ', which did not run'}` }
+      },
+    ],
+    [
+      2,
+      () => {
+        const target = random.pick(stack.clocks) ?? ''
+        const step = random.pick(clockSteps) ?? hour
+        const milliseconds = duration()
+        stack.setClock(target, step)
+        const lasts = sleep(milliseconds).then(() => stack.setClock(target, 0))
+        return { target, what: `the clock of ${target} is ${step / hour} h off ${milliseconds} ms`, lasts }
+      },
+    ],
+    [
+      1,
+      () => {
+        const bytes = random.pick(fileLimits) ?? mebibyte
+        const milliseconds = duration()
+        const isThere = stack.limitFiles(bytes)
+        const lasts = sleep(milliseconds).then(() => void stack.limitFiles(undefined))
+        const what = `no file beyond ${bytes / mebibyte} MiB ${milliseconds} ms${isThere ? '' : ', which cannot be had'}`
+        return { target: 'Postgres', what, lasts }
+      },
+    ],
+  ]
+  const duration = () => random.between(100, 1500)
+  const total = kinds.reduce((sum, [weight]) => sum + weight, 0)
+
+  while (!isOver()) {
+    await sleep(random.between(pause * 500, pause * 1500))
+    if (isOver()) break
+    let n = random.below(total)
+    for (const [weight, begin] of kinds) {
+      n -= weight
+      if (n >= 0) continue
+      const from = now()
+      const { target, what, lasts } = begin()
+      const fault = { what, from, until: from, touchesCourier: !courierStandsAside.includes(target) }
+      done.push(fault)
+      say(what)
+      if (lasts) {
+        lasting.push(
+          lasts.then(() => {
+            fault.until = now()
+          }),
+        )
+      }
+      break
+    }
+  }
+  await Promise.all(lasting)
+  // What was stopped, then killed and started again in between, was not woken; nor does it need to be.
+  for (const part of stack.parts) stack.signal(part, 'SIGCONT')
+  return done
+}

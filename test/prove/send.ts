@@ -1,0 +1,35 @@
+// One request to one of the API processes, as an integrator would send it.
+
+import { Agent, request } from 'undici'
+
+export type Answer = { status: number; body: { data?: Record<string, unknown>; error?: { code: string } } }
+
+export type Send = (
+  api: number,
+  key: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  idempotencyKey?: string,
+) => Promise<Answer>
+
+const timeoutMs = 6_000
+
+/** @returns a function that rejects where there is no answer. */
+export function createSend(apiUrls: string[]): Send {
+  const dispatcher = new Agent({ connect: { timeout: 2_000 } })
+  return async (api, key, method, path, body, idempotencyKey) => {
+    const response = await request(`${apiUrls[api % apiUrls.length]}/api/v1${path}`, {
+      dispatcher,
+      method: method as 'GET',
+      signal: AbortSignal.timeout(timeoutMs),
+      headers: {
+        Authorization: `Bearer ${key}`,
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    return { status: response.statusCode, body: JSON.parse(await response.body.text()) }
+  }
+}
