@@ -35,10 +35,9 @@ export type Crowd = {
   spy(key: string, random: Random, until: () => boolean): Promise<void>
 }
 
-const timeoutMs = 6_000
 const attemptsPerCall = 6
 
-export function createCrowd(hall: Hall, apiUrls: string[], keys: string[], prefix: string): Crowd {
+export function createCrowd(hall: Hall, apiUrls: string[], keys: string[], prefix: string, timeoutMs = 6_000): Crowd {
   const history: Attempt[] = []
   const leaks: string[] = []
   const tally = new Map<string, number>()

@@ -1,6 +1,6 @@
-// npm run prove -- [--minutes 1] [--seed 1] [--pause 1] [--history file] [--mutants [name]]
+// npm run prove -- [--minutes 1] [--seed 1] [--pause 1] [--history file] [--mutants [name]] [--upgrade]
 //
-// Without --mutants: one round, with what was found. With it: each broken build, and what noticed.
+// Without --mutants: one round, with what was found. With it: each broken build, and what noticed. --upgrade: upgrades and restores instead.
 
 import { execFile } from 'node:child_process'
 import { rmSync } from 'node:fs'
@@ -12,6 +12,7 @@ import { applyMigrations } from '../../src/database/migrate.ts'
 import { startScratchDatabase } from '../../src/embedded/scratch.ts'
 import { mutants } from './mutants.ts'
 import { prove, type Report } from './prove.ts'
+import { proveUpgrade } from './upgrade/main.ts'
 
 const { values } = parseArgs({
   options: {
@@ -21,6 +22,7 @@ const { values } = parseArgs({
     history: { type: 'string' },
     mutants: { type: 'boolean', default: false },
     only: { type: 'string' },
+    upgrade: { type: 'boolean', default: false },
   },
 })
 const seed = Number(values.seed)
@@ -28,6 +30,7 @@ const seed = Number(values.seed)
 const folder = useTemporaryFolder()
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+if (values.upgrade) process.exit((await proveUpgrade(folder, seed, values.mutants, values.only)) ? 0 : 1)
 const template = join(folder, 'template')
 await mkdir(template)
 const database = await startScratchDatabase(new AbortController().signal, template)
