@@ -1,9 +1,10 @@
 // npm run prove -- [--minutes 1] [--seed 1] [--pause 1] [--history file]
 // npm run prove -- --hostile [--requests 100000] [--seed 1] [--only number]
 // npm run prove -- --strangers [--seed 1] [--only part]
+// npm run prove -- --upgrade [--seed 1] [--mutants [--only name]]
 // npm run prove -- --mutants [--only name]
 //
-// Faults under load, hostile input, what strangers may do and see, and broken builds with what noticed each: see docs/reliability.md.
+// Faults under load, hostile input, what strangers may do and see, upgrades and restores, and broken builds with what noticed each: see docs/reliability.md.
 
 import { execFile } from 'node:child_process'
 import { rmSync } from 'node:fs'
@@ -19,6 +20,7 @@ import { mutants } from './mutants.ts'
 import { patchedTree } from './patched-tree.ts'
 import { prove } from './prove.ts'
 import { proveStrangers } from './strangers/strangers.ts'
+import { proveUpgrade } from './upgrade/main.ts'
 
 const { values } = parseArgs({
   options: {
@@ -31,6 +33,7 @@ const { values } = parseArgs({
     only: { type: 'string' },
     hostile: { type: 'boolean', default: false },
     requests: { type: 'string', default: '100000' },
+    upgrade: { type: 'boolean', default: false },
   },
 })
 const seed = Number(values.seed)
@@ -45,6 +48,7 @@ if (values.strangers) {
 const folder = useTemporaryFolder()
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+if (values.upgrade) process.exit((await proveUpgrade(folder, seed, values.mutants, values.only)) ? 0 : 1)
 const template = join(folder, 'template')
 await mkdir(template)
 const database = await startScratchDatabase(new AbortController().signal, template)

@@ -13,10 +13,8 @@ export type Send = (
   idempotencyKey?: string,
 ) => Promise<Answer>
 
-const timeoutMs = 6_000
-
 /** @returns a function that rejects where there is no answer. */
-export function createSend(apiUrls: string[]): Send {
+export function createSend(apiUrls: string[], timeoutMs = 6_000): Send {
   const dispatcher = new Agent({ connect: { timeout: 2_000 } })
   return async (api, key, method, path, body, idempotencyKey) => {
     const response = await request(`${apiUrls[api % apiUrls.length]}/api/v1${path}`, {

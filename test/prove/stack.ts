@@ -56,15 +56,13 @@ type StackOptions = {
   mailPort: number
   /** The folder of the code that APIs and courier are started from. */
   code?: string | undefined
-  /** For APIs and courier. */
-  environment?: NodeJS.ProcessEnv
   /** Where what they log is appended; without it they log nothing. */
   logFile?: string
 }
 
 /** @param dataDir a data directory whose database is migrated. */
 export async function startProveStack(dataDir: string, options: StackOptions): Promise<ProveStack> {
-  const { mailPort, code = repository, environment, logFile } = options
+  const { mailPort, code = repository, logFile } = options
   const directory = openDataDirectory(dataDir)
   const secrets = loadOrCreateSecrets(directory)
   const binaries = await findPostgres()
@@ -139,7 +137,6 @@ export async function startProveStack(dataDir: string, options: StackOptions): P
         MAIL_FROM: 'tickets@example.com',
         CLOCK_FILE: join(clocks, name),
         ...env,
-        ...environment,
       },
     })
     return partOf(child)

@@ -34,6 +34,8 @@ export type Upgrade = {
   /** Acknowledged writes between two acts. */
   writes: number
   clients?: number
+  /** What is replaced by the new version, in this order: by default everything. */
+  deploys?: string[]
   say?: (line: string) => void
 }
 
@@ -49,7 +51,7 @@ export type Report = {
 
 /** @param dataDir a data directory whose database has the schema that the first code was made for. */
 export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> {
-  const { seed, code, stages, writes, clients = 4, say = () => {} } = round
+  const { seed, code, stages, writes, clients = 4, deploys = ['API 1', 'courier', 'API 2'], say = () => {} } = round
   const mailServer = await openMailServer()
   const stack = await startProveStack(dataDir, { mailPort: mailServer.port, code })
   const receiver = await startWebhookReceiver()
@@ -61,7 +63,7 @@ export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> 
     await stack.settled()
     receiver.answerWith(status(204))
     const { hall, keys, stranger } = await openHall(stack, clients, receiver.url)
-    const crowd = createCrowd(hall, createSend(stack.apiUrls), keys, prefix)
+    const crowd = createCrowd(hall, createSend(stack.apiUrls, 30_000), keys, prefix)
     let isOver = false
     const until = () => isOver
     const working = Promise.all([
@@ -89,13 +91,12 @@ export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> 
         said.forEach(say)
         await moreWrites(crowd, writes)
         await tell('the version before, on the new schema', 0)
-        say('deploying API 1 …')
-        await stack.deploy('API 1', next)
-        await moreWrites(crowd, writes)
-        say('deploying the courier and API 2 …')
-        await stack.deploy('courier', next)
-        await stack.deploy('API 2', next)
-        await tell('the new version', 1)
+        for (const part of deploys) {
+          say(`deploying ${part} …`)
+          await stack.deploy(part, next)
+          await moreWrites(crowd, writes)
+        }
+        await tell('the new version', 0)
       }
     } catch (error) {
       problems.push({ rule: 'upgrade', about: 'it stopped', detail: (error as Error).message })
@@ -135,14 +136,15 @@ export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> 
   }
 }
 
-/** What no deploy may do to a call: an error of the server, or none within the time of a client. A closed connection is repeated. */
+/** What no upgrade may do to a call: an error of the server, or none within the time of a client. A closed connection is repeated. */
 const unanswered = (crowd: Crowd): string[] =>
   crowd.history
-    .filter(({ outcome, why = '' }) => outcome === 'unknown' && (/^5/.test(why) || /Timeout/.test(why)))
+    // 23 is the code of a DOMException of the time-out.
+    .filter(({ outcome, why = '' }) => outcome === 'unknown' && /^5|^23$|timeout/i.test(why))
     .map(({ key, operation, why }) => `${operation} ${key}: ${why}`)
 
 /** Waits until so many more calls were acknowledged. */
-async function moreWrites(crowd: Crowd, writes: number): Promise<void> {
+export async function moreWrites(crowd: Crowd, writes: number): Promise<void> {
   const done = () => crowd.history.reduce((sum, { outcome }) => sum + (outcome === 'ok' ? 1 : 0), 0)
   const wanted = done() + writes
   const deadline = Date.now() + 120_000

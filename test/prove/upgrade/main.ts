@@ -1,0 +1,109 @@
+// npm run prove -- --upgrade [--seed 1] [--mutants [--only name]]: each upgrade since the baseline, a dump that is restored, and what must
+// not leave it. With --mutants: broken ones, and what noticed.
+
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Restoring } from './restored.ts'
+import { restoreElsewhere } from './restored.ts'
+import type { Problem } from './rolling.ts'
+import { databaseWith, rollThrough } from './rounds.ts'
+import { type ExtraMigration, migrationFiles, type Step, stepsSinceBaseline } from './versions.ts'
+
+const extra = (sql: string): ExtraMigration[] => [
+  {
+    name: '29990101000000_rehearsal.sql',
+    sql: `set local lock_timeout = '2s';\nset local statement_timeout = '60s';\n${sql}`,
+  },
+]
+
+// With somebody who reads the tables for long: it gets its lock when it is tried again.
+const rehearsal = extra('alter table public.attendees add column rehearsal text;')
+
+const brokenMigrations: Record<string, ExtraMigration[]> = {
+  'a migration drops a column that the version before writes': extra(
+    'alter table public.check_ins drop column device cascade;',
+  ),
+  'a migration locks a table for long': extra(
+    'lock table public.orders in access exclusive mode;\nselect pg_sleep(15);',
+  ),
+}
+
+const brokenCopies: Record<string, Restoring['mutate']> = {
+  'nothing holds the deliveries of a copy': (database) =>
+    database.query(
+      "create or replace function private.is_held() returns boolean language plpgsql stable set search_path = '' as $$ begin return false; end $$",
+    ),
+  'a dump is restored without its installation': (database) => database.query('delete from private.installations'),
+}
+
+/** @returns whether nothing is wrong; of broken ones, whether each was noticed. */
+export async function proveUpgrade(folder: string, seed: number, isDoubted: boolean, only = ''): Promise<boolean> {
+  const say = (line: string) => console.log(`  ${line}`)
+  const steps = stepsSinceBaseline()
+  if (typeof steps === 'string') console.log(`Not upgraded: ${steps}.`)
+  const rolling = typeof steps === 'string' ? [] : steps
+  let rounds = 0
+  const roll = (through: Step[], migrations: ExtraMigration[], writes: number) =>
+    inFolder(join(folder, `upgrade${rounds++}`), (path) =>
+      rollThrough(path, through, { seed, writes, extra: migrations, ...(isDoubted ? {} : { say }) }),
+    )
+  const restoring = (round: Partial<Restoring>) =>
+    inFolder(join(folder, `restore${rounds++}`), async (path) => {
+      const dataDir = await databaseWith(path, migrationFiles())
+      return restoreElsewhere(dataDir, path, { seed, writes: 40, ...(isDoubted ? {} : { say }), ...round })
+    })
+
+  if (isDoubted) {
+    const broken = [
+      ...(rolling.length > 0 ? Object.entries(brokenMigrations) : []).map(
+        ([name, migrations]) => [name, () => roll(rolling.slice(-1), migrations, 20)] as const,
+      ),
+      ...Object.entries(brokenCopies).map(
+        ([name, mutate]) => [name, () => restoring(mutate === undefined ? {} : { mutate })] as const,
+      ),
+    ]
+    let isEachCaught = true
+    for (const [name, run] of broken.filter(([name]) => name.includes(only))) {
+      const startedAt = performance.now()
+      const by = new Set((await run()).problems.map(({ rule, about }) => `${rule}: ${about}`))
+      isEachCaught &&= by.size > 0
+      const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
+      console.log(
+        `${by.size > 0 ? 'caught ' : 'MISSED '} ${name} (${seconds} s): ${[...by].join('; ') || 'by nothing'}`,
+      )
+    }
+    return isEachCaught
+  }
+
+  console.log(`Seed ${seed}. Again: npm run prove -- --upgrade --seed ${seed}`)
+  const problems: Problem[] = []
+  if (rolling.length > 0) {
+    const report = await roll(rolling, rehearsal, 60)
+    for (const [what, times] of [...report.tally].toSorted()) console.log(`${String(times).padStart(7)}  ${what}`)
+    console.log(
+      `${migrationFiles().length - 1} migrations since the baseline in ${rolling.length} upgrades, and one that is rehearsed, tried again ${report.retries} times: ` +
+        `${report.calls} calls (${JSON.stringify(report.outcomes)}), ${report.notifications} webhooks received, ${report.rows} rows in the end.`,
+    )
+    problems.push(...report.problems)
+  }
+  for (const over of [false, true]) {
+    const report = await restoring({ over })
+    console.log(
+      `A dump of ${report.calls} calls, with ${report.pending} to send, restored ${over ? 'over an installation that has run' : 'into an empty cluster'}: ` +
+        `nothing left it until it was released, then ${report.sent}.`,
+    )
+    problems.push(...report.problems)
+  }
+  for (const { rule, about, detail } of problems.slice(0, 50)) console.log(`${rule}: ${about}: ${detail}`)
+  console.log(problems.length === 0 ? 'Nothing is wrong.' : `${problems.length} problems.`)
+  return problems.length === 0
+}
+
+async function inFolder<T>(path: string, work: (path: string) => Promise<T>): Promise<T> {
+  await mkdir(path)
+  try {
+    return await work(path)
+  } finally {
+    await rm(path, { recursive: true, force: true })
+  }
+}
