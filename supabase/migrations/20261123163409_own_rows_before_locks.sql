@@ -62,7 +62,6 @@ create or replace function private.remind_buyer (
   as $$
 declare
   v_order public.orders;
-  v_reason text;
   v_next timestamptz;
 begin
   -- Locked, so that a payment of this moment is seen, and a second reminder waits for the first.
@@ -72,36 +71,39 @@ begin
   for no key update;
   if not found then
     perform private.refuse_not_found('order_id');
-  elsif v_order.cancellation_reason = 'expired' then
-    perform private.refuse_expired(v_order);
-  elsif v_order.status = 'cancelled' then
-    perform private.refuse(409, 'order_cancelled', 'A cancelled order is not to be paid.', 'order_id');
-  elsif private.amount_due(v_order) = 0 then
-    perform private.refuse(
-      409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
-    );
-  elsif v_order.status = 'pending' and v_order.payment_due_at <= now() then
-    perform private.refuse(
-      409, 'order_expired', 'The deadline of this order has passed, and it expires now.', 'order_id',
-      jsonb_build_object('payment_due_at', private.rfc3339(v_order.payment_due_at)), 'Give it more time with update_order first.'
-    );
   end if;
-  v_reason := private.unmailed_because(v_order, 'mailed');
   v_next := private.next_reminder_at(v_order.id);
-  if v_reason is not null then
-    perform private.refuse(
-      409, 'buyer_not_mailed', 'The buyer of this order gets no e-mails.', 'order_id', jsonb_build_object('reason', v_reason),
-      'Remind them by telephone or in an e-mail of your own.'
-    );
-  elsif v_next > now() then
-    perform private.refuse(
-      409, 'reminded_recently', 'The buyer was reminded within the last 24 hours.', 'order_id',
-      jsonb_build_object('next_reminder_at', private.rfc3339(v_next)),
-      format('The next reminder is possible from %s on.', private.rfc3339(v_next))
-    );
-  end if;
-  update public.orders o set payment_reminded_at = now() where o.id = v_order.id returning * into v_order;
-  perform private.queue_order_emails('payment_reminder', array[v_order.id]);
+  case private.not_reminded_because(v_order, v_next)
+    when 'order_expired' then
+      if v_order.status = 'cancelled' then
+        perform private.refuse_expired(v_order);
+      end if;
+      perform private.refuse(
+        409, 'order_expired', 'The deadline of this order has passed, and it expires now.', 'order_id',
+        jsonb_build_object('payment_due_at', private.rfc3339(v_order.payment_due_at)), 'Give it more time with update_order first.'
+      );
+    when 'order_cancelled' then
+      perform private.refuse(409, 'order_cancelled', 'A cancelled order is not to be paid.', 'order_id');
+    when 'nothing_due' then
+      perform private.refuse(
+        409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
+      );
+    when 'buyer_not_mailed' then
+      perform private.refuse(
+        409, 'buyer_not_mailed', 'The buyer of this order gets no e-mails.', 'order_id',
+        jsonb_build_object('reason', private.unmailed_because(v_order, 'mailed')),
+        'Remind them by telephone or in an e-mail of your own.'
+      );
+    when 'reminded_recently' then
+      perform private.refuse(
+        409, 'reminded_recently', 'The buyer was reminded within the last 24 hours.', 'order_id',
+        jsonb_build_object('next_reminder_at', private.rfc3339(v_next)),
+        format('The next reminder is possible from %s on.', private.rfc3339(v_next))
+      );
+    else
+      update public.orders o set payment_reminded_at = now() where o.id = v_order.id returning * into v_order;
+      perform private.queue_order_emails('payment_reminder', array[v_order.id]);
+  end case;
   return v_order;
 end
 $$;
@@ -247,7 +249,7 @@ begin
         -- As of a cancelled attendee: see tg_attendees__guard. Money that is to be returned is looked up by the identifier.
         update public.orders o set external_id = null where o.id = v_holder.id and o.external_id = new.external_id;
       elsif found then
-        perform private.refuse_taken('external_id', v_holder.id, v_holder.created_at);
+        perform private.refuse_taken('external_id', o.id, o.created_at, o.xmin) from public.orders o where o.id = v_holder.id;
       end if;
     end if;
     if new.status <> 'pending' or new.payment_status <> 'not_required'
@@ -308,7 +310,7 @@ begin
       end if;
     end if;
     if new.external_id is distinct from old.external_id then
-      perform private.refuse_taken('external_id', o.id, o.created_at)
+      perform private.refuse_taken('external_id', o.id, o.created_at, o.xmin)
       from public.orders o
       where o.organisation_id = new.organisation_id and o.external_id = new.external_id and o.id <> new.id;
     end if;
@@ -588,13 +590,13 @@ begin
 
   -- Before the unique indexes, whose errors would make two of these wait for one another.
   if new.status in ('waiting', 'offered') and (tg_op = 'INSERT' or lower(new.email) <> old.email_lower) then
-    perform private.refuse_taken('email', w.id, w.created_at)
+    perform private.refuse_taken('email', w.id, w.created_at, w.xmin)
     from public.waiting_list_entries w
     where w.ticket_type_id = new.ticket_type_id and w.email_lower = lower(new.email) and w.status in ('waiting', 'offered')
       and w.id <> new.id;
   end if;
   if tg_op = 'INSERT' or new.external_id is distinct from old.external_id then
-    perform private.refuse_taken('external_id', w.id, w.created_at)
+    perform private.refuse_taken('external_id', w.id, w.created_at, w.xmin)
     from public.waiting_list_entries w
     where w.organisation_id = new.organisation_id and w.external_id = new.external_id and w.id <> new.id;
   end if;

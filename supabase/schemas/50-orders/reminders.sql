@@ -157,13 +157,10 @@ language plpgsql volatile security definer set search_path = '' set enable_seqsc
 as $$
 declare
   -- Under the event lock no order becomes unpaid, but for a void or a refund.
-  v_event public.events := private.lock_event_shared(event_id);
+  v_event public.events := private.lock_own_event_shared(event_id);
   v_due uuid[];
   v_reminded uuid[];
 begin
-  if private.is_foreign(v_event.organisation_id) then
-    perform private.refuse_not_found('event_id');
-  end if;
   v_due := case
     when order_ids is null then array(
       select o.id
