@@ -5,7 +5,7 @@ import type pg from 'pg'
 
 export type Mutate = (database: pg.Client) => Promise<void>
 
-const run =
+export const run =
   (sql: string): Mutate =>
   async (database) =>
     void (await database.query(sql))
@@ -17,7 +17,7 @@ const both =
   }
 
 /** Replaces a part of the body of a function; of several parts, all of them. */
-const patch =
+export const patch =
   (name: string, ...parts: [from: string | RegExp, to: string][]): Mutate =>
   async (database) => {
     const { rows } = await database.query<{ text: string }>(
