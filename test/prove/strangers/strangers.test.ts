@@ -16,7 +16,11 @@ const { url } = await appOfThisFile({ trustProxy: true })
 const { url: elsewhereUrl } = await appOfThisFile({ trustProxy: true })
 
 const random = createRandom(Math.floor(Math.random() * 1e6))
-const some = (count: number): Operation[] => Array.from({ length: count }, () => random.pick(operations) as Operation)
+const some = (count: number): Operation[] => {
+  const chosen = new Set<Operation>()
+  while (chosen.size < count) chosen.add(random.pick(operations) as Operation)
+  return [...chosen]
+}
 
 test("what is another organisation's is refused as what is nobody's, and not waited for", async () => {
   const them = await createThem()
