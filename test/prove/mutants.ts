@@ -13,7 +13,7 @@ export type Mutant = {
   aim?: string
 }
 
-const run =
+export const run =
   (sql: string): Mutate =>
   async (database) =>
     void (await database.query(sql))
@@ -25,7 +25,7 @@ const both =
   }
 
 /** Replaces a part of the body of a function; of several parts, all of them. */
-const patch =
+export const patch =
   (name: string, ...parts: [from: string | RegExp, to: string][]): Mutate =>
   async (database) => {
     const { rows } = await database.query<{ text: string }>(

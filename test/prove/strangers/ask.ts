@@ -102,6 +102,9 @@ export function comparable({ status, headers, text }: Answer, sent: string): str
     .reduce((left, form) => left.replaceAll(form, '<sent>'), text)
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, '<id>')
     .replace(/\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)/g, '<time>')
+    // In words, over MCP: an event of its own for each call may begin a minute later.
+    .replace(/\b[A-Z][a-z]{2} \d{1,2} [A-Z][a-z]{2} \d{4}\b/g, '<day>')
+    .replace(/\b\d\d:\d\d\b/g, '<clock>')
     .replace(/(whsec_)[A-Za-z0-9+/=]+|\b[0-9a-f]{32,64}\b|\b[0-9A-HJKMNP-TV-Z]{16}\b/g, '<secret>')
     .replace(/(plan_id\\*":\\*")[0-9a-z]{10}|\b[0-9A-HJKMNP-TV-Z]{8}\b/g, '$1<reference>')
   return `${status}\n${kept

@@ -46,7 +46,7 @@ export async function createLockout(apiUrl: string, elsewhereUrl: string, chosen
           // Whoever tries keys is not told which of them come near.
           const [alike, text] = [
             `${through} ${credential.code} ${credential.hint ?? ''}`,
-            comparable(answer, credential.key ?? '-'),
+            comparable(answer, credential.key ?? 'no key was sent'),
           ]
           if ((said.get(alike) ?? text) !== text)
             problems.push(

@@ -34,9 +34,14 @@ export async function proveStrangers(seed: number, say: (line: string) => void, 
     watch: false,
     include: ['test/prove/strangers/*.prove.ts'],
     fileParallelism: false,
+    // Each test is a proof of minutes.
+    testTimeout: 3_600_000,
     provide: { seed },
     reporters: [{ onTestCaseResult: tell }],
   })
+  // The stack goes with it.
+  const stop = () => void vitest.close().finally(() => process.exit(1))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)
   try {
     const { unhandledErrors } = await vitest.start([only].filter(Boolean))
     report.problems.push(...unhandledErrors.map((error) => String((error as Error).stack ?? error)))
@@ -45,6 +50,7 @@ export async function proveStrangers(seed: number, say: (line: string) => void, 
     }
     return report
   } finally {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, stop)
     await vitest.close()
   }
 }

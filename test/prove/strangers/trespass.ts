@@ -137,6 +137,9 @@ function compare(theirs: Answer, nobodys: Answer, value: string, twin: string): 
   return a === b ? [] : [`differs from what is nobody's:\n${a}\n--- and\n${b}`]
 }
 
+/** What says that something is not there: of a list of ticket types that it is not of the event, of a plan that it is unknown. */
+const asNotThere = ['not_found', 'validation_failed', 'plan_outdated']
+
 function judge({ operation, through, position, value }: Try, answer: Answer, them: Them): string[] {
   const problems: string[] = []
   const refusal = refusalOf(answer)
@@ -150,6 +153,7 @@ function judge({ operation, through, position, value }: Try, answer: Answer, the
     problems.push(`refuses with ${refusal.code}, which is not documented`)
   }
   if (!isId(position.kind)) return problems
+  if (refusal !== undefined && !asNotThere.includes(refusal.code)) problems.push(`refuses with ${refusal.code}`)
   if (refusal === undefined && !isEmptyList(operation, answer) && !isRefusedInside(operation, answer)) {
     problems.push('is not refused')
   }
