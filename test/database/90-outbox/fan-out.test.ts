@@ -36,8 +36,9 @@ const manyEdits = (organisationId: string, edits: number) =>
 test('each notification is fanned out exactly once by two couriers, one of which is killed in the middle', async () => {
   const organisation = await createOrganisation()
   for (let i = 0; i < 5; i++) await addEndpoint(organisation.id, ['event.updated'])
-  for (let i = 0; i < 20; i++) await manyEdits(organisation.id, 20)
-  const batch = (client: pg.Client) => client.query('select private.fan_out_organisation($1, 70)', [organisation.id])
+  for (let i = 0; i < 20; i++) await manyEdits(organisation.id, 5)
+  // Ends in the middle of a transaction's deliveries.
+  const batch = (client: pg.Client) => client.query('select private.fan_out_organisation($1, 18)', [organisation.id])
 
   const [victim, survivor] = await Promise.all([connect(), connect()])
   // A batch that nobody commits, and then its courier is gone.
@@ -59,8 +60,8 @@ test('each notification is fanned out exactly once by two couriers, one of which
   await fanOut(organisation.id)
 
   const made = await deliveriesOf(organisation.id)
-  expect(made).toHaveLength(20 * 20 * 5)
-  expect(new Set(made.map(({ endpoint, notification }) => `${endpoint} ${notification}`)).size).toBe(20 * 20 * 5)
+  expect(made).toHaveLength(20 * 5 * 5)
+  expect(new Set(made.map(({ endpoint, notification }) => `${endpoint} ${notification}`)).size).toBe(20 * 5 * 5)
   await Promise.allSettled([victim, survivor, another].map((client) => client.end()))
 })
 
@@ -257,7 +258,7 @@ test('a backlog of one organisation keeps none from its turn: each batch has a s
     await client.query('delete from private.notification_queue')
     await client.query(
       `insert into public.notifications (organisation_id, type, data)
-       select $1, 'event.updated', '{}' from generate_series(1, 500)`,
+       select $1, 'event.updated', '{}' from generate_series(1, 150)`,
       [big.id],
     )
     await client.query(
@@ -273,11 +274,19 @@ test('a backlog of one organisation keeps none from its turn: each batch has a s
         )
       ).rows[0]
     const batch = async () => (await client.query('select private.fan_out(200) as more')).rows[0].more
-    expect(await batch()).toBe(true)
-    // Fewer on a slow machine: a batch is limited by time as well.
-    expect(await counts()).toEqual({ big: expect.toBeOneOf([10, 20, 30, 40, 50, 60, 70, 80, 90, 100]), small: 1 })
+    let [batches, made] = [0, await counts()]
+    // One, but on a slow machine: a batch is limited by time as well.
+    while (made.small === 0 && batches < 5) {
+      expect(await batch()).toBe(true)
+      batches += 1
+      made = await counts()
+    }
+    expect(made.small).toBe(1)
+    expect(made.big % 10).toBe(0)
+    expect(made.big).toBeGreaterThan(0)
+    expect(made.big).toBeLessThanOrEqual(batches * 100)
     while (await batch());
-    expect(await counts()).toEqual({ big: 5000, small: 1 })
+    expect(await counts()).toEqual({ big: 1500, small: 1 })
   } finally {
     await client.query('rollback')
     await client.end()
