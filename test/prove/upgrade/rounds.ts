@@ -19,7 +19,8 @@ export async function rollThrough(folder: string, steps: Step[], options: Option
   const codes: string[] = []
   for (const [i, { before }] of steps.entries()) codes.push(await unpack(before, join(folder, `version${i}`)))
   const stages: Stage[] = []
-  const applied = files.slice(0, files.indexOf(steps[0]?.migrations[0] ?? ''))
+  const [first] = steps
+  const applied = first ? files.slice(0, files.indexOf(first.migrations[0] ?? '')) : [...files]
   const dataDir = await databaseWith(folder, applied)
   for (const [i, { migrations }] of steps.entries()) {
     applied.push(...migrations)
