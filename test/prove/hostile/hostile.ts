@@ -14,6 +14,8 @@ export type Target = {
   /** For requests that a limit of the server's ends; where its limits are shorter. */
   slowUrl?: string
   databaseUrl: string
+  /** Others use the database, too. */
+  isShared?: boolean
   /** Of the process of the API, after collecting garbage. Undefined where it is not a process of its own. */
   measure?: () => Promise<Measured>
   /** Why it has ended, if it has; and what it logged as an error. */
@@ -28,6 +30,8 @@ export type Round = {
   /** This request alone. */
   only?: number
   connections?: number
+  /** What the pauses of slow clients are multiplied by. */
+  pace?: number
   /** After how many requests there is a new stage. */
   stageEvery?: number
   say?: (line: string) => void
@@ -47,7 +51,7 @@ export type Report = {
 }
 
 export async function hostile(target: Target, round: Round): Promise<Report> {
-  const { seed, requests, only, connections = 32, stageEvery = 1_000, say = () => {} } = round
+  const { seed, requests, only, connections = 32, pace = 1, say = () => {} } = round
   const database = new pg.Client({ connectionString: target.databaseUrl })
   await database.connect()
   const report: Report = {
@@ -61,7 +65,7 @@ export async function hostile(target: Target, round: Round): Promise<Report> {
     measured: [],
   }
   try {
-    const stageOf = createStages(database, target.apiUrl, stageEvery, seed)
+    const stages = createStages(database, target.apiUrl, round)
     const startedAt = performance.now()
     const first = only ?? 0
     const end = only === undefined ? requests : only + 1
@@ -74,10 +78,10 @@ export async function hostile(target: Target, round: Round): Promise<Report> {
       let connection: Connection | undefined
       while (next < end) {
         const number = next++
-        const request = generate(seed, number, await stageOf(number))
+        const request = generate(seed, number, await stages.at(number))
         const take = (outcome: Outcome) => note(report, round, number, request, outcome)
         if (request.isSlow) {
-          slowOnes.push(slowLane(() => alone(request, target.slowUrl ?? target.apiUrl, random).then(take)))
+          slowOnes.push(slowLane(() => alone(request, target.slowUrl ?? target.apiUrl, random, pace).then(take)))
         } else if (request.isAlone) take(await alone(request, target.apiUrl, random))
         else {
           if (connection === undefined || connection.used >= 50) {
@@ -107,39 +111,48 @@ export async function hostile(target: Target, round: Round): Promise<Report> {
     await Promise.all(slowOnes)
     report.seconds = (performance.now() - startedAt) / 1000
     if (target.measure) await judgeMemory(report, target.measure)
-    await comeToRest(database)
-    report.problems.push(...(target.complaints?.() ?? []), ...(await disagreements(database)))
+    const broken = await disagreements(database, target.isShared ? stages.events : [null])
+    report.problems.push(...(target.complaints?.() ?? []), ...broken)
     return report
   } finally {
     await database.end()
   }
 }
 
-const alone = (request: HostileRequest, url: string, random: Random): Promise<Outcome> =>
-  exchangeOn(openConnection(new URL(url), addressFrom(random)), request)
+const alone = (request: HostileRequest, url: string, random: Random, pace = 1): Promise<Outcome> =>
+  exchangeOn(openConnection(new URL(url), addressFrom(random)), request, pace)
 
 /** Of this machine (Linux has all of 127.0.0.0/8), so that what is limited by address is limited for few. */
 const addressFrom = (random: Random): string =>
   `127.${random.between(1, 250)}.${random.between(0, 250)}.${random.between(1, 250)}`
 
-/** The last few stages, for requests that are under way may still be about the one before; and the next, so that nothing waits for it. */
-function createStages(database: pg.Client, apiUrl: string, every: number, seed: number) {
+/** The last few stages, for requests that are under way may still be about the one before. */
+function createStages(database: pg.Client, apiUrl: string, { seed, requests, stageEvery: every = 1_000 }: Round) {
   const stages = new Map<number, Promise<Stage>>()
+  const events: string[] = []
   // One connection makes them all.
   let last: Promise<unknown> = Promise.resolve()
   function stage(place: number): Promise<Stage> {
     const known = stages.get(place)
     if (known !== undefined) return known
     const made = last.then(() => setStage(database, apiUrl, addressFrom(createRandom(seed + place))))
-    last = made.catch(() => {})
+    last = made.then(
+      (stage) => events.push(...stage.events),
+      () => {},
+    )
     stages.set(place, made)
     stages.delete(place - 3)
     return made
   }
-  return (number: number): Promise<Stage> => {
-    const place = Math.floor(number / every)
-    if (number % every === Math.floor(every / 2)) void stage(place + 1).catch(() => {})
-    return stage(place)
+  return {
+    events,
+    at(number: number): Promise<Stage> {
+      const place = Math.floor(number / every)
+      // So that nothing waits for the next one, if there is one.
+      const isHalfway = number % every === Math.floor(every / 2)
+      if (isHalfway && (place + 1) * every < requests) void stage(place + 1).catch(() => {})
+      return stage(place)
+    },
   }
 }
 
@@ -206,21 +219,11 @@ async function judgeMemory(report: Report, measure: () => Promise<Measured>): Pr
   for (const name of grownBy(memory)) report.problems.push(`${name} grew from ${warm[name]} to ${memory[name]}`)
 }
 
-/** Until no call is under way: clients that left did not wait for theirs. */
-async function comeToRest(database: pg.Client): Promise<void> {
-  const deadline = Date.now() + 60_000
-  for (;;) {
-    const { rows } = await database.query<{ calls: number }>(
-      "select count(*)::int as calls from pg_stat_activity where state <> 'idle' and usename = 'authenticator'",
-    )
-    if (rows[0]?.calls === 0 || Date.now() > deadline) return
-    await sleep(200)
-  }
-}
-
-async function disagreements(database: pg.Client): Promise<string[]> {
+/** @param events of a database that others change, too; undefined for all. */
+async function disagreements(database: pg.Client, events: (string | null)[]): Promise<string[]> {
   const { rows } = await database.query<{ check: string; id: string; stored: string; expected: string }>(
-    `select d."check", d.id, d.stored, d.expected from private.verify_invariants() d`,
+    'select d."check", d.id, d.stored, d.expected from unnest($1::uuid[]) e, private.verify_invariants(e) d',
+    [events],
   )
   return rows.map(({ check, id, stored, expected }) => `invariant: ${check}: ${id} has ${stored}, expected ${expected}`)
 }
