@@ -7,7 +7,7 @@ const longest = [
   'gateway/database-health',
   'embedded/stack',
   'courier/chaos',
-  'prove/prove',
+  'prove/',
   'browser/door-page',
   'browser/door-shift',
   'properties/interleavings',

@@ -172,7 +172,13 @@ function createLane(places: number) {
   }
 }
 
-function note(report: Report, { seed }: Round, number: number, request: HostileRequest, outcome: Outcome): void {
+function note(
+  report: Report,
+  { seed, say = () => {} }: Round,
+  number: number,
+  request: HostileRequest,
+  outcome: Outcome,
+): void {
   const count = (tally: Map<string, number>, name: string) => tally.set(name, (tally.get(name) ?? 0) + 1)
   report.requests += 1
   count(report.kinds, request.kind)
@@ -183,8 +189,11 @@ function note(report: Report, { seed }: Round, number: number, request: HostileR
   if (outcome.answers.length === 0) count(report.statuses, outcome.end)
   if (!request.isSlow && outcome.milliseconds > report.slowest.milliseconds)
     report.slowest = { milliseconds: outcome.milliseconds, what: `--only ${number}, ${request.kind}` }
-  for (const rule of judge(request, outcome))
-    report.problems.push(`--seed ${seed} --only ${number} (${request.kind}): ${rule}\n    ${shown(request)}`)
+  for (const rule of judge(request, outcome)) {
+    const problem = `--seed ${seed} --only ${number} (${request.kind}): ${rule}\n    ${shown(request)}`
+    report.problems.push(problem)
+    if (report.problems.length <= 40) say(problem)
+  }
 }
 
 /** The request, to be read and sent again. */
