@@ -81,7 +81,9 @@ function judgeAnswer(request: HostileRequest, { status, headers, body, isWhole }
   if (!isWhole) wrong.push('the answer was cut off')
   if (headers.has('x-injected')) wrong.push('a header of the sender')
   if (header('x-request-id').includes(smuggledMark)) wrong.push('what was smuggled was answered')
-  if (body.length > (status >= 400 ? maximumRefusal : maximumAnswer)) wrong.push(`${body.length} bytes`)
+  // JSON-RPC answers an id as it was sent; what stands beside it is bounded below.
+  if (body.length > (status >= 400 && request.face !== 'mcp' ? maximumRefusal : maximumAnswer))
+    wrong.push(`${body.length} bytes`)
   // The guides of the documentation name what others would call a leak.
   const leak = /^public/.test(header('cache-control')) ? null : (inside.exec(all) ?? inside.exec(text))
   if (leak !== null) wrong.push(`it tells of what is inside: ${around(text, leak)}`)
