@@ -17,7 +17,7 @@ export type Target = {
   /** Others use the database, too. */
   isShared?: boolean
   /** Of the process of the API, after collecting garbage. Undefined where it is not a process of its own. */
-  measure?: () => Promise<Measured>
+  measure?: () => Promise<Measured | undefined>
   /** Why it has ended, if it has; and what it logged as an error. */
   complaints?: () => string[]
 }
@@ -99,6 +99,7 @@ export async function hostile(target: Target, round: Round): Promise<Report> {
         }
         if (target.measure && measureAt.has(number + 1)) {
           const memory = await target.measure()
+          if (memory === undefined) break
           report.measured.push({ after: number + 1, memory })
           say(`${number + 1} requests, ${report.problems.length} problems, ${describe(memory)}`)
         }
@@ -214,18 +215,19 @@ export const describe = ({ rss, heap, external, handles }: Measured): string =>
 const slack = { rss: 96 * 1024 * 1024, heap: 24 * 1024 * 1024, external: 32 * 1024 * 1024, handles: 40 }
 
 /** The end against the first fifth, once the last connection is gone. */
-async function judgeMemory(report: Report, measure: () => Promise<Measured>): Promise<void> {
-  const warm = report.measured[1]?.memory ?? (await measure())
-  const grownBy = (memory: Measured) =>
-    (Object.keys(slack) as (keyof Measured)[]).filter((name) => memory[name] > warm[name] + slack[name])
-  const deadline = Date.now() + 120_000
+async function judgeMemory({ measured, problems, requests }: Report, measure: Required<Target>['measure']) {
+  const warm = measured[1]?.memory ?? (await measure())
   let memory = await measure()
-  while (grownBy(memory).length > 0 && Date.now() < deadline) {
+  if (warm === undefined || memory === undefined) return
+  const grown = (now: Measured) =>
+    (Object.keys(slack) as (keyof Measured)[]).filter((of) => now[of] > warm[of] + slack[of])
+  const deadline = Date.now() + 120_000
+  while (grown(memory).length > 0 && Date.now() < deadline) {
     await sleep(2_000)
-    memory = await measure()
+    memory = (await measure()) ?? memory
   }
-  report.measured.push({ after: report.requests, memory })
-  for (const name of grownBy(memory)) report.problems.push(`${name} grew from ${warm[name]} to ${memory[name]}`)
+  measured.push({ after: requests, memory })
+  for (const name of grown(memory)) problems.push(`${name} grew from ${warm[name]} to ${memory[name]}`)
 }
 
 /** @param events of a database that others change, too; undefined for all. */
