@@ -1,26 +1,28 @@
 // The real app on a free port, for the shared stack and for tests that need one of their own (another log, other limits).
 
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import type { Logger } from 'pino'
 import { createDataApi } from '../../src/gateway/data-api.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
 import { type AppParts, createApp } from '../../src/http/server.ts'
 import { listenOnLoopback } from './listen.ts'
 
-export async function serveApp({
-  dataApiUrl,
-  jwtSecret,
-  log,
-  publicUrl,
-  ...parts
-}: { dataApiUrl: string; jwtSecret: string; log: Logger; publicUrl?: string } & Partial<AppParts>): Promise<{
-  url: string
-  close(): Promise<void>
-}> {
+type Parts = { dataApiUrl: string; jwtSecret: string; log: Logger; publicUrl?: string } & Partial<AppParts>
+
+export async function serveApp(parts: Parts): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer()
   const listening = await listenOnLoopback(server)
-  const tokens = await createTokens({ secret: jwtSecret }, publicUrl ?? listening.url)
-  const app = createApp({
+  server.on('request', await makeApp(parts, listening.url))
+  return listening
+}
+
+/** @param url where it is served. */
+export async function makeApp(
+  { dataApiUrl, jwtSecret, log, publicUrl, ...parts }: Parts,
+  url: string,
+): Promise<RequestListener> {
+  const tokens = await createTokens({ secret: jwtSecret }, publicUrl ?? url)
+  return createApp({
     dataApi: createDataApi(dataApiUrl, tokens),
     tokens,
     log,
@@ -31,6 +33,4 @@ export async function serveApp({
     publicUrl,
     ...parts,
   })
-  server.on('request', app)
-  return listening
 }

@@ -97,6 +97,15 @@ test.each([
   expect(answer.body).toMatchObject({ id: 1, result: expect.anything() })
 })
 
+test('a refusal of the protocol quotes no more than a part of what it refuses', async () => {
+  const { body, headers } = modern('tools/list')
+  const revision = 'ä'.repeat(20_000)
+  Object.assign(body.params._meta, { 'io.modelcontextprotocol/protocolVersion': revision })
+  const answer = await post(body, { ...jsonHeaders(key), ...headers })
+  expect(answer).toMatchObject({ status: 400, body: { jsonrpc: '2.0', error: { message: expect.any(String) } } })
+  expect(JSON.stringify(answer.body).length).toBeLessThan(2_000)
+})
+
 test('no session is opened: initialize names no session, and a tool can be called without it', async () => {
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
   const { headers, body } = await post({ jsonrpc: '2.0', id: 1, method: 'initialize', params }, jsonHeaders(key))

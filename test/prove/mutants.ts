@@ -4,7 +4,7 @@
 import type pg from 'pg'
 import type { Patch } from './patched-tree.ts'
 
-type Mutate = (database: pg.Client) => Promise<void>
+export type Mutate = (database: pg.Client) => Promise<void>
 
 export type Mutant = {
   database?: Mutate

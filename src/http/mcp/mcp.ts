@@ -12,6 +12,7 @@ import { type ErrorRequestHandler, type Request, type RequestHandler, type Respo
 import { LRUCache } from 'lru-cache'
 import type { Caller } from '../../gateway/caller.ts'
 import type { Call } from '../../gateway/calls.ts'
+import { clip } from '../../guests/plain-text.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { callerOf } from '../middleware/authenticate.ts'
 import { methodNotAllowed, notJson } from '../middleware/errors.ts'
@@ -78,7 +79,7 @@ export function mcpRouter({ operations, call, rate, askPerson, addressesOf }: Mc
     const response = await answerBySdk(webRequest(req), context)
     await caller.confirm()
     res.status(response.status).set(Object.fromEntries(response.headers))
-    const answer = await response.text()
+    const answer = withShortMessage(response.status, await response.text())
     if (plain !== undefined) lists.keep(plain, context, answer)
     // The SDK answers a batch of one request like a single request.
     res.send(isBatch && answer.startsWith('{') && response.status === 200 ? `[${answer}]` : answer)
@@ -117,6 +118,16 @@ function sdkHandler(tools: McpTools) {
     const authInfo = { token: '', clientId: caller.principal.api_key_id, scopes: [], extra }
     return modern.fetch(request, { authInfo, parsedBody: body })
   }
+}
+
+// More than any refusal that quotes a name or a revision.
+const maximumRefusal = 4_000
+
+/** The SDK quotes what it refuses, however long that is. */
+function withShortMessage(status: number, answer: string): string {
+  if (status < 400 || answer.length <= maximumRefusal) return answer
+  const { error, ...rest } = JSON.parse(answer) as { error: { code: number; message: string } }
+  return JSON.stringify({ ...rest, error: { code: error.code, message: clip(error.message, 500) } })
 }
 
 type Selecting = { caller: Caller; selection: Selection }

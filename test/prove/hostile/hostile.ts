@@ -14,8 +14,10 @@ export type Target = {
   /** For requests that a limit of the server's ends; where its limits are shorter. */
   slowUrl?: string
   databaseUrl: string
+  /** Others use the database, too. */
+  isShared?: boolean
   /** Of the process of the API, after collecting garbage. Undefined where it is not a process of its own. */
-  measure?: () => Promise<Measured>
+  measure?: () => Promise<Measured | undefined>
   /** Why it has ended, if it has; and what it logged as an error. */
   complaints?: () => string[]
 }
@@ -28,6 +30,8 @@ export type Round = {
   /** This request alone. */
   only?: number
   connections?: number
+  /** What the pauses of slow clients are multiplied by. */
+  pace?: number
   /** After how many requests there is a new stage. */
   stageEvery?: number
   say?: (line: string) => void
@@ -47,7 +51,7 @@ export type Report = {
 }
 
 export async function hostile(target: Target, round: Round): Promise<Report> {
-  const { seed, requests, only, connections = 32, stageEvery = 1_000, say = () => {} } = round
+  const { seed, requests, only, connections = 32, pace = 1, say = () => {} } = round
   const database = new pg.Client({ connectionString: target.databaseUrl })
   await database.connect()
   const report: Report = {
@@ -61,7 +65,7 @@ export async function hostile(target: Target, round: Round): Promise<Report> {
     measured: [],
   }
   try {
-    const stageOf = createStages(database, target.apiUrl, stageEvery, seed)
+    const stages = createStages(database, target.apiUrl, round)
     const startedAt = performance.now()
     const first = only ?? 0
     const end = only === undefined ? requests : only + 1
@@ -74,10 +78,10 @@ export async function hostile(target: Target, round: Round): Promise<Report> {
       let connection: Connection | undefined
       while (next < end) {
         const number = next++
-        const request = generate(seed, number, await stageOf(number))
+        const request = generate(seed, number, await stages.at(number))
         const take = (outcome: Outcome) => note(report, round, number, request, outcome)
         if (request.isSlow) {
-          slowOnes.push(slowLane(() => alone(request, target.slowUrl ?? target.apiUrl, random).then(take)))
+          slowOnes.push(slowLane(() => alone(request, target.slowUrl ?? target.apiUrl, random, pace).then(take)))
         } else if (request.isAlone) take(await alone(request, target.apiUrl, random))
         else {
           if (connection === undefined || connection.used >= 50) {
@@ -95,6 +99,7 @@ export async function hostile(target: Target, round: Round): Promise<Report> {
         }
         if (target.measure && measureAt.has(number + 1)) {
           const memory = await target.measure()
+          if (memory === undefined) break
           report.measured.push({ after: number + 1, memory })
           say(`${number + 1} requests, ${report.problems.length} problems, ${describe(memory)}`)
         }
@@ -107,39 +112,48 @@ export async function hostile(target: Target, round: Round): Promise<Report> {
     await Promise.all(slowOnes)
     report.seconds = (performance.now() - startedAt) / 1000
     if (target.measure) await judgeMemory(report, target.measure)
-    await comeToRest(database)
-    report.problems.push(...(target.complaints?.() ?? []), ...(await disagreements(database)))
+    const broken = await disagreements(database, target.isShared ? stages.events : [null])
+    report.problems.push(...(target.complaints?.() ?? []), ...broken)
     return report
   } finally {
     await database.end()
   }
 }
 
-const alone = (request: HostileRequest, url: string, random: Random): Promise<Outcome> =>
-  exchangeOn(openConnection(new URL(url), addressFrom(random)), request)
+const alone = (request: HostileRequest, url: string, random: Random, pace = 1): Promise<Outcome> =>
+  exchangeOn(openConnection(new URL(url), addressFrom(random)), request, pace)
 
 /** Of this machine (Linux has all of 127.0.0.0/8), so that what is limited by address is limited for few. */
 const addressFrom = (random: Random): string =>
   `127.${random.between(1, 250)}.${random.between(0, 250)}.${random.between(1, 250)}`
 
-/** The last few stages, for requests that are under way may still be about the one before; and the next, so that nothing waits for it. */
-function createStages(database: pg.Client, apiUrl: string, every: number, seed: number) {
+/** The last few stages, for requests that are under way may still be about the one before. */
+function createStages(database: pg.Client, apiUrl: string, { seed, requests, stageEvery: every = 1_000 }: Round) {
   const stages = new Map<number, Promise<Stage>>()
+  const events: string[] = []
   // One connection makes them all.
   let last: Promise<unknown> = Promise.resolve()
   function stage(place: number): Promise<Stage> {
     const known = stages.get(place)
     if (known !== undefined) return known
     const made = last.then(() => setStage(database, apiUrl, addressFrom(createRandom(seed + place))))
-    last = made.catch(() => {})
+    last = made.then(
+      (stage) => events.push(...stage.events),
+      () => {},
+    )
     stages.set(place, made)
     stages.delete(place - 3)
     return made
   }
-  return (number: number): Promise<Stage> => {
-    const place = Math.floor(number / every)
-    if (number % every === Math.floor(every / 2)) void stage(place + 1).catch(() => {})
-    return stage(place)
+  return {
+    events,
+    at(number: number): Promise<Stage> {
+      const place = Math.floor(number / every)
+      // So that nothing waits for the next one, if there is one.
+      const isHalfway = number % every === Math.floor(every / 2)
+      if (isHalfway && (place + 1) * every < requests) void stage(place + 1).catch(() => {})
+      return stage(place)
+    },
   }
 }
 
@@ -159,7 +173,13 @@ function createLane(places: number) {
   }
 }
 
-function note(report: Report, { seed }: Round, number: number, request: HostileRequest, outcome: Outcome): void {
+function note(
+  report: Report,
+  { seed, say = () => {} }: Round,
+  number: number,
+  request: HostileRequest,
+  outcome: Outcome,
+): void {
   const count = (tally: Map<string, number>, name: string) => tally.set(name, (tally.get(name) ?? 0) + 1)
   report.requests += 1
   count(report.kinds, request.kind)
@@ -170,8 +190,11 @@ function note(report: Report, { seed }: Round, number: number, request: HostileR
   if (outcome.answers.length === 0) count(report.statuses, outcome.end)
   if (!request.isSlow && outcome.milliseconds > report.slowest.milliseconds)
     report.slowest = { milliseconds: outcome.milliseconds, what: `--only ${number}, ${request.kind}` }
-  for (const rule of judge(request, outcome))
-    report.problems.push(`--seed ${seed} --only ${number} (${request.kind}): ${rule}\n    ${shown(request)}`)
+  for (const rule of judge(request, outcome)) {
+    const problem = `--seed ${seed} --only ${number} (${request.kind}): ${rule}\n    ${shown(request)}`
+    report.problems.push(problem)
+    if (report.problems.length <= 40) say(problem)
+  }
 }
 
 /** The request, to be read and sent again. */
@@ -192,35 +215,26 @@ export const describe = ({ rss, heap, external, handles }: Measured): string =>
 const slack = { rss: 96 * 1024 * 1024, heap: 24 * 1024 * 1024, external: 32 * 1024 * 1024, handles: 40 }
 
 /** The end against the first fifth, once the last connection is gone. */
-async function judgeMemory(report: Report, measure: () => Promise<Measured>): Promise<void> {
-  const warm = report.measured[1]?.memory ?? (await measure())
-  const grownBy = (memory: Measured) =>
-    (Object.keys(slack) as (keyof Measured)[]).filter((name) => memory[name] > warm[name] + slack[name])
-  const deadline = Date.now() + 120_000
+async function judgeMemory({ measured, problems, requests }: Report, measure: Required<Target>['measure']) {
+  const warm = measured[1]?.memory ?? (await measure())
   let memory = await measure()
-  while (grownBy(memory).length > 0 && Date.now() < deadline) {
+  if (warm === undefined || memory === undefined) return
+  const grown = (now: Measured) =>
+    (Object.keys(slack) as (keyof Measured)[]).filter((of) => now[of] > warm[of] + slack[of])
+  const deadline = Date.now() + 120_000
+  while (grown(memory).length > 0 && Date.now() < deadline) {
     await sleep(2_000)
-    memory = await measure()
+    memory = (await measure()) ?? memory
   }
-  report.measured.push({ after: report.requests, memory })
-  for (const name of grownBy(memory)) report.problems.push(`${name} grew from ${warm[name]} to ${memory[name]}`)
+  measured.push({ after: requests, memory })
+  for (const name of grown(memory)) problems.push(`${name} grew from ${warm[name]} to ${memory[name]}`)
 }
 
-/** Until no call is under way: clients that left did not wait for theirs. */
-async function comeToRest(database: pg.Client): Promise<void> {
-  const deadline = Date.now() + 60_000
-  for (;;) {
-    const { rows } = await database.query<{ calls: number }>(
-      "select count(*)::int as calls from pg_stat_activity where state <> 'idle' and usename = 'authenticator'",
-    )
-    if (rows[0]?.calls === 0 || Date.now() > deadline) return
-    await sleep(200)
-  }
-}
-
-async function disagreements(database: pg.Client): Promise<string[]> {
+/** @param events of a database that others change, too; undefined for all. */
+async function disagreements(database: pg.Client, events: (string | null)[]): Promise<string[]> {
   const { rows } = await database.query<{ check: string; id: string; stored: string; expected: string }>(
-    `select d."check", d.id, d.stored, d.expected from private.verify_invariants() d`,
+    'select d."check", d.id, d.stored, d.expected from unnest($1::uuid[]) e, private.verify_invariants(e) d',
+    [events],
   )
   return rows.map(({ check, id, stored, expected }) => `invariant: ${check}: ${id} has ${stored}, expected ${expected}`)
 }

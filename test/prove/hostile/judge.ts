@@ -24,7 +24,9 @@ const RpcId = z.union([z.string(), z.number(), z.null()])
 const RpcError = z.object({
   jsonrpc: z.literal('2.0'),
   id: RpcId.optional(),
-  error: z.object({ code: z.int(), message: z.string().min(1).max(5_000) }),
+  error: z
+    .object({ code: z.int(), message: z.string().min(1).max(5_000), data: z.unknown().optional() })
+    .refine((error) => JSON.stringify(error).length <= 8_192),
 })
 const RpcResult = z.object({ jsonrpc: z.literal('2.0'), id: RpcId, result: z.looseObject({}) })
 const ToolError = z.looseObject({
@@ -38,9 +40,9 @@ const OAuthError = z.strictObject({
   state: z.string().optional(),
 })
 
-// Of Postgres, PostgREST, Node and the code itself. Nothing of this is sent by values.ts.
+// Of Postgres, PostgREST, Node and the code itself; quotation marks as JSON has them, or JSON in JSON. Nothing of this is sent by values.ts.
 const inside =
-  /PGRST\d|SQLSTATE|relation "|column "|constraint "|plpgsql|pg_catalog|syntax error at|invalid input syntax|invalid byte sequence|unsupported Unicode|violates |duplicate key value|node_modules|file:\/\/\/|\.[cm]?[jt]s:\d+|\bat (?:async )?[\w.<>]+ \(|Cannot (?:read|set) propert|is not a function|is not defined|ECONN|ENOENT|EPIPE|ZodError|TypeError|RangeError|SyntaxError|Unexpected token|"devDependencies"|\/supabase\//
+  /PGRST\d|SQLSTATE|(?:relation|column|constraint|type|function) \\*"|plpgsql|pg_catalog|syntax error at|invalid input syntax|invalid byte sequence|unsupported Unicode|violates |duplicate key value|node_modules|file:\/\/\/|\.[cm]?[jt]s:\d+|\bat (?:async )?[\w.<>]+ \(|Cannot (?:read|set) propert|is not a function|is not defined|ECONN|ENOENT|EPIPE|ZodError|TypeError|RangeError|SyntaxError|Unexpected token|devDependencies|\/supabase\//
 
 const maximumRefusal = 64 * 1024
 // A page of a list has a mebibyte; the documentation and the reader of codes are larger.
@@ -79,7 +81,9 @@ function judgeAnswer(request: HostileRequest, { status, headers, body, isWhole }
   if (!isWhole) wrong.push('the answer was cut off')
   if (headers.has('x-injected')) wrong.push('a header of the sender')
   if (header('x-request-id').includes(smuggledMark)) wrong.push('what was smuggled was answered')
-  if (body.length > (status >= 400 ? maximumRefusal : maximumAnswer)) wrong.push(`${body.length} bytes`)
+  // JSON-RPC answers an id as it was sent; what stands beside it is bounded below.
+  if (body.length > (status >= 400 && request.face !== 'mcp' ? maximumRefusal : maximumAnswer))
+    wrong.push(`${body.length} bytes`)
   // The guides of the documentation name what others would call a leak.
   const leak = /^public/.test(header('cache-control')) ? null : (inside.exec(all) ?? inside.exec(text))
   if (leak !== null) wrong.push(`it tells of what is inside: ${around(text, leak)}`)

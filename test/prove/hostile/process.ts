@@ -56,9 +56,12 @@ export async function startApiProcess(dataDir: string): Promise<ApiProcess> {
     apiUrl,
     databaseUrl: stack.databaseUrl,
     async measure() {
-      const answer = once(child, 'message', { signal: AbortSignal.timeout(60_000) })
-      child.send('measure')
-      return (await answer)[0] as Measured
+      // One that has ended measures nothing, and complaints() says so.
+      if (!child.connected) return undefined
+      const answered = once(child, 'message', { signal: AbortSignal.timeout(60_000) })
+      child.send('measure', () => {})
+      const [measured] = await Promise.race([answered, ended.then(() => [undefined])])
+      return measured as Measured | undefined
     },
     complaints() {
       const lines = said.split('\n').filter((line) => /"level":[56]0|^\s+at |Error/.test(line))

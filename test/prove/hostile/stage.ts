@@ -11,6 +11,7 @@ import { openBrowser } from './browser.ts'
 type Guest = { order: string; attendee: string; code: string }
 
 export type Stage = {
+  events: string[]
   keys: { full: string; asking: string; few: string }
   /** A value for a field of this name: an id, a code, an address. Undefined for other names. */
   named(name: string, random: Random): string | undefined
@@ -176,5 +177,5 @@ export async function setStage(database: pg.Client, apiUrl: string, address: str
     await withToken('/oauth/grants', { action: 'end', grant_id: randomUUID() }),
   ]
   await browser.close()
-  return { keys, named, cursors, pages, cookie: browser.cookie(), client }
+  return { events: [main, draft, plain], keys, named, cursors, pages, cookie: browser.cookie(), client }
 }

@@ -29,7 +29,8 @@ export const openConnection = ({ hostname, port }: URL, address: string): Connec
   return { socket, used: 0 }
 }
 
-export function exchangeOn(connection: Connection, request: HostileRequest): Promise<Outcome> {
+/** @param pace what pauses are multiplied by. */
+export function exchangeOn(connection: Connection, request: HostileRequest, pace = 1): Promise<Outcome> {
   const { socket } = connection
   connection.used += 1
   const startedAt = performance.now()
@@ -60,14 +61,19 @@ export function exchangeOn(connection: Connection, request: HostileRequest): Pro
     // It was closed while nobody listened.
     if (socket.destroyed) return finish('closed')
     socket.on('data', read).on('error', fail).on('close', close)
-    void send(socket, request.steps, () => isOver)
+    void send(socket, request.steps, pace, () => isOver)
   })
 }
 
-async function send(socket: Socket, steps: HostileRequest['steps'], isOver: () => boolean): Promise<void> {
+async function send(
+  socket: Socket,
+  steps: HostileRequest['steps'],
+  pace: number,
+  isOver: () => boolean,
+): Promise<void> {
   for (const step of steps) {
     if (isOver() || socket.destroyed) return
-    if (typeof step === 'number') await sleep(step)
+    if (typeof step === 'number') await sleep(step * pace)
     else if (step === 'half-close') socket.end()
     else if (step === 'destroy') return void socket.destroy()
     else if (step === 'stop reading') socket.pause()
