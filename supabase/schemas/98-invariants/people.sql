@@ -167,14 +167,19 @@ begin
     union
     select c.object_id, c.created_at, c.after_at from changes c where c.became_erased
   )
-  select 'a former holder who was erased is gone from notifications', 'notifications', n.id, 'their data', 'erased'
-  from held h
-  join public.attendees a on a.id = h.object_id
-  join public.notifications n on n.subject_id = a.order_id
-    -- A change that waited for another one has a time before it. No statement of the API takes a minute.
-    and n.created_at > coalesce(h.since + interval '1 minute', '-infinity')
-    and n.created_at < coalesce(h.until - interval '1 minute', 'infinity')
-  where private.says_something_of(n.data::jsonb, a.id, contact)
-    and (verify_former_holders.event_id is null or a.ticket_type_id = any (v_type_ids));
+  select 'a former holder who was erased is gone from notifications', 'notifications', d.id, 'their data', 'erased'
+  from (
+    select n.id, n.data, a.id as attendee_id
+    from held h
+    join public.attendees a on a.id = h.object_id
+    join public.notifications n on n.subject_id = a.order_id
+      -- A change that waited for another one has a time before it. No statement of the API takes a minute.
+      and n.created_at > coalesce(h.since + interval '1 minute', '-infinity')
+      and n.created_at < coalesce(h.until - interval '1 minute', 'infinity')
+    where verify_former_holders.event_id is null or a.ticket_type_id = any (v_type_ids)
+    -- Else every notification is read for it.
+    offset 0
+  ) d
+  where private.says_something_of(d.data::jsonb, d.attendee_id, contact);
 end
 $$;
