@@ -350,23 +350,28 @@ begin
 
   if v_erased <> '{}' then
     return query
-    select 'an erased person is gone from answers that are replayed', 'idempotency_records', k.id, r.idempotency_key, 'erased'
+    select 'an erased person is gone from answers that are replayed', 'idempotency_records', d.id, d.idempotency_key, 'erased'
     from (
-      -- Once for each record, and not for each that somebody may be in.
-      select
-        i.organisation_id, i.idempotency_key, i.outcome,
-        case when private.is_of_many(i.outcome) then private.people_in(i.outcome)::text[] else array[private.subject_of_outcome(i.outcome)] end
-          as subjects
-      from private.idempotency_records i
+      select k.id, k.fields, r.idempotency_key, r.outcome
+      from (
+        -- Once for each record, and not for each that somebody may be in.
+        select
+          i.organisation_id, i.idempotency_key, i.outcome,
+          case when private.is_of_many(i.outcome) then private.people_in(i.outcome)::text[] else array[private.subject_of_outcome(i.outcome)] end
+            as subjects
+        from private.idempotency_records i
+        offset 0
+      ) r
+      cross join lateral unnest(r.subjects) s (subject)
+      join (
+        select a.id, a.organisation_id, a.fields, a.id::text as subject from unnest(v_erased) a
+        union all
+        select a.id, a.organisation_id, a.fields, a.subject_id::text from unnest(v_erased) a where a.subject_id <> a.id
+      ) k on k.subject = s.subject and k.organisation_id = r.organisation_id
+      -- Else each record is read for each of them.
       offset 0
-    ) r
-    cross join lateral unnest(r.subjects) s (subject)
-    join (
-      select a.id, a.organisation_id, a.fields, a.id::text as subject from unnest(v_erased) a
-      union all
-      select a.id, a.organisation_id, a.fields, a.subject_id::text from unnest(v_erased) a where a.subject_id <> a.id
-    ) k on k.subject = s.subject and k.organisation_id = r.organisation_id
-    where private.says_something_of(r.outcome::jsonb, k.id, k.fields);
+    ) d
+    where private.says_something_of(d.outcome::jsonb, d.id, d.fields);
   end if;
 
   return query select * from private.verify_former_holders(event_id, v_contact);
