@@ -144,6 +144,30 @@ describe.skipIf(!installed)(title, () => {
     expect(lines.filter((line) => line.includes('Redis is back'))).toHaveLength(1)
   })
 
+  test('while Redis is silent each copy limits for itself and says so, and together again when it answers', async () => {
+    const stopped = await startRedis()
+    onTestFinished(() => stop(stopped))
+    const lines: string[] = []
+    const log = pino({ base: null }, { write: (line: string) => void lines.push(line) })
+    const [one, two] = [await copyOfTheApp(stopped, log), await copyOfTheApp(stopped)]
+    stopped.process.kill('SIGSTOP')
+    const key = await (await organisationAllowed(2)).key()
+    for (const url of [one, two]) {
+      const answers = await Promise.all(Array.from({ length: 6 }, () => rest(key, url)('GET', '/me')))
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 429, 429, 429, 429])
+    }
+    expect(lines.filter((line) => line.includes('Redis is silent'))).toHaveLength(1)
+
+    stopped.process.kill('SIGCONT')
+    const remaining = async () => {
+      const fresh = await (await organisationAllowed(9)).key()
+      await rest(fresh, one)('GET', '/me')
+      return (await rest(fresh, two)('GET', '/me')).headers.get('ratelimit')
+    }
+    await expect.poll(remaining).toContain('r=7')
+    expect(lines.filter((line) => line.includes('Redis answers again'))).toHaveLength(1)
+  })
+
   test('a key that is revoked is refused by every copy from its next request on', async () => {
     const copies = [await copyOfTheApp(redis), await copyOfTheApp(redis)]
     const organisation = await organisationAllowed(100)

@@ -42,6 +42,7 @@ export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: stri
   const trespasses: Crowd['trespasses'] = []
   const tally = new Map<string, number>()
   const known: Known = { orders: [], guests: [], payments: [], checkIns: [], entries: [] }
+  let isOver = () => false
   const startedAt = Date.now()
   const now = () => Date.now() - startedAt
 
@@ -91,7 +92,7 @@ export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: stri
       if (call.record) call.record(attempt, answer)
       else history.push({ key, operation, ...attempt })
       if (outcome === 'ok') return data
-      if (outcome === 'refused' || isUnkeyed || random.next() < 0.1) return undefined
+      if (outcome === 'refused' || isUnkeyed || isOver() || random.next() < 0.1) return undefined
       await new Promise((resolve) => setTimeout(resolve, random.between(20, 400)))
     }
     return undefined
@@ -342,6 +343,7 @@ export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: stri
     trespasses,
     tally,
     async work(client, random, until) {
+      isOver = until
       while (!until()) {
         let n = random.below(total)
         for (const [weight, work] of doings) {
@@ -371,7 +373,7 @@ export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: stri
               random.pick([few, priced]),
               random.pick([1, -1, -1]),
             ])
-            if (random.next() < 0.5)
+            if (random.next() < 0.3)
               await client.query('update public.events set capacity = capacity + 1 where id = $1', [hall.eventId])
           } else {
             const update = client.query('update public.attendees set company = $2 where id = $1', [one.id, key])

@@ -1,11 +1,15 @@
 // Faults, one after the other, while clients are at work.
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Cut } from './proxy.ts'
 import type { Random } from './random.ts'
 import type { ProveStack } from './stack.ts'
 
 /** What was done, and when, in milliseconds of the history. */
 export type Fault = { what: string; from: number; until: number; touchesCourier: boolean }
+
+/** One fault in place of all that connections have. */
+export type Aim = { target: string; how: Cut }
 
 const hour = 3_600_000
 const clockSteps = [hour, -hour, 24 * hour, -24 * hour]
@@ -19,7 +23,7 @@ const courierStandsAside = ['API 1', 'API 2', 'Redis', 'client–API 1', 'client
 export async function wreak(
   stack: ProveStack,
   random: Random,
-  options: { pause: number; aim?: string | undefined; isOver(): boolean; now(): number; say(line: string): void },
+  options: { pause: number; aim?: Aim | undefined; isOver(): boolean; now(): number; say(line: string): void },
 ): Promise<Fault[]> {
   const { pause, aim, isOver, now, say } = options
   const done: Fault[] = []
@@ -31,9 +35,9 @@ export async function wreak(
     [
       10,
       () => {
-        const target = aim ?? random.pick(names) ?? ''
+        const target = aim?.target ?? random.pick(names) ?? ''
         const proxy = stack.proxies[target]
-        const how = random.pick(proxy?.cuts ?? []) ?? 'drop'
+        const how = aim?.how ?? random.pick(proxy?.cuts ?? []) ?? 'drop'
         const milliseconds = duration()
         return { target, what: `${how} ${target} ${milliseconds} ms`, lasts: proxy?.cut(how, milliseconds) }
       },

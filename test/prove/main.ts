@@ -81,7 +81,7 @@ async function believe(): Promise<boolean> {
       seed,
       seconds: Number(values.minutes) * 60,
       pause: Number(values.pause),
-      isFilled: true,
+      isWhole: true,
       ...(values.history && { historyFile: values.history }),
       say: (line) => console.log(`  ${line}`),
     }),

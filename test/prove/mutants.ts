@@ -2,6 +2,7 @@
 // supabase/schemas would, or the text of a file of src/.
 
 import type pg from 'pg'
+import type { Aim } from './faults.ts'
 import type { Patch } from './patched-tree.ts'
 
 export type Mutate = (database: pg.Client) => Promise<void>
@@ -9,8 +10,8 @@ export type Mutate = (database: pg.Client) => Promise<void>
 export type Mutant = {
   database?: Mutate
   source?: Patch[]
-  /** The proxy that half of the faults are of, where chance seldom hits it. */
-  aim?: string
+  /** What the faults of connections are, where chance seldom hits upon it. */
+  aim?: Aim
 }
 
 export const run =
@@ -146,7 +147,7 @@ const inSource: Record<string, Mutant> = {
            for (const call of [args, ...(args.calls ?? [])]) delete call.idempotency_key`,
       ],
     ],
-    aim: 'API–PostgREST',
+    aim: { target: 'API–PostgREST', how: 'truncate' },
   },
 }
 

@@ -8,10 +8,11 @@ import { scopes } from '../../src/operations/operation.ts'
 import { type MailServer, openMailServer, refuse } from '../courier/mail-server.ts'
 import { startWebhookReceiver, status } from '../support/webhook-receiver.ts'
 import { type Crowd, createCrowd, type Hall } from './clients.ts'
-import { type Fault, wreak } from './faults.ts'
+import { type Aim, type Fault, wreak } from './faults.ts'
 import { checkHistory, type Problem } from './history.ts'
 import { changeKeys } from './keys.ts'
 import { createRandom } from './random.ts'
+import { checkRateLimits } from './rate-limits.ts'
 import { createSend } from './send.ts'
 import { type ProveStack, startProveStack } from './stack.ts'
 import { type Mailed, readState } from './state.ts'
@@ -26,10 +27,9 @@ export type Round = {
   mutate?: ((database: pg.Client) => Promise<void>) | undefined
   /** Where the programs are; those of this repository if it is left out. */
   tree?: string | undefined
-  /** The proxy that half of the faults are of. */
-  aim?: string | undefined
-  /** So that a table is larger than a file may be where the disk is full. */
-  isFilled?: boolean
+  aim?: Aim | undefined
+  /** Also what takes seconds: a table that is larger than a file may be where the disk is full, and what becomes of rate limits. */
+  isWhole?: boolean
   historyFile?: string
   say?: (line: string) => void
 }
@@ -52,7 +52,7 @@ export type Report = {
 
 /** @param dataDir a data directory whose database is migrated; everything in it may be changed. */
 export async function prove(dataDir: string, round: Round): Promise<Report> {
-  const { seed, seconds, pause, clients = 6, mutate, tree, aim, isFilled, historyFile, say = () => {} } = round
+  const { seed, seconds, pause, clients = 6, mutate, tree, aim, isWhole, historyFile, say = () => {} } = round
   const random = createRandom(seed + 1)
   let isCalm = false
   const isUnwell = () => !isCalm && random.next() < 0.1
@@ -71,7 +71,7 @@ export async function prove(dataDir: string, round: Round): Promise<Report> {
     })
 
     const { hall, keys, stranger } = await openHall(stack, clients, receiver.url)
-    if (isFilled) await withClient(stack.superuserUrl, fill)
+    if (isWhole) await withClient(stack.superuserUrl, fill)
     if (mutate) await withClient(stack.superuserUrl, mutate)
 
     const send = createSend(stack.apiUrls)
@@ -109,6 +109,9 @@ export async function prove(dataDir: string, round: Round): Promise<Report> {
         appendFileSync(historyFile, crowd.history.map((attempt) => `${JSON.stringify(attempt)}\n`).join(''))
       }
       problems.push(...checkHistory(crowd.history, state))
+      if (isWhole) {
+        problems.push(...(await withClient(stack.superuserUrl, (superuser) => checkRateLimits(stack, send, superuser))))
+      }
       return {
         ...reportOf(crowd, problems, faults),
         notifications: received.size,
@@ -183,7 +186,7 @@ export async function openHall(
       issueKey(database, { organisation: slug, name: 'prove', scopes, confirmations: 'none' })
     const eventId = await one(
       `insert into public.events (organisation_id, name, slug, starts_at, ends_at, capacity)
-       values ($1, 'Prove', 'prove', now() + interval '1 day', now() + interval '2 days', 40) returning id`,
+       values ($1, 'Prove', 'prove', now() + interval '1 day', now() + interval '2 days', 24) returning id`,
       [organisation.id],
     )
     const type = (name: string, price: number, quantity: number | null) =>

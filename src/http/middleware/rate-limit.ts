@@ -48,16 +48,55 @@ class ExactMemoryStore extends MemoryStore {
   }
 }
 
-/** Counts in a shared store, and in this process while that one fails. */
+// How long a request waits for its counter, and how often a shared store that did not answer in that time is asked again.
+const answerMs = 500
+const askAgainMs = 1_000
+
+/** Whether Redis answers in time. It may keep its connections and say nothing: stopped, or behind a network that drops what is sent. */
+function createPatience(log: Logger) {
+  /** When it is asked next, while it is silent; 0: it answers. */
+  let askAt = 0
+  return {
+    /** While it is silent, one call a second. */
+    mayAsk(): boolean {
+      if (performance.now() < askAt) return false
+      if (askAt !== 0) askAt = performance.now() + askAgainMs
+      return true
+    },
+    /** @throws when the answer is an error, or does not come in time. */
+    async wait<T>(answer: T): Promise<Awaited<T>> {
+      let timer: NodeJS.Timeout | undefined
+      const late = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => {
+          if (askAt === 0) log.error('Redis is silent: this process limits requests for itself.')
+          askAt = performance.now() + askAgainMs
+          reject(new Error('Redis did not answer in time.'))
+        }, answerMs)
+      })
+      try {
+        const answered = await Promise.race([answer, late])
+        if (askAt !== 0) log.info('Redis answers again: requests are limited together.')
+        askAt = 0
+        return answered
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+  }
+}
+
+/** Counts in a shared store, and in this process while that one fails or is silent. */
 class FallbackStore implements Store {
   readonly prefix: string
   readonly #shared: Store
+  readonly #patience: ReturnType<typeof createPatience>
   readonly #own = new ExactMemoryStore()
   #options: Options | undefined
 
-  constructor(prefix: string, shared: Store) {
+  constructor(prefix: string, shared: Store, patience: ReturnType<typeof createPatience>) {
     this.prefix = prefix
     this.#shared = shared
+    this.#patience = patience
   }
   init(options: Options): void {
     this.#options = options
@@ -78,10 +117,11 @@ class FallbackStore implements Store {
 
   async #try<T>(use: (store: Store) => T): Promise<Awaited<T>> {
     try {
-      return await use(this.#shared)
+      if (this.#patience.mayAsk()) return await this.#patience.wait(use(this.#shared))
     } catch {
-      return await use(this.#own)
+      // Counted here.
     }
+    return await use(this.#own)
   }
 }
 
@@ -100,7 +140,8 @@ export async function createLimitStores(redisUrl: string | undefined, log: Logge
     url: redisUrl,
     // A request must not wait for its counter.
     disableOfflineQueue: true,
-    commandOptions: { timeout: 500 },
+    // Of what waits to be sent. What was sent has no limit of its own: see createPatience.
+    commandOptions: { timeout: answerMs },
     socket: { connectTimeout: 3000, reconnectStrategy: (tries) => isAway !== undefined && Math.min(tries * 100, 2000) },
   })
   // Emitted again with each attempt to reconnect.
@@ -108,10 +149,12 @@ export async function createLimitStores(redisUrl: string | undefined, log: Logge
     if (isAway === false) log.error({ err }, 'Redis is away: this process limits requests for itself.')
     if (isAway !== undefined) isAway = true
   })
+  const patience = createPatience(log)
   const store = (prefix: string) =>
     new FallbackStore(
       prefix,
       new RedisStore({ prefix, sendCommand: (...command: string[]) => client.sendCommand(command) }),
+      patience,
     )
   const stores = { requests: store('usher:requests:'), failures: store('usher:failures:') }
   client.on('ready', () => {

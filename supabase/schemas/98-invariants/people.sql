@@ -104,19 +104,31 @@ begin
   cross join lateral jsonb_each(e.changes) f
   where a.fields ? f.key and f.value <> '{}';
 
-  return query
-  select 'an erased person is gone from answers that are replayed', 'idempotency_records', a.id, r.idempotency_key, 'erased'
-  from unnest(v_erased) a
-  join private.idempotency_records r
-    on r.organisation_id = a.organisation_id and private.subject_of_outcome(r.outcome) in (a.subject_id::text, a.id::text)
-  where private.says_something_of(r.outcome::jsonb, a.id, a.fields)
-  union all
-  select 'an erased person is gone from answers that are replayed', 'idempotency_records', a.id, r.idempotency_key, 'erased'
-  from private.idempotency_records r
-  cross join lateral unnest(private.people_in(r.outcome)) p (id)
-  join unnest(v_erased) a on a.id = p.id
-  where private.is_of_many(r.outcome) and private.people_in(r.outcome) && array(select v.id from unnest(v_erased) v)
-    and private.says_something_of(r.outcome::jsonb, a.id, a.fields);
+  if v_erased <> '{}' then
+    return query
+    select 'an erased person is gone from answers that are replayed', 'idempotency_records', d.id, d.idempotency_key, 'erased'
+    from (
+      select k.id, k.fields, r.idempotency_key, r.outcome
+      from (
+        -- Once for each record, and not for each that somebody may be in.
+        select
+          i.organisation_id, i.idempotency_key, i.outcome,
+          case when private.is_of_many(i.outcome) then private.people_in(i.outcome)::text[] else array[private.subject_of_outcome(i.outcome)] end
+            as subjects
+        from private.idempotency_records i
+        offset 0
+      ) r
+      cross join lateral unnest(r.subjects) s (subject)
+      join (
+        select a.id, a.organisation_id, a.fields, a.id::text as subject from unnest(v_erased) a
+        union all
+        select a.id, a.organisation_id, a.fields, a.subject_id::text from unnest(v_erased) a where a.subject_id <> a.id
+      ) k on k.subject = s.subject and k.organisation_id = r.organisation_id
+      -- Else each record is read for each of them.
+      offset 0
+    ) d
+    where private.says_something_of(d.outcome::jsonb, d.id, d.fields);
+  end if;
 
   return query select * from private.verify_former_holders(event_id, v_contact);
 end
@@ -160,14 +172,19 @@ begin
     union
     select c.object_id, c.created_at, c.after_at from changes c where c.became_erased
   )
-  select 'a former holder who was erased is gone from notifications', 'notifications', n.id, 'their data', 'erased'
-  from held h
-  join public.attendees a on a.id = h.object_id
-  join public.notifications n on n.subject_id = a.order_id
-    -- A change that waited for another one has a time before it. No statement of the API takes a minute.
-    and n.created_at > coalesce(h.since + interval '1 minute', '-infinity')
-    and n.created_at < coalesce(h.until - interval '1 minute', 'infinity')
-  where private.says_something_of(n.data::jsonb, a.id, contact)
-    and (verify_former_holders.event_id is null or a.ticket_type_id = any (v_type_ids));
+  select 'a former holder who was erased is gone from notifications', 'notifications', d.id, 'their data', 'erased'
+  from (
+    select n.id, n.data, a.id as attendee_id
+    from held h
+    join public.attendees a on a.id = h.object_id
+    join public.notifications n on n.subject_id = a.order_id
+      -- A change that waited for another one has a time before it. No statement of the API takes a minute.
+      and n.created_at > coalesce(h.since + interval '1 minute', '-infinity')
+      and n.created_at < coalesce(h.until - interval '1 minute', 'infinity')
+    where verify_former_holders.event_id is null or a.ticket_type_id = any (v_type_ids)
+    -- Else every notification is read for it.
+    offset 0
+  ) d
+  where private.says_something_of(d.data::jsonb, d.attendee_id, contact);
 end
 $$;
