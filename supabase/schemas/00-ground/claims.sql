@@ -1,10 +1,24 @@
 -- The caller of a request, read from the claims of its verified token.
 
+-- Checks the key of a request that nothing has checked. PostgREST runs private.check_request before each request, unless it could not read
+-- its settings when it last connected: it then goes on without it, and a revoked key would be good until the next time.
+create function private.assert_checked() returns void
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if current_setting('usher.checked', true) is distinct from 'on' and current_setting('request.path', true) <> '' then
+    perform private.check_request();
+  end if;
+end
+$$;
+grant execute on function private.assert_checked to api_key, authenticated;
+
 -- The claims as PostgREST sets them; {} in a session without a token, such as the SQL editor of Studio.
 create function private.claims() returns jsonb
 language plpgsql stable set search_path = ''
 as $$
 begin
+  perform private.assert_checked();
   return coalesce(nullif(current_setting('request.jwt.claims', true), ''), '{}')::jsonb;
 end
 $$;
@@ -14,6 +28,7 @@ create function private.current_organisation_id() returns uuid
 language plpgsql stable set search_path = ''
 as $$
 begin
+  perform private.assert_checked();
   return (nullif(current_setting('request.jwt.claims', true), '')::json ->> 'organisation_id')::uuid;
 end
 $$;

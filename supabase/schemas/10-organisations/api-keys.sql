@@ -287,6 +287,8 @@ create function private.check_request() returns void
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
+  -- See private.assert_checked. What is refused below is rolled back with this.
+  v_is_checked constant text := set_config('usher.checked', 'on', true);
   v_claims jsonb := private.claims();
   v_role text := v_claims ->> 'role';
   v_scope public.api_scope;
