@@ -269,6 +269,8 @@ const enumOf: Record<string, string | null> = {
   'promo_code.status': 'promo_code_status',
   'promo_code.state': null,
   'order.status': 'order_status',
+  'payment_reminders.results.code': null,
+  'payment_reminders.results.result': null,
   'order.cancellation_reason': 'cancellation_reason',
   'order.payment_status': 'payment_status',
   'order.source': 'request_source',

@@ -85,7 +85,9 @@ export function checkHistory(history: Attempt[], state: State): Problem[] {
     // Where no idempotency key says that they are one, the network may make two of one.
     const most = attempts.every(({ isUnkeyed }) => isUnkeyed) ? 1 + (state.copies[key] ?? 0) : 1
     if (found.length > most) add('double write', about, `${found.length} times there, answered ${told}`)
-    if (found.length > 0 && attempts.every(({ outcome }) => outcome === 'refused')) {
+    // A refusal is not kept: what the network sends once more may find a place that has become free.
+    const isCopied = (state.copies[key] ?? 0) > 0
+    if (found.length > 0 && !isCopied && attempts.every(({ outcome }) => outcome === 'refused')) {
       add('refused write was done', about, `answered ${told}, and it is there`)
     }
     for (const { why = '' } of attempts) {

@@ -318,10 +318,10 @@ begin
   elsif not exists (select from public.ticket_types t where t.id = new.ticket_type_id and t.event_id = new.event_id) then
     perform private.refuse_not_found('ticket_type_id');
   end if;
-  perform private.refuse_taken('external_id', o.id, o.created_at, o.xmin)
+  perform private.refuse_taken('external_id', o.id, o.created_at)
   from public.orders o
   where o.organisation_id = v_organisation_id and o.external_id = new.external_id;
-  perform private.refuse_taken('external_id', a.id, a.created_at, a.xmin)
+  perform private.refuse_taken('external_id', a.id, a.created_at)
   from public.attendees a
   where a.organisation_id = v_organisation_id and a.external_id = new.external_id;
   new.send_email := coalesce(new.send_email, true);
