@@ -36,7 +36,7 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig(({ mode }) => ({
   test: {
     // Tests wait half of the time, and share one stack on organisations of their own: more files at a time than there are cores.
-    maxWorkers: availableParallelism() + 1,
+    maxWorkers: availableParallelism() + 2,
     // A worker imports the server once and not once for each file, which is a quarter of the CPU time. So helpers keep nothing
     // that belongs to a test, and hooks stand in test files.
     isolate: false,

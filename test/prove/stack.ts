@@ -56,30 +56,36 @@ type StackOptions = {
   mailPort: number
   /** The folder of the code that APIs and courier are started from. */
   code?: string | undefined
+  /** One API, which delivers as well, in place of two and a courier. */
+  isSmall?: boolean | undefined
   /** Where what they log is appended; without it they log nothing. */
   logFile?: string
 }
 
 /** @param dataDir a data directory whose database is migrated. */
 export async function startProveStack(dataDir: string, options: StackOptions): Promise<ProveStack> {
-  const { mailPort, code = repository, logFile } = options
+  const { mailPort, code = repository, isSmall = false, logFile } = options
+  const apis = isSmall ? ['API 1'] : ['API 1', 'API 2']
   const directory = openDataDirectory(dataDir)
   const secrets = loadOrCreateSecrets(directory)
   const binaries = await findPostgres()
   const { signal } = new AbortController()
-  const ports = { postgres: await freePort(), api: [await freePort(), await freePort()], redis: await freePort() }
+  const ports = {
+    postgres: await freePort(),
+    api: await Promise.all(apis.map(() => freePort())),
+    redis: await freePort(),
+  }
   const restPorts = { port: await freePort(), adminPort: await freePort() }
   const toPostgres = await startProxy(ports.postgres)
   const toPostgrest = await startProxy(restPorts.port, 'HTTP')
   const toApi = await Promise.all(ports.api.map((port) => startProxy(port, 'HTTP')))
   const toMail = await startProxy(mailPort)
   const toRedis = await startProxy(ports.redis)
-  const hasRedis = existsSync(redisBinary)
+  const hasRedis = !isSmall && existsSync(redisBinary)
   const proxies: Record<string, FailingProxy> = {
     'PostgREST–Postgres': toPostgres,
     'API–PostgREST': toPostgrest,
-    'client–API 1': toApi[0] as FailingProxy,
-    'client–API 2': toApi[1] as FailingProxy,
+    ...Object.fromEntries(apis.map((name, i) => [`client–${name}`, toApi[i] as FailingProxy])),
     'courier–mail service': toMail,
     ...(hasRedis && { 'API–Redis': toRedis }),
   }
@@ -178,11 +184,11 @@ export async function startProveStack(dataDir: string, options: StackOptions): P
   const startApi = (i: number) => () =>
     node(`API ${i + 1}`, ['scripts/dev-api.ts'], {
       PORT: `${ports.api[i]}`,
-      DELIVERIES: 'false',
+      DELIVERIES: `${isSmall}`,
       ...(hasRedis && { REDIS_URL: `redis://127.0.0.1:${toRedis.port}` }),
     })()
   for (const i of ports.api.keys()) await keep(`API ${i + 1}`, startApi(i))
-  await keep('courier', node('courier', ['bin/usher.js', 'courier'], {}))
+  if (!isSmall) await keep('courier', node('courier', ['bin/usher.js', 'courier'], {}))
 
   const settled = async () => {
     const deadline = Date.now() + 240_000
@@ -204,7 +210,7 @@ export async function startProveStack(dataDir: string, options: StackOptions): P
     superuserUrl: databaseUrlFor(superuser, secrets.superuserPassword, ports.postgres),
     redisUrl: hasRedis ? `redis://127.0.0.1:${ports.redis}` : undefined,
     apiUrls: toApi.map(({ port }) => `http://127.0.0.1:${port}`),
-    parts: ['Postgres', 'PostgREST', 'API 1', 'API 2', 'courier', ...(hasRedis ? ['Redis'] : [])],
+    parts: ['Postgres', 'PostgREST', ...apis, ...(isSmall ? [] : ['courier']), ...(hasRedis ? ['Redis'] : [])],
     proxies,
     signal(part, name) {
       const pid = running.get(part)?.pid
@@ -215,7 +221,7 @@ export async function startProveStack(dataDir: string, options: StackOptions): P
         return false
       }
     },
-    clocks: ['API 1', 'API 2', 'courier'],
+    clocks: isSmall ? apis : [...apis, 'courier'],
     setClock: (part, milliseconds) => writeFileSync(join(clocks, part), `${milliseconds}`),
     limitFiles(bytes) {
       const postmaster = running.get('Postgres')?.pid
@@ -244,7 +250,7 @@ export async function startProveStack(dataDir: string, options: StackOptions): P
     async deploy(name, folder) {
       deployed.set(name, folder)
       const before = running.get(name)
-      const i = ['API 1', 'API 2'].indexOf(name)
+      const i = apis.indexOf(name)
       if (i >= 0) {
         ports.api[i] = await freePort()
         running.set(name, await startApi(i)())

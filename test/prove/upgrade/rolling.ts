@@ -34,8 +34,8 @@ export type Upgrade = {
   /** Acknowledged writes between two acts. */
   writes: number
   clients?: number
-  /** What is replaced by the new version, in this order: by default everything. */
-  deploys?: string[]
+  /** With one API, which is all that is replaced. */
+  isSmall?: boolean
   say?: (line: string) => void
 }
 
@@ -51,9 +51,9 @@ export type Report = {
 
 /** @param dataDir a data directory whose database has the schema that the first code was made for. */
 export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> {
-  const { seed, code, stages, writes, clients = 4, deploys = ['API 1', 'courier', 'API 2'], say = () => {} } = round
+  const { seed, code, stages, writes, clients = 4, isSmall, say = () => {} } = round
   const mailServer = await openMailServer()
-  const stack = await startProveStack(dataDir, { mailPort: mailServer.port, code })
+  const stack = await startProveStack(dataDir, { mailPort: mailServer.port, code, isSmall })
   const receiver = await startWebhookReceiver()
   const prefix = `k${seed}`
   const problems: Problem[] = []
@@ -91,7 +91,7 @@ export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> 
         said.forEach(say)
         await moreWrites(crowd, writes)
         await tell('the version before, on the new schema', 0)
-        for (const part of deploys) {
+        for (const part of isSmall ? ['API 1'] : ['API 1', 'courier', 'API 2']) {
           say(`deploying ${part} …`)
           await stack.deploy(part, next)
           await moreWrites(crowd, writes)

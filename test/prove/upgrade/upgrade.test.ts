@@ -18,7 +18,7 @@ test.skipIf(typeof steps === 'string')(
       const report = await rollThrough(folder, steps.slice(-1) as Exclude<typeof steps, string>, {
         seed,
         writes: 8,
-        deploys: ['API 1'],
+        isSmall: true,
         clients: 2,
       })
       expect(report.problems, `npm run prove -- --upgrade --seed ${seed}`).toEqual([])
