@@ -120,14 +120,14 @@ export function createApp({
     askPerson: createAskPerson(gatewayRpc(dataApi, tokens)),
     addressesOf: createAddresses(publicUrl),
   })
-  if (oauth !== false) {
-    const signIn = createOAuth({ dataApi, tokens, log, publicUrl, failures: countFailure, lookups, ...oauth })
-    app.use(connectPath, connectRouter(guard, signIn.authenticate, rate, mcp))
-    app.use(signIn.router)
-  }
-  app.use(confirmRouter({ dataApi, tokens, log, publicUrl, lookups }))
+  const signIn =
+    oauth !== false && createOAuth({ dataApi, tokens, log, publicUrl, failures: countFailure, lookups, ...oauth })
+  if (signIn) app.use(connectPath, connectRouter(guard, signIn.authenticate, rate, mcp))
   app.use('/api/mcp', guard, authenticate(principals, 'mcp', lookups), rate, mcp)
 
+  // Behind the API: each of their routes is compared with the path of every request that comes so far.
+  if (signIn) app.use(signIn.router)
+  app.use(confirmRouter({ dataApi, tokens, log, publicUrl, lookups }))
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
   if (health !== undefined) app.get('/ready', answerReadiness(health, isHeld))
   app.use(publicRouter(operations, demo, publicUrl))
@@ -177,11 +177,17 @@ const setHeaders =
 /** Prevents DNS rebinding: a web page in the organiser's browser must not call an MCP server on their machine. */
 function guardHost(allowedHosts: string[]): RequestHandler {
   const allowed = [...localhostAllowedHostnames(), ...allowedHosts]
+  // Nearly every request names the same host as the one before.
+  let last: string | undefined
   return (req, _res, next) => {
-    if (!validateHostHeader(req.headers.host, allowed).ok) {
-      throw new ApiError(403, 'host_not_allowed', 'The host in the Host header is not allowed.', {
-        hint: 'Add the host name to ALLOWED_HOSTS.',
-      })
+    const { host } = req.headers
+    if (host === undefined || host !== last) {
+      if (!validateHostHeader(host, allowed).ok) {
+        throw new ApiError(403, 'host_not_allowed', 'The host in the Host header is not allowed.', {
+          hint: 'Add the host name to ALLOWED_HOSTS.',
+        })
+      }
+      last = host
     }
     if (!validateOriginHeader(req.headers.origin, allowed).ok) {
       throw new ApiError(403, 'origin_not_allowed', 'The site in the Origin header is not allowed.', {

@@ -167,7 +167,8 @@ const requirePost: RequestHandler = (req, _res, next) => {
 }
 
 const requireMessage: RequestHandler = (req, _res, next) => {
-  if (!req.is('application/json')) throw notJson()
+  // A body was read only if its type is JSON.
+  if (req.body === undefined && !req.is('application/json')) throw notJson()
   if (Array.isArray(req.body)) requireValidBatch(req.body, req.headers['mcp-protocol-version'])
   if (req.body === undefined) throw new ProtocolError(ProtocolErrorCode.ParseError, 'The body is empty.')
   next()

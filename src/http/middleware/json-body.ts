@@ -41,7 +41,9 @@ export const isUnbounded = (error: unknown): error is ApiError =>
   error instanceof ApiError && error.code === 'validation_failed'
 
 function requireUtf8(req: Request): void {
-  const charset = new MIMEType(req.headers['content-type'] ?? '').params.get('charset') ?? 'utf-8'
+  const type = req.headers['content-type'] ?? ''
+  if (type === 'application/json') return
+  const charset = new MIMEType(type).params.get('charset') ?? 'utf-8'
   if (/^utf-?8$/i.test(charset)) return
   throw new ApiError(415, 'unsupported_media_type', 'The body must be JSON in UTF-8.')
 }

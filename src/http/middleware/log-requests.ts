@@ -15,8 +15,10 @@ const isAcceptableId = (text: string) => /^[A-Za-z0-9._~-]{1,128}$/.test(text) &
 
 /** Takes the request id from X-Request-Id if it is acceptable, else generates one; answers it in X-Request-Id. */
 export function logRequests(log: Logger): RequestHandler {
-  return pinoHttp({
+  const logLines = pinoHttp({
     logger: log,
+    // A line has text and numbers that are named here: nothing in it is to be redacted.
+    redact: [],
     genReqId(req: IncomingMessage, res: ServerResponse) {
       const given = req.headers['x-request-id']
       const id = typeof given === 'string' && isAcceptableId(given) ? given : randomUUID()
@@ -26,15 +28,18 @@ export function logRequests(log: Logger): RequestHandler {
     // Otherwise pino-http would apply its own serializers first.
     serializers,
     wrapSerializers: false,
-    quietReqLogger: true,
+    // So that pino-http makes no logger of its own for the id of each request.
     quietResLogger: true,
-    customAttributeKeys: { reqId: 'request_id' },
     customLogLevel: (_req, res, error) => (error || res.statusCode >= 500 ? 'error' : 'info'),
     customSuccessMessage: () => 'request',
     customErrorMessage: () => 'request',
     customSuccessObject: (req, res, { responseTime }) => summarise(req, res, responseTime),
     customErrorObject: (req, res, _error, { responseTime }) => summarise(req, res, responseTime),
-  }) as unknown as RequestHandler
+  })
+  return (req, res, next) => {
+    res.locals.log = log
+    logLines(req, res, next)
+  }
 }
 
 /** To be called by the route of a request: `pattern` is its whole path, with `{name}` for parameters. */
@@ -51,7 +56,8 @@ export function logError(req: Request, res: Response, error: unknown, message: s
     .filter((part) => part.length > 3 && !fixed.has(part) && !isUuid(part))
   const err = (error: unknown) =>
     typed.reduce<unknown>((described, part) => replaceIn(described, part), serializers.err(error))
-  req.log.child({}, { serializers: { err } }).error({ err: error }, message)
+  const log = res.locals.log as Logger
+  log.child({ request_id: req.id }, { serializers: { err } }).error({ err: error }, message)
 }
 
 function replaceIn(value: unknown, part: string): unknown {
@@ -87,6 +93,7 @@ function summarise(req: IncomingMessage, res: ServerResponse, durationMs: number
   const { caller, operation, code } = (res as Response).locals as { caller?: Caller; operation?: string; code?: string }
   const route = routeOf(req, res)
   return {
+    request_id: req.id,
     method: methods.has(req.method ?? '') ? req.method : 'other',
     ...(route && { path: route.pattern, ...route.ids }),
     status: res.statusCode,
