@@ -50,6 +50,14 @@ async function watched(error: Record<string, { code: string }> = {}) {
   return { asked, shared, hold, ...(await ownApp({ dataApiUrl: dataApi.url })) }
 }
 
+/** Sends as often as it takes: on a busy machine all may be answered one by one. */
+async function sendUntil<T>(isShared: () => boolean, send: () => Promise<T>): Promise<T> {
+  for (;;) {
+    const answers = await send()
+    if (isShared()) return answers
+  }
+}
+
 async function shop() {
   const organisation = await createOrganisation()
   const event = await organisation.event()
@@ -89,11 +97,15 @@ test('each of different reads gets its own answer, list, refusal and error, over
   for (const path of paths) alone.push(without((await rest(key, url)('GET', path)).body))
 
   const many = [...paths, ...paths.toReversed(), ...paths]
-  const answers = await Promise.all(many.map((path) => rest(key, url)('GET', path)))
-  answers.forEach(({ body }, i) => {
-    expect(without(body), many[i]).toEqual(alone[paths.indexOf(many[i] as string)])
-  })
-  expect(new Set(shared.flat().map(({ operation }) => operation)).size).toBeGreaterThan(1)
+  await sendUntil(
+    () => new Set(shared.flat().map(({ operation }) => operation)).size > 1,
+    async () => {
+      const answers = await Promise.all(many.map((path) => rest(key, url)('GET', path)))
+      answers.forEach(({ body }, i) => {
+        expect(without(body), many[i]).toEqual(alone[paths.indexOf(many[i] as string)])
+      })
+    },
+  )
   for (const calls of shared) {
     expect(new Set(calls.map((call) => JSON.stringify(call))).size).toBe(calls.length)
     expect(new Set(calls.map(({ operation }) => /^list_|_summary$/.test(operation))).size).toBe(1)
@@ -145,9 +157,11 @@ test.each(['57014', 'PGRST202', '22P05'])('when shared reads meet %s, each is se
   const { url, shared } = await watched({ read_calls: { code } })
   const { event, key } = await shop()
   const paths = Array.from({ length: 20 }, (_, i) => `/events/${i % 2 ? event.id : unknown.slice(0, -2) + (10 + i)}`)
-  const answers = await Promise.all(paths.map((path) => rest(key, url)('GET', path)))
+  const answers = await sendUntil(
+    () => shared.length > 0,
+    () => Promise.all(paths.map((path) => rest(key, url)('GET', path))),
+  )
   expect(answers.map(({ status }) => status)).toEqual(paths.map((_, i) => (i % 2 ? 200 : 404)))
-  expect(shared.length).toBeGreaterThan(0)
 })
 
 test('a key that is revoked is refused in the middle of shared reads', async () => {
@@ -155,8 +169,18 @@ test('a key that is revoked is refused in the middle of shared reads', async () 
   const { organisation, event, key } = await shop()
   const release = hold('read_calls')
   const paths = Array.from({ length: 20 }, (_, i) => `/events/${unknown.slice(0, -2) + (10 + i)}`)
-  const answers = Promise.all([...paths, `/events/${event.id}`].map((path) => rest(key, url)('GET', path)))
-  await expect.poll(() => shared.length).toBeGreaterThan(0)
+  const { answers } = await sendUntil(
+    () => shared.length > 0,
+    async () => {
+      let isAnswered = false
+      const sent = Promise.all([...paths, `/events/${event.id}`].map((path) => rest(key, url)('GET', path)))
+      void sent.then(() => {
+        isAnswered = true
+      })
+      await expect.poll(() => isAnswered || shared.length > 0).toBe(true)
+      return { answers: sent }
+    },
+  )
   await studio.query('update public.api_keys set revoked_at = now() where organisation_id = $1', [organisation.id])
   release()
   const calls = shared.flat().length
