@@ -61,10 +61,10 @@ insert into public.check_ins (id, organisation_id, event_id, attendee_id, code, 
 select pg_temp.id(6, i), pg_temp.id(1, 1), pg_temp.id(2, 1), pg_temp.id(5, i), 'code', 'accepted', 'entry', now() - interval '2 days',
   now() - interval '2 days'
 from generate_series(3, N, 3) i;
-insert into public.notifications (organisation_id, type, data, transaction_id, created_at)
+insert into public.notifications (organisation_id, type, data, subject_id, transaction_id, created_at)
 select pg_temp.id(1, 1), t, json_build_object('object', 'order', 'id', pg_temp.id(4, i), 'attendees', json_build_array(
     json_build_object('object', 'attendee', 'id', pg_temp.id(5, i), 'name', case when i % 1000 = 0 then 'Erased' else 'Guest' end)
-  )), '3', pg_temp.at(i)
+  )), pg_temp.id(4, i), '3', pg_temp.at(i)
 from generate_series(1, N) i, unnest('{order.created,order.completed}'::public.notification_type[]) t;
 insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, source, created_at)
 select pg_temp.id(1, 1), 'created', 'order', pg_temp.id(4, i), 'api_key', 'api', pg_temp.at(i) from generate_series(1, N) i;

@@ -138,7 +138,7 @@ async function fill({ stack, large, small }: Side, folder: string, size: number)
           from generate_series(0, ${count - 1}) n
         ) i
         join owners o on o.n = i.owner;
-        insert into public.notifications (id, organisation_id, type, data, transaction_id, created_at)
+        insert into public.notifications (id, organisation_id, type, data, subject_id, transaction_id, created_at)
         select
           r.id, r.organisation_id, r.type,
           case when r.type in ('order.created', 'order.completed')
@@ -148,6 +148,7 @@ async function fill({ stack, large, small }: Side, folder: string, size: number)
             else json_build_object('object', 'attendee', 'id', r.id, 'order_id', r.order_id, 'name', 'Guest ' || r.n, 'email',
               'guest-' || r.n || '@example.com', 'metadata', json_build_object())
           end,
+          r.order_id,
           greatest(3, (${xid}::bigint * (${(days - day) * count} + r.n)) / ${size})::text::xid8, r.created_at
         from rows r order by r.created_at;
         insert into public.webhook_deliveries (

@@ -40,8 +40,8 @@ insert into public.check_ins (id, organisation_id, event_id, attendee_id, code, 
 select pg_temp.id(7, i), organisation_id, pg_temp.id(1, 1), pg_temp.id(4, i), 'code', 'accepted' from c, generate_series(1, 30000) i;
 insert into public.webhook_endpoints (id, organisation_id, url, types)
 select pg_temp.id(5, 1), organisation_id, 'https://example.com', '{order.completed}' from c;
-insert into public.notifications (id, organisation_id, type, data, transaction_id)
-select pg_temp.id(6, i), organisation_id, 'order.completed', json_build_object('object', 'order', 'id', pg_temp.id(3, i)), '3'
+insert into public.notifications (id, organisation_id, type, data, subject_id, transaction_id)
+select pg_temp.id(6, i), organisation_id, 'order.completed', json_build_object('object', 'order', 'id', pg_temp.id(3, i)), pg_temp.id(3, i), '3'
 from c, generate_series(1, 30000) i;
 insert into public.webhook_deliveries (id, organisation_id, webhook_endpoint_id, notification_id, type, status, next_attempt_at)
 select pg_temp.id(8, i), organisation_id, pg_temp.id(5, 1), pg_temp.id(6, i), 'order.completed', 'delivered', null

@@ -130,8 +130,13 @@ create function private.is_foreign(organisation_id uuid) returns boolean
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_claims jsonb := private.claims();
+  v_checked constant text := current_setting('usher.checked', true);
+  v_claims jsonb;
 begin
+  if length(v_checked) = 36 then
+    return organisation_id is distinct from v_checked::uuid;
+  end if;
+  v_claims := private.claims();
   if organisation_id is null or organisation_id <> (v_claims ->> 'organisation_id')::uuid then
     return true;
   end if;

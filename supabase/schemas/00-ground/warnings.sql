@@ -15,12 +15,11 @@ create function private.with_warnings(outcome json, variadic warnings jsonb[]) r
 language plpgsql immutable set search_path = ''
 as $$
 begin
-  warnings := array_remove(warnings, null);
-  if warnings = '{}' then
+  if num_nonnulls(variadic warnings) = 0 then
     return outcome;
   end if;
   -- Built as text, so that the fields keep their order.
-  return (left(outcome::text, -1) || ', "warnings": ' || to_json(warnings) || '}')::json;
+  return (left(outcome::text, -1) || ', "warnings": ' || to_json(array_remove(warnings, null)) || '}')::json;
 end
 $$;
 grant execute on function private.with_warnings to api_key;

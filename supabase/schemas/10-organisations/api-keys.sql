@@ -210,10 +210,10 @@ end
 $$;
 
 create trigger api_keys_010_blank_is_empty before insert or update on public.api_keys
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__take_blank_as_empty('organisation_id', 'name', 'prefix', 'scopes');
 create trigger api_keys_800_explain before insert or update on public.api_keys
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
 create trigger api_keys_050_derived before update of organisation_id, created_at, updated_at, kind, parent_id on public.api_keys
   for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'organisation_id', 'created_at', 'updated_at', 'kind', 'parent_id');
@@ -287,16 +287,17 @@ create function private.check_request() returns void
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
-  -- See private.assert_checked. What is refused below is rolled back with this.
-  v_is_checked constant text := set_config('usher.checked', 'on', true);
-  v_claims jsonb := private.claims();
-  v_role text := v_claims ->> 'role';
+  v_claims constant jsonb := coalesce(nullif(current_setting('request.jwt.claims', true), ''), '{}');
+  v_role constant text := v_claims ->> 'role';
+  v_headers jsonb;
+  v_organisation_id uuid;
   v_scope public.api_scope;
-  v_headers json;
-  v_key public.api_keys;
+  v_is_usable boolean;
+  v_scopes public.api_scope[];
 begin
   -- Whoever else calls the Data API of this project is none of Usher's business.
   if v_role is null or v_role <> 'api_key' and v_role not like 'scope\_%' then
+    perform set_config('usher.checked', 'on', true);
     return;
   end if;
   -- Schema public is behind the Data API for people who sign in. A key calls functions of schema api, and nothing else.
@@ -307,17 +308,19 @@ begin
     perform private.refuse(403, 'forbidden', 'API keys call functions of schema api only.');
   end if;
 
-  select k.* into v_key
+  v_organisation_id := v_claims ->> 'organisation_id';
+  select private.is_usable_key(k), k.scopes into v_is_usable, v_scopes
   from public.api_keys k
-  where k.id = (v_claims ->> 'api_key_id')::uuid and k.organisation_id = (v_claims ->> 'organisation_id')::uuid;
-
-  if not private.is_usable_key(v_key) then
-    perform private.refuse_key(v_key);
+  where k.id = (v_claims ->> 'api_key_id')::uuid and k.organisation_id = v_organisation_id;
+  if v_is_usable is not true then
+    perform private.refuse_key((
+      select k from public.api_keys k where k.id = (v_claims ->> 'api_key_id')::uuid and k.organisation_id = v_organisation_id
+    ));
   end if;
 
   if v_role <> 'api_key' then
     v_scope := private.scope_of_role(v_role);
-    if v_scope <> all (v_key.scopes) then
+    if v_scope <> all (v_scopes) then
       perform private.refuse(
         403, 'missing_scope', 'The API key lacks the scope this operation needs.',
         details => jsonb_build_object('scope', v_scope),
@@ -325,6 +328,7 @@ begin
       );
     end if;
   end if;
+  perform set_config('usher.checked', v_organisation_id::text, true);
 end
 $$;
 comment on function private.check_request is 'PostgREST pre-request: refuses a revoked, expired or down-scoped key inside the request''s own transaction.';

@@ -38,8 +38,7 @@ as $$
 declare
   v_event public.events;
 begin
-  select e.* into v_event from public.events e where e.id = lock_own_event_shared.event_id;
-  perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
+  perform private.assert_not_foreign((select e.organisation_id from public.events e where e.id = lock_own_event_shared.event_id), 'event_id');
   v_event := private.lock_event_shared(event_id);
   -- Deleted meanwhile.
   if v_event.id is null then

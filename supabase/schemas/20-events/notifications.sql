@@ -6,8 +6,8 @@ create function private.notify_of_full_event(event_id uuid) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.notifications (organisation_id, type, data)
-  select t.organisation_id, 'ticket_type.sold_out', t.data
+  insert into public.notifications (organisation_id, type, data, subject_id)
+  select t.organisation_id, 'ticket_type.sold_out', t.data, t.id
   from (
     select t.organisation_id, t.position, t.id, private.ticket_type_json(t) as data
     from public.ticket_types t
@@ -43,7 +43,7 @@ begin
   if new.version = old.version then
     return null;
   end if;
-  insert into public.notifications (organisation_id, type, data)
+  insert into public.notifications (organisation_id, type, data, subject_id)
   values (
     new.organisation_id,
     case
@@ -51,7 +51,8 @@ begin
       when new.status = 'cancelled' and old.status <> 'cancelled' then 'event.cancelled'
       else 'event.updated'
     end::public.notification_type,
-    private.event_json(new)
+    private.event_json(new),
+    new.id
   );
   return null;
 end

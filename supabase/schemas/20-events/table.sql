@@ -340,10 +340,10 @@ end
 $$;
 
 create trigger events_010_blank_is_empty before insert or update on public.events
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__take_blank_as_empty('name');
 create trigger events_800_explain before insert or update on public.events
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
 create trigger events_050_fill_organisation before insert on public.events
   for each row execute function private.tg__fill_organisation();

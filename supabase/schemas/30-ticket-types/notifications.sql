@@ -13,8 +13,8 @@ begin
   ) then
     return null;
   end if;
-  insert into public.notifications (organisation_id, type, data)
-  values (new.organisation_id, 'ticket_type.sold_out', private.ticket_type_json(new));
+  insert into public.notifications (organisation_id, type, data, subject_id)
+  values (new.organisation_id, 'ticket_type.sold_out', private.ticket_type_json(new), new.id);
   return null;
 end
 $$;

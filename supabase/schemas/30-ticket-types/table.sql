@@ -110,10 +110,10 @@ begin
 end
 $$;
 create trigger ticket_types_010_blank_is_empty before insert or update on public.ticket_types
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__take_blank_as_empty('event_id', 'name');
 create trigger ticket_types_800_explain before insert or update on public.ticket_types
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
 create trigger ticket_types_050_derived before update of version, created_at, updated_at on public.ticket_types
   for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');

@@ -147,10 +147,10 @@ begin
 end
 $$;
 create trigger promo_codes_010_blank_is_empty before insert or update on public.promo_codes
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__take_blank_as_empty('event_id', 'code');
 create trigger promo_codes_800_explain before insert or update on public.promo_codes
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
 create trigger promo_codes_050_fixed before update of organisation_id, event_id on public.promo_codes
   for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');

@@ -6,10 +6,12 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_actor public.audit_actor := private.audit_actor();
-  v_claims jsonb := private.claims();
-  v_api_key_id uuid := v_claims ->> 'api_key_id';
-  v_user_id uuid := case v_actor when 'member' then v_claims ->> 'sub' end;
+  v_api_key_id uuid := private.current_api_key_id();
+  v_user_id uuid;
 begin
+  if v_actor = 'member' then
+    v_user_id := private.claims() ->> 'sub';
+  end if;
   insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source)
   select n.organisation_id, 'created', 'order', n.id, v_actor, v_api_key_id, v_user_id, n.source
   from new_rows n;

@@ -56,8 +56,8 @@ create function private.tg_order_notices__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.notifications (organisation_id, type, data)
-  select o.organisation_id, t.type, o.data
+  insert into public.notifications (organisation_id, type, data, subject_id)
+  select o.organisation_id, t.type, o.data, n.order_id
   from unnest(new.order_ids) n (order_id)
   -- One index look-up per order, however many there are; a deleted order is skipped.
   cross join lateral (
@@ -92,8 +92,8 @@ create function private.tg_payments__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.notifications (organisation_id, type, data)
-  values (new.organisation_id, 'payment.recorded', private.payment_json(new));
+  insert into public.notifications (organisation_id, type, data, subject_id)
+  values (new.organisation_id, 'payment.recorded', private.payment_json(new), new.order_id);
   return null;
 end
 $$;
@@ -104,8 +104,8 @@ create function private.tg_payment_voids__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.notifications (organisation_id, type, data)
-  select p.organisation_id, 'payment.voided', private.payment_json(p) from public.payments p where p.id = new.payment_id;
+  insert into public.notifications (organisation_id, type, data, subject_id)
+  select p.organisation_id, 'payment.voided', private.payment_json(p), p.order_id from public.payments p where p.id = new.payment_id;
   return null;
 end
 $$;
@@ -116,8 +116,8 @@ create function private.tg_refunds__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.notifications (organisation_id, type, data)
-  values (new.organisation_id, 'refund.recorded', private.refund_json(new));
+  insert into public.notifications (organisation_id, type, data, subject_id)
+  values (new.organisation_id, 'refund.recorded', private.refund_json(new), new.order_id);
   return null;
 end
 $$;

@@ -103,10 +103,10 @@ begin
 end
 $$;
 create trigger payments_010_blank_is_empty before insert or update on public.payments
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__take_blank_as_empty('order_id', 'amount');
 create trigger payments_800_explain before insert or update on public.payments
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
 create trigger payments_100_guard before insert on public.payments
   for each row execute function private.tg_payments__guard();
@@ -244,10 +244,10 @@ begin
 end
 $$;
 create trigger payment_voids_010_blank_is_empty before insert or update on public.payment_voids
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__take_blank_as_empty('payment_id');
 create trigger payment_voids_800_explain before insert or update on public.payment_voids
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
 create trigger payment_voids_100_guard before insert on public.payment_voids
   for each row execute function private.tg_payment_voids__guard();
@@ -294,10 +294,10 @@ begin
 end
 $$;
 create trigger refunds_010_blank_is_empty before insert or update on public.refunds
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__take_blank_as_empty('order_id', 'amount');
 create trigger refunds_800_explain before insert or update on public.refunds
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
 create trigger refunds_100_guard before insert on public.refunds
   for each row execute function private.tg_refunds__guard();

@@ -348,10 +348,10 @@ begin
 end
 $$;
 create trigger orders_010_blank_is_empty before insert or update on public.orders
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__take_blank_as_empty('event_id', 'name', 'email');
 create trigger orders_800_explain before insert or update on public.orders
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
 create trigger orders_050_fixed
   before update of organisation_id, event_id, reference, currency, promo_code, promo_code_id on public.orders

@@ -25,9 +25,11 @@ begin
       and o.id not in (select unnest(c.order_ids) from private.order_notices c where 'order.created' = any (c.types))
     group by o.status;
 
-    insert into public.notifications (organisation_id, type, data)
+    insert into public.notifications (organisation_id, type, data, subject_id)
     -- The row as it is: its discount may have been set after it was added.
-    select n.organisation_id, 'attendee.updated', (select private.attendee_json(a, with_url => false) from public.attendees a where a.id = n.id)
+    select
+      n.organisation_id, 'attendee.updated', (select private.attendee_json(a, with_url => false) from public.attendees a where a.id = n.id),
+      n.order_id
     from new_rows n
     where n.order_id not in (select unnest(c.order_ids) from private.order_notices c where 'order.created' = any (c.types))
     order by n.id;
@@ -50,7 +52,7 @@ begin
   if (select sum(n.version) from new_rows n) = (select sum(o.version) from old_rows o) then
     return null;
   end if;
-  insert into public.notifications (organisation_id, type, data)
+  insert into public.notifications (organisation_id, type, data, subject_id)
   select
     n.organisation_id,
     case
@@ -64,7 +66,8 @@ begin
       (select t.name from public.ticket_types t where t.id = n.ticket_type_id),
       (select o.reference from public.orders o where o.id = n.order_id),
       false
-    )
+    ),
+    n.order_id
   from new_rows n
   join old_rows o on o.id = n.id
   where n.version <> o.version
@@ -87,13 +90,14 @@ create function private.tg_attendees__notify_bounce() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.notifications (organisation_id, type, data)
+  insert into public.notifications (organisation_id, type, data, subject_id)
   values (
     new.organisation_id,
     'email.bounced',
     private.bounce_json(
       'ticket', new.event_id, new.order_id, new.id, new.email, new.ticket_email_status, new.ticket_email_sent_at, new.ticket_email_last_error
-    )
+    ),
+    new.order_id
   );
   return null;
 end

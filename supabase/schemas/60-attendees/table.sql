@@ -351,10 +351,10 @@ end
 $$;
 
 create trigger attendees_010_blank_is_empty before insert or update on public.attendees
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__take_blank_as_empty('order_id', 'ticket_type_id', 'name', 'email');
 create trigger attendees_800_explain before insert or update on public.attendees
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
 create trigger attendees_050_fixed
   before update of organisation_id, event_id, order_id, waiting_list_entry_id, price, currency, promo_code_id on public.attendees

@@ -5,11 +5,12 @@ create function private.tg_waiting_list_entries__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.notifications (organisation_id, type, data)
+  insert into public.notifications (organisation_id, type, data, subject_id)
   values (
     new.organisation_id,
     ('waiting_list_entry.' || case new.status when 'waiting' then 'created' else new.status::text end)::public.notification_type,
-    private.waiting_list_entry_json(new)
+    private.waiting_list_entry_json(new),
+    new.id
   );
   if new.status = 'offered' and new.send_email then
     perform private.queue_waiting_list_emails(array[new.id]);

@@ -202,10 +202,10 @@ end
 $$;
 
 create trigger waiting_list_entries_010_blank_is_empty before insert or update on public.waiting_list_entries
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__take_blank_as_empty('event_id', 'ticket_type_id', 'name', 'email');
 create trigger waiting_list_entries_800_explain before insert or update on public.waiting_list_entries
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
 create trigger waiting_list_entries_050_fixed before update of organisation_id, event_id, ticket_type_id on public.waiting_list_entries
   for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id', 'ticket_type_id');

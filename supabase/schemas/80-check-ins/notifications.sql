@@ -1,12 +1,14 @@
 -- What is notified of check-ins. All security definer: no role may write the outbox.
 
 -- An attendee with the scan that is notified of. Security definer: it reads what the role that scans may not.
-create function private.arrival_json(attendee public.attendees, check_in public.check_ins) returns json
+create function private.arrival_json(
+  attendee public.attendees, check_in public.check_ins, ticket_type_name text default null, reference text default null
+) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
   -- As text, for json keeps the order of its fields and cannot be appended to.
-  return (left(private.attendee_json(attendee, with_url => false)::text, -1) || ', "check_in" : ' || json_build_object(
+  return (left(private.attendee_json(attendee, true, ticket_type_name, reference, false)::text, -1) || ', "check_in" : ' || json_build_object(
     'id', check_in.id,
     'direction', check_in.direction,
     'check_in_point', case when check_in.check_in_point_id is not null then (
@@ -22,14 +24,22 @@ create function private.tg_check_ins__notify_insert() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.notifications (organisation_id, type, data)
+  insert into public.notifications (organisation_id, type, data, subject_id)
   select
     n.organisation_id,
     case n.direction when 'entry' then 'attendee.checked_in' else 'attendee.checked_out' end::public.notification_type,
-    private.arrival_json(row(a.*)::public.attendees, row(n.*)::public.check_ins)
+    private.arrival_json(
+      a.attendee,
+      row(n.*)::public.check_ins,
+      (select t.name from public.ticket_types t where t.id = a.ticket_type_id),
+      (select o.reference from public.orders o where o.id = a.order_id)
+    ),
+    a.order_id
   from new_rows n
   -- One index look-up per row under any plan.
-  cross join lateral (select a.* from public.attendees a where a.id = n.attendee_id offset 0) a
+  cross join lateral (
+    select a as attendee, a.ticket_type_id, a.order_id from public.attendees a where a.id = n.attendee_id offset 0
+  ) a
   where n.result = 'accepted'
   order by n.id;
   return null;
@@ -43,8 +53,8 @@ create function private.tg_check_ins__notify_undo() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.notifications (organisation_id, type, data)
-  select a.organisation_id, 'attendee.check_in_undone', private.arrival_json(a, new)
+  insert into public.notifications (organisation_id, type, data, subject_id)
+  select a.organisation_id, 'attendee.check_in_undone', private.arrival_json(a, new), a.order_id
   from public.attendees a
   where a.id = new.attendee_id;
   return null;

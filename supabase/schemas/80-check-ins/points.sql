@@ -101,10 +101,10 @@ begin
 end
 $$;
 create trigger check_in_points_010_blank_is_empty before insert or update on public.check_in_points
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__take_blank_as_empty('event_id', 'name');
 create trigger check_in_points_800_explain before insert or update on public.check_in_points
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
 create trigger check_in_points_050_fixed before update of organisation_id, event_id on public.check_in_points
   for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');

@@ -218,10 +218,10 @@ begin
 end
 $$;
 create trigger check_ins_010_blank_is_empty before insert or update on public.check_ins
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__take_blank_as_empty('event_id');
 create trigger check_ins_800_explain before insert or update on public.check_ins
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
 create trigger check_ins_100_judge before insert on public.check_ins
   for each row execute function private.tg_check_ins__judge();

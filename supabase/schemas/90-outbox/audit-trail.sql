@@ -49,8 +49,12 @@ create function private.audit_actor() returns public.audit_actor
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_claims jsonb := private.claims();
+  v_claims jsonb;
 begin
+  if length(current_setting('usher.checked', true)) = 36 then
+    return 'api_key';
+  end if;
+  v_claims := private.claims();
   return case
     when v_claims ? 'api_key_id' then 'api_key'
     when v_claims ->> 'role' = 'courier' then 'courier'

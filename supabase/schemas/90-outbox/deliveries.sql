@@ -115,10 +115,10 @@ begin
 end
 $$;
 create trigger webhook_deliveries_010_blank_is_empty before insert or update on public.webhook_deliveries
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__take_blank_as_empty();
 create trigger webhook_deliveries_800_explain before insert or update on public.webhook_deliveries
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
 create trigger webhook_deliveries_100_guard before update on public.webhook_deliveries
   for each row execute function private.tg_webhook_deliveries__guard();

@@ -231,8 +231,8 @@ begin
   select w.* into v_webhook_endpoint
   from public.webhook_endpoints w
   where w.id = notify_test.webhook_endpoint_id and w.organisation_id = private.current_organisation_id();
-  insert into public.notifications (organisation_id, type, data)
-  values (v_webhook_endpoint.organisation_id, 'webhook_endpoint.test', private.webhook_endpoint_json(v_webhook_endpoint))
+  insert into public.notifications (organisation_id, type, data, subject_id)
+  values (v_webhook_endpoint.organisation_id, 'webhook_endpoint.test', private.webhook_endpoint_json(v_webhook_endpoint), v_webhook_endpoint.id)
   returning id into v_notification_id;
   insert into public.webhook_deliveries (organisation_id, webhook_endpoint_id, notification_id, type)
   values (v_webhook_endpoint.organisation_id, v_webhook_endpoint.id, v_notification_id, 'webhook_endpoint.test')

@@ -139,10 +139,10 @@ create trigger emails_100_send_again before update of status on public.emails
   for each row when (new.status = 'queued' and old.status <> 'queued' and private.is_by_hand())
   execute function private.tg_emails__send_again();
 create trigger emails_010_blank_is_empty before insert or update on public.emails
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__take_blank_as_empty();
 create trigger emails_800_explain before insert or update on public.emails
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
 create trigger emails_900_updated_at before update on public.emails
   for each row execute function private.tg__set_updated_at();
@@ -173,14 +173,15 @@ create function private.tg_emails__notify_bounce() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.notifications (organisation_id, type, data)
+  insert into public.notifications (organisation_id, type, data, subject_id)
   select
     new.organisation_id,
     'email.bounced',
     private.bounce_json(
       new.kind, coalesce(o.event_id, w.event_id), o.id, new.attendee_id, new.sent_to, new.status, new.sent_at, new.last_error,
       new.waiting_list_entry_id
-    )
+    ),
+    coalesce(o.id, new.waiting_list_entry_id)
   from (select coalesce(new.order_id, (select a.order_id from public.attendees a where a.id = new.attendee_id)) as order_id) e
   left join public.orders o on o.id = e.order_id
   left join public.waiting_list_entries w on w.id = new.waiting_list_entry_id;

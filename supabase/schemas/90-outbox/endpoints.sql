@@ -198,10 +198,10 @@ begin
 end
 $$;
 create trigger webhook_endpoints_010_blank_is_empty before insert or update on public.webhook_endpoints
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__take_blank_as_empty('url', 'types');
 create trigger webhook_endpoints_800_explain before insert or update on public.webhook_endpoints
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
 create trigger webhook_endpoints_050_fill_organisation before insert on public.webhook_endpoints
   for each row execute function private.tg__fill_organisation();

@@ -8,13 +8,7 @@ create table public.notifications (
   data json not null,
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
-  subject_id uuid generated always as (
-    case
-      -- An entry that was accepted names its order as well. The others of these would be found without: to read the JSON once is cheaper.
-      when type in ('waiting_list_entry.accepted', 'order.created', 'order.completed', 'order.cancelled', 'order.expired', 'order.reopened') then data ->> 'id'
-      else coalesce(data ->> 'order_id', data ->> 'id', data ->> 'waiting_list_entry_id')
-    end::uuid
-  ) stored,
+  subject_id uuid,
   transaction_id xid8 not null default pg_current_xact_id(),
   constraint notifications_pkey primary key (id),
   constraint notifications_id_organisation_id_key unique (id, organisation_id),

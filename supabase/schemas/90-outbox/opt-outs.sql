@@ -63,10 +63,10 @@ begin
 end
 $$;
 create trigger email_opt_outs_010_blank_is_empty before insert or update on public.email_opt_outs
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__take_blank_as_empty('event_id', 'email');
 create trigger email_opt_outs_800_explain before insert or update on public.email_opt_outs
-  for each row when (pg_trigger_depth() = 0 and private.is_by_hand())
+  for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
 create trigger email_opt_outs_100_guard before insert or update or delete on public.email_opt_outs
   for each row execute function private.tg_email_opt_outs__guard();

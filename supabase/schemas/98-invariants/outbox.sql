@@ -83,7 +83,7 @@ begin
   select 'what happened has its notification', h."table", h.id, 'none', h.type::text
   from happened h
   where h.at > v_since and h.type is not null
-    and not exists (select from told t where t.object_id = h.object_id and t.type = h.type);
+    and not exists (select from told t where t.object_id = h.object_id and t.type = h.type and t.subject_id = h.subject_id);
 
   return query
   select
