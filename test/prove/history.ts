@@ -63,7 +63,7 @@ export const rules = [
   'trespass',
   'invariant',
 ] as const
-export type Problem = { rule: (typeof rules)[number]; about: string; detail: string }
+export type Problem<Rule extends string = (typeof rules)[number]> = { rule: Rule; about: string; detail: string }
 
 // What a client may be answered that sends nothing wrong, with a good key: besides a success a rule of the domain, or that it can come again.
 const documented = /^(503 (temporarily_unavailable|outcome_unknown|out_of_time)|408 request_timeout|409 )/

@@ -3,9 +3,9 @@
 
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Problem } from '../history.ts'
 import type { Restoring } from './restored.ts'
 import { restoreElsewhere } from './restored.ts'
-import type { Problem } from './rolling.ts'
 import { databaseWith, rollThrough } from './rounds.ts'
 import { type ExtraMigration, migrationFiles, type Step, stepsSinceBaseline } from './versions.ts'
 
@@ -49,7 +49,7 @@ export async function proveUpgrade(folder: string, seed: number, isDoubted: bool
         seed,
         writes,
         extra: migrations,
-        ...(isDoubted ? { deploys: ['API 1'] } : { say }),
+        ...(isDoubted ? { isSmall: true } : { say }),
       }),
     )
   const restoring = (round: Partial<Restoring>) =>
@@ -79,7 +79,7 @@ export async function proveUpgrade(folder: string, seed: number, isDoubted: bool
   }
 
   console.log(`Seed ${seed}. Again: npm run prove -- --upgrade --seed ${seed}`)
-  const problems: Problem[] = []
+  const problems: Problem<string>[] = []
   const upgraded = await roll(rolling, rehearsal, 60)
   for (const [what, times] of [...upgraded.tally].toSorted()) console.log(`${String(times).padStart(7)}  ${what}`)
   console.log(

@@ -16,12 +16,13 @@ import { loadOrCreateSecrets } from '../../../src/embedded/secrets.ts'
 import { openMailServer } from '../../courier/mail-server.ts'
 import { startWebhookReceiver } from '../../support/webhook-receiver.ts'
 import { createCrowd } from '../clients.ts'
+import type { Problem } from '../history.ts'
 import { comeToRest, openHall, withClient } from '../prove.ts'
 import { createRandom } from '../random.ts'
 import { createSend } from '../send.ts'
 import { type ProveStack, startProveStack } from '../stack.ts'
 import { dump, restore } from './dump.ts'
-import { moreWrites, type Problem } from './rolling.ts'
+import { moreWrites } from './rolling.ts'
 import { type Done, missingWebhooks, tellStory } from './story.ts'
 
 export type Restoring = {
@@ -35,12 +36,12 @@ export type Restoring = {
   say?: (line: string) => void
 }
 
-export type RestoreReport = { problems: Problem[]; calls: number; pending: string; sent: string }
+export type RestoreReport = { problems: Problem<string>[]; calls: number; pending: string; sent: string }
 
 /** @param dataDir that of the installation: migrated, and nothing runs on it. @param folder for the other one. */
 export async function restoreElsewhere(dataDir: string, folder: string, round: Restoring): Promise<RestoreReport> {
   const { seed, writes, over = false, mutate, say = () => {} } = round
-  const problems: Problem[] = []
+  const problems: Problem<string>[] = []
   const add = (rule: string, about: string, details: string[]) =>
     problems.push(...details.map((detail) => ({ rule, about, detail })))
   const [mail, receiver] = [await openMailServer(), await startWebhookReceiver()]

@@ -1,12 +1,13 @@
 // A rolling upgrade under load: clients write through the API of the version before while a migration is applied, then through both
 // versions, then through the new one. Nothing is killed, so each call has to be answered.
 
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { applyMigrations } from '../../../src/database/migrate.ts'
 import { openMailServer } from '../../courier/mail-server.ts'
 import { startWebhookReceiver, status } from '../../support/webhook-receiver.ts'
 import { type Crowd, createCrowd } from '../clients.ts'
-import { checkHistory } from '../history.ts'
+import { checkHistory, type Problem } from '../history.ts'
 import { comeToRest, connected, mailedBy, openHall, withClient } from '../prove.ts'
 import { createRandom } from '../random.ts'
 import { createSend } from '../send.ts'
@@ -14,8 +15,6 @@ import { type ProveStack, startProveStack } from '../stack.ts'
 import { readState } from '../state.ts'
 import { fillTheRest } from './fill.ts'
 import { missingWebhooks, tellStory } from './story.ts'
-
-export type Problem = { rule: string; about: string; detail: string }
 
 export type Stage = {
   /** A folder for `applyMigrations`, which has what is to be applied now. */
@@ -40,7 +39,7 @@ export type Upgrade = {
 }
 
 export type Report = {
-  problems: Problem[]
+  problems: Problem<string>[]
   calls: number
   outcomes: Record<string, number>
   notifications: number
@@ -53,10 +52,11 @@ export type Report = {
 export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> {
   const { seed, code, stages, writes, clients = 4, isSmall, say = () => {} } = round
   const mailServer = await openMailServer()
-  const stack = await startProveStack(dataDir, { mailPort: mailServer.port, code, isSmall })
+  const logFile = `${dataDir}.log`
+  const stack = await startProveStack(dataDir, { mailPort: mailServer.port, code, isSmall, logFile })
   const receiver = await startWebhookReceiver()
   const prefix = `k${seed}`
-  const problems: Problem[] = []
+  const problems: Problem<string>[] = []
   const add = (rule: string, about: string, details: string[]) =>
     problems.push(...details.map((detail) => ({ rule, about, detail })))
   try {
@@ -114,6 +114,11 @@ export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> 
       const { trespasses } = crowd
       problems.push(...checkHistory(crowd.history, { ...state, copies: {}, courierCuts: [], trespasses }))
       add('unanswered', 'a call, though nothing was killed', unanswered(crowd))
+      // What the parts said meanwhile, to find the cause by.
+      if (problems.length > 0) {
+        const said = readFileSync(logFile, 'utf8').split('\n')
+        add('log', 'a warning or an error', said.filter((line) => line.startsWith('{')).slice(0, 20))
+      }
       const { rows } = await database.query<{ count: number }>(
         "select sum(n_live_tup)::int as count from pg_stat_user_tables where schemaname in ('public', 'private')",
       )
