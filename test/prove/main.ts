@@ -4,7 +4,8 @@
 // npm run prove -- --upgrade [--seed 1] [--mutants [--only name]]
 // npm run prove -- --mutants [--only name]
 //
-// Faults under load, hostile input, what strangers may do and see, upgrades and restores, and broken builds with what noticed each: see docs/reliability.md.
+// Faults under load, hostile input, what strangers may do and see, upgrades and restores, and broken builds with what noticed each: see
+// docs/reliability.md.
 
 import { execFile } from 'node:child_process'
 import { rmSync } from 'node:fs'
