@@ -75,18 +75,20 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_new jsonb := to_jsonb(new);
-  v_blank jsonb := private.blank_values(v_new, to_jsonb(old));
+  v_old jsonb := to_jsonb(old);
+  v_blank jsonb := private.blank_values(v_new, v_old);
   v_column name;
 begin
   if v_blank <> '{}' then
     new := jsonb_populate_record(new, v_blank);
     v_new := v_new || v_blank;
   end if;
-  if private.explains_mistakes(counts => false) then
+  -- Which columns are times is looked up where a value is infinite, or written with another year than most.
+  if v_new::text ~ '": "(-?infinity"|\d{5,}-|9999-|(0\d|1[0-8])\d\d-|1900-|[^"]* BC")' and private.explains_mistakes(counts => false) then
     for v_column in
       select a.attname
       from pg_catalog.pg_attribute a
-      where a.attrelid = tg_relid and a.attnum > 0 and v_new -> a.attname is distinct from to_jsonb(old) -> a.attname
+      where a.attrelid = tg_relid and a.attnum > 0 and v_new -> a.attname is distinct from v_old -> a.attname
         and a.atttypid = 'timestamptz'::regtype
         and (v_new ->> a.attname)::timestamptz not between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
     loop
@@ -128,48 +130,53 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_column record;
-  v_value text;
 begin
   for v_column in
-    select
-      a.attname as name, a.atttypid::regtype::text as type, a.attnotnull as is_needed,
-      not is_new and exists (
-        select from pg_catalog.pg_index i where i.indrelid = "table" and i.indisprimary and a.attnum = any (i.indkey)
-      ) as is_fixed
+    select a.attname as name, v.is_fixed, v.is_missing
     from pg_catalog.pg_attribute a
-    where a.attrelid = "table" and a.attnum > 0 and given ? a.attname
+    cross join lateral (
+      select
+        not is_new and exists (
+          select from pg_catalog.pg_index i where i.indrelid = "table" and i.indisprimary and a.attnum = any (i.indkey)
+        ) as is_fixed,
+        a.attnotnull and given ->> a.attname is null as is_missing,
+        case
+          when a.atttypid = any ('{integer,bigint,numeric}'::regtype[]) then (given ->> a.attname)::numeric < 0
+          else false
+        end as is_negative
+    ) v
+    where a.attrelid = "table" and a.attnum > 0 and given ? a.attname and (v.is_fixed or v.is_missing or v.is_negative)
     order by a.attnum
   loop
-    v_value := given ->> v_column.name;
     if v_column.is_fixed then
       perform private.refuse(
         409, 'read_only_field', format('What identifies a row is fixed, and so is %s.', v_column.name), v_column.name,
         hint => 'Add another row instead.'
       );
-    elsif v_value is null and v_column.is_needed then
+    elsif v_column.is_missing then
       perform private.refuse_empty("table", v_column.name);
-    elsif v_column.type in ('integer', 'bigint', 'numeric') and v_value::numeric < 0 then
-      perform private.refuse_value(v_column.name, format('The number in %s cannot be negative.', v_column.name));
     end if;
+    perform private.refuse_value(v_column.name, format('The number in %s cannot be negative.', v_column.name));
   end loop;
 end
 $$;
 grant execute on function private.assert_possible_values to authenticated;
 
--- Refuses a row that breaks a check constraint. At fault is the column without which the row would pass.
+-- Refuses a row that breaks a check constraint of what was written. At fault is the column without which the row would pass.
 create function private.assert_checks_hold("table" regclass, "row" jsonb, given jsonb) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
+  v_numbers smallint[] := private.column_numbers("table", given);
   v_checks text[] := array(
     select pg_get_expr(c.conbin, c.conrelid) from pg_catalog.pg_constraint c
-    where c.conrelid = "table" and c.contype = 'c'
+    where c.conrelid = "table" and c.contype = 'c' and (c.conkey && v_numbers or 0 = any (c.conkey) or not c.convalidated)
     order by c.conname
   );
   v_check text;
   v_column record;
 begin
-  if private.holds("table", v_checks, "row") then
+  if v_checks = '{}' or private.holds("table", v_checks, "row") then
     return;
   end if;
   foreach v_check in array v_checks loop
@@ -206,58 +213,81 @@ end
 $$;
 grant execute on function private.column_numbers to authenticated;
 
--- Refuses a value that another row has and may not share. SQL that says what happens on conflict is left to the index; so is what the
+-- Refuses a value that another row has and may not share: all keys are looked up by one statement, in values that it spells out, for
+-- planning takes longer than the look-up. SQL that says what happens on conflict is left to the index; so is what the
 -- person may not read.
 create function private.assert_not_taken("table" regclass, "row" jsonb, given jsonb, old_id text) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_numbers smallint[] := private.column_numbers("table", given);
-  v_key record;
+  v_query text;
+  v_name text;
   v_id uuid;
-  v_is_taken boolean;
 begin
   if current_query() ~* '\mon\s+conflict\M' then
     return;
   end if;
-  for v_key in
-    select
-      array_agg(k.expression order by k.position) as expressions,
-      (array_agg(k.name order by k.name in ('organisation_id', 'event_id'), k.position))[1] as name,
-      coalesce(pg_get_expr(i.indpred, i.indrelid), 'true') as condition
-    from pg_catalog.pg_index i
-    cross join lateral (
-      -- A column; or an expression of one column, or a column that is generated by one, which has no value before the row is written.
+  v_query := (
+    select string_agg(
+      format(
+        '(select %L, %s from %s t where %s and %s and %s limit 1)',
+        q.name,
+        case when "row" ? 'id' then 't.id' else 'null::uuid' end,
+        "table",
+        q.condition,
+        case when "row" ? 'id' and old_id is not null then format('t.id <> %L', old_id) else 'true' end,
+        q.is_equal
+      ),
+      ' union all ' order by q.indexrelid
+    )
+    from (
       select
-        n as position,
-        coalesce(a.attname, (regexp_match(pg_get_indexdef(i.indexrelid, n, true), '\((\w+)\)'))[1]) as name,
-        coalesce(pg_get_expr(d.adbin, d.adrelid), pg_get_indexdef(i.indexrelid, n, true)) as expression
-      from generate_series(1, i.indnkeyatts) n
-      left join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[n - 1]
-      left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum and a.attgenerated <> ''
-    ) k
-    where i.indrelid = "table" and i.indisunique
-      and (i.indkey::smallint[] && v_numbers or 0 = any (i.indkey))
-    group by i.indexrelid, i.indrelid, i.indpred
-    having bool_or(given ? k.name or given ? replace(k.name, '_lower', '')) and bool_and(has_column_privilege("table", k.name, 'select'))
-  loop
-    execute format(
-      'select true, %s from %s t where %s and %s and %s limit 1',
-      case when "row" ? 'id' then 't.id' else 'null' end,
-      "table",
-      v_key.condition,
-      case when "row" ? 'id' and old_id is not null then 't.id <> $2::uuid' else 'true' end,
-      (
-        select string_agg(
-          format('%1$s = (select %1$s from jsonb_populate_record(null::%2$s, $1) where %3$s)', e, "table", v_key.condition), ' and '
-        )
-        from unnest(v_key.expressions) e
-      )
-    ) into v_is_taken, v_id using "row", old_id;
-    if v_is_taken then
-      perform private.refuse_taken(replace(v_key.name, '_lower', ''), v_id, 'epoch');
-    end if;
-  end loop;
+        i.indexrelid,
+        (array_agg(k.name order by k.name in ('organisation_id', 'event_id'), k.position))[1] as name,
+        coalesce(pg_get_expr(i.indpred, i.indrelid), 'true') as condition,
+        string_agg(
+          case
+            when k.expression is null then format('t.%I = %L', k.name, "row" ->> k.name)
+            else
+              format(
+                '%1$s = (select %1$s from jsonb_populate_record(null::%2$s, $1) where %3$s)',
+                k.expression, "table", coalesce(pg_get_expr(i.indpred, i.indrelid), 'true')
+              )
+          end,
+          ' and '
+        ) as is_equal
+      from pg_catalog.pg_index i
+      cross join lateral (
+        -- A column; or an expression of one column, or a column that is generated by one, which has no value before the row is written.
+        select
+          n as position,
+          coalesce(a.attname, (regexp_match(pg_get_indexdef(i.indexrelid, n, true), '\((\w+)\)'))[1]) as name,
+          case
+            when a.attname is null then pg_get_indexdef(i.indexrelid, n, true)
+            when jsonb_typeof("row" -> a.attname) in ('array', 'object') then quote_ident(a.attname)
+            when a.attgenerated <> '' then (
+              select pg_get_expr(d.adbin, d.adrelid) from pg_catalog.pg_attrdef d where d.adrelid = a.attrelid and d.adnum = a.attnum
+            )
+          end as expression
+        from generate_series(1, i.indnkeyatts) n
+        left join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[n - 1]
+      ) k
+      where i.indrelid = "table" and i.indisunique
+        and (i.indkey::smallint[] && v_numbers or 0 = any (i.indkey))
+      group by i.indexrelid, i.indrelid, i.indpred
+      having bool_or(given ? k.name or given ? replace(k.name, '_lower', '')) and bool_and(has_column_privilege("table", k.name, 'select'))
+        -- What is empty is never taken.
+        and bool_and(k.expression is not null or "row" ->> k.name is not null)
+    ) q
+  );
+  if v_query is null then
+    return;
+  end if;
+  execute v_query into v_name, v_id using "row";
+  if v_name is not null then
+    perform private.refuse_taken(replace(v_name, '_lower', ''), v_id, 'epoch');
+  end if;
 end
 $$;
 grant execute on function private.assert_not_taken to authenticated;
@@ -268,42 +298,51 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_numbers smallint[] := private.column_numbers("table", given);
-  v_key record;
-  v_exists boolean;
+  v_query text;
+  v_target text;
+  v_names text[];
 begin
-  if private.claims() ->> 'role' = 'authenticated'
-    and ("row" ->> 'organisation_id')::uuid not in (select private.member_organisation_ids()) then
+  if private.claims() ->> 'role' = 'authenticated' then
+    if ("row" ->> 'organisation_id')::uuid not in (select private.member_organisation_ids()) then
+      return;
+    end if;
+  end if;
+  v_query := (
+    select string_agg(
+      format('(select %L, %L::text[] where not exists (select from %s t where %s))', k.target_name, k.names, k.target, k.condition),
+      ' union all ' order by k.oid
+    )
+    from (
+      select
+        c.oid,
+        c.confrelid::regclass as target,
+        t.relname as target_name,
+        array_agg(a.attname order by k.position) as names,
+        string_agg(format('t.%I = %L', f.attname, "row" ->> a.attname), ' and ') as condition
+      from pg_catalog.pg_constraint c
+      join pg_catalog.pg_class t on t.oid = c.confrelid
+      cross join lateral unnest(c.conkey, c.confkey) with ordinality k (own, foreign_, position)
+      join pg_catalog.pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.own
+      join pg_catalog.pg_attribute f on f.attrelid = c.confrelid and f.attnum = k.foreign_
+      where c.conrelid = "table" and c.contype = 'f' and c.conkey && v_numbers and has_table_privilege(c.confrelid, 'select')
+      group by c.oid, c.confrelid, t.relname
+      having bool_and("row" ->> a.attname is not null)
+    ) k
+  );
+  if v_query is null then
     return;
   end if;
-  for v_key in
-    select
-      c.confrelid::regclass as target,
-      t.relname as target_name,
-      array_agg(a.attname order by k.position) as names,
-      string_agg(format('t.%I = n.%I', f.attname, a.attname), ' and ') as condition
-    from pg_catalog.pg_constraint c
-    join pg_catalog.pg_class t on t.oid = c.confrelid
-    cross join lateral unnest(c.conkey, c.confkey) with ordinality k (own, foreign_, position)
-    join pg_catalog.pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.own
-    join pg_catalog.pg_attribute f on f.attrelid = c.confrelid and f.attnum = k.foreign_
-    where c.conrelid = "table" and c.contype = 'f' and c.conkey && v_numbers and has_table_privilege(c.confrelid, 'select')
-    group by c.oid, c.confrelid, t.relname
-    having bool_and("row" ->> a.attname is not null)
-  loop
-    execute format(
-      'select exists (select from %s t, jsonb_populate_record(null::%s, $1) n where %s)', v_key.target, "table", v_key.condition
-    ) into v_exists using "row";
-    if not v_exists then
-      perform private.refuse(
-        404, 'not_found',
-        format(
-          'There is no %s with this %s.',
-          replace(regexp_replace(regexp_replace(v_key.target_name, 'ies$', 'y'), 's$', ''), '_', ' '), array_to_string(v_key.names, ' and ')
-        ),
-        v_key.names[1], hint => format('Copy it from a row of %s.', v_key.target_name)
-      );
-    end if;
-  end loop;
+  execute v_query into v_target, v_names;
+  if v_target is not null then
+    perform private.refuse(
+      404, 'not_found',
+      format(
+        'There is no %s with this %s.',
+        replace(regexp_replace(regexp_replace(v_target, 'ies$', 'y'), 's$', ''), '_', ' '), array_to_string(v_names, ' and ')
+      ),
+      v_names[1], hint => format('Copy it from a row of %s.', v_target)
+    );
+  end if;
 end
 $$;
 grant execute on function private.assert_references_exist to authenticated;
@@ -312,25 +351,25 @@ create function private.tg__explain_mistakes() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_new jsonb := to_jsonb(new);
+  v_new jsonb;
+  v_old jsonb;
   v_given jsonb;
 begin
   if not private.explains_mistakes(counts => true) then
     return new;
   end if;
+  v_new := to_jsonb(new);
+  v_old := to_jsonb(old);
   v_given := (
-    select coalesce(jsonb_object_agg(a.attname, v_new -> a.attname), '{}')
-    from pg_catalog.pg_attribute a
-    where a.attrelid = tg_relid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
-      and v_new -> a.attname is distinct from to_jsonb(old) -> a.attname
-  );
+    select coalesce(jsonb_object_agg(e.key, e.value), '{}') from jsonb_each(v_new) e where e.value is distinct from v_old -> e.key
+  ) - array(select a.attname::text from pg_catalog.pg_attribute a where a.attrelid = tg_relid and a.attnum > 0 and a.attgenerated <> '');
   perform private.assert_possible_values(tg_relid, v_new, v_given, tg_op = 'INSERT');
   perform private.assert_checks_hold(tg_relid, v_new, v_given);
   -- What no constraint bounds.
   perform private.refuse_value(e.key, format('The text in %s has at most 20000 characters.', e.key))
   from jsonb_each(v_given) e
   where jsonb_typeof(e.value) = 'string' and length(e.value #>> '{}') > 20000;
-  perform private.assert_not_taken(tg_relid, v_new, v_given, to_jsonb(old) ->> 'id');
+  perform private.assert_not_taken(tg_relid, v_new, v_given, v_old ->> 'id');
   perform private.assert_references_exist(tg_relid, v_new, v_given);
   return new;
 end
