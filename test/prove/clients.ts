@@ -1,6 +1,7 @@
 // Clients that write to one small event without regard for one another, and repeat what was not answered with the same idempotency key, as
 // an integrator would. Whatever they do goes into the history.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Attempt } from './history.ts'
 import type { Random } from './random.ts'
@@ -30,7 +31,8 @@ export type Crowd = {
   trespasses: { about: string; detail: string }[]
   /** Answers that are no refusal of the domain, for a look at what clients met. */
   tally: Map<string, number>
-  work(client: number, random: Random, until: () => boolean): Promise<void>
+  /** @param pauseMs between two calls */
+  work(client: number, random: Random, until: () => boolean, pauseMs?: number): Promise<void>
   edit(random: Random, database: () => Promise<pg.Client>, until: () => boolean): Promise<void>
   spy(key: string, random: Random, until: () => boolean): Promise<void>
 }
@@ -342,7 +344,7 @@ export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: stri
     now,
     trespasses,
     tally,
-    async work(client, random, until) {
+    async work(client, random, until, pauseMs = 0) {
       isOver = until
       while (!until()) {
         let n = random.below(total)
@@ -353,6 +355,7 @@ export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: stri
           await work(client, random, `${prefix}-${client}-${written}`)
           break
         }
+        if (pauseMs > 0) await sleep(pauseMs)
       }
     },
     /** An organiser at the SQL editor: changes limits, and edits people. */

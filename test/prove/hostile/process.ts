@@ -6,9 +6,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../../../src/embedded/ports.ts'
 import { startEmbeddedStack } from '../../../src/embedded/stack.ts'
+import { compileCache, repository } from '../stack.ts'
 import type { Measured, Target } from './hostile.ts'
-
-const repository = join(import.meta.dirname, '../../..')
 
 export type ApiProcess = Target & Required<Pick<Target, 'measure' | 'complaints'>> & { stop(): Promise<void> }
 
@@ -31,6 +30,7 @@ export async function startApiProcess(dataDir: string): Promise<ApiProcess> {
       DELIVERIES: 'false',
       LOG_LEVEL: 'error',
       LOG_FORMAT: 'json',
+      NODE_COMPILE_CACHE: compileCache,
     },
   })
   const kill = () => void child.kill('SIGKILL')

@@ -67,7 +67,8 @@ export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> 
     let isOver = false
     const until = () => isOver
     const working = Promise.all([
-      ...keys.map((_, i) => crowd.work(i, createRandom(seed + 100 + i), until)),
+      // Most of a small round is waiting for processes to start, which need not be filled with writes.
+      ...keys.map((_, i) => crowd.work(i, createRandom(seed + 100 + i), until, isSmall ? 50 : 0)),
       crowd.edit(createRandom(seed + 50), () => connected(stack.databaseUrl), until),
       crowd.spy(stranger, createRandom(seed + 51), until),
     ])
