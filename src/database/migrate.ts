@@ -43,7 +43,7 @@ export async function applyMigrations(databaseUrl: string, options: MigrateOptio
   for (const pause of [...pauses, null]) {
     const { ok, stderr, ended } = await push(databaseUrl, projectDir, signal)
     if (ok) return
-    const isBusy = stderr.includes('lock timeout')
+    const isBusy = /lock timeout|deadlock detected/.test(stderr)
     if (!isBusy || pause === null) {
       throw new StartError(
         `The migrations could not be applied (supabase db push, ${ended}):\n${stderr.trim()}${

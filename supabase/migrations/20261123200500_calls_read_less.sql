@@ -4,6 +4,14 @@ set local lock_timeout = '2s';
 set local statement_timeout = '60s';
 set local check_function_bodies = off;
 
+-- Keys first, which every request of theirs reads; then as triggers lead from one to the next, so that none of them and this wait for each
+-- other. Within a block, for the command line begins no transaction by name.
+do $$
+begin
+  lock table public.api_keys, public.events, public.orders, public.attendees, public.payments in access exclusive mode;
+end
+$$;
+
 drop trigger api_keys_010_blank_is_empty on public.api_keys;
 
 drop trigger api_keys_800_explain on public.api_keys;

@@ -52,10 +52,11 @@ async function watched(error: Record<string, { code: string }> = {}) {
 
 /** Sends as often as it takes: on a busy machine all may be answered one by one. */
 async function sendUntil<T>(isShared: () => boolean, send: () => Promise<T>): Promise<T> {
-  for (;;) {
+  for (let round = 0; round < 50; round++) {
     const answers = await send()
     if (isShared()) return answers
   }
+  throw new Error('Nothing was shared.')
 }
 
 async function shop() {

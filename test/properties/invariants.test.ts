@@ -138,6 +138,12 @@ const wrongs: [sql: string, ...checks: string[]][] = [
   ["delete from notifications where type = 'payment.recorded'", 'what happened has its notification'],
   ["delete from notifications where type = 'attendee.checked_in'", 'what happened has its notification'],
   ["delete from notifications where type = 'waiting_list_entry.offered'", 'what happened has its notification'],
+  ["update notifications set subject_id = null where type = 'order.completed'", 'what happened has its notification'],
+  [
+    "update notifications set type = 'attendee.updated', subject_id = id where type = 'order.completed'",
+    'what happened has its notification',
+    'a notification is found by its subject',
+  ],
   [
     'delete from private.notification_queue',
     'a notification waits for its fan-out, or has a delivery for each endpoint that was subscribed',

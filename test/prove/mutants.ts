@@ -111,8 +111,8 @@ const inDatabase: Record<string, Mutate> = {
   ),
   'a key is good for as long as it is cached': patch(
     'private.check_request',
-    ['if not private.is_usable_key(v_key) then', 'if false then'],
-    ['if v_scope <> all (v_key.scopes) then', 'if false then'],
+    ['if v_is_usable is not true then', 'if false then'],
+    ['if v_scope <> all (v_scopes) then', 'if false then'],
   ),
 }
 

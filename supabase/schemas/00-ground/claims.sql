@@ -1,5 +1,5 @@
--- The caller of a request, read from the claims of its verified token. Of a key that private.check_request let pass in this transaction,
--- usher.checked has the organisation: what is asked most is known without reading the claims anew.
+-- The caller of a request, read from the claims of its verified token. usher.checked is empty until private.check_request has looked at the
+-- request; then it is 'on', or for a key the id of its organisation, so that what is asked most needs no claims.
 
 -- Checks the key of a request that nothing has checked; whoever reads claims asks first whether it was, which costs less than a call.
 -- PostgREST runs private.check_request before each request, unless it could not read its settings when it last connected: it then goes on

@@ -1,7 +1,7 @@
 -- Mistakes of people who write rows: in Studio, in SQL, or signed in. What a constraint would refuse in the words of Postgres, with the
 -- row, is refused before it in a sentence that names the column, and takes what is wanted from its comment. Everything is read from the
--- catalogue: a new column or constraint needs nothing here. API keys do not pay for it (private.is_by_hand), nor do rows that triggers
--- write; what their operations do not check before is left to the constraints.
+-- catalogue: a new column or constraint needs nothing here. API keys do not pay for it, nor do rows that triggers write
+-- (private.is_typed); what their operations do not check before is left to the constraints.
 -- test/database/mistakes-in-studio.test.ts types every mistake into every column.
 
 -- A value that is wanted and not there.

@@ -328,6 +328,7 @@ begin
       );
     end if;
   end if;
+  -- Last: what is refused is not checked.
   perform set_config('usher.checked', v_organisation_id::text, true);
 end
 $$;

@@ -377,6 +377,8 @@ begin
     raise exception 'Webhook endpoints are being edited: stop everything that uses the database, and run it again.';
   end if;
   update public.notifications n set transaction_id = '0' where n.transaction_id <> '0';
+  -- A dump of the time when it was generated lacks it.
+  update public.notifications n set subject_id = private.subject_of_notification(n.type, n.data) where n.subject_id is null;
   delete from private.webhook_subscriptions s
   where exists (
     select from private.webhook_subscriptions l

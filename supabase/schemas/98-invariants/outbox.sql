@@ -87,6 +87,16 @@ begin
 
   return query
   select
+    'a notification is found by its subject', 'notifications', n.id, n.subject_id::text, w.subject_id::text
+  from public.notifications n
+  cross join lateral private.subject_of_notification(n.type, n.data) w (subject_id)
+  -- Of people, and not compared above.
+  where n.created_at > v_since and n.type in ('attendee.updated', 'email.bounced', 'order.reopened')
+    and n.subject_id is distinct from w.subject_id
+    and (verify_outbox.event_id is null or w.subject_id = any (v_order_ids));
+
+  return query
+  select
     'a notification waits for its fan-out, or has a delivery for each endpoint that was subscribed', 'notifications', n.id, 'none',
     'a delivery to ' || s.webhook_endpoint_id
   from public.notifications n

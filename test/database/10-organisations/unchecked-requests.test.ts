@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { operations } from '../../../src/operations/index.ts'
 import { roleOf } from '../../../src/operations/operation.ts'
-import { studio } from '../../support/database.ts'
+import { during, studio } from '../../support/database.ts'
 import { actAs } from '../actor.ts'
 import { createTenant } from '../tenant-fixture.ts'
 
@@ -30,4 +30,21 @@ test.each([
   expect(await outcomes()).toEqual(calls.map(() => 'allowed'))
   await studio.query(sql, [tenant.id])
   expect(await outcomes()).toEqual(calls.map(() => refused))
+})
+
+test('who calls is the same whether it was asked of the claims or is known since the check', async () => {
+  const [tenant, other] = [await createTenant(), await createTenant()]
+  const asked = `select private.current_organisation_id() as organisation, private.is_foreign('${tenant.id}') as own,
+    private.is_foreign('${other.id}') as strange, private.is_foreign(null) as none, private.is_by_hand() as by_hand,
+    private.audit_actor() as actor`
+  const expected = { organisation: tenant.id, own: false, strange: true, none: true, by_hand: false, actor: 'api_key' }
+  for (const checked of ['', 'on', tenant.id]) {
+    await during(async (client) => {
+      await client.query("select set_config('request.jwt.claims', $1, true), set_config('usher.checked', $2, true)", [
+        JSON.stringify({ ...tenant.claims, role: 'scope_orders_read' }),
+        checked,
+      ])
+      expect((await client.query(asked)).rows[0], checked).toEqual(expected)
+    })
+  }
 })

@@ -21,7 +21,7 @@ test('after a restore the courier stops until it is acknowledged, then no webhoo
     const far = 9_000_000_000
     await client.query(`
       update private.webhook_subscriptions set transaction_id = '${far}', snapshot = '${far + 1}:${far + 1}:';
-      update public.notifications set transaction_id = '${far + 5}';
+      update public.notifications set transaction_id = '${far + 5}', subject_id = null;
       update private.notification_queue set transaction_id = '${far + 5}';
     `)
     await client.query(
@@ -34,6 +34,7 @@ test('after a restore the courier stops until it is acknowledged, then no webhoo
       /^Done: .+ held until you run "select private.release_deliveries\(\)"\.$/,
     )
     expect(await one('select count(*)::integer from public.webhook_deliveries')).toBe(1)
+    expect(await one('select subject_id = (select id from public.events) from public.notifications')).toBe(true)
     await rename('New')
     await client.query('select private.fan_out(100)')
     expect(await one('select count(*)::integer from public.webhook_deliveries')).toBe(2)

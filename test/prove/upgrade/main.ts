@@ -68,7 +68,8 @@ export async function proveUpgrade(folder: string, seed: number, isDoubted: bool
     let isEachCaught = true
     for (const [name, run] of broken.filter(([name]) => name.includes(only))) {
       const startedAt = performance.now()
-      const by = new Set((await run()).problems.map(({ rule, about }) => `${rule}: ${about}`))
+      const found = (await run()).problems.filter(({ rule }) => rule !== 'log')
+      const by = new Set(found.map(({ rule, about }) => `${rule}: ${about}`))
       isEachCaught &&= by.size > 0
       const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
       console.log(

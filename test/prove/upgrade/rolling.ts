@@ -118,7 +118,7 @@ export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> 
       // What the parts said meanwhile, to find the cause by.
       if (problems.length > 0) {
         const said = readFileSync(logFile, 'utf8').split('\n')
-        add('log', 'a warning or an error', said.filter((line) => line.startsWith('{')).slice(0, 20))
+        add('log', 'a warning or an error', said.filter((line) => line.startsWith('{')).slice(-20))
       }
       const { rows } = await database.query<{ count: number }>(
         "select sum(n_live_tup)::int as count from pg_stat_user_tables where schemaname in ('public', 'private')",
