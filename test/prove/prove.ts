@@ -92,7 +92,7 @@ export async function prove(dataDir: string, round: Round): Promise<Report> {
     return await withClient(stack.databaseUrl, async (client) => {
       // What the dead have claimed, and what is in flight as well, may be claimed again.
       const released = { from: crowd.now(), until: crowd.now() }
-      const problems = await comeToRest(client)
+      const problems = await comeToRest(client, true)
       const mailed = mailedBy(mailServer, crowd)
       const state = {
         ...(await readState(client, {
@@ -233,8 +233,11 @@ async function fill(database: pg.Client): Promise<void> {
   )
 }
 
-/** Until no call is under way, and everything that is to be sent was: what would be tried again in minutes is due now. */
-export async function comeToRest(database: pg.Client): Promise<Problem[]> {
+/**
+ * Until no call is under way, and everything that is to be sent was: what would be tried again in minutes is due now.
+ * @param couriersDied whether some were killed, so that what they had claimed is to be taken by others.
+ */
+export async function comeToRest(database: pg.Client, couriersDied: boolean): Promise<Problem[]> {
   const patienceMs = 60_000
   let deadline = Date.now() + patienceMs
   let least = Number.POSITIVE_INFINITY
@@ -243,11 +246,15 @@ export async function comeToRest(database: pg.Client): Promise<Problem[]> {
     (select count(*)::int from private.notification_queue) as queued,
     (select count(*)::int from public.webhook_deliveries where status = 'pending') as webhooks,
     (select count(*)::int from public.emails where status = 'queued') as emails`
-  // Of those who died: nobody else takes what they have claimed until then.
-  await database.query("update public.emails set next_attempt_at = now(), claimed_until = null where status = 'queued'")
-  await database.query(
-    "update public.webhook_deliveries set next_attempt_at = now(), claimed_until = null where status = 'pending'",
-  )
+  // Nobody else takes what they had claimed before that claim ends. One who lives would have it taken while they send it.
+  if (couriersDied) {
+    await database.query(
+      "update public.emails set next_attempt_at = now(), claimed_until = null where status = 'queued'",
+    )
+    await database.query(
+      "update public.webhook_deliveries set next_attempt_at = now(), claimed_until = null where status = 'pending'",
+    )
+  }
   let quiet = 0
   for (;;) {
     const { rows } = await database.query<Record<string, number>>(pendingSql)

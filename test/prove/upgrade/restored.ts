@@ -66,7 +66,7 @@ export async function restoreElsewhere(dataDir: string, folder: string, round: R
     isOver = true
     await Promise.all(working)
     calls = crowd.history.length
-    await withClient(stack.databaseUrl, comeToRest)
+    await withClient(stack.databaseUrl, (client) => comeToRest(client, false))
     stack.signal('courier', 'SIGSTOP')
     const unsent = await tell('unsent')
     add('story', 'before the dump', unsent.problems)

@@ -105,7 +105,7 @@ export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> 
     isOver = true
     await working
     return await withClient(stack.databaseUrl, async (database) => {
-      problems.push(...(await comeToRest(database)))
+      problems.push(...(await comeToRest(database, false)))
       const state = await readState(database, {
         prefix,
         keys: [...new Set(crowd.history.map(({ key }) => key))],
