@@ -28,7 +28,7 @@ export function logRequests(log: Logger): RequestHandler {
     // Otherwise pino-http would apply its own serializers first.
     serializers,
     wrapSerializers: false,
-    // So that pino-http makes no logger of its own for the id of each request.
+    // Lines are written by the one logger, and not by that which pino-http makes for each request.
     quietResLogger: true,
     customLogLevel: (_req, res, error) => (error || res.statusCode >= 500 ? 'error' : 'info'),
     customSuccessMessage: () => 'request',
