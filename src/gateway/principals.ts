@@ -1,8 +1,8 @@
 // Resolves an API key, or an access token, to its principal, cached for a minute. The cache decides nothing alone: the database checks the key again in
 // the transaction of every call.
 
-import { LRUCache } from 'lru-cache'
 import type { Scope } from '../operations/operation.ts'
+import { createCache } from '../process/cache.ts'
 import { ApiError, unauthorised } from './api-error.ts'
 import { hashOf, isWellFormedKey } from './api-key.ts'
 import type { DataApi } from './data-api.ts'
@@ -57,7 +57,7 @@ const apiKey: Credential = {
 export const createPrincipals = (dataApi: DataApi, tokens: Tokens): Principals => principalsOf(apiKey, dataApi, tokens)
 
 export function principalsOf(credential: Credential, dataApi: DataApi, tokens: Tokens): Principals {
-  const byHash = new LRUCache<string, Principal>({ max: 10_000, ttl: ttlMs })
+  const byHash = createCache<Principal>(10_000, { ttl: ttlMs })
   const hashes = new WeakMap<Principal, string>()
   const inFlight = new Map<string, Promise<Principal>>()
 

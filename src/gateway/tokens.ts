@@ -3,7 +3,7 @@
 
 import { hkdfSync } from 'node:crypto'
 import { decodeJwt, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose'
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../process/cache.ts'
 
 /** The interface that a request came by; orders and check-ins store it. */
 export type Source = 'api' | 'mcp'
@@ -45,7 +45,7 @@ export async function createTokens(
 ): Promise<Tokens> {
   const links: Record<string, string> = publicUrl === undefined ? {} : { public_url: publicUrl }
   const sign = await signer(signingKey)
-  const cache = new LRUCache<string, Promise<string>>({ max: 20_000, ttl: ttlMs })
+  const cache = createCache<Promise<string>>(20_000, { ttl: ttlMs })
 
   function mint(claims: JWTPayload): Promise<string> {
     const name = nameOf(claims)

@@ -9,11 +9,11 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
-import { LRUCache } from 'lru-cache'
 import type { Caller } from '../../gateway/caller.ts'
 import type { Call } from '../../gateway/calls.ts'
 import { clip } from '../../guests/plain-text.ts'
 import type { Operation } from '../../operations/operation.ts'
+import { createCache } from '../../process/cache.ts'
 import { callerOf } from '../middleware/authenticate.ts'
 import { methodNotAllowed, notJson } from '../middleware/errors.ts'
 import { isMalformed, isUnbounded, readJson } from '../middleware/json-body.ts'
@@ -134,7 +134,7 @@ type Selecting = { caller: Caller; selection: Selection }
 
 /** The SDK's answers to tools/list up to their tail, by era, scopes of the key, and what is selected. All of them would be gigabytes. */
 function createListCache() {
-  const lists = new LRUCache<string, Buffer>({ max: maximumLists })
+  const lists = createCache<Buffer>(maximumLists)
   const nameOf = ({ era }: PlainRequest, { caller, selection }: Selecting) => `${era} ${nameOfList(caller, selection)}`
   return {
     get: (request: PlainRequest, selecting: Selecting): Buffer | undefined =>

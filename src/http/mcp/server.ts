@@ -13,12 +13,12 @@ import {
   type ServerContext,
   type Tool,
 } from '@modelcontextprotocol/server'
-import { LRUCache } from 'lru-cache'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { type ApiError, toApiError } from '../../gateway/api-error.ts'
 import type { Caller } from '../../gateway/caller.ts'
 import type { Call } from '../../gateway/calls.ts'
 import { type Operation, toolsets } from '../../operations/operation.ts'
+import { createCache } from '../../process/cache.ts'
 import { type AskPerson, inputForPerson, isForPerson } from './confirmations.ts'
 import { listedGuides, readResource } from './guides.ts'
 import type { Era } from './plain.ts'
@@ -127,7 +127,7 @@ export function createTools(all: readonly Operation[], call: Call, askPerson: As
   const operations = all.filter(({ mcp }) => mcp !== false)
   const byName = new Map<unknown, Operation>(operations.map((operation) => [operation.name, operation]))
   // They take as long as the rest of a start.
-  const lists = new LRUCache<string, Tool[]>({ max: maximumLists })
+  const lists = createCache<Tool[]>(maximumLists)
   const zonesOf = createTimeZones(call)
   return {
     find: (name) => byName.get(name),

@@ -1,11 +1,11 @@
 // In which zone the times of an answer are said: that of the event that an object belongs to, which REST does not repeat in each; and its
 // name, where that is asked for.
 
-import { LRUCache } from 'lru-cache'
 import * as z from 'zod'
 import type { Caller } from '../../gateway/caller.ts'
 import type { Call } from '../../gateway/calls.ts'
 import type { Operation } from '../../operations/operation.ts'
+import { createCache } from '../../process/cache.ts'
 
 type EventSaid = { timezone: string; name: string | null }
 /** By ids of events; null: not asked for, or not for this key. */
@@ -37,7 +37,7 @@ const none: TimeZones = new Map()
  * new one.
  */
 export function createTimeZones(call: Call): (caller: Caller, data: unknown, isNamed: boolean) => Promise<TimeZones> {
-  const known = new LRUCache<string, string>({ max: 10_000, ttl: keptMs })
+  const known = createCache<string>(10_000, { ttl: keptMs })
 
   return async (caller, data, isNamed) => {
     const ids = eventsOf(data)

@@ -3,9 +3,9 @@
 
 import type { Request, Response } from 'express'
 import { ipKeyGenerator, type RateLimitRequestHandler } from 'express-rate-limit'
-import { LRUCache } from 'lru-cache'
 import { ApiError, tooManyFailures } from '../../gateway/api-error.ts'
 import { hashOf } from '../../gateway/api-key.ts'
+import { createCache } from '../../process/cache.ts'
 
 /** One kind of secret. */
 export type Secrets<T> = {
@@ -70,7 +70,7 @@ function freePlace(queue: Queue): void {
 export function createLookups<T>(secrets: Secrets<T>, failures: RateLimitRequestHandler): SecretLookups<T> {
   const queues = new Map<string, AddressQueue<T>>()
   // Hashes of secrets that were valid: they do not wait, whatever others at their address send.
-  const proven = new LRUCache<string, true>({ max: 10_000 })
+  const proven = createCache<true>(10_000)
 
   async function hasFailedTooOften(address: string): Promise<boolean> {
     try {

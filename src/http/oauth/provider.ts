@@ -10,6 +10,7 @@ import type { Configuration, JWK, Provider } from 'oidc-provider'
 import { ApiError } from '../../gateway/api-error.ts'
 import { scopes } from '../../operations/operation.ts'
 import type { FetchDocument } from '../../outbound/fetch-document.ts'
+import { createCache } from '../../process/cache.ts'
 import { addressOf } from '../middleware/secret-lookups.ts'
 import { createAdapter, type GatewayRpc } from './adapter.ts'
 import { type Addresses, cookieNameAt, oauthPath } from './addresses.ts'
@@ -38,7 +39,7 @@ const accessTokenSeconds = hour
 /** One for each issuer, made when it is first needed: the library costs 0.1 s of processor time and 10 MB. */
 export function createProviders(parts: ProviderParts): (addresses: Addresses) => Promise<Provider> {
   // Without PUBLIC_URL the Host header says which: anybody may make one up.
-  const providers = new LRUCache<string, Promise<Provider>>({ max: 10 })
+  const providers = createCache<Promise<Provider>>(10)
   return (addresses) => {
     const known = providers.get(addresses.issuer)
     if (known !== undefined) return known
@@ -62,7 +63,7 @@ async function createProvider(addresses: Addresses, parts: ProviderParts): Promi
   const { InvalidGrant, InvalidTarget } = library.errors
   const { interactionPolicy } = library
   // By address, per minute: each is a request to somebody else, and one that fails is not remembered.
-  const fetches = new LRUCache<string, number>({ max: 10_000, ttl: 60_000, noUpdateTTL: true })
+  const fetches = createCache<number>(10_000, { ttl: 60_000, noUpdateTTL: true })
   const mayFetch = (req: unknown): boolean => {
     if (req === undefined) return true
     const address = addressOf(req as Request)

@@ -2,11 +2,11 @@
 // answer. Must log no token, and let nothing but the page itself keep it.
 
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
-import { LRUCache } from 'lru-cache'
 import { ApiError, toApiError } from '../../gateway/api-error.ts'
 import type { DataApi } from '../../gateway/data-api.ts'
 import type { Tokens } from '../../gateway/tokens.ts'
 import { languages, type Words, wordsOf } from '../../guests/words/index.ts'
+import { createCache } from '../../process/cache.ts'
 import type { limitFailures } from '../middleware/authenticate.ts'
 import { apiErrorOfExpress } from '../middleware/errors.ts'
 import { logError } from '../middleware/log-requests.ts'
@@ -48,7 +48,7 @@ export function readerOf<T>(
     countFailure,
   )
   // By token, of those that were valid: invalid ones are counted by their address.
-  const opened = new LRUCache<string, number>({ max: 50_000, ttl: 60_000, noUpdateTTL: true })
+  const opened = createCache<number>(50_000, { ttl: 60_000, noUpdateTTL: true })
   return async (req, res) => {
     res.locals.operation = read
     const token = req.params.token as string
