@@ -513,6 +513,56 @@ const keptWalkIn = async (page: Page): Promise<unknown> => {
   })`)
 }
 
+test.skipIf(!hasBrowser)(
+  'whoever is let in, taken back and scanned again is let in, with and without a network',
+  async () => {
+    const own = await organisation.event()
+    const { attendeeId, code } = await own.guest()
+    const { context, page } = await telephone()
+    await page.goto(link(key, own.id))
+    await setUp(page)
+    await start(page)
+    const undo = () => page.locator('.verdict').getByRole('button', { name: 'Undo' }).click()
+
+    // The second scan is there before the server knows that the first one was taken back.
+    const undoing = page.waitForRequest('**/undo')
+    await page.route('**/undo', async (route) => {
+      await undoing
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      await route.continue()
+    })
+    await typeCode(page, code)
+    await shown(page, 'welcome')
+    await undo()
+    await scanExternally(page, code)
+    await shown(page, 'welcome')
+    await undo()
+    await page.getByText('to upload').waitFor({ state: 'detached' })
+    await page.unroute('**/undo')
+
+    await scanExternally(page, code)
+    await shown(page, 'welcome')
+    await context.setOffline(true)
+    await undo()
+    await scanExternally(page, code)
+    await shown(page, 'welcome')
+    await page.getByText('2 scans to upload').waitFor()
+    await context.setOffline(false)
+    await page.getByText('to upload').waitFor({ state: 'detached' })
+    expect(await page.getByText('conflict').count()).toBe(0)
+    const { rows } = await studio.query(
+      'select result, admitted, undone_at is not null as is_undone from public.check_ins where attendee_id = $1 order by scanned_at',
+      [attendeeId],
+    )
+    expect(rows).toEqual([
+      { result: 'accepted', admitted: null, is_undone: true },
+      { result: 'accepted', admitted: null, is_undone: true },
+      { result: 'accepted', admitted: null, is_undone: true },
+      { result: 'accepted', admitted: true, is_undone: false },
+    ])
+  },
+)
+
 test.skipIf(!hasBrowser)('a scan that is undone while the list is being written is undone on the server', async () => {
   const { id, ...own } = await organisation.event()
   const { code, attendeeId } = await own.guest()

@@ -149,8 +149,8 @@ export async function upload(
   return new Map(data.results.map(({ scan_id, check_in }) => [scan_id, check_in]))
 }
 
-export const undo = (link: DoorLink, checkInId: string): Promise<unknown> =>
-  call(link, 'POST', `/check-ins/${checkInId}/undo`, timeoutMs)
+export const undo = (link: DoorLink, checkInId: string, wait = timeoutMs): Promise<unknown> =>
+  call(link, 'POST', `/check-ins/${checkInId}/undo`, wait)
 
 export const getScopes = (link: DoorLink): Promise<string[]> =>
   call<{ data: { scopes: string[] } }>(link, 'GET', '/me', timeoutMs).then(({ data }) => data.scopes)

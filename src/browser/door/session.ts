@@ -82,6 +82,22 @@ type Last = { scan: WaitingScan; attendeeId: string; name: string | null }
 /** Until staff give it a name. */
 const someDevice = () => `door page ${crypto.randomUUID().slice(0, 4)}`
 
+/** Until the server knows of these, it refuses whoever comes in again. */
+const takenBackBefore = (
+  { scan_id, attendee_id, scanned_at }: WaitingScan,
+  scans: readonly WaitingScan[],
+): WaitingScan[] =>
+  scans.filter(
+    (other) =>
+      other.undo &&
+      other.attendee_id !== null &&
+      other.attendee_id === attendee_id &&
+      other.scan_id !== scan_id &&
+      other.scanned_at <= scanned_at,
+  )
+
+const isToUndo = (scan: WaitingScan): boolean => scan.undo && scan.check_in_id !== null
+
 /** One line, as the API takes it. */
 const asDevice = (text: string): string =>
   text
@@ -407,8 +423,11 @@ export class Session {
 
   /** @returns null when the server gave no verdict in time. */
   async #ask(link: DoorLink, scan: WaitingScan): Promise<CheckIn | null> {
+    const until = performance.now() + liveMilliseconds
     try {
-      return (await upload(link, [scan], liveMilliseconds)).get(scan.scan_id) ?? null
+      await this.#undoAll(link, takenBackBefore(scan, this.waiting), liveMilliseconds)
+      if (takenBackBefore(scan, this.waiting).length > 0) return null
+      return (await upload(link, [scan], Math.max(1, until - performance.now()))).get(scan.scan_id) ?? null
     } catch (error) {
       if (this.link === link) this.#note(error)
       return null
@@ -492,10 +511,10 @@ export class Session {
     const { scan, attendeeId } = this.last
     this.last = null
     this.shown = null
+    this.list.release(attendeeId, scan)
     const known = this.#scans.get(scan.scan_id)
     if (known !== undefined && !known.sent) await this.#drop([scan.scan_id])
-    else await this.#put([{ ...scan, ...known, undo: true, admitted: false }])
-    this.list.release(attendeeId, scan)
+    else await this.#put([{ ...scan, ...known, attendee_id: attendeeId, undo: true, admitted: false }])
     this.#keepTicket(attendeeId)
     this.#count()
     this.changed()
@@ -532,8 +551,10 @@ export class Session {
         await this.#refresh(link)
         this.changed()
       }
-      await this.#uploadAll(link)
-      await this.#undoAll(link)
+      do {
+        await this.#undoAll(link, this.waiting)
+        await this.#uploadAll(link)
+      } while (this.link === link && this.waiting.some(isToUndo))
       await this.#refresh(link)
       if (this.link !== link) return
       const conflicts = await listConflicts(link)
@@ -562,8 +583,11 @@ export class Session {
     let size = batchSize
     // What waits is that of the link of now.
     while (this.link === link) {
-      const batch = this.waiting
-        .filter(({ scan_id, check_in_id }) => check_in_id === null && !this.#live.has(scan_id))
+      const { waiting } = this
+      const undone = waiting.filter(({ undo }) => undo)
+      const batch = waiting
+        .filter((scan) => scan.check_in_id === null && !this.#live.has(scan.scan_id))
+        .filter((scan) => takenBackBefore(scan, undone).length === 0)
         .toSorted((a, b) => a.scanned_at.localeCompare(b.scanned_at))
         .slice(0, size)
       if (batch.length === 0) return
@@ -594,11 +618,11 @@ export class Session {
     }
   }
 
-  async #undoAll(link: DoorLink): Promise<void> {
-    for (const scan of this.waiting.filter((each) => each.undo && each.check_in_id !== null)) {
+  async #undoAll(link: DoorLink, scans: readonly WaitingScan[], wait?: number): Promise<void> {
+    for (const scan of scans.filter(isToUndo)) {
       if (this.link !== link) return
       try {
-        await undo(link, scan.check_in_id as string)
+        await undo(link, scan.check_in_id as string, wait)
       } catch (error) {
         // Undone before, or never accepted: nothing is left to do.
         if (!(error instanceof Refused)) throw error
