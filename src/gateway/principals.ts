@@ -2,9 +2,9 @@
 // the transaction of every call.
 
 import type { Scope } from '../operations/operation.ts'
-import { createCache } from '../process/cache.ts'
 import { ApiError, unauthorised } from './api-error.ts'
 import { hashOf, isWellFormedKey } from './api-key.ts'
+import { createCache } from './cache.ts'
 import type { DataApi } from './data-api.ts'
 import type { Tokens } from './tokens.ts'
 

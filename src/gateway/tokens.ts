@@ -3,7 +3,7 @@
 
 import { hkdfSync } from 'node:crypto'
 import { decodeJwt, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose'
-import { createCache } from '../process/cache.ts'
+import { createCache } from './cache.ts'
 
 /** The interface that a request came by; orders and check-ins store it. */
 export type Source = 'api' | 'mcp'

@@ -152,6 +152,7 @@ export class Session {
   #syncing: Promise<void> | null = null
   #timer: ReturnType<typeof setTimeout> | undefined
   #failures = 0
+  #scannedAt = 0
   #shownAt = 0
   /** The list is written by one at a time, in the order of its changes. */
   #keeping: Promise<void> = Promise.resolve()
@@ -374,7 +375,7 @@ export class Session {
       event_id: link.event_id,
       check_in_point_id: this.pointId,
       direction: this.direction,
-      scanned_at: new Date(Date.now() + this.clock).toISOString(),
+      scanned_at: this.#scanTime(),
       attendee_id: ticket?.attendee_id ?? null,
       code: ticket === undefined ? code : null,
       name: ticket?.name ?? null,
@@ -393,6 +394,14 @@ export class Session {
     }
     this.#count()
     this.#show(isKept ? byList : { reason: 'not_kept', since: null }, ticket, true)
+  }
+
+  /** The clock is estimated with each list: by its noise, a later scan would be the earlier one. */
+  #scanTime(): string {
+    const now = Math.floor(Date.now() + this.clock)
+    const isNoise = now <= this.#scannedAt && now > this.#scannedAt - clockTolerance
+    this.#scannedAt = isNoise ? this.#scannedAt + 1 : now
+    return new Date(this.#scannedAt).toISOString()
   }
 
   /** The list decides. @returns whether the scan is on the disk; it does not count otherwise. */

@@ -9,11 +9,11 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
+import { createCache } from '../../gateway/cache.ts'
 import type { Caller } from '../../gateway/caller.ts'
 import type { Call } from '../../gateway/calls.ts'
 import { clip } from '../../guests/plain-text.ts'
 import type { Operation } from '../../operations/operation.ts'
-import { createCache } from '../../process/cache.ts'
 import { callerOf } from '../middleware/authenticate.ts'
 import { methodNotAllowed, notJson } from '../middleware/errors.ts'
 import { isMalformed, isUnbounded, readJson } from '../middleware/json-body.ts'

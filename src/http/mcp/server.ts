@@ -15,10 +15,10 @@ import {
 } from '@modelcontextprotocol/server'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { type ApiError, toApiError } from '../../gateway/api-error.ts'
+import { createCache } from '../../gateway/cache.ts'
 import type { Caller } from '../../gateway/caller.ts'
 import type { Call } from '../../gateway/calls.ts'
 import { type Operation, toolsets } from '../../operations/operation.ts'
-import { createCache } from '../../process/cache.ts'
 import { type AskPerson, inputForPerson, isForPerson } from './confirmations.ts'
 import { listedGuides, readResource } from './guides.ts'
 import type { Era } from './plain.ts'

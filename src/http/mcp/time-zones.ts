@@ -2,10 +2,10 @@
 // name, where that is asked for.
 
 import * as z from 'zod'
+import { createCache } from '../../gateway/cache.ts'
 import type { Caller } from '../../gateway/caller.ts'
 import type { Call } from '../../gateway/calls.ts'
 import type { Operation } from '../../operations/operation.ts'
-import { createCache } from '../../process/cache.ts'
 
 type EventSaid = { timezone: string; name: string | null }
 /** By ids of events; null: not asked for, or not for this key. */

@@ -5,7 +5,7 @@ import type { Request, Response } from 'express'
 import { ipKeyGenerator, type RateLimitRequestHandler } from 'express-rate-limit'
 import { ApiError, tooManyFailures } from '../../gateway/api-error.ts'
 import { hashOf } from '../../gateway/api-key.ts'
-import { createCache } from '../../process/cache.ts'
+import { createCache } from '../../gateway/cache.ts'
 
 /** One kind of secret. */
 export type Secrets<T> = {

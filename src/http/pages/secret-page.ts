@@ -3,10 +3,10 @@
 
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
 import { ApiError, toApiError } from '../../gateway/api-error.ts'
+import { createCache } from '../../gateway/cache.ts'
 import type { DataApi } from '../../gateway/data-api.ts'
 import type { Tokens } from '../../gateway/tokens.ts'
 import { languages, type Words, wordsOf } from '../../guests/words/index.ts'
-import { createCache } from '../../process/cache.ts'
 import type { limitFailures } from '../middleware/authenticate.ts'
 import { apiErrorOfExpress } from '../middleware/errors.ts'
 import { logError } from '../middleware/log-requests.ts'
