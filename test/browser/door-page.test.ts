@@ -570,6 +570,31 @@ test.skipIf(!hasBrowser)(
   },
 )
 
+test.skipIf(!hasBrowser)('an undoing that the server does not take yet holds up nobody else', async () => {
+  const own = await organisation.event()
+  const [first, second] = [await own.guest(), await own.guest()]
+  const { page } = await telephone()
+  await page.route('**/undo', (route) => route.abort())
+  await page.goto(link(key, own.id))
+  await setUp(page)
+  await start(page)
+  await typeCode(page, first.code)
+  await shown(page, 'welcome')
+  await page.locator('.verdict').getByRole('button', { name: 'Undo' }).click()
+  await page.getByText('1 scan to upload').waitFor()
+  await scanExternally(page, second.code)
+  await shown(page, 'welcome')
+  const isIn = ({ attendeeId }: typeof first) =>
+    row('select exists (select from public.check_ins where attendee_id = $1 and undone_at is null) as is_in', [
+      attendeeId,
+    ])
+  await expect.poll(() => isIn(second)).toEqual({ is_in: true })
+  expect(await isIn(first)).toEqual({ is_in: true })
+  await page.unroute('**/undo')
+  await page.getByText('to upload').waitFor({ state: 'detached' })
+  expect(await isIn(first)).toEqual({ is_in: false })
+})
+
 test.skipIf(!hasBrowser)('a scan that is undone while the list is being written is undone on the server', async () => {
   const { id, ...own } = await organisation.event()
   const { code, attendeeId } = await own.guest()

@@ -103,13 +103,17 @@ export class TicketList {
     if (ticket !== undefined) this.put([{ ...ticket, entries: entriesAfter(door, ticket.entries, [scan]) }])
   }
 
-  /** The entry was undone. */
-  release(attendeeId: string, { check_in_point_id, scanned_at }: Scan): void {
+  /** The entry was undone, or the exit. */
+  release(attendeeId: string, { check_in_point_id, scanned_at, direction }: Scan): void {
     const ticket = this.#byAttendee.get(attendeeId)
     if (ticket === undefined) return
-    const isIt = (entry: Ticket['entries'][number]) =>
-      entry.check_in_point_id === check_in_point_id && Date.parse(entry.scanned_at) === Date.parse(scanned_at)
-    this.put([{ ...ticket, entries: ticket.entries.filter((entry) => !isIt(entry)) }])
+    const isIt = (entry: Ticket['entries'][number], at: string | null) =>
+      entry.check_in_point_id === check_in_point_id && at !== null && Date.parse(at) === Date.parse(scanned_at)
+    const entries =
+      direction === 'exit'
+        ? ticket.entries.map((entry) => (isIt(entry, entry.exited_at) ? { ...entry, exited_at: null } : entry))
+        : ticket.entries.filter((entry) => !isIt(entry, entry.scanned_at))
+    this.put([{ ...ticket, entries }])
   }
 }
 

@@ -82,19 +82,15 @@ type Last = { scan: WaitingScan; attendeeId: string; name: string | null }
 /** Until staff give it a name. */
 const someDevice = () => `door page ${crypto.randomUUID().slice(0, 4)}`
 
-/** Until the server knows of these, it refuses whoever comes in again. */
-const takenBackBefore = (
-  { scan_id, attendee_id, scanned_at }: WaitingScan,
-  scans: readonly WaitingScan[],
-): WaitingScan[] =>
-  scans.filter(
-    (other) =>
-      other.undo &&
-      other.attendee_id !== null &&
-      other.attendee_id === attendee_id &&
-      other.scan_id !== scan_id &&
-      other.scanned_at <= scanned_at,
-  )
+/** By what a ticket is known: a code stands alone while the list has no such ticket. */
+const namesOf = ({ attendee_id, code }: WaitingScan): string[] =>
+  [attendee_id, code?.trim().toLowerCase()].filter((name) => typeof name === 'string')
+
+/** Whether a scan is of the ticket of one of these. */
+const isOfSame = (scans: readonly WaitingScan[]): ((scan: WaitingScan) => boolean) => {
+  const names = new Set(scans.flatMap(namesOf))
+  return (scan) => namesOf(scan).some((name) => names.has(name))
+}
 
 const isToUndo = (scan: WaitingScan): boolean => scan.undo && scan.check_in_id !== null
 
@@ -434,9 +430,12 @@ export class Session {
   async #ask(link: DoorLink, scan: WaitingScan): Promise<CheckIn | null> {
     const until = performance.now() + liveMilliseconds
     try {
-      await this.#undoAll(link, takenBackBefore(scan, this.waiting), liveMilliseconds)
-      if (takenBackBefore(scan, this.waiting).length > 0) return null
-      return (await upload(link, [scan], Math.max(1, until - performance.now()))).get(scan.scan_id) ?? null
+      const isSame = isOfSame([scan])
+      const takenBack = () => this.waiting.filter((other) => other.undo && isSame(other))
+      // Until the server knows of these, it refuses whoever comes in again.
+      await this.#undoAll(link, takenBack(), until)
+      if (takenBack().length > 0 || performance.now() >= until) return null
+      return (await upload(link, [scan], until - performance.now())).get(scan.scan_id) ?? null
     } catch (error) {
       if (this.link === link) this.#note(error)
       return null
@@ -560,10 +559,15 @@ export class Session {
         await this.#refresh(link)
         this.changed()
       }
+      let failure: unknown
       do {
-        await this.#undoAll(link, this.waiting)
+        // It holds up the scans of its ticket alone.
+        await this.#undoAll(link, this.waiting).catch((error) => {
+          failure = error
+        })
         await this.#uploadAll(link)
-      } while (this.link === link && this.waiting.some(isToUndo))
+      } while (failure === undefined && this.link === link && this.waiting.some(isToUndo))
+      if (failure !== undefined) throw failure
       await this.#refresh(link)
       if (this.link !== link) return
       const conflicts = await listConflicts(link)
@@ -593,10 +597,11 @@ export class Session {
     // What waits is that of the link of now.
     while (this.link === link) {
       const { waiting } = this
-      const undone = waiting.filter(({ undo }) => undo)
+      // The server learns of what was taken back first, and of the next scan of that ticket then.
+      const isHeld = isOfSame(waiting.filter(({ undo }) => undo))
       const batch = waiting
         .filter((scan) => scan.check_in_id === null && !this.#live.has(scan.scan_id))
-        .filter((scan) => takenBackBefore(scan, undone).length === 0)
+        .filter((scan) => scan.undo || !isHeld(scan))
         .toSorted((a, b) => a.scanned_at.localeCompare(b.scanned_at))
         .slice(0, size)
       if (batch.length === 0) return
@@ -627,16 +632,17 @@ export class Session {
     }
   }
 
-  async #undoAll(link: DoorLink, scans: readonly WaitingScan[], wait?: number): Promise<void> {
+  async #undoAll(link: DoorLink, scans: readonly WaitingScan[], until?: number): Promise<void> {
     for (const scan of scans.filter(isToUndo)) {
       if (this.link !== link) return
       try {
-        await undo(link, scan.check_in_id as string, wait)
+        await undo(link, scan.check_in_id as string, until && Math.max(1, until - performance.now()))
       } catch (error) {
         // Undone before, or never accepted: nothing is left to do.
         if (!(error instanceof Refused)) throw error
       }
-      await this.#drop([scan.scan_id])
+      // Not waited for: a list may be being written.
+      void this.#drop([scan.scan_id])
     }
   }
 
@@ -663,6 +669,9 @@ export class Session {
   #apply(page: DoorList, tickets: readonly Ticket[]): void {
     if (page.complete) this.list = new TicketList()
     this.list.put(tickets)
+    // Of before the server knew of it.
+    for (const scan of this.waiting)
+      if (scan.undo && scan.attendee_id !== null) this.list.release(scan.attendee_id, scan)
     this.door = { event: page.event, points: page.points }
     this.colour = page.event.accent_colour
     this.ticketTypes = new Map(page.ticket_types.map(({ id, name }) => [id, name]))
