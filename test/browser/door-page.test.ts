@@ -570,6 +570,43 @@ test.skipIf(!hasBrowser)(
   },
 )
 
+test.skipIf(!hasBrowser)('a list that was asked for before a scan does not hide it', async () => {
+  const own = await organisation.event()
+  const { code } = await own.guest()
+  const { context, page } = await telephone()
+  await page.goto(link(key, own.id))
+  await setUp(page)
+  await start(page)
+  await page.getByText('list from').waitFor()
+  // The list is read, and reaches the page after the scan.
+  let reach: () => void = () => {}
+  const mayReach = new Promise<void>((resolve) => {
+    reach = resolve
+  })
+  const isRead = new Promise<void>((resolve) => {
+    void page.route('**/door-list*', async (route) => {
+      const url = new URL(route.request().url())
+      url.searchParams.delete('cursor')
+      const response = await route.fetch({ url: url.href })
+      resolve()
+      await mayReach
+      await route.fulfill({ response })
+    })
+  })
+  await page.evaluate("dispatchEvent(new Event('online'))")
+  await isRead
+  await typeCode(page, code)
+  await shown(page, 'welcome')
+  await next(page)
+  // Which the page asks for once it has the list.
+  const isApplied = page.waitForRequest('**/check-in-conflicts*')
+  reach()
+  await isApplied
+  await context.setOffline(true)
+  await scanExternally(page, code)
+  await shown(page, 'already_checked_in')
+})
+
 test.skipIf(!hasBrowser)('an undoing that the server does not take yet holds up nobody else', async () => {
   const own = await organisation.event()
   const [first, second] = [await own.guest(), await own.guest()]

@@ -100,21 +100,26 @@ export class TicketList {
   /** The server accepted a scan: it counts before the next refresh says so. */
   admit(door: Door, attendeeId: string, scan: Scan): void {
     const ticket = this.#byAttendee.get(attendeeId)
-    if (ticket !== undefined) this.put([{ ...ticket, entries: entriesAfter(door, ticket.entries, [scan]) }])
+    if (ticket === undefined || ticket.entries.some((entry) => isOf(entry, scan))) return
+    this.put([{ ...ticket, entries: entriesAfter(door, ticket.entries, [scan]) }])
   }
 
   /** The entry was undone, or the exit. */
-  release(attendeeId: string, { check_in_point_id, scanned_at, direction }: Scan): void {
+  release(attendeeId: string, scan: Scan): void {
     const ticket = this.#byAttendee.get(attendeeId)
     if (ticket === undefined) return
-    const isIt = (entry: Ticket['entries'][number], at: string | null) =>
-      entry.check_in_point_id === check_in_point_id && at !== null && Date.parse(at) === Date.parse(scanned_at)
     const entries =
-      direction === 'exit'
-        ? ticket.entries.map((entry) => (isIt(entry, entry.exited_at) ? { ...entry, exited_at: null } : entry))
-        : ticket.entries.filter((entry) => !isIt(entry, entry.scanned_at))
+      scan.direction === 'exit'
+        ? ticket.entries.map((entry) => (isOf(entry, scan) ? { ...entry, exited_at: null } : entry))
+        : ticket.entries.filter((entry) => !isOf(entry, scan))
     this.put([{ ...ticket, entries }])
   }
+}
+
+/** Whether the scan made the entry, or ended it. */
+const isOf = (entry: Ticket['entries'][number], { check_in_point_id, scanned_at, direction }: Scan): boolean => {
+  const at = direction === 'exit' ? entry.exited_at : entry.scanned_at
+  return entry.check_in_point_id === check_in_point_id && at !== null && Date.parse(at) === Date.parse(scanned_at)
 }
 
 const acceptedOf = (waiting: readonly WaitingScan[] = []): readonly Scan[] =>

@@ -149,6 +149,8 @@ export class Session {
   #timer: ReturnType<typeof setTimeout> | undefined
   #failures = 0
   #scannedAt = 0
+  /** What the server accepted, or staff took back, since the list was last asked for. */
+  readonly #sinceAsked = new Map<string, { attendeeId: string; scan: WaitingScan; isUndone: boolean }>()
   #shownAt = 0
   /** The list is written by one at a time, in the order of its changes. */
   #keeping: Promise<void> = Promise.resolve()
@@ -470,6 +472,7 @@ export class Session {
       }
       if (isAccepted && scan.admitted !== false && attendeeId !== undefined && this.door !== null) {
         this.list.admit(this.door, attendeeId, scan)
+        this.#sinceAsked.set(scan.scan_id, { attendeeId, scan, isUndone: false })
         this.#keepTicket(attendeeId)
       }
     }
@@ -520,6 +523,7 @@ export class Session {
     this.last = null
     this.shown = null
     this.list.release(attendeeId, scan)
+    this.#sinceAsked.set(scan.scan_id, { attendeeId, scan, isUndone: true })
     const known = this.#scans.get(scan.scan_id)
     if (known !== undefined && !known.sent) await this.#drop([scan.scan_id])
     else await this.#put([{ ...scan, ...known, attendee_id: attendeeId, undo: true, admitted: false }])
@@ -647,6 +651,7 @@ export class Session {
   }
 
   async #refresh(link: DoorLink): Promise<void> {
+    this.#sinceAsked.clear()
     let cursor = this.#cursor
     let tickets: Ticket[] = []
     while (this.link === link) {
@@ -669,10 +674,14 @@ export class Session {
   #apply(page: DoorList, tickets: readonly Ticket[]): void {
     if (page.complete) this.list = new TicketList()
     this.list.put(tickets)
-    // Of before the server knew of it.
+    this.door = { event: page.event, points: page.points }
+    // The list may be of before.
+    for (const { attendeeId, scan, isUndone } of this.#sinceAsked.values()) {
+      if (isUndone) this.list.release(attendeeId, scan)
+      else this.list.admit(this.door, attendeeId, scan)
+    }
     for (const scan of this.waiting)
       if (scan.undo && scan.attendee_id !== null) this.list.release(scan.attendee_id, scan)
-    this.door = { event: page.event, points: page.points }
     this.colour = page.event.accent_colour
     this.ticketTypes = new Map(page.ticket_types.map(({ id, name }) => [id, name]))
     this.#salt = page.salt
