@@ -37,7 +37,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   // Plans as the connections of the API make them, once for each statement, for the role of Studio too: a tenth of the CPU time of a run.
   await appendFile(
     join(dataDir, 'database', 'postgresql.conf'),
-    'synchronous_commit = off\nautovacuum = off\nmax_wal_size = 1GB\nplan_cache_mode = force_generic_plan\n',
+    'synchronous_commit = off\nautovacuum = off\nmax_wal_size = 1GB\nplan_cache_mode = force_generic_plan\nenable_seqscan = off\njit = off\n',
   )
   const stack = await startEmbeddedStack({ dataDir, progress: () => {} })
   const app = await serveApp({ dataApiUrl: stack.dataApiUrl, jwtSecret: stack.jwtSecret, log: createLog('error') })
