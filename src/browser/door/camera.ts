@@ -12,8 +12,12 @@ const failuresUntilSaid = 2
 const forgottenAfterMilliseconds = 1_000
 
 let hasAnswered = false
-/** At once, because the network may be gone when the camera opens. */
-let reader: Worker | null = startReader()
+let reader: Worker | null = null
+
+/** Called as the page opens, because the network may be gone when the camera does. */
+export function prepareReader(): void {
+  reader ??= startReader()
+}
 
 /** A worker whose files cannot be loaded says so once, perhaps before it is asked, and never answers. */
 function startReader(): Worker {

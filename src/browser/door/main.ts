@@ -2,7 +2,7 @@
 
 import { render } from 'lit-html'
 import { nameOfStore } from './base.ts'
-import { type Camera, type Facing, openCamera } from './camera.ts'
+import { type Camera, type Facing, openCamera, prepareReader } from './camera.ts'
 import { type DoorLink, heldLink, holdLink, parseLink, takeLink } from './link.ts'
 import type { Actions, Page } from './page.ts'
 import { renew } from './renew.ts'
@@ -267,6 +267,8 @@ async function main(): Promise<void> {
     location.reload()
     return
   }
+  // Not earlier: a new version does not take over while a thread of the page loads its files.
+  prepareReader()
   await holdDoor()
   session = await Session.open(parseLink(location.hash) ?? heldLink(), draw)
   // In the address until now: a reload must find it. Another one may have been opened meanwhile.
