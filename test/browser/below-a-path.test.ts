@@ -6,7 +6,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { hasBrowser } from '../../scripts/support/browser.ts'
 import { filmTicket } from '../../scripts/support/ticket-film.ts'
-import { film, sharedBrowser } from '../support/browser.ts'
+import { becomesTrue, film, sharedBrowser } from '../support/browser.ts'
 import { row } from '../support/database.ts'
 import { headerAddingProxy } from '../support/header-adding-proxy.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
@@ -154,7 +154,7 @@ async function useTicketPage(page: Page, context: BrowserContext, token: string)
   const calendar = await page.getByRole('link', { name: 'Add to calendar', exact: true }).getAttribute('href')
   expect((await fetch(new URL(calendar ?? '', link))).status).toBe(200)
   await page.evaluate('navigator.serviceWorker.ready')
-  await page.waitForFunction('caches.match(location.pathname).then(Boolean)')
+  await becomesTrue(page, 'caches.match(location.pathname).then(Boolean)')
   await context.setOffline(true)
   await page.reload()
   await page.locator('main.checked_in').waitFor()

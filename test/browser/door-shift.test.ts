@@ -6,7 +6,7 @@ import { expect, inject, onTestFinished, test } from 'vitest'
 import { hasBrowser } from '../../scripts/support/browser.ts'
 import { listenOnLoopback } from '../../scripts/support/listen.ts'
 import { linesOfCode } from '../../scripts/support/ticket-film.ts'
-import { sharedBrowser } from '../support/browser.ts'
+import { becomesTrue, sharedBrowser } from '../support/browser.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
 import { expectReadable, outline, schemes } from './accessibility.ts'
@@ -364,7 +364,7 @@ test.skipIf(!hasBrowser)('a new version is there at the next opening, and not in
   await page.evaluate('navigator.serviceWorker.ready')
   isNew = true
   await page.evaluate('navigator.serviceWorker.ready.then((registration) => registration.update())')
-  await page.waitForFunction('navigator.serviceWorker.ready.then(({ waiting }) => waiting !== null)')
+  await becomesTrue(page, 'navigator.serviceWorker.ready.then(({ waiting }) => waiting !== null)')
   expect(await page.evaluate(`fetch('door/words/de.ts').then((answer) => answer.text())`)).toContain('Scannen')
   // The new version waits; that there may be a newer one does not matter.
   isDown = true

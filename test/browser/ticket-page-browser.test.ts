@@ -6,7 +6,7 @@ import { hasBrowser } from '../../scripts/support/browser.ts'
 import { wordsOf } from '../../src/guests/words/index.ts'
 import { locales } from '../../src/operations/locales.ts'
 import { qrPictures } from '../../src/operations/ticket-qr.ts'
-import { sharedBrowser } from '../support/browser.ts'
+import { becomesTrue, sharedBrowser } from '../support/browser.ts'
 import { row, studio } from '../support/database.ts'
 import { pendingChange } from '../support/opt-outs.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
@@ -199,7 +199,7 @@ test.skipIf(!hasBrowser)(
     const link = await linkOf(guest.attendeeId)
     await page.goto(link)
     await page.evaluate('navigator.serviceWorker.ready')
-    await page.waitForFunction(`caches.match(location.pathname).then(Boolean)`)
+    await becomesTrue(page, 'caches.match(location.pathname).then(Boolean)')
     await scan(event, guest.code)
     await wake(page)
     await page.locator('main.checked_in').waitFor()

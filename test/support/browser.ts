@@ -2,7 +2,8 @@
 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
+import { expect } from 'vitest'
 import { openBrowser } from '../../scripts/support/browser.ts'
 import { cameraArguments } from '../../scripts/support/ticket-film.ts'
 
@@ -16,3 +17,7 @@ export function sharedBrowser(): Promise<Browser> {
   browser ??= openBrowser(cameraArguments(film))
   return browser
 }
+
+/** Waits until the promise that the expression gives is one of true: `waitForFunction` takes any promise for a yes. */
+export const becomesTrue = (page: Page, expression: string): Promise<void> =>
+  expect.poll(() => page.evaluate(expression), { timeout: 120_000 }).toBe(true)
