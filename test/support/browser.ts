@@ -20,4 +20,4 @@ export function sharedBrowser(): Promise<Browser> {
 
 /** Waits until the promise that the expression gives is one of true: `waitForFunction` takes any promise for a yes. */
 export const becomesTrue = (page: Page, expression: string): Promise<void> =>
-  expect.poll(() => page.evaluate(expression), { timeout: 120_000 }).toBe(true)
+  expect.poll(() => page.evaluate(expression)).toBe(true)
