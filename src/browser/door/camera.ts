@@ -14,9 +14,10 @@ const forgottenAfterMilliseconds = 1_000
 let hasAnswered = false
 let reader: Worker | null = null
 
-/** Called as the page opens, because the network may be gone when the camera does. */
-export function prepareReader(): void {
+/** Called as the page opens too, because the network may be gone when the camera does. */
+export function prepareReader(): Worker {
   reader ??= startReader()
+  return reader
 }
 
 /** A worker whose files cannot be loaded says so once, perhaps before it is asked, and never answers. */
@@ -35,8 +36,7 @@ function giveUp(worker: Worker): void {
 /** @throws where the files of the reader could not be loaded, or it does not answer. */
 const ask = (asked: Asked): Promise<Read> =>
   new Promise((done, failed) => {
-    reader ??= startReader()
-    const worker = reader
+    const worker = prepareReader()
     const fail = () => {
       clearTimeout(late)
       giveUp(worker)

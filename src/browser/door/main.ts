@@ -267,7 +267,7 @@ async function main(): Promise<void> {
     location.reload()
     return
   }
-  // Not earlier: a new version does not take over while a thread of the page loads its files.
+  // Not earlier: in Chromium no new version takes over while a web worker of the page is starting.
   prepareReader()
   await holdDoor()
   session = await Session.open(parseLink(location.hash) ?? heldLink(), draw)
