@@ -1,10 +1,12 @@
-// What one call costs Postgres when nothing is shared: PostgREST called directly, one call at a time. With `--base`, each call takes turns
-// with the same one on the stack of another checkout.
+// What one call costs Postgres when nothing is shared: PostgREST called directly, one call at a time. Each call takes turns with the same
+// one on a stack without rules (floor.sql), and with `--base` on the stack of another checkout.
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Effort } from './compare.ts'
 import { backendsCpuUs } from './processes.ts'
 import { fixed, judged, type Outcome, spread, times } from './report.ts'
-import { addOrganiser, type Organiser, registerInBulk, type Stack } from './stack.ts'
+import { addOrganiser, type Organiser, type Stack, startStack } from './stack.ts'
 import { type Call, registration, subjects } from './subjects.ts'
 
 export type Kind = {
@@ -20,7 +22,7 @@ export type Side = {
   organiser: Organiser
   nth: number
   ids: string[]
-  send(call: Call): Promise<{ data: { id: string } }>
+  send(call: Call): Promise<{ data: { id: string; attendees: { ticket_code: string }[] } }>
 }
 
 export const kinds: Kind[] = [
@@ -35,12 +37,11 @@ export const kinds: Kind[] = [
     perSecond: 150,
     target: 0.5,
     async prepare(side, calls) {
-      await registerInBulk(side.stack, side.organiser, Math.ceil(calls / 50) * 50, 50)
-      const { rows } = await side.stack.database.query(
-        'select ticket_code from public.attendees where organisation_id = $1 and checked_in_at is null limit $2',
-        [side.organiser.holder.organisation_id, calls],
-      )
-      side.ids = rows.map((row) => row.ticket_code)
+      side.ids = []
+      for (let i = 0; i < calls; i++) {
+        const order = await side.send(registration(side.organiser, side.nth++))
+        side.ids.push(order.data.attendees[0]?.ticket_code ?? '')
+      }
     },
     call: ({ organiser, ids }) => ({
       operation: 'check_in',
@@ -84,32 +85,41 @@ export const kinds: Kind[] = [
 ]
 
 export async function singleCalls(stack: Stack, { rounds, seconds, base }: Effort): Promise<Outcome> {
-  const sides = await Promise.all([stack, ...(base ? [base] : [])].map(openSide))
-  const figures: Record<string, number[][]> = {}
-  const targets = []
-  for (const kind of kinds) {
-    const calls = Math.max(1, Math.round(kind.perSecond * seconds))
-    const costs: number[][] = sides.map(() => [])
-    for (const side of sides) await costOf(kind, side, Math.ceil(calls / 4))
-    for (let round = 0; round < rounds; round++) {
-      for (const [i, side] of round % 2 ? [...sides.entries()].reverse() : sides.entries()) {
-        costs[i]?.push(await costOf(kind, side, calls))
+  const floor = await startStack()
+  try {
+    const sides = await Promise.all([stack, floor, ...(base ? [base] : [])].map(openSide))
+    await floor.database.query(readFileSync(join(import.meta.dirname, 'floor.sql'), 'utf8'))
+    const figures: Record<string, number[][]> = {}
+    const targets = []
+    for (const kind of kinds) {
+      const calls = Math.max(1, Math.round(kind.perSecond * seconds))
+      const costs: number[][] = sides.map(() => [])
+      for (const side of sides) await costOf(kind, side, Math.ceil(calls / 4))
+      for (let round = 0; round < rounds; round++) {
+        for (const [i, side] of round % 2 ? [...sides.entries()].reverse() : sides.entries()) {
+          costs[i]?.push(await costOf(kind, side, calls))
+        }
+      }
+      figures[kind.name] = costs
+      const [own = [], without = [], before] = costs
+      const ms = (all: number[]) => `${fixed(spread(all).median)} ms`
+      const against = (others: number[]) => spread(own.map((cost, i) => cost / (others[i] ?? Number.NaN)))
+      console.log(
+        `  ${kind.name}: ${ms(own)} of Postgres; without rules ${ms(without)}: ${times(against(without))}${before ? `; before ${ms(before)}` : ''}`,
+      )
+      if (before !== undefined) {
+        const ratio = against(before)
+        targets.push(
+          judged(`CPU of Postgres of one ${kind.name} ≤ ${kind.target}× before`, times(ratio), ratio.median, {
+            atMost: kind.target,
+          }),
+        )
       }
     }
-    figures[kind.name] = costs
-    const [own = [], before] = costs
-    const shown = [own, ...(before ? [before] : [])].map((all) => `${fixed(spread(all).median)} ms`).join(', before ')
-    console.log(`  ${kind.name}: ${shown} of Postgres`)
-    if (before !== undefined) {
-      const ratio = spread(own.map((ms, i) => ms / (before[i] ?? Number.NaN)))
-      targets.push(
-        judged(`CPU of Postgres of one ${kind.name} ≤ ${kind.target}× before`, times(ratio), ratio.median, {
-          atMost: kind.target,
-        }),
-      )
-    }
+    return { figures, targets }
+  } finally {
+    await floor.stop()
   }
-  return { figures, targets }
 }
 
 export async function openSide(stack: Stack): Promise<Side> {
