@@ -94,7 +94,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     // Of the organisation of the caller, by key whatever the statistics say; what this transaction has added, of the second two.
     'private.attendee_of_guest': ['scope_attendees_write'],
     'private.new_attendees_json': ['scope_attendees_write'],
-    'private.registration_outcomes': ['scope_attendees_write'],
+    'private.announce_registrations': ['scope_attendees_write'],
     'private.actor_name': ['authenticated', 'scope_events_write'],
     // Of members whose rows the caller reads.
     'private.member_contact': ['authenticated'],

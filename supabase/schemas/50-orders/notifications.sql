@@ -3,6 +3,7 @@
 -- Orders notify at the end of the transaction: only then are their attendees and payments complete. Triggers on statements cannot be
 -- deferred, so a statement that creates, completes, cancels or reopens orders leaves a row here, whose deferred trigger notifies of all of
 -- them at once. An order without attendees is not notified of: one added in Studio is announced by the transaction that adds its first.
+-- Operations that register announce new orders themselves: see private.announce_registrations.
 create table private.order_notices (
   id uuid not null default gen_random_uuid(),
   types public.notification_type[] not null,
@@ -17,6 +18,10 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   if tg_op = 'INSERT' then
+    -- Whoever registers announces.
+    if current_setting('usher.announces', true) = 'on' then
+      return null;
+    end if;
     insert into private.order_notices (types, order_ids)
     select
       case n.status when 'completed' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[],

@@ -40,7 +40,7 @@ end
 $$;
 grant execute on function private.import_attendee_calls to scope_attendees_write;
 
--- The attendees of orders that this transaction has added for the calling key, one of each, in the order of the ids as given. Security definer, as private.registration_outcomes.
+-- The attendees of orders that this transaction has added for the calling key, one of each, in the order of the ids as given. Security definer, as private.announce_registrations.
 create function private.new_attendees_json(order_ids uuid[]) returns json[]
 language plpgsql stable security definer set search_path = ''
 as $$

@@ -8,6 +8,9 @@ as $$
 declare
   v_first uuid[];
 begin
+  if current_setting('usher.adds_to_order', true) is distinct from 'on' then
+    return null;
+  end if;
   -- A scalar subquery is one look-up per row under any plan.
   if exists (select from new_rows n where (select o.created_at from public.orders o where o.id = n.order_id) <> now()) then
     v_first := array(
@@ -39,8 +42,7 @@ end
 $$;
 create trigger attendees_350_notify_insert after insert on public.attendees
   referencing new table as new_rows
-  for each statement when (current_setting('usher.adds_to_order', true) = 'on')
-  execute function private.tg_attendees__notify_insert();
+  for each statement execute function private.tg_attendees__notify_insert();
 
 -- The plan is cached, and made for the one row of the first call: without nested loops it serves the 25,000 rows of a cancelled
 -- event as well.
@@ -76,7 +78,10 @@ begin
       n.created_at = now()
       and n.status <> 'cancelled'
       and n.erased_at is null
-      and n.order_id in (select unnest(c.order_ids) from private.order_notices c where 'order.created' = any (c.types))
+      and (
+        current_setting('usher.announces', true) = 'on'
+        or n.order_id in (select unnest(c.order_ids) from private.order_notices c where 'order.created' = any (c.types))
+      )
     )
   order by n.id;
   return null;

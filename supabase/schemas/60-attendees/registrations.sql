@@ -85,28 +85,28 @@ create type private.registration as (
   request_fingerprint text
 );
 
--- The outcomes of registrations: orders that this transaction has added for the calling key, as its triggers have left them, in the order of
--- their ids as given. Security definer: under row level security the planner may read the whole organisation for each.
-create function private.registration_outcomes(order_ids uuid[]) returns json[]
-language plpgsql stable security definer set search_path = '' set enable_sort = off set enable_incremental_sort = off set jit = off
+-- Announces registrations, and answers their outcomes: orders that this transaction has added for the calling key, as its triggers have left
+-- them, in the order as given. Both show the same rows, the notifications without ticket codes. An order that is to be paid
+-- announces its completion itself. Security definer: no role may write the outbox, and under row level security the planner may read the
+-- whole organisation for each order.
+create function private.announce_registrations(registrations private.registration[]) returns json[]
+language plpgsql volatile security definer set search_path = '' set enable_sort = off set enable_incremental_sort = off set jit = off
 as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();
   v_recent_id uuid := private.first_uuid_v7(now() - interval '10 minutes');
+  v_outcomes json[];
 begin
-  return array(
-    select private.with_warnings(
-      json_build_object('status', 201, 'data', private.order_json(o."order", a.attendees, '[]')),
-      case when a.has_price and o.payment_method is null then private.warning_of_gift() end,
-      case when a.is_repeated then private.warning_of_repetition() end
-    )
-    from unnest(order_ids) with ordinality i (id, place)
+  with registered as materialized (
+    select i.ordinality as place, o.*, a.*
+    from unnest(registrations) with ordinality i
     cross join lateral (
-      select o as "order", o.reference, o.payment_method, o.organisation_id, o.created_at from public.orders o where o.id = i.id offset 0
+      select o as "order", o.id, o.reference, o.payment_method, o.organisation_id, o.created_at from public.orders o where o.id = i.order_id offset 0
     ) o
     cross join lateral (
       select
         json_agg(private.attendee_json(a.attendee, true, t.name, o.reference) order by a.id) as attendees,
+        json_agg(private.attendee_json(a.attendee, false, t.name, o.reference) order by a.id) as attendees_without_codes,
         bool_or(t.price > 0) as has_price,
         -- Ids tell the time. In the order of the one index of addresses: see 00-ground/pages.sql. Not `exists`, which may hash an organisation.
         bool_or((
@@ -118,16 +118,50 @@ begin
         )) as is_repeated
       -- Apart, for the order of the aggregate would be had from the primary key, by reading it all.
       from (
-        select a.id, a.event_id, a.ticket_type_id, a.email_lower, a.name, a as attendee from public.attendees a where a.order_id = i.id offset 0
+        select a.id, a.event_id, a.ticket_type_id, a.email_lower, a.name, a as attendee from public.attendees a where a.order_id = i.order_id offset 0
       ) a
       cross join lateral (select t.name, t.price from public.ticket_types t where t.id = a.ticket_type_id offset 0) t
     ) a
     where o.organisation_id = v_organisation_id and o.created_at = now()
-    order by i.place
-  );
+  ), announced as (
+    insert into public.notifications (organisation_id, type, data, subject_id)
+    select r.organisation_id, t.type, r.data, r.id
+    from (
+      select r.place, r.id, r.organisation_id, r.payment_method, private.order_json(r."order", r.attendees_without_codes, '[]') as data
+      from registered r
+      offset 0
+    ) r
+    cross join unnest(
+      case when r.payment_method is null then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[]
+    ) with ordinality t (type, place)
+    order by r.place, t.place
+  )
+  -- Not private.with_warnings, which reads the JSON of the order once more.
+  select array_agg(
+    case
+      when o.warnings = '{}' then json_build_object('status', 201, 'data', o.data)
+      else json_build_object('status', 201, 'data', o.data, 'warnings', to_json(o.warnings))
+    end
+    order by o.place
+  ) into v_outcomes
+  from (
+    select
+      r.place,
+      private.order_json(r."order", r.attendees, '[]') as data,
+      array_remove(
+        array[
+          case when r.has_price and r.payment_method is null then private.warning_of_gift() end,
+          case when r.is_repeated then private.warning_of_repetition() end
+        ],
+        null
+      ) as warnings
+    from registered r
+    offset 0
+  ) o;
+  return v_outcomes;
 end
 $$;
-grant execute on function private.registration_outcomes to scope_attendees_write;
+grant execute on function private.announce_registrations to scope_attendees_write;
 
 -- Adds all orders in one statement and all attendees in another, so that the triggers on statements run once. The events and ticket types
 -- are known to be the caller's.
@@ -161,13 +195,16 @@ end
 $$;
 grant execute on function private.add_registrations to scope_attendees_write;
 
--- The same, with an outcome for each registration, in their order.
+-- The same, with an outcome for each registration, in their order. The orders are announced here, once they have their attendees, and not at
+-- the end of the transaction: the rows are read once for both.
 create function private.register(registrations private.registration[]) returns json[]
 language plpgsql volatile set search_path = ''
 as $$
 begin
+  perform set_config('usher.announces', 'on', true);
   perform private.add_registrations(registrations);
-  return private.registration_outcomes(array(select r.order_id from unnest(registrations) with ordinality r order by r.ordinality));
+  perform set_config('usher.announces', 'off', true);
+  return private.announce_registrations(registrations);
 end
 $$;
 grant execute on function private.register to scope_attendees_write;
@@ -192,24 +229,19 @@ create function api.register_attendee(
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_outcome json := case when idempotency_key is not null then private.replay_outcome(idempotency_key, request_fingerprint) end;
   v_guests jsonb := coalesce(attendees, jsonb_build_array(jsonb_build_object(
     'name', name, 'email', email, 'company', company, 'external_id', external_id, 'metadata', metadata
   )));
-  v_organisation_id uuid;
   v_foreign record;
 begin
   if v_outcome is not null then
     return v_outcome;
-  end if;
-
-  if jsonb_array_length(v_guests) not between 1 and 50 then
+  elsif jsonb_array_length(v_guests) not between 1 and 50 then
     perform private.refuse(422, 'validation_failed', 'A group has 1 to 50 attendees.', 'attendees');
   end if;
-  select e.organisation_id into v_organisation_id from public.events e where e.id = register_attendee.event_id;
-  if not found then
-    perform private.refuse_not_found('event_id');
-  end if;
+
+  -- A ticket type of the caller is of an event of the caller.
   select g.place - 1 as index, g.guest ? 'ticket_type_id' as names_its_own into v_foreign
   from jsonb_array_elements(v_guests) with ordinality g (guest, place)
   where not exists (
@@ -220,23 +252,23 @@ begin
   order by g.place
   limit 1;
   if found then
+    if not exists (select from public.events e where e.id = register_attendee.event_id) then
+      perform private.refuse_not_found('event_id');
+    end if;
     perform private.refuse_not_found(
       case when v_foreign.names_its_own then format('attendees.%s.', v_foreign.index) else '' end || 'ticket_type_id'
     );
   end if;
 
   if external_id is not null or attendees is not null then
-    perform private.lock_external_ids(v_organisation_id, external_id, v_guests);
+    perform private.lock_external_ids(private.current_organisation_id(), external_id, v_guests);
   end if;
 
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    (private.register(array[row(
-      private.uuid_v7(), event_id, ticket_type_id, name, email, company, v_guests, payment_method, promo_code, send_email, external_id,
-      metadata, idempotency_key, request_fingerprint
-    )::private.registration]))[1]
-  );
+  v_outcome := (private.register(array[row(
+    private.uuid_v7(), event_id, ticket_type_id, name, email, company, v_guests, payment_method, promo_code, send_email, external_id,
+    metadata, idempotency_key, request_fingerprint
+  )::private.registration]))[1];
+  return case when idempotency_key is null then v_outcome else private.record_outcome(idempotency_key, request_fingerprint, v_outcome) end;
 end
 $$;
 comment on function api.register_attendee is
