@@ -108,9 +108,10 @@ begin
 end
 $$;
 
--- A row that is saved as it is keeps its updated_at. Most tables say so in the trigger's `when`, which cannot refer to a row with
--- generated columns: NEW has none of them yet, so they are the arguments here. What triggers write, one level deeper, always changes
--- something, and is not compared: registrations and payments do not pay for it.
+-- A row that is saved as it is keeps its updated_at. Most tables say so in the trigger's `when`. It cannot refer to a row with generated
+-- columns: NEW has none of them yet. Nor does a table have one whose rows triggers write: Postgres plans a `when` for each statement. Such
+-- tables have arguments, the columns that are not compared. What triggers write, one level deeper, always changes something, and is not
+-- compared: registrations and payments do not pay for it.
 create function private.tg__set_updated_at() returns trigger
 language plpgsql volatile set search_path = ''
 as $$

@@ -36,11 +36,14 @@ create function private.lock_own_event_shared(event_id uuid) returns public.even
 language plpgsql volatile set search_path = ''
 as $$
 declare
+  v_organisation_id uuid;
   v_event public.events;
 begin
-  perform private.assert_not_foreign((select e.organisation_id from public.events e where e.id = lock_own_event_shared.event_id), 'event_id');
-  v_event := private.lock_event_shared(event_id);
-  -- Deleted meanwhile.
+  select e.organisation_id into v_organisation_id from public.events e where e.id = lock_own_event_shared.event_id;
+  if not private.is_foreign(v_organisation_id) then
+    v_event := private.lock_event_shared(event_id);
+  end if;
+  -- Of another organisation, or deleted meanwhile.
   if v_event.id is null then
     perform private.refuse_not_found('event_id');
   end if;

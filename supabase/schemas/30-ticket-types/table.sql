@@ -48,7 +48,9 @@ begin
     and ticket_type.sales_start_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
     and ticket_type.sales_end_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
     and ticket_type.sales_end_at > ticket_type.sales_start_at
-    and private.is_sound_extra(ticket_type.external_id, ticket_type.metadata);
+    and (
+      ticket_type.external_id is null and ticket_type.metadata = '{}' or private.is_sound_extra(ticket_type.external_id, ticket_type.metadata)
+    );
 end
 $$;
 grant execute on function private.is_sound_ticket_type to api_key, authenticated;
@@ -109,10 +111,19 @@ begin
   return new;
 end
 $$;
-create trigger ticket_types_010_blank_is_empty before insert or update on public.ticket_types
+-- Not for the counters, here and below: a ticket that is issued does not pay for what is typed.
+create trigger ticket_types_010_blank_is_empty
+  before insert or update of
+    name, event_id, price, quantity, status, visibility, sales_start_at, sales_end_at, min_per_order, max_per_order, description, position,
+    external_id, metadata, created_at, updated_at, id, organisation_id, version
+  on public.ticket_types
   for each row when (private.is_typed())
   execute function private.tg__take_blank_as_empty('event_id', 'name');
-create trigger ticket_types_800_explain before insert or update on public.ticket_types
+create trigger ticket_types_800_explain
+  before insert or update of
+    name, event_id, price, quantity, status, visibility, sales_start_at, sales_end_at, min_per_order, max_per_order, description, position,
+    external_id, metadata, created_at, updated_at, id, organisation_id, version
+  on public.ticket_types
   for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
 create trigger ticket_types_050_derived before update of version, created_at, updated_at on public.ticket_types
@@ -153,7 +164,7 @@ create trigger ticket_types_300_sales_end_at before insert or update of sales_st
     'sales_end_at', 'A sale ends after it starts.', 'Change sales_start_at and sales_end_at together.'
   );
 create trigger ticket_types_900_updated_at before update on public.ticket_types
-  for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
+  for each row execute function private.tg__set_updated_at('updated_at');
 -- Not for quantity_sold: an organiser's edit must not fail because a ticket was issued meanwhile.
 create trigger ticket_types_900_version
   before update of

@@ -62,7 +62,7 @@ as $$
 begin
   return
     ("order".company is null or private.is_sound_line('company', "order".company, 200))
-    and private.is_sound_extra("order".external_id, "order".metadata)
+    and ("order".external_id is null and "order".metadata = '{}' or private.is_sound_extra("order".external_id, "order".metadata))
     and "order".subtotal >= "order".discount_total and "order".discount_total >= 0
     -- It held when the order was completed, and neither voids nor refunds change it.
     and ("order".status <> 'completed' or "order".amount_paid + "order".amount_voided >= "order".subtotal - "order".discount_total)
@@ -224,6 +224,9 @@ begin
         'cancellation_reason', null, 'payment_remind_at', null, 'payment_reminded_at', null, 'payment_check_at', null
       ));
     end if;
+    if not private.is_contact(new.name, new.email) then
+      perform private.refuse_contact(new.name, new.email);
+    end if;
     new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
     new.currency := v_event.currency;
 
@@ -242,62 +245,71 @@ begin
 
     -- One in a million meets one that is taken, after a million orders: the unique key refuses it, and the gateway tries again.
     new.reference := private.random_code(8);
-  else
-    -- Depth 1 is a statement of a person or an operation; the triggers that maintain the sums run one level deeper.
-    if pg_trigger_depth() = 1 then
-      if new.amount_paid <> old.amount_paid then
-        perform private.refuse(
-          409, 'read_only_field', 'amount_paid is added up from the payments and cannot be edited.', 'amount_paid',
-          hint => 'Add a payment instead.'
-        );
-      elsif (new.amount_voided, new.amount_refunded) <> (old.amount_voided, old.amount_refunded) then
-        perform private.refuse(
-          409, 'read_only_field', 'amount_voided and amount_refunded are added up from rows of their own and cannot be edited.', 'amount_refunded',
-          hint => 'Add a row to payment_voids or refunds instead.'
-        );
-      elsif (new.subtotal, new.discount_total) <> (old.subtotal, old.discount_total) then
-        perform private.refuse(
-          409, 'read_only_field', 'subtotal and discount_total are added up from the tickets and cannot be edited.', 'subtotal',
-          hint => 'Add or cancel attendees instead.'
-        );
-      elsif (new.payment_method is null) <> (old.payment_method is null) then
-        perform private.refuse(
-          409, 'read_only_field', 'Whether an order is to be paid is fixed: the prices of its tickets depend on it.', 'payment_method',
-          hint => 'Create a new order.'
-        );
-      end if;
+
+    -- It has no tickets yet: complimentary, it is complete; any other one completes with them, or with its payment.
+    if new.payment_method is null then
+      new.status := 'completed';
+      new.completed_at := now();
+    else
+      new.payment_status := 'awaiting_payment';
+      perform set_config('usher.sells', 'on', true);
     end if;
-    if new.external_id is distinct from old.external_id then
-      perform private.refuse_taken('external_id', o.id, o.created_at, o.xmin)
-      from public.orders o
-      where o.organisation_id = new.organisation_id and o.external_id = new.external_id and o.id <> new.id;
-    end if;
-    -- Status transitions.
-    if new.status <> old.status and (old.status, new.status) not in (
-      ('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled')
-    ) and not (old.cancellation_reason = 'expired' and new.status = 'pending' and private.is_reopening(new.id)) then
+    return new;
+  end if;
+
+  -- Depth 1 is a statement of a person or an operation; the triggers that maintain the sums run one level deeper.
+  if pg_trigger_depth() = 1 then
+    if new.amount_paid <> old.amount_paid then
       perform private.refuse(
-        409, 'invalid_transition',
-        case when old.cancellation_reason = 'expired'
-          then 'The status of an order that has expired is changed by reopen_order alone.'
-          else 'An order cannot go from its present status to this one.'
-        end,
-        'status', jsonb_build_object('from', old.status, 'to', new.status),
-        case when old.cancellation_reason = 'expired'
-          then 'Call reopen_order: it makes an order that has expired pending again, while there are places.'
-          else 'Allowed: pending to completed or cancelled; completed to cancelled.'
-        end
+        409, 'read_only_field', 'amount_paid is added up from the payments and cannot be edited.', 'amount_paid',
+        hint => 'Add a payment instead.'
       );
-    end if;
-    if old.status = 'pending' and new.status = 'completed' and not private.is_settled(new) then
+    elsif (new.amount_voided, new.amount_refunded) <> (old.amount_voided, old.amount_refunded) then
       perform private.refuse(
-        409, 'payment_due', 'An order completes once it has tickets and nothing is due.', 'status',
-        hint => 'Record the payment instead.'
+        409, 'read_only_field', 'amount_voided and amount_refunded are added up from rows of their own and cannot be edited.', 'amount_refunded',
+        hint => 'Add a row to payment_voids or refunds instead.'
+      );
+    elsif (new.subtotal, new.discount_total) <> (old.subtotal, old.discount_total) then
+      perform private.refuse(
+        409, 'read_only_field', 'subtotal and discount_total are added up from the tickets and cannot be edited.', 'subtotal',
+        hint => 'Add or cancel attendees instead.'
+      );
+    elsif (new.payment_method is null) <> (old.payment_method is null) then
+      perform private.refuse(
+        409, 'read_only_field', 'Whether an order is to be paid is fixed: the prices of its tickets depend on it.', 'payment_method',
+        hint => 'Create a new order.'
       );
     end if;
   end if;
-
-  if (tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email)) and not private.is_contact(new.name, new.email) then
+  if new.external_id is distinct from old.external_id then
+    perform private.refuse_taken('external_id', o.id, o.created_at, o.xmin)
+    from public.orders o
+    where o.organisation_id = new.organisation_id and o.external_id = new.external_id and o.id <> new.id;
+  end if;
+  -- Status transitions.
+  if new.status <> old.status and (old.status, new.status) not in (
+    ('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled')
+  ) and not (old.cancellation_reason = 'expired' and new.status = 'pending' and private.is_reopening(new.id)) then
+    perform private.refuse(
+      409, 'invalid_transition',
+      case when old.cancellation_reason = 'expired'
+        then 'The status of an order that has expired is changed by reopen_order alone.'
+        else 'An order cannot go from its present status to this one.'
+      end,
+      'status', jsonb_build_object('from', old.status, 'to', new.status),
+      case when old.cancellation_reason = 'expired'
+        then 'Call reopen_order: it makes an order that has expired pending again, while there are places.'
+        else 'Allowed: pending to completed or cancelled; completed to cancelled.'
+      end
+    );
+  end if;
+  if old.status = 'pending' and new.status = 'completed' and not private.is_settled(new) then
+    perform private.refuse(
+      409, 'payment_due', 'An order completes once it has tickets and nothing is due.', 'status',
+      hint => 'Record the payment instead.'
+    );
+  end if;
+  if (new.name, new.email) is distinct from (old.name, old.email) and not private.is_contact(new.name, new.email) then
     perform private.refuse_contact(new.name, new.email);
   end if;
 
@@ -316,16 +328,16 @@ begin
   end::public.payment_status;
 
   new.completed_at := case
-    when tg_op = 'UPDATE' and old.completed_at is not null then old.completed_at
+    when old.completed_at is not null then old.completed_at
     when new.status = 'completed' then now()
   end;
   new.cancelled_at := case
     when new.status <> 'cancelled' then null
-    when tg_op = 'UPDATE' and old.cancelled_at is not null then old.cancelled_at
+    when old.cancelled_at is not null then old.cancelled_at
     else now()
   end;
   -- The reason comes with the cancellation; expired has to be true.
-  if tg_op = 'UPDATE' and pg_trigger_depth() = 1 and new.cancellation_reason is distinct from old.cancellation_reason
+  if pg_trigger_depth() = 1 and new.cancellation_reason is distinct from old.cancellation_reason
     and (new.status, new.cancellation_reason, old.status, old.payment_due_at <= now())
       is distinct from ('cancelled', 'expired', 'pending', true) then
     perform private.refuse(
@@ -334,14 +346,13 @@ begin
     );
   end if;
   new.cancellation_reason := case when new.status = 'cancelled' then coalesce(new.cancellation_reason, 'requested') end;
-  if tg_op = 'UPDATE'
-    and (
-      new.name, new.email, new.company, new.status, new.subtotal, new.amount_paid, new.amount_refunded, new.payment_due_at, new.external_id,
-      new.metadata
-    ) is distinct from (
-      old.name, old.email, old.company, old.status, old.subtotal, old.amount_paid, old.amount_refunded, old.payment_due_at, old.external_id,
-      old.metadata
-    ) then
+  if (
+    new.name, new.email, new.company, new.status, new.subtotal, new.amount_paid, new.amount_refunded, new.payment_due_at, new.external_id,
+    new.metadata
+  ) is distinct from (
+    old.name, old.email, old.company, old.status, old.subtotal, old.amount_paid, old.amount_refunded, old.payment_due_at, old.external_id,
+    old.metadata
+  ) then
     new.version := old.version + 1;
   end if;
   return new;
@@ -407,6 +418,9 @@ grant update (name, email, company, status, payment_due_at, external_id, metadat
 create function private.order_json("order" public.orders, attendees json, payments json, refunds json default '[]') returns json
 language plpgsql stable set search_path = ''
 as $$
+declare
+  -- As private.rfc3339, without a call for each time.
+  v_rfc3339 constant text := 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
 begin
   return json_build_object(
     'object', 'order',
@@ -427,21 +441,21 @@ begin
     'amount_refunded', "order".amount_refunded,
     'amount_refundable', private.amount_refundable("order"),
     'payment_method', "order".payment_method,
-    'payment_due_at', private.rfc3339("order".payment_due_at),
-    'payment_reminded_at', private.rfc3339("order".payment_reminded_at),
+    'payment_due_at', to_char("order".payment_due_at at time zone 'UTC', v_rfc3339),
+    'payment_reminded_at', to_char("order".payment_reminded_at at time zone 'UTC', v_rfc3339),
     'promo_code', "order".promo_code,
     'source', "order".source,
     'attendees', attendees,
     'payments', payments,
     'refunds', refunds,
-    'completed_at', private.rfc3339("order".completed_at),
-    'cancelled_at', private.rfc3339("order".cancelled_at),
+    'completed_at', to_char("order".completed_at at time zone 'UTC', v_rfc3339),
+    'cancelled_at', to_char("order".cancelled_at at time zone 'UTC', v_rfc3339),
     'cancellation_reason', "order".cancellation_reason,
     'external_id', "order".external_id,
     'metadata', "order".metadata,
     'version', "order".version,
-    'created_at', private.rfc3339("order".created_at),
-    'updated_at', private.rfc3339("order".updated_at)
+    'created_at', to_char("order".created_at at time zone 'UTC', v_rfc3339),
+    'updated_at', to_char("order".updated_at at time zone 'UTC', v_rfc3339)
   );
 end
 $$;

@@ -42,7 +42,10 @@ begin
 
   foreach v_move in array v_moves loop
     if v_move.places > 0 and v_event.id is distinct from v_move.event_id then
-      v_event := private.lock_event_shared(v_move.event_id);
+      if tg_op = 'UPDATE' then
+        perform private.lock_event_shared(v_move.event_id);
+      end if;
+      select e.* into v_event from public.events e where e.id = v_move.event_id;
       perform private.assert_takes_registrations(v_event);
       if v_event.capacity is not null then
         v_limited := v_limited || v_event;

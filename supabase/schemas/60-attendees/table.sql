@@ -59,7 +59,7 @@ as $$
 begin
   return attendee.discount between 0 and attendee.price
     and (attendee.company is null or private.is_sound_line('company', attendee.company, 200))
-    and private.is_sound_extra(attendee.external_id, attendee.metadata);
+    and (attendee.external_id is null and attendee.metadata = '{}' or private.is_sound_extra(attendee.external_id, attendee.metadata));
 end
 $$;
 grant execute on function private.is_sound_attendee to api_key, authenticated;
@@ -191,7 +191,11 @@ begin
     if new.waiting_list_entry_id is not null then
       perform private.accept_offer(new);
     end if;
-    new := private.price_attendee(new, v_order);
+    new.currency := v_order.currency;
+    if v_order.payment_method is not null then
+      new := private.price_attendee(new, v_order);
+      perform set_config('usher.sells', 'on', true);
+    end if;
     if v_order.status = 'completed' and new.price > new.discount then
       perform private.refuse(
         409, 'order_completed', 'A completed order takes no more tickets that are to be paid.', 'order_id',
@@ -206,6 +210,9 @@ begin
       when new.status = 'active' then 'queued'
       else 'waiting'
     end::public.email_status;
+    if new.ticket_email_status = 'queued' then
+      perform set_config('usher.queues_tickets', 'on', true);
+    end if;
   else
     if new.checked_in_at is distinct from old.checked_in_at and pg_trigger_depth() = 1 then
       perform private.refuse(
@@ -306,7 +313,10 @@ begin
     end if;
   end if;
 
-  if (tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email)) and not private.is_contact(new.name, new.email) then
+  -- Whoever buys for themselves was looked at with the order.
+  if (new.name, new.email) is distinct from (
+    case tg_op when 'INSERT' then v_order.name else old.name end, case tg_op when 'INSERT' then v_order.email else old.email end
+  ) and not private.is_contact(new.name, new.email) then
     perform private.refuse_contact(new.name, new.email);
   end if;
 
@@ -457,6 +467,9 @@ create function private.attendee_json(
 ) returns json
 language plpgsql stable set search_path = ''
 as $$
+declare
+  -- As private.rfc3339, without a call for each time.
+  v_rfc3339 constant text := 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
 begin
   if ticket_type_name is null then
     select n.ticket_type_name, n.reference into ticket_type_name, reference from private.names_of(attendee) n;
@@ -478,19 +491,19 @@ begin
     'status', attendee.status,
     'ticket_code', case when with_code then attendee.ticket_code end,
     'ticket_url', case when with_code and with_url and attendee.erased_at is null then private.ticket_url(attendee.ticket_token) end,
-    'checked_in_at', private.rfc3339(attendee.checked_in_at),
+    'checked_in_at', to_char(attendee.checked_in_at at time zone 'UTC', v_rfc3339),
     'ticket_email', json_build_object(
       'status', attendee.ticket_email_status,
-      'sent_at', private.rfc3339(attendee.ticket_email_sent_at),
+      'sent_at', to_char(attendee.ticket_email_sent_at at time zone 'UTC', v_rfc3339),
       'last_error', attendee.ticket_email_last_error
     ),
-    'cancelled_at', private.rfc3339(attendee.cancelled_at),
-    'erased_at', private.rfc3339(attendee.erased_at),
+    'cancelled_at', to_char(attendee.cancelled_at at time zone 'UTC', v_rfc3339),
+    'erased_at', to_char(attendee.erased_at at time zone 'UTC', v_rfc3339),
     'external_id', attendee.external_id,
     'metadata', attendee.metadata,
     'version', attendee.version,
-    'created_at', private.rfc3339(attendee.created_at),
-    'updated_at', private.rfc3339(attendee.updated_at)
+    'created_at', to_char(attendee.created_at at time zone 'UTC', v_rfc3339),
+    'updated_at', to_char(attendee.updated_at at time zone 'UTC', v_rfc3339)
   );
 end
 $$;

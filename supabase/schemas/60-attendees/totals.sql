@@ -1,7 +1,7 @@
 -- Totals: the price of a ticket, the number of tickets per order, the sums of an order, and the uses of its promo code.
 -- Kept by triggers on attendees, so they hold wherever a row is changed.
 
--- The price of a ticket and its discount in minor units, so that an order is always the sum of its lines. A percentage is rounded half
+-- The price of a ticket that is to be paid, and its discount, in minor units, so that an order is always the sum of its lines. A percentage is rounded half
 -- up for each ticket. Of an amount off the order, a ticket takes what the tickets before it have left; those that one statement adds
 -- share it afterwards. A promo code is used by the tickets it is for, unless they are free.
 create function private.price_attendee(attendee public.attendees, "order" public.orders) returns public.attendees
@@ -11,14 +11,6 @@ declare
   v_percent_off numeric;
   v_amount_off bigint;
 begin
-  attendee.currency := "order".currency;
-  attendee.price := 0;
-  attendee.discount := 0;
-  attendee.promo_code_id := null;
-  if "order".payment_method is null then
-    return attendee;
-  end if;
-
   -- Only ticket types of this event: otherwise the totals would reveal the price of another organisation's ticket type.
   attendee.price := coalesce((
     select t.price from public.ticket_types t where t.id = attendee.ticket_type_id and t.event_id = "order".event_id
@@ -57,6 +49,9 @@ declare
   v_ids uuid[];
   v_discounts bigint[];
 begin
+  if current_setting('usher.spreads_amount_off', true) is distinct from 'on' then
+    return null;
+  end if;
   perform set_config('usher.spreads_amount_off', 'off', true);
   select array_agg(s.id), array_agg(s.discount) into v_ids, v_discounts
   from (
@@ -91,8 +86,7 @@ end
 $$;
 create trigger attendees_310_spread_amount_off after insert on public.attendees
   referencing new table as new_rows
-  for each statement when (current_setting('usher.spreads_amount_off', true) = 'on')
-  execute function private.tg_attendees__spread_amount_off();
+  for each statement execute function private.tg_attendees__spread_amount_off();
 
 -- min_per_order and max_per_order of a ticket type. Checked once per statement, so that a group counts as a whole.
 create function private.tg_attendees__limit_per_order() returns trigger
@@ -149,7 +143,7 @@ declare
 begin
   if tg_op = 'INSERT' then
     -- Complimentary tickets have nothing to add up.
-    if not exists (select from new_rows n where n.status = 'awaiting_payment' or n.price > 0) then
+    if current_setting('usher.sells', true) is distinct from 'on' then
       return null;
     end if;
     v_order_ids := array(select distinct n.order_id from new_rows n where n.status = 'awaiting_payment' or n.price > 0);
