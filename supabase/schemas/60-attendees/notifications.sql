@@ -50,7 +50,10 @@ create function private.tg_attendees__notify_update() returns trigger
 language plpgsql volatile security definer set search_path = '' set enable_nestloop = off
 as $$
 begin
-  -- Every edit increments the version; a check-in, for example, is none.
+  if current_setting('usher.edits_attendees', true) is distinct from 'on' then
+    return null;
+  end if;
+  -- Every edit increments the version; a later statement of the transaction may hold none.
   if (select sum(n.version) from new_rows n) = (select sum(o.version) from old_rows o) then
     return null;
   end if;

@@ -214,13 +214,6 @@ begin
       perform set_config('usher.queues_tickets', 'on', true);
     end if;
   else
-    if new.checked_in_at is distinct from old.checked_in_at and pg_trigger_depth() = 1 then
-      perform private.refuse(
-        409, 'read_only_field', 'checked_in_at is derived from the check-ins and cannot be edited.', 'checked_in_at',
-        hint => 'Add a check-in, or set undone_at of the accepted one.'
-      );
-    end if;
-
     if new.erased_at is distinct from old.erased_at and pg_trigger_depth() = 1 and current_setting('usher.erasing', true) is distinct from 'on' then
       perform private.refuse(
         409, 'read_only_field', 'A person is erased by a function, which finds every copy.', 'erased_at', hint => 'Call erase_attendee.'
@@ -298,13 +291,14 @@ begin
       new.ticket_email_status := 'cancelled';
     end if;
 
-    -- checked_in_at and the state of the e-mail are not edited.
+    -- The settings are for the triggers on the statement, which fire only where something is left for them. The state of the e-mail is not
+    -- edited.
     if (new.name, new.email, new.company, new.status, new.ticket_type_id, new.ticket_code, new.external_id, new.metadata, new.erased_at)
       is distinct from
       (old.name, old.email, old.company, old.status, old.ticket_type_id, old.ticket_code, old.external_id, old.metadata, old.erased_at) then
       new.version := old.version + 1;
+      perform set_config('usher.edits_attendees', 'on', true);
     end if;
-    -- For the triggers on the statement, which fire only where something is left for them.
     if (new.status = 'cancelled') <> (old.status = 'cancelled') or new.ticket_type_id <> old.ticket_type_id then
       perform set_config('usher.moves_places', 'on', true);
     end if;
@@ -344,6 +338,23 @@ begin
 end
 $$;
 
+-- checked_in_at alone is written by check-ins, one level deeper than what people write.
+create function private.tg_attendees__guard_checked_in() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if pg_trigger_depth() > 1 then
+    new.updated_at := now();
+  elsif new.checked_in_at is distinct from old.checked_in_at then
+    perform private.refuse(
+      409, 'read_only_field', 'checked_in_at is derived from the check-ins and cannot be edited.', 'checked_in_at',
+      hint => 'Add a check-in, or set undone_at of the accepted one.'
+    );
+  end if;
+  return new;
+end
+$$;
+
 -- A ticket that stands is cancelled first: that takes it off the order, gives its place back and notifies. Nothing then hangs on a
 -- deletion, so no trigger adds up or counts one.
 create function private.tg_attendees__assert_over() returns trigger
@@ -360,12 +371,6 @@ begin
 end
 $$;
 
-create trigger attendees_010_blank_is_empty before insert or update on public.attendees
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('order_id', 'ticket_type_id', 'name', 'email');
-create trigger attendees_800_explain before insert or update on public.attendees
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
 create trigger attendees_050_fixed
   before update of organisation_id, event_id, order_id, waiting_list_entry_id, price, currency, promo_code_id on public.attendees
   for each row execute function private.tg__assert_unchanged(
@@ -385,12 +390,34 @@ create trigger attendees_100_in_use before delete on public.attendees
   );
 create trigger attendees_100_over before delete on public.attendees
   for each row execute function private.tg_attendees__assert_over();
-create trigger attendees_100_guard before insert or update on public.attendees
-  for each row execute function private.tg_attendees__guard();
+create trigger attendees_100_checked_in before update of checked_in_at on public.attendees
+  for each row execute function private.tg_attendees__guard_checked_in();
 create trigger attendees_100_no_truncate before truncate on public.attendees
   for each statement execute function private.tg__refuse_truncate();
-create trigger attendees_900_updated_at before update on public.attendees
-  for each row execute function private.tg__set_updated_at('email_lower', 'checked_in');
+-- What fires for every column but checked_in_at: a check-in writes that alone, and pays for none of these.
+do $$
+declare
+  v_columns constant text := (
+    select string_agg(a.attname, ', ' order by a.attnum)
+    from pg_catalog.pg_attribute a
+    where a.attrelid = 'public.attendees'::regclass and a.attnum > 0 and a.attname <> 'checked_in_at' and a.attgenerated = ''
+  );
+begin
+  execute format('
+    create trigger attendees_010_blank_is_empty before insert or update of %1$s on public.attendees
+      for each row when (private.is_typed())
+      execute function private.tg__take_blank_as_empty(''order_id'', ''ticket_type_id'', ''name'', ''email'');
+    create trigger attendees_100_guard before insert or update of %1$s on public.attendees
+      for each row execute function private.tg_attendees__guard();
+    create trigger attendees_800_explain before insert or update of %1$s on public.attendees
+      for each row when (private.is_typed())
+      execute function private.tg__explain_mistakes();
+    create trigger attendees_900_updated_at before update of %1$s on public.attendees
+      for each row execute function private.tg__set_updated_at(''email_lower'', ''checked_in'');
+  ', v_columns);
+end
+$$;
+
 revoke all on public.attendees from anon, authenticated, service_role;
 
 alter table public.attendees enable row level security;

@@ -51,7 +51,9 @@ create function private.tg_check_ins__broadcast() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  perform private.broadcast_check_ins(array(select n.id from new_rows n where n.result = 'accepted'));
+  if to_regnamespace('realtime') is not null then
+    perform private.broadcast_check_ins(array(select n.id from new_rows n where n.result = 'accepted'));
+  end if;
   return null;
 end
 $$;

@@ -48,10 +48,11 @@ begin
     length(check_in.code) between 1 and 200
     and (check_in.device is null or private.is_sound_line('device', check_in.device, 100))
     and length(check_in.scan_id) between 1 and 100
-    and (check_in.result = 'rejected') = (check_in.reason is not null)
-    and (check_in.result = 'rejected' or check_in.attendee_id is not null)
-    and (check_in.undone_at is null or check_in.result = 'accepted')
-    and (check_in.admission_key is null or (check_in.result = 'accepted' and check_in.direction = 'entry' and check_in.undone_at is null));
+    and case check_in.result
+      when 'accepted' then check_in.reason is null and check_in.attendee_id is not null
+        and (check_in.admission_key is null or check_in.direction = 'entry' and check_in.undone_at is null)
+      else check_in.reason is not null and num_nonnulls(check_in.undone_at, check_in.admission_key) = 0
+    end;
 end
 $$;
 grant execute on function private.is_sound_check_in to api_key, authenticated;
@@ -110,40 +111,61 @@ create function private.tg_check_ins__judge() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_event public.events;
-  v_attendee public.attendees;
-  v_point public.check_in_points;
-  v_point_is_gone boolean := false;
   v_code text := private.as_ticket_code(new.code);
-  v_key text;
+  v_ticket_type_id uuid;
+  v_timezone text;
+  v_starts_at text;
+  v_point public.check_in_points;
+  v_point_is_gone boolean;
 begin
-  if new.code is null and new.attendee_id is null then
-    perform private.refuse_value('code', 'Give the code of the ticket, or attendee_id.');
-  elsif new.code is not null and new.attendee_id is not null then
+  if num_nonnulls(new.code, new.attendee_id) <> 1 then
+    if new.code is null then
+      perform private.refuse_value('code', 'Give the code of the ticket, or attendee_id.');
+    end if;
     perform private.refuse_value('attendee_id', 'Give either the code of the ticket or attendee_id, not both.');
+  elsif new.code is null then
+    -- Locked at once, so that it keeps the code by which it is found below. Not `=`: the planner might prefer an index that begins with the
+    -- organisation.
+    select a.ticket_code into v_code
+    from public.attendees a
+    where a.id = new.attendee_id
+      and a.organisation_id is not distinct from (
+        select e.organisation_id from public.events e where e.id = new.event_id and not private.is_foreign(e.organisation_id)
+      )
+    for no key update;
   end if;
 
-  select e.* into v_event from public.events e where e.id = new.event_id;
-  if private.is_foreign(v_event.organisation_id) then
+  -- One statement, for each costs a scan as much as what it reads. No attendee is locked before the event is known to be the caller's.
+  select
+    e.organisation_id, e.timezone, a.id, a.ticket_type_id,
+    -- A scanner's clock may be ahead: no scan is later than now.
+    least(new.scanned_at, now()),
+    -- Whoever leaves is asked for nothing but an entry.
+    case
+      when e.status = 'cancelled' and new.direction = 'entry' then 'event_cancelled'
+      when a.id is null then 'not_found'
+      when a.event_id <> e.id then 'wrong_event'
+      when new.direction = 'exit' then null
+      when a.status = 'cancelled' then 'cancelled'
+      when a.status = 'awaiting_payment' then 'unpaid'
+    end::public.check_in_reason,
+    'accepted'::public.check_in_result, 'event', null::uuid, null::timestamptz, null::timestamptz,
+    -- For api.check_in, which warns of an early scan.
+    set_config('usher.starts_at', e.starts_at::text, true)
+  into
+    new.organisation_id, v_timezone, new.attendee_id, v_ticket_type_id, new.scanned_at, new.reason,
+    new.result, new.admission_key, new.earlier_check_in_id, new.exited_at, new.undone_at, v_starts_at
+  from public.events e
+  left join lateral (
+    select h.id, h.event_id, h.status, h.ticket_type_id
+    from public.attendees h
+    where h.organisation_id = e.organisation_id and h.ticket_code = v_code
+    for no key update
+  ) a on true
+  where e.id = new.event_id and not private.is_foreign(e.organisation_id);
+  if not found then
     perform private.refuse_not_found('event_id');
   end if;
-  new.organisation_id := v_event.organisation_id;
-  -- A scanner's clock may be ahead: no scan is later than now.
-  new.scanned_at := least(new.scanned_at, now());
-
-  if new.code is null then
-    -- Not `=`: the planner might prefer an index that begins with the organisation.
-    select a.* into v_attendee
-    from public.attendees a
-    where a.id = new.attendee_id and a.organisation_id is not distinct from new.organisation_id
-    for no key update;
-  else
-    select a.* into v_attendee
-    from public.attendees a
-    where a.organisation_id = new.organisation_id and a.ticket_code = v_code
-    for no key update;
-  end if;
-  new.attendee_id := v_attendee.id;
 
   if new.check_in_point_id is not null then
     -- Locked, so that its admission is the one that the key is made by: see tg_check_in_points__assert_unused.
@@ -151,7 +173,12 @@ begin
     from public.check_in_points p
     where p.id = new.check_in_point_id and p.event_id = new.event_id
     for key share;
-    if not found then
+    if found then
+      new.admission_key := concat_ws(
+        '/', v_point.id,
+        case v_point.admission when 'once_per_day' then to_char(new.scanned_at at time zone v_timezone, 'YYYY-MM-DD') end
+      );
+    else
       -- A scan made offline is logged all the same: the person may be in, and the others of its batch are not to wait.
       if new.scan_id is null then
         perform private.refuse_not_found('check_in_point_id');
@@ -159,30 +186,20 @@ begin
       new.check_in_point_id := null;
       v_point_is_gone := true;
     end if;
+    if new.reason is null and new.direction = 'entry' then
+      new.reason := case
+        when v_point_is_gone or v_point.status = 'archived' or new.scanned_at < v_point.opens_at or new.scanned_at >= v_point.closes_at
+          then 'point_closed'
+        when v_point.ticket_type_ids <> '{}' and v_ticket_type_id <> all (v_point.ticket_type_ids) then 'not_admitted_here'
+      end::public.check_in_reason;
+    end if;
   end if;
-  v_key := concat_ws(
-    '/', coalesce(new.check_in_point_id::text, 'event'),
-    case v_point.admission when 'once_per_day' then to_char(new.scanned_at at time zone v_event.timezone, 'YYYY-MM-DD') end
-  );
 
-  -- Whoever leaves is asked for nothing but an entry.
-  new.reason := case
-    when v_event.status = 'cancelled' and new.direction = 'entry' then 'event_cancelled'
-    when v_attendee.id is null then 'not_found'
-    when v_attendee.event_id <> new.event_id then 'wrong_event'
-    when new.direction = 'exit' then null
-    when v_attendee.status = 'cancelled' then 'cancelled'
-    when v_attendee.status = 'awaiting_payment' then 'unpaid'
-    when v_point_is_gone or v_point.status = 'archived' or new.scanned_at < v_point.opens_at or new.scanned_at >= v_point.closes_at
-      then 'point_closed'
-    when v_point.ticket_type_ids <> '{}' and v_attendee.ticket_type_id <> all (v_point.ticket_type_ids) then 'not_admitted_here'
-  end::public.check_in_reason;
   -- The same statement may hold an earlier scan of the ticket: it is in the log already, while the attendee is updated at its end.
-  new.earlier_check_in_id := null;
   if new.reason is null and new.direction = 'entry' then
     select c.id into new.earlier_check_in_id
     from public.check_ins c
-    where c.attendee_id = new.attendee_id and c.admission_key = v_key;
+    where c.attendee_id = new.attendee_id and c.admission_key = new.admission_key;
     if found then
       new.reason := 'already_checked_in';
     end if;
@@ -198,21 +215,23 @@ begin
       new.reason := 'not_inside';
     end if;
   end if;
-  if new.reason is null and not new.admitted then
-    new.earlier_check_in_id := null;
-    new.reason := 'turned_away';
-  end if;
 
-  new.result := case when new.reason is null then 'accepted' else 'rejected' end::public.check_in_result;
-  new.admission_key := case when new.result = 'accepted' and new.direction = 'entry' then v_key end;
-  new.exited_at := null;
-  new.undone_at := null;
-  if new.result = 'accepted' and new.direction = 'exit' then
-    update public.check_ins c
-    set
-      exited_at = greatest(c.scanned_at, new.scanned_at),
-      admission_key = case when v_point.admission = 're_entry' then null else c.admission_key end
-    where c.id = new.earlier_check_in_id;
+  -- Of an entry that is accepted, as most are, all is said.
+  if new.reason is not null or new.direction = 'exit' or not new.admitted then
+    if new.reason is null and not new.admitted then
+      new.earlier_check_in_id := null;
+      new.reason := 'turned_away';
+    end if;
+    new.admission_key := null;
+    if new.reason is not null then
+      new.result := 'rejected';
+    else
+      update public.check_ins c
+      set
+        exited_at = greatest(c.scanned_at, new.scanned_at),
+        admission_key = case when v_point.admission = 're_entry' then null else c.admission_key end
+      where c.id = new.earlier_check_in_id;
+    end if;
   end if;
   return new;
 end
@@ -386,7 +405,14 @@ grant execute on function private.door_attendee_json to scope_checkin_write, sco
 create function private.check_in_json(check_in public.check_ins) returns json
 language plpgsql stable set search_path = ''
 as $$
+declare
+  v_earlier json;
 begin
+  if check_in.earlier_check_in_id is not null then
+    select json_build_object('id', c.id, 'scanned_at', private.rfc3339(c.scanned_at), 'device', c.device) into v_earlier
+    from public.check_ins c
+    where c.id = check_in.earlier_check_in_id;
+  end if;
   return json_build_object(
     'object', 'check_in',
     'id', check_in.id,
@@ -396,11 +422,7 @@ begin
     'direction', check_in.direction,
     'check_in_point_id', check_in.check_in_point_id,
     'admitted', check_in.admitted,
-    'earlier', case when check_in.earlier_check_in_id is not null then (
-      select json_build_object('id', c.id, 'scanned_at', private.rfc3339(c.scanned_at), 'device', c.device)
-      from public.check_ins c
-      where c.id = check_in.earlier_check_in_id
-    ) end,
+    'earlier', v_earlier,
     'exited_at', private.rfc3339(check_in.exited_at),
     'attendee', private.door_attendee_json(check_in.attendee_id),
     'device', check_in.device,
