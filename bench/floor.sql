@@ -142,7 +142,7 @@ begin
   returning * into v_payment;
   insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, source)
   values (v_organisation_id, 'created', 'payment', v_payment.id, 'api_key', 'api');
-  v_payment_data := private.payment_json(v_payment);
+  v_payment_data := private.payment_json(v_payment, null);
   v_attendee_data := private.attendee_json(v_attendee, false, 'Type', v_order.reference);
   v_data := private.order_json(v_order, json_build_array(v_attendee_data), json_build_array(v_payment_data));
   insert into public.notifications (organisation_id, type, data, subject_id)

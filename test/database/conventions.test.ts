@@ -147,9 +147,9 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.news_of_event': ['scope_events_write'],
     'private.notify_of_event': ['scope_events_write'],
     'private.notify_test': ['scope_events_write'],
-    'private.order_attendees_json': ['scope_orders_read', 'scope_orders_write'],
-    'private.order_payments_json': ['scope_orders_read', 'scope_orders_write'],
-    'private.order_refunds_json': ['scope_orders_read', 'scope_orders_write'],
+    // Of the organisation of the caller.
+    'private.paid_order_json': ['scope_orders_write'],
+    'private.whole_order_json': ['scope_orders_read', 'scope_orders_write'],
     'private.record_outcome': ['api_key'],
     'private.refundable_of': ['scope_attendees_write'],
     'private.remind_buyer': ['scope_orders_write'],

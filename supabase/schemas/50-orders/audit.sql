@@ -21,6 +21,25 @@ $$;
 create trigger orders_700_audit_insert after insert on public.orders
   referencing new table as new_rows for each statement execute function private.tg_orders__audit_insert();
 select private.audit_changes('public.orders', 'order', events => '{update,delete}');
-select private.audit_changes('public.payments', 'payment', events => '{insert}');
+
+-- A key may set neither source nor recorded_by of a payment: they are its own.
+create function private.tg_payments__audit_insert() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_actor public.audit_actor := private.audit_actor();
+begin
+  insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source)
+  values (
+    new.organisation_id, 'created', 'payment', new.id, v_actor,
+    case v_actor when 'api_key' then new.recorded_by end,
+    case v_actor when 'member' then (private.claims() ->> 'sub')::uuid end,
+    case v_actor when 'api_key' then new.source else private.current_source() end
+  );
+  return null;
+end
+$$;
+create trigger payments_700_audit_insert after insert on public.payments
+  for each row execute function private.tg_payments__audit_insert();
 select private.audit_changes('public.payment_voids', 'payment_void', events => '{insert}');
 select private.audit_changes('public.refunds', 'refund', events => '{insert}');

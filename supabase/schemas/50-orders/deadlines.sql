@@ -93,7 +93,11 @@ begin
   return new;
 end
 $$;
-create trigger orders_200_deadline before insert or update on public.orders
+-- What is paid moves no deadline. Where it completes the order, orders_100_guard empties payment_check_at.
+create trigger orders_200_deadline
+  before insert or update of
+    status, subtotal, discount_total, payment_due_at, payment_remind_at, payment_reminded_at, payment_check_at
+  on public.orders
   for each row when (new.payment_method is not null or new.payment_due_at is not null)
   execute function private.tg_orders__guard_deadline();
 

@@ -7,13 +7,16 @@ as $$
 declare
   -- Arrays, not a join: a join would keep the plan of its first call, which after a cancelled event scans the table for
   -- every order.
-  v_completed uuid[] := array(select n.id from new_rows n where n.status = 'completed');
-  v_cancelled uuid[] := array(select n.id from new_rows n where n.status = 'cancelled');
+  v_completed uuid[];
+  v_cancelled uuid[];
 begin
-  if v_completed <> '{}' then
+  select array_agg(n.id) filter (where n.status = 'completed'), array_agg(n.id) filter (where n.status = 'cancelled')
+  into v_completed, v_cancelled
+  from new_rows n;
+  if v_completed is not null then
     update public.attendees a set status = 'active' where a.order_id = any (v_completed) and a.status = 'awaiting_payment';
   end if;
-  if v_cancelled <> '{}' then
+  if v_cancelled is not null then
     update public.attendees a set status = 'cancelled' where a.order_id = any (v_cancelled) and a.status <> 'cancelled';
   end if;
   return null;

@@ -105,7 +105,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   insert into public.notifications (organisation_id, type, data, subject_id)
-  values (new.organisation_id, 'payment.recorded', private.payment_json(new), new.order_id);
+  values (new.organisation_id, 'payment.recorded', private.payment_json(new, null), new.order_id);
   return null;
 end
 $$;
@@ -117,7 +117,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   insert into public.notifications (organisation_id, type, data, subject_id)
-  select p.organisation_id, 'payment.voided', private.payment_json(p), p.order_id from public.payments p where p.id = new.payment_id;
+  select p.organisation_id, 'payment.voided', private.payment_json(p, new.created_at), p.order_id from public.payments p where p.id = new.payment_id;
   return null;
 end
 $$;

@@ -20,31 +20,21 @@ begin
 end
 $$;
 
--- The same with that check, for keys that may read orders. Security definer: such a key has no other right to attendees.
-create function private.order_attendees_json(order_id uuid, reference text) returns json
+-- An order of the caller's organisation with its attendees, payments and refunds, or null. Security definer: a key for orders has no other
+-- right to attendees, and a query that meets row level security is planned anew whenever the role changes.
+create function private.whole_order_json(order_id uuid) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
-  if exists (
-    select from public.orders o
-    where o.id = order_attendees_json.order_id and o.organisation_id = private.current_organisation_id()
-  ) then
-    return private.attendees_of_order_json(order_id, reference);
-  end if;
-  return '[]';
-end
-$$;
-grant execute on function private.order_attendees_json to scope_orders_read, scope_orders_write;
-
-create function private.whole_order_json("order" public.orders) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return private.order_json(
-    "order",
-    private.order_attendees_json("order".id, "order".reference),
-    private.order_payments_json("order".id),
-    case when "order".amount_refunded > 0 then private.order_refunds_json("order".id) else '[]' end
+  return (
+    select private.order_json(
+      o,
+      private.attendees_of_order_json(o.id, o.reference),
+      case when o.amount_paid + o.amount_voided > 0 then private.order_payments_json(o.id) else '[]' end,
+      case when o.amount_refunded > 0 then private.order_refunds_json(o.id) else '[]' end
+    )
+    from public.orders o
+    where o.id = whole_order_json.order_id and o.organisation_id = private.current_organisation_id()
   );
 end
 $$;
@@ -364,7 +354,7 @@ begin
       order by i.place
       limit v_size + 1 - cardinality(v_items)
     loop
-      v_item := private.whole_order_json(v_order);
+      v_item := private.whole_order_json(v_order.id);
       v_items := v_items || v_item;
       if v_is_by_deadline then
         v_cursors := v_cursors || private.encode_start_cursor(row(v_order.payment_due_at, v_order.id)::private.start_position);
@@ -393,17 +383,42 @@ create function api.get_order(order_id uuid) returns json
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_order public.orders;
+  v_order json := private.whole_order_json(order_id);
 begin
-  select o.* into v_order from public.orders o where o.id = get_order.order_id;
-  if not found then
+  if v_order is null then
     perform private.refuse_not_found('order_id');
   end if;
-  return private.whole_order_json(v_order);
+  return v_order;
 end
 $$;
 comment on function api.get_order is 'One order with its attendees. 404 not_found.';
 grant execute on function api.get_order to scope_orders_read;
+
+-- The order as a payment that was just recorded leaves it. One that it completes is notified of now and not at the end of the transaction:
+-- that notification is the answer, which is built once.
+create function private.paid_order_json(order_id uuid) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_after uuid := private.first_uuid_v7(clock_timestamp());
+  v_order json;
+begin
+  set constraints all immediate;
+  set constraints all deferred;
+  select n.data into v_order
+  from public.notifications n
+  where n.subject_id = paid_order_json.order_id
+    and n.type = 'order.completed'
+    and n.id > v_after
+    and n.transaction_id = pg_current_xact_id()
+    and n.organisation_id = private.current_organisation_id();
+  if found then
+    return v_order;
+  end if;
+  return private.whole_order_json(order_id);
+end
+$$;
+grant execute on function private.paid_order_json to scope_orders_write;
 
 create function api.record_invoice_payment(
   order_id uuid,
@@ -419,16 +434,12 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_order public.orders;
   v_warning jsonb;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
 
-  if not exists (select from public.orders o where o.id = record_invoice_payment.order_id) then
-    perform private.refuse_not_found('order_id');
-  end if;
   if external_reference is not null then
     v_warning := private.warning_of_reference(order_id, external_reference);
   end if;
@@ -438,12 +449,11 @@ begin
     record_invoice_payment.currency, coalesce(record_invoice_payment.received_at, now()),
     record_invoice_payment.external_reference
   );
-  select o.* into v_order from public.orders o where o.id = record_invoice_payment.order_id;
 
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
-    private.with_warnings(json_build_object('status', 201, 'data', private.whole_order_json(v_order)), v_warning)
+    private.with_warnings(json_build_object('status', 201, 'data', private.paid_order_json(order_id)), v_warning)
   );
 end
 $$;
@@ -461,22 +471,20 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_order public.orders;
+  v_order_id uuid;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
 
-  if not exists (select from public.payments p where p.id = void_payment.payment_id) then
+  select p.order_id into v_order_id from public.payments p where p.id = void_payment.payment_id;
+  if not found then
     perform private.refuse_not_found('payment_id');
   end if;
   insert into public.payment_voids (payment_id, reason) values (void_payment.payment_id, void_payment.reason);
-  select o.* into v_order
-  from public.orders o
-  where o.id = (select p.order_id from public.payments p where p.id = void_payment.payment_id);
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.whole_order_json(v_order))
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.whole_order_json(v_order_id))
   );
 end
 $$;
@@ -498,16 +506,12 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_order public.orders;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
   perform private.assert_not_by_name('order_id');
 
-  if not exists (select from public.orders o where o.id = record_refund.order_id) then
-    perform private.refuse_not_found('order_id');
-  end if;
   insert into public.refunds (order_id, amount, method, currency, refunded_at, external_reference)
   values (
     record_refund.order_id, record_refund.amount, coalesce(record_refund.method, 'bank_transfer'), record_refund.currency,
@@ -517,10 +521,9 @@ begin
     'order_id', order_id, 'amount', amount, 'method', method, 'currency', currency, 'refunded_at', refunded_at,
     'external_reference', external_reference
   ));
-  select o.* into v_order from public.orders o where o.id = record_refund.order_id;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.whole_order_json(v_order))
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.whole_order_json(order_id))
   );
 end
 $$;
@@ -583,13 +586,13 @@ begin
     end if;
     v_affected := private.affected_by_order(v_order);
     if dry_run then
-      v_data := private.whole_order_json(v_order);
+      v_data := private.whole_order_json(v_order.id);
     end if;
     update public.orders o set status = 'cancelled' where o.id = v_order.id returning * into v_order;
     v_outcome := json_build_object(
       'status', 200,
       'effect', private.effect_json(dry_run, v_affected, private.notify_of_cancelled_tickets(notify, v_order.id)),
-      'data', coalesce(v_data, private.whole_order_json(v_order))
+      'data', coalesce(v_data, private.whole_order_json(v_order.id))
     );
     perform private.undo_if_dry_run(dry_run);
     perform private.assert_notice_confirmed(
@@ -636,7 +639,7 @@ begin
     idempotency_key,
     request_fingerprint,
     private.with_warnings(
-      json_build_object('status', 200, 'data', private.whole_order_json(v_order)), private.warning_of_deadline(v_order)
+      json_build_object('status', 200, 'data', private.whole_order_json(v_order.id)), private.warning_of_deadline(v_order)
     )
   );
 end

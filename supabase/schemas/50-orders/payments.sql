@@ -56,9 +56,9 @@ create index payments_organisation_id_external_reference_idx on public.payments 
 create index payments_organisation_id_received_at_idx on public.payments (organisation_id, received_at, id);
 create index payments_event_id_received_at_idx on public.payments (event_id, received_at, id);
 
--- Security definer: it updates the order, of which a key with orders:write may change only the status.
-create function private.tg_payments__guard() returns trigger
-language plpgsql volatile security definer set search_path = ''
+-- Refuses a payment that its order does not take, and locks the order, so that one that it takes after all is taken at once.
+create function private.refuse_payment(payment public.payments) returns void
+language plpgsql volatile set search_path = ''
 as $$
 declare
   v_order public.orders;
@@ -66,14 +66,11 @@ declare
 begin
   select o.* into v_order
   from public.orders o
-  where o.id = new.order_id and not private.is_foreign(o.organisation_id)
+  where o.id = payment.order_id and not private.is_foreign(o.organisation_id)
   for no key update;
   if not found then
     perform private.refuse_not_found('order_id');
   end if;
-  new.organisation_id := v_order.organisation_id;
-  new.event_id := v_order.event_id;
-  new.currency := coalesce(new.currency, v_order.currency);
   v_due := private.amount_due(v_order);
 
   -- A completed order is payable again once a payment was voided, or money for a ticket that stands was returned.
@@ -83,23 +80,52 @@ begin
     perform private.refuse(
       409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
     );
-  elsif new.currency <> v_order.currency then
+  elsif payment.currency <> v_order.currency then
     perform private.refuse(
       409, 'wrong_currency', 'The payment is in another currency than the order.', 'currency',
       jsonb_build_object('currency', v_order.currency)
     );
-  elsif new.amount > v_due then
+  elsif payment.amount > v_due then
     perform private.refuse(
       409, 'overpayment', 'The payment is more than what is due.', 'amount', jsonb_build_object('amount_due', v_due),
       'Record at most what is due, and refund the rest.'
     );
+  -- A day for clocks that differ, and for dates of another time zone.
+  elsif payment.received_at > now() + interval '1 day' then
+    perform private.refuse_value(
+      'received_at', 'received_at is more than a day ahead.', 'Record the payment when the money is there.'
+    );
   end if;
+end
+$$;
 
-  -- Before the insert, so that a second payment in the same statement sees the first.
-  update public.orders o
-  set amount_paid = o.amount_paid + new.amount, payment_method = new.method
-  where o.id = v_order.id;
-  return new;
+-- Security definer: it updates the order, of which a key with orders:write may change only the status.
+create function private.tg_payments__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_currency text;
+begin
+  loop
+    -- Before the insert, so that a second payment in the same statement sees the first. An update that waits for another payment compares
+    -- what that one left. Its conditions are those of private.refuse_payment, what is due as private.amount_due has it.
+    update public.orders o
+    set amount_paid = o.amount_paid + new.amount, payment_method = new.method
+    where o.id = new.order_id
+      and o.status <> 'cancelled'
+      and (o.status = 'pending' or o.total - o.amount_paid + o.amount_refunded > 0)
+      and (new.amount > greatest(o.total - o.amount_paid + o.amount_refunded, 0)) is not true
+      and (new.currency <> o.currency) is not true
+      and (new.received_at > now() + interval '1 day') is not true
+      and not private.is_foreign(o.organisation_id)
+    -- No row would empty new.currency, which is given.
+    returning o.organisation_id, o.event_id, o.currency into new.organisation_id, new.event_id, v_currency;
+    if found then
+      new.currency := v_currency;
+      return new;
+    end if;
+    perform private.refuse_payment(new);
+  end loop;
 end
 $$;
 create trigger payments_010_blank_is_empty before insert or update on public.payments
@@ -110,12 +136,6 @@ create trigger payments_800_explain before insert or update on public.payments
   execute function private.tg__explain_mistakes();
 create trigger payments_100_guard before insert on public.payments
   for each row execute function private.tg_payments__guard();
--- A day for clocks that differ, and for dates of another time zone.
-create trigger payments_300_received_at before insert on public.payments
-  for each row when (new.received_at > now() + interval '1 day')
-  execute function private.tg__refuse_value(
-    'received_at', 'received_at is more than a day ahead.', 'Record the payment when the money is there.'
-  );
 create trigger payments_100_append_only before update or delete on public.payments
   for each row execute function private.tg__assert_append_only(
     'Payments are a log: they are never changed or deleted.',
@@ -343,7 +363,7 @@ grant select on public.refunds to scope_orders_read, scope_orders_write, authent
 grant insert (order_id, method, amount, currency, refunded_at, external_reference) on public.refunds
   to scope_orders_write, authenticated;
 
-create function private.payment_json(payment public.payments) returns json
+create function private.payment_json(payment public.payments, voided_at timestamptz) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -358,27 +378,26 @@ begin
     'received_at', private.rfc3339(payment.received_at),
     'external_reference', payment.external_reference,
     'source', payment.source,
-    'voided_at', (select private.rfc3339(v.created_at) from public.payment_voids v where v.payment_id = payment.id),
+    'voided_at', private.rfc3339(voided_at),
     'created_at', private.rfc3339(payment.created_at)
   );
 end
 $$;
-grant execute on function private.payment_json to scope_orders_read, scope_orders_write;
 
--- Security definer, as that of refunds: notifications and answers have it, and a query that meets row level security is planned anew
--- whenever the role changes.
+-- Of an order that the caller may read, as that of refunds.
 create function private.order_payments_json(order_id uuid) returns json
-language plpgsql stable security definer set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 begin
   return (
-    select coalesce(json_agg(private.payment_json(p) order by p.id), '[]')
+    select coalesce(json_agg(
+      private.payment_json(p, (select v.created_at from public.payment_voids v where v.payment_id = p.id)) order by p.id
+    ), '[]')
     from public.payments p
-    where p.order_id = order_payments_json.order_id and not private.is_foreign(p.organisation_id)
+    where p.order_id = order_payments_json.order_id
   );
 end
 $$;
-grant execute on function private.order_payments_json to scope_orders_read, scope_orders_write;
 
 create function private.refund_json(refund public.refunds) returns json
 language plpgsql stable set search_path = ''
@@ -399,17 +418,15 @@ begin
   );
 end
 $$;
-grant execute on function private.refund_json to scope_orders_read, scope_orders_write;
 
 create function private.order_refunds_json(order_id uuid) returns json
-language plpgsql stable security definer set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 begin
   return (
     select coalesce(json_agg(private.refund_json(r) order by r.id), '[]')
     from public.refunds r
-    where r.order_id = order_refunds_json.order_id and not private.is_foreign(r.organisation_id)
+    where r.order_id = order_refunds_json.order_id
   );
 end
 $$;
-grant execute on function private.order_refunds_json to scope_orders_read, scope_orders_write;

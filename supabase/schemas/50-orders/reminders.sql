@@ -107,14 +107,16 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_before public.orders;
   v_order public.orders;
+  v_data json;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
   begin
-    select o.* into v_before from public.orders o where o.id = send_payment_reminder.order_id;
+    if dry_run then
+      v_data := private.whole_order_json(order_id);
+    end if;
     v_order := private.remind_buyer(order_id);
     v_outcome := json_build_object(
       'status', 200,
@@ -123,7 +125,7 @@ begin
         jsonb_build_object('orders', 1, 'attendees', 0, 'refund_due', 0, 'currency', v_order.currency),
         '{"emails": 1, "told": 1}'
       ),
-      'data', private.whole_order_json(case when dry_run then v_before else v_order end)
+      'data', coalesce(v_data, private.whole_order_json(order_id))
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then

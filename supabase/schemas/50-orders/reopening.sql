@@ -165,7 +165,6 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_before public.orders;
   v_reopened record;
   v_data json;
 begin
@@ -174,8 +173,7 @@ begin
   end if;
   begin
     if dry_run then
-      select o.* into v_before from public.orders o where o.id = reopen_order.order_id;
-      v_data := private.whole_order_json(v_before);
+      v_data := private.whole_order_json(order_id);
     end if;
     v_reopened := private.reopen_order(order_id, payment_due_at, notify);
     v_outcome := private.with_warnings(
@@ -188,7 +186,7 @@ begin
           ),
           v_reopened.notice
         ),
-        'data', coalesce(v_data, private.whole_order_json(v_reopened."order"))
+        'data', coalesce(v_data, private.whole_order_json(order_id))
       ),
       private.warning_of_deadline(v_reopened."order")
     );

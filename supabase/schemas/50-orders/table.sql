@@ -126,19 +126,12 @@ values
   ('orders', 'external_id', 'null', 'external_id'),
   ('orders', 'metadata', '{}', 'metadata');
 
--- Whether nothing is due. An order that is to be paid completes only once it has tickets.
--- The generated column total has no value yet in a BEFORE trigger, hence the difference.
-create function private.is_settled("order" public.orders) returns boolean
+-- A function of its own: an expression that contains a query costs every order, even where the query is not run.
+create function private.has_tickets(order_id uuid) returns boolean
 language plpgsql stable set search_path = ''
 as $$
 begin
-  -- Statements of their own: an expression that contains a query costs every order, even where the query is not run.
-  if "order".amount_paid - "order".amount_refunded < "order".subtotal - "order".discount_total then
-    return false;
-  elsif "order".payment_method is null then
-    return true;
-  end if;
-  return exists (select from public.attendees a where a.order_id = "order".id);
+  return exists (select from public.attendees a where a.order_id = has_tickets.order_id);
 end
 $$;
 
@@ -224,9 +217,6 @@ begin
         'cancellation_reason', null, 'payment_remind_at', null, 'payment_reminded_at', null, 'payment_check_at', null
       ));
     end if;
-    if not private.is_contact(new.name, new.email) then
-      perform private.refuse_contact(new.name, new.email);
-    end if;
     new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
     new.currency := v_event.currency;
 
@@ -245,6 +235,9 @@ begin
 
     -- One in a million meets one that is taken, after a million orders: the unique key refuses it, and the gateway tries again.
     new.reference := private.random_code(8);
+    if not private.is_contact(new.name, new.email) then
+      perform private.refuse_contact(new.name, new.email);
+    end if;
 
     -- It has no tickets yet: complimentary, it is complete; any other one completes with them, or with its payment.
     if new.payment_method is null then
@@ -259,17 +252,17 @@ begin
 
   -- Depth 1 is a statement of a person or an operation; the triggers that maintain the sums run one level deeper.
   if pg_trigger_depth() = 1 then
-    if new.amount_paid <> old.amount_paid then
+    if new.amount_paid is distinct from old.amount_paid then
       perform private.refuse(
         409, 'read_only_field', 'amount_paid is added up from the payments and cannot be edited.', 'amount_paid',
         hint => 'Add a payment instead.'
       );
-    elsif (new.amount_voided, new.amount_refunded) <> (old.amount_voided, old.amount_refunded) then
+    elsif (new.amount_voided, new.amount_refunded) is distinct from (old.amount_voided, old.amount_refunded) then
       perform private.refuse(
         409, 'read_only_field', 'amount_voided and amount_refunded are added up from rows of their own and cannot be edited.', 'amount_refunded',
         hint => 'Add a row to payment_voids or refunds instead.'
       );
-    elsif (new.subtotal, new.discount_total) <> (old.subtotal, old.discount_total) then
+    elsif (new.subtotal, new.discount_total) is distinct from (old.subtotal, old.discount_total) then
       perform private.refuse(
         409, 'read_only_field', 'subtotal and discount_total are added up from the tickets and cannot be edited.', 'subtotal',
         hint => 'Add or cancel attendees instead.'
@@ -281,41 +274,48 @@ begin
       );
     end if;
   end if;
-  if new.external_id is distinct from old.external_id then
-    perform private.refuse_taken('external_id', o.id, o.created_at, o.xmin)
-    from public.orders o
-    where o.organisation_id = new.organisation_id and o.external_id = new.external_id and o.id <> new.id;
-  end if;
-  -- Status transitions.
-  if new.status <> old.status and (old.status, new.status) not in (
-    ('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled')
-  ) and not (old.cancellation_reason = 'expired' and new.status = 'pending' and private.is_reopening(new.id)) then
-    perform private.refuse(
-      409, 'invalid_transition',
-      case when old.cancellation_reason = 'expired'
-        then 'The status of an order that has expired is changed by reopen_order alone.'
-        else 'An order cannot go from its present status to this one.'
-      end,
-      'status', jsonb_build_object('from', old.status, 'to', new.status),
-      case when old.cancellation_reason = 'expired'
-        then 'Call reopen_order: it makes an order that has expired pending again, while there are places.'
-        else 'Allowed: pending to completed or cancelled; completed to cancelled.'
-      end
-    );
-  end if;
-  if old.status = 'pending' and new.status = 'completed' and not private.is_settled(new) then
-    perform private.refuse(
-      409, 'payment_due', 'An order completes once it has tickets and nothing is due.', 'status',
-      hint => 'Record the payment instead.'
-    );
-  end if;
-  if (new.name, new.email) is distinct from (old.name, old.email) and not private.is_contact(new.name, new.email) then
-    perform private.refuse_contact(new.name, new.email);
+  if (new.name, new.email, new.status, new.external_id) is distinct from (old.name, old.email, old.status, old.external_id) then
+    if new.external_id is distinct from old.external_id then
+      perform private.refuse_taken('external_id', o.id, o.created_at, o.xmin)
+      from public.orders o
+      where o.organisation_id = new.organisation_id and o.external_id = new.external_id and o.id <> new.id;
+    end if;
+    -- Status transitions.
+    if new.status <> old.status and (old.status, new.status) not in (
+      ('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled')
+    ) and not (old.cancellation_reason = 'expired' and new.status = 'pending' and private.is_reopening(new.id)) then
+      perform private.refuse(
+        409, 'invalid_transition',
+        case when old.cancellation_reason = 'expired'
+          then 'The status of an order that has expired is changed by reopen_order alone.'
+          else 'An order cannot go from its present status to this one.'
+        end,
+        'status', jsonb_build_object('from', old.status, 'to', new.status),
+        case when old.cancellation_reason = 'expired'
+          then 'Call reopen_order: it makes an order that has expired pending again, while there are places.'
+          else 'Allowed: pending to completed or cancelled; completed to cancelled.'
+        end
+      );
+    end if;
+    if (new.name, new.email) is distinct from (old.name, old.email) and not private.is_contact(new.name, new.email) then
+      perform private.refuse_contact(new.name, new.email);
+    end if;
   end if;
 
-  -- Derived fields: completion, payment status and timestamps.
-  if new.status = 'pending' and private.is_settled(new) then
-    new.status := 'completed';
+  -- An order completes when nothing is due; one that is to be paid needs tickets as well, and has them where it has a subtotal. The generated
+  -- column total has no value yet in a BEFORE trigger, hence the differences.
+  if new.status = 'pending' or new.status = 'completed' and old.status = 'pending' then
+    if new.amount_paid - new.amount_refunded >= new.subtotal - new.discount_total
+      and (new.payment_method is null or new.subtotal > 0 or private.has_tickets(new.id)) then
+      new.status := 'completed';
+      new.completed_at := coalesce(new.completed_at, now());
+      new.payment_check_at := null;
+    elsif new.status = 'completed' then
+      perform private.refuse(
+        409, 'payment_due', 'An order completes once it has tickets and nothing is due.', 'status',
+        hint => 'Record the payment instead.'
+      );
+    end if;
   end if;
 
   new.payment_status := case
@@ -327,25 +327,23 @@ begin
     else 'paid'
   end::public.payment_status;
 
-  new.completed_at := case
-    when old.completed_at is not null then old.completed_at
-    when new.status = 'completed' then now()
-  end;
-  new.cancelled_at := case
-    when new.status <> 'cancelled' then null
-    when old.cancelled_at is not null then old.cancelled_at
-    else now()
-  end;
   -- The reason comes with the cancellation; expired has to be true.
-  if pg_trigger_depth() = 1 and new.cancellation_reason is distinct from old.cancellation_reason
-    and (new.status, new.cancellation_reason, old.status, old.payment_due_at <= now())
-      is distinct from ('cancelled', 'expired', 'pending', true) then
-    perform private.refuse(
-      409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', 'cancellation_reason',
-      hint => 'Set status to cancelled instead.'
-    );
+  if new.status = 'cancelled' or num_nonnulls(new.cancelled_at, new.cancellation_reason) > 0 then
+    new.cancelled_at := case
+      when new.status <> 'cancelled' then null
+      when old.cancelled_at is not null then old.cancelled_at
+      else now()
+    end;
+    if pg_trigger_depth() = 1 and new.cancellation_reason is distinct from old.cancellation_reason
+      and (new.status, new.cancellation_reason, old.status, old.payment_due_at <= now())
+        is distinct from ('cancelled', 'expired', 'pending', true) then
+      perform private.refuse(
+        409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', 'cancellation_reason',
+        hint => 'Set status to cancelled instead.'
+      );
+    end if;
+    new.cancellation_reason := case when new.status = 'cancelled' then coalesce(new.cancellation_reason, 'requested') end;
   end if;
-  new.cancellation_reason := case when new.status = 'cancelled' then coalesce(new.cancellation_reason, 'requested') end;
   if (
     new.name, new.email, new.company, new.status, new.subtotal, new.amount_paid, new.amount_refunded, new.payment_due_at, new.external_id,
     new.metadata
@@ -358,10 +356,21 @@ begin
   return new;
 end
 $$;
-create trigger orders_010_blank_is_empty before insert or update on public.orders
+-- Not of the sums and the payment method, of which the guard refuses what cannot be: payments and new tickets update these alone.
+create trigger orders_010_blank_is_empty
+  before insert or update of
+    name, email, company, reference, status, payment_status, event_id, currency, payment_due_at, payment_remind_at,
+    payment_reminded_at, promo_code, send_email, completed_at, cancelled_at, cancellation_reason, source, external_id, metadata,
+    created_at, updated_at, id, organisation_id, promo_code_id, version, payment_check_at
+  on public.orders
   for each row when (private.is_typed())
   execute function private.tg__take_blank_as_empty('event_id', 'name', 'email');
-create trigger orders_800_explain before insert or update on public.orders
+create trigger orders_800_explain
+  before insert or update of
+    name, email, company, reference, status, payment_status, event_id, currency, payment_due_at, payment_remind_at,
+    payment_reminded_at, promo_code, send_email, completed_at, cancelled_at, cancellation_reason, source, external_id, metadata,
+    created_at, updated_at, id, organisation_id, promo_code_id, version, payment_check_at
+  on public.orders
   for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
 create trigger orders_050_fixed

@@ -321,13 +321,14 @@ begin
     'guests', case email.kind when 'order_confirmation' then private.guests_json(v_order.id) end,
     'lines', case when email.order_id is not null then private.order_lines_json(v_order.id) end,
     'payment', (
-      select private.payment_json(p)::jsonb || jsonb_build_object('is_latest', not exists (
+      select private.payment_json(p, v.created_at)::jsonb || jsonb_build_object('is_latest', not exists (
         select from public.payments l
         where l.order_id = p.order_id
           and l.id > p.id
           and not exists (select from public.payment_voids v where v.payment_id = l.id)
       ))
       from public.payments p
+      left join public.payment_voids v on v.payment_id = p.id
       where p.id = email.payment_id
     ),
     'waiting_list_entry', v_offer,
