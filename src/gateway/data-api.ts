@@ -1,9 +1,15 @@
 // Client of PostgREST: one RPC in the role of a token. Knows nothing of what the functions do.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createClient } from '@supabase/supabase-js'
-import { createDataApiFetch, type Fetch } from './data-api-fetch.ts'
-import { apiErrorOfDatabase, fieldsOf, lostRace, refusedToken } from './database-error.ts'
+import { createSend, type RpcAnswer, type Send } from './data-api-send.ts'
+import {
+  apiErrorOfDatabase,
+  type DatabaseError,
+  fieldsOf,
+  lostRace,
+  refusedToken,
+  unanswered,
+} from './database-error.ts'
 import type { Tokens } from './tokens.ts'
 
 // Postgres gives up after 8 s (statement_timeout); a longer wait means that the answer was lost.
@@ -37,42 +43,53 @@ export function createDataApi(
   url: string,
   tokens: Pick<Tokens, 'inPlaceOf'>,
   projectKey?: string,
-  send: Fetch = createDataApiFetch(url),
+  send: Send = createSend(url),
 ): DataApi {
-  // The client takes the Data API to be below the project's URL; PostgREST alone has it at its root, and reads no key.
-  const base = new URL(url).href.replace(/\/$/, '')
-  const project = base.replace(/\/rest\/v1$/, '')
-  const assumed = new URL('rest/v1', `${project}/`).href
-  const client = createClient(project, projectKey ?? 'none', {
-    db: { schema: 'api' },
-    global: { fetch: (input, init) => send(base + (input as string).slice(assumed.length), init) },
-    // Each call has a token of its own. Without this there would be a client of Supabase Auth, with timers.
-    accessToken: async () => null,
-  })
+  const constant = {
+    'content-profile': 'api',
+    'content-type': 'application/json',
+    ...(projectKey !== undefined && { apikey: projectKey }),
+  }
 
   return {
     async rpc(fn, args, token, repeatable, operation = { name: fn, args }) {
-      const timeout = new AbortController()
-      const timer = setTimeout(() => timeout.abort(new DOMException('No answer in time.', 'TimeoutError')), timeoutMs)
+      const path = `/rpc/${fn}`
+      const body = JSON.stringify(args)
+      const since = performance.now()
+      const ask = (token: string, timeoutMs: number): Promise<Result> =>
+        send(path, { ...constant, authorization: `Bearer ${token}` }, body, timeoutMs).then(resultOf, failureOf)
+      const askAgain = (token: string) => ask(token, Math.max(since + timeoutMs - performance.now(), 1))
+
       let accepted = token
-      const ask = () =>
-        client.rpc(fn, args).setHeader('Authorization', `Bearer ${accepted}`).abortSignal(timeout.signal)
-      try {
-        let { data, error, status } = await ask()
-        // Nothing was executed. A second refusal has other reasons than when the token was signed.
-        if (error !== null && refusedToken(error)) {
-          accepted = await tokens.inPlaceOf(token)
-          ;({ data, error, status } = await ask())
-        }
-        if (error !== null && lostRace(error)) {
-          await sleep(Math.random() * maximumPauseMs)
-          ;({ data, error, status } = await ask())
-        }
-        if (error === null) return data
-        throw apiErrorOfDatabase(error, status, fieldsOf(operation.args), repeatable, operation.name)
-      } finally {
-        clearTimeout(timer)
+      let { data, error, status } = await ask(token, timeoutMs)
+      // Nothing was executed. A second refusal has other reasons than when the token was signed.
+      if (error !== null && refusedToken(error)) {
+        accepted = await tokens.inPlaceOf(token)
+        ;({ data, error, status } = await askAgain(accepted))
       }
+      if (error !== null && lostRace(error)) {
+        await sleep(Math.random() * maximumPauseMs)
+        ;({ data, error, status } = await askAgain(accepted))
+      }
+      if (error === null) return data
+      throw apiErrorOfDatabase(error, status, fieldsOf(operation.args), repeatable, operation.name)
     },
   }
 }
+
+type Result = { data?: unknown; error: DatabaseError | null; status: number }
+
+function resultOf({ status, text }: RpcAnswer): Result {
+  const isSuccess = status >= 200 && status < 300
+  if (isSuccess && text === '') return { data: null, error: null, status }
+  try {
+    const data: unknown = JSON.parse(text)
+    if (isSuccess) return { data, error: null, status }
+    if (typeof data === 'object' && data !== null) return { error: { message: '', ...data }, status }
+  } catch {
+    // From a proxy in between it need not be JSON.
+  }
+  return { error: { message: text }, status }
+}
+
+const failureOf = (error: unknown): Result => ({ error: unanswered(error), status: 0 })

@@ -4,8 +4,8 @@
 import { ApiError, invalidTokenChallenge, outcomeUnknown, outOfTime, toApiError, unavailable } from './api-error.ts'
 import { validationFailed } from './validation.ts'
 
-/** As postgrest-js returns it; from a proxy in between, only the message is certain. */
-type DatabaseError = { code?: string; message: string; details?: unknown; hint?: unknown }
+/** As PostgREST answers it; from a proxy in between, only the message is certain. */
+export type DatabaseError = { code?: string; message: string; details?: unknown; hint?: unknown }
 
 // Certainly rolled back, or never started: 40P01 deadlock, 40001 serialisation, 55P03 lock timeout, 53xxx resources,
 // 57P03 not accepting connections, PGRST000, 002 and 003 PostgREST without a connection.
@@ -23,8 +23,8 @@ const raceOfPostgres = /^new multixact has more than one updating member/
 // Rolled back because a file may not grow (a quota, RLIMIT_FSIZE); also XX000. A disk that is full is 53100.
 const noRoom = /^could not (extend|write to) file .*: (File too large|Disk quota exceeded)$/
 const uniqueViolation = '23505'
-// Causes of a failed fetch, in postgrest-js's details: there was no connection, so nothing was sent.
-const neverSent = /\((ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)\)/
+// Details of what is `unanswered`: there was no connection, so nothing was sent.
+const neverSent = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/
 // Check, foreign key and not-null violations, and values that are malformed, too long or out of range.
 const badValue = /^(23514|23503|23502|22...)$/
 
@@ -35,6 +35,12 @@ export function lostRace({ code = '', message }: DatabaseError): boolean {
 
 /** The token was refused, not what was called with it. */
 export const refusedToken = ({ code = '' }: { code?: string }): boolean => tokenRefused.test(code)
+
+/** There was no response, or not in time. */
+export function unanswered(error: unknown): DatabaseError {
+  const { name, message, cause } = error as Error & { cause?: { code?: string } }
+  return { code: '', message: `${name}: ${message}`, details: cause?.code }
+}
 
 /**
  * @param status of the HTTP response; 0 if there was none.
