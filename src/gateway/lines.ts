@@ -69,7 +69,7 @@ export function createLines<Call extends Waiting>(places: Places) {
           }, rules.heldMs)
         }
         const left = await sendAll(calls).finally(leave)
-        await Promise.all(left.map(sendLeft))
+        if (left.length > 0) await Promise.all(left.map(sendLeft))
       } catch (error) {
         // Those that came later have not waited as long.
         for (const call of line.waiting) if (call.since <= since) call.reject(error)

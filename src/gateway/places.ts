@@ -71,10 +71,12 @@ export function createPlaces(mostBusy: number): Places {
   }
 
   return {
-    enter: (name) =>
-      new Promise((resolve, reject) => {
-        const owner = owners.get(name) ?? { unanswered: 0, waiting: new Set() }
-        owners.set(name, owner)
+    enter(name) {
+      const owner = owners.get(name) ?? { unanswered: 0, waiting: new Set() }
+      owners.set(name, owner)
+      const isFree = owner.unanswered < shareOfOwner || unanswered < mostUnanswered
+      if (turns.size === 0 && busy < mostBusy && isFree) return Promise.resolve(take(name, owner))
+      return new Promise((resolve, reject) => {
         const leave = () => {
           clearTimeout(timer)
           owner.waiting.delete(begin)
@@ -95,6 +97,7 @@ export function createPlaces(mostBusy: number): Places {
         owner.waiting.add(begin)
         turns.add(owner)
         next()
-      }),
+      })
+    },
   }
 }
