@@ -180,6 +180,21 @@ describe('a person who is signed in', () => {
     },
   )
 
+  test('adds nothing to the event of another organisation beside orders of their own event, in whatever order', async () => {
+    const add = "insert into public.orders (event_id, name, email) select unnest($1::uuid[]), 'Ada', 'ada@example.com'"
+    await actAs('authenticated', a.owner, async ({ touched, attempt }) => {
+      for (const events of [
+        [a.event.id, b.event.id],
+        [b.event.id, a.event.id],
+        [a.event.id, a.event.id, b.event.id],
+      ]) {
+        expect(await attempt(add, [events])).toBe('PT404')
+      }
+      expect(await touched(add, [[a.event.id, a.event.id]])).toBe(2)
+      expect(await attempt(add, [[b.event.id]])).toBe('PT404')
+    })
+  })
+
   test('manages keys, members and the organisation as its owner', async () => {
     const newcomer = await signUp()
     await actAs('authenticated', a.owner, async ({ touched }) => {
