@@ -1,7 +1,7 @@
 // Client of PostgREST: one RPC in the role of a token. Knows nothing of what the functions do.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createSend, type RpcAnswer, type Send } from './data-api-send.ts'
+import { createSend, noAnswerInTime, type RpcAnswer, type Send } from './data-api-send.ts'
 import {
   apiErrorOfDatabase,
   type DatabaseError,
@@ -58,7 +58,10 @@ export function createDataApi(
       const since = performance.now()
       const ask = (token: string, timeoutMs: number): Promise<Result> =>
         send(path, { ...constant, authorization: `Bearer ${token}` }, body, timeoutMs).then(resultOf, failureOf)
-      const askAgain = (token: string) => ask(token, Math.max(since + timeoutMs - performance.now(), 1))
+      const askAgain = async (token: string) => {
+        const left = since + timeoutMs - performance.now()
+        return left > 0 ? ask(token, left) : failureOf(noAnswerInTime())
+      }
 
       let accepted = token
       let { data, error, status } = await ask(token, timeoutMs)
