@@ -93,6 +93,8 @@ begin
   ) o
   cross join unnest(new.types) t (type);
   delete from private.order_notices n where n.id = new.id;
+  -- Whoever is added to them from now on is notified of; so is an order that has no attendees yet.
+  perform set_config('usher.adds_to_order', 'on', true);
   return null;
 end
 $$;

@@ -34,7 +34,7 @@ begin
       case when o.amount_refunded > 0 then private.order_refunds_json(o.id) else '[]' end
     )
     from public.orders o
-    where o.id = whole_order_json.order_id and o.organisation_id = private.current_organisation_id()
+    where o.id = whole_order_json.order_id and not private.is_foreign(o.organisation_id)
   );
 end
 $$;
@@ -411,7 +411,7 @@ begin
     and n.type = 'order.completed'
     and n.id > v_after
     and n.transaction_id = pg_current_xact_id()
-    and n.organisation_id = private.current_organisation_id();
+    and not private.is_foreign(n.organisation_id);
   if found then
     return v_order;
   end if;

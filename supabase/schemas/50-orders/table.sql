@@ -242,6 +242,7 @@ begin
     -- It has no tickets yet: complimentary, it is complete; any other one completes with them, or with its payment.
     if new.payment_method is null then
       new.status := 'completed';
+      new.payment_status := 'not_required';
       new.completed_at := now();
     else
       new.payment_status := 'awaiting_payment';

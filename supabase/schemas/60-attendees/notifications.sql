@@ -8,11 +8,13 @@ as $$
 declare
   v_first uuid[];
 begin
-  if current_setting('usher.adds_to_order', true) is distinct from 'on' then
+  if current_setting('usher.adds_to_order', true) is distinct from 'on' or current_setting('usher.announces', true) = 'on' then
     return null;
   end if;
-  -- A scalar subquery is one look-up per row under any plan.
-  if exists (select from new_rows n where (select o.created_at from public.orders o where o.id = n.order_id) <> now()) then
+  if exists (
+    select from new_rows n
+    where n.order_id not in (select unnest(c.order_ids) from private.order_notices c where 'order.created' = any (c.types))
+  ) then
     v_first := array(
       select n.order_id
       from (select r.order_id, count(*) as attendees from new_rows r group by r.order_id) n

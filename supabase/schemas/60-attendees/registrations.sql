@@ -201,9 +201,12 @@ create function private.register(registrations private.registration[]) returns j
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  perform set_config('usher.announces', 'on', true);
+  -- Without claims, as in SQL of Studio, there is no caller to answer: triggers announce.
+  perform set_config('usher.announces', case when private.current_organisation_id() is null then 'off' else 'on' end, true);
   perform private.add_registrations(registrations);
   perform set_config('usher.announces', 'off', true);
+  -- Whoever is added to them from now on is notified of.
+  perform set_config('usher.adds_to_order', 'on', true);
   return private.announce_registrations(registrations);
 end
 $$;

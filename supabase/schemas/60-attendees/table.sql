@@ -192,6 +192,8 @@ begin
       perform private.accept_offer(new);
     end if;
     new.currency := v_order.currency;
+    new.price := 0;
+    new.discount := 0;
     if v_order.payment_method is not null then
       new := private.price_attendee(new, v_order);
       perform set_config('usher.sells', 'on', true);

@@ -18,7 +18,7 @@ create table public.notifications (
 comment on table public.notifications is 'The outbox, readable as a log of what happened, oldest first. Written by Usher only.';
 comment on column public.notifications.created_at is 'When the row was added.';
 comment on column public.notifications.type is 'What happened.';
-comment on column public.notifications.data is 'The object in the JSON shape of the API at that time: an order as of the end of the transaction, without ticket codes.';
+comment on column public.notifications.data is 'The object in the JSON shape of the API at that time: an order with its attendees, without ticket codes.';
 comment on column public.notifications.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.notifications.organisation_id is 'The organisation that it belongs to.';
 comment on column public.notifications.subject_id is

@@ -178,3 +178,67 @@ describe('an order that is added in Studio row by row', () => {
     expect(await told()).toEqual([])
   })
 })
+
+// Operations announce orders themselves; these are statements beside them, in one transaction.
+describe('an operation that is called in SQL', () => {
+  const register = (event: TestEvent) =>
+    [`select api.register_attendee($1, $2, 'Ada', 'ada@example.com')`, [event.id, event.ticketTypeId]] satisfies [
+      string,
+      unknown[],
+    ]
+  const add = (event: TestEvent, which: string) =>
+    [
+      `insert into public.attendees (order_id, ticket_type_id, name, email)
+       select o.id, $2, 'Mary', 'mary@example.com' from public.orders o
+       where o.event_id = $1 and o.created_at = now() and ${which}`,
+      [event.id, event.ticketTypeId],
+    ] satisfies [string, unknown[]]
+
+  /** Types of what a transaction is told of, and how many attendees there are of an order. */
+  const toldDuring = (statements: [sql: string, values: unknown[]][]) =>
+    during(async (client) => {
+      for (const [sql, values] of statements) await client.query(sql, values)
+      await client.query('set constraints all immediate')
+      const { rows } = await client.query<{ told: string }>(
+        `select concat_ws(' ', n.type, json_array_length(n.data -> 'attendees')) as told
+         from public.notifications n where n.transaction_id = pg_current_xact_id() order by n.id`,
+      )
+      return rows.map(({ told }) => told)
+    })
+  const asKeyOf = ({ organisation }: { organisation: { id: string } }): [string, unknown[]] => [
+    "select set_config('usher.checked', $1, true)",
+    [organisation.id],
+  ]
+
+  test('announces the order, whoever calls it', async () => {
+    const fixture = await outboxFixture(interfaces[1][1])
+    const both = ['order.created 1', 'order.completed 1']
+    expect(await toldDuring([register(fixture.event)])).toEqual(both)
+    expect(await toldDuring([asKeyOf(fixture), register(fixture.event)])).toEqual(both)
+  })
+
+  test('leaves whoever is added afterwards to be told of', async () => {
+    const fixture = await outboxFixture(interfaces[1][1])
+    const statements = [asKeyOf(fixture), register(fixture.event), add(fixture.event, 'true')]
+    expect(await toldDuring(statements)).toEqual(['order.created 1', 'order.completed 1', 'attendee.updated'])
+  })
+
+  test('leaves an order that has no attendees yet to be announced', async () => {
+    const fixture = await outboxFixture(interfaces[1][1])
+    const { event, registered } = fixture
+    const unpaid = await registered({ ticketTypeId: await event.ticketType({ price: 4900 }), invoice: true })
+    const told = await toldDuring([
+      asKeyOf(fixture),
+      ["insert into public.orders (event_id, name, email) values ($1, 'Ada', 'ada@example.com')", [event.id]],
+      ['select api.record_invoice_payment($1, 4900)', [unpaid]],
+      add(event, 'o.payment_method is null'),
+    ])
+    expect(told).toEqual([
+      'attendee.updated',
+      'payment.recorded',
+      'order.completed 1',
+      'order.created 1',
+      'order.completed 1',
+    ])
+  })
+})
