@@ -130,6 +130,45 @@ test('what is refused has the error of a call of its own, and does not stop the 
   expect(moved.body.data.results[0]).toMatchObject({ result: 'refused', error: { code: 'read_only_field' } })
 })
 
+describe('a guest whose external_id is new', () => {
+  const mary = { name: 'Mary Jackson', email: 'mary@example.com' }
+
+  test('is whoever was registered elsewhere without one, whose ticket has it from then on', async () => {
+    const { id, ticketTypeId, importGuests, send } = await importer()
+    const { rows } = await studio.query(
+      "insert into public.registrations (event_id, ticket_type_id, name, email) values ($1, $2, 'Mary Jackson', 'Mary@example.com') returning attendee_id",
+      [id, ticketTypeId],
+    )
+    const contact = { ...mary, external_id: 'contact-1', company: 'NASA' }
+    const { body } = await importGuests([contact])
+    expect(body.data.results).toMatchObject([{ result: 'updated', attendee_id: rows[0].attendee_id }])
+    const attendee = (await send('GET', `/attendees/${rows[0].attendee_id}`)).body.data
+    expect(attendee).toMatchObject({ external_id: 'contact-1', company: 'NASA' })
+    expect(results((await importGuests([contact])).body)).toEqual(['unchanged'])
+    expect(await countsOf(id)).toMatchObject({ attendees: 1 })
+  })
+
+  test('is somebody else beside a person with another, a cancelled ticket, and one of another type', async () => {
+    const { id, addTicketType, importGuests, send } = await importer()
+    const workshop = await addTicketType()
+    const first = await importGuests([mary])
+    expect(results((await importGuests([{ ...mary, external_id: 'w' }], { ticket_type_id: workshop })).body)).toEqual([
+      'created',
+    ])
+    // Of two in one list the first is the person who is there.
+    const two = await importGuests(['a', 'b'].map((external_id) => ({ ...mary, external_id })))
+    expect(results(two.body)).toEqual(['updated', 'created'])
+    expect(two.body.data.results[0].attendee_id).toBe(first.body.data.results[0].attendee_id)
+    expect(results((await importGuests([{ ...mary, external_id: 'c' }])).body)).toEqual(['created'])
+
+    const jane = { name: 'Jane', email: 'jane@example.com' }
+    const { body } = await importGuests([jane])
+    await send('POST', `/attendees/${body.data.results[0].attendee_id}/cancel`)
+    expect(results((await importGuests([{ ...jane, external_id: 'd' }])).body)).toEqual(['created'])
+    expect(await countsOf(id)).toMatchObject({ attendees: 6 })
+  })
+})
+
 test('tickets are e-mailed only when the call says so', async () => {
   const { importGuests, send } = await importer()
   const { body } = await importGuests(guests(1), { send_email: true })

@@ -1,5 +1,5 @@
--- Imports: up to 1,000 guests of an event in one call, with a verdict for each. A guest is matched by external_id; one without, by
--- e-mail address and name within the event.
+-- Imports: up to 1,000 guests of an event in one call, with a verdict for each. A guest is matched by external_id; one without, or whose
+-- external_id is new, by e-mail address and name within the event.
 
 -- Attendees whose given fields differ are changed in one statement; a refusal divides the list, as for a batch of calls. Each
 -- call is a change of private.change_attendees.
@@ -199,14 +199,16 @@ $$;
 grant execute on function private.errors_of_guests to scope_attendees_write;
 
 -- The attendee of the calling key's organisation that a guest of a list is, by external_id, or else by e-mail address and name at the event:
--- by key, with a plan of its own for each way. One who is not cancelled comes first, and then the earliest. Security definer: under row level
--- security the planner may read the whole organisation for each guest.
-create function private.attendee_of_guest(event_id uuid, guest jsonb) returns public.attendees
+-- by key, with a plan of its own for each way. One who is not cancelled comes first, and then the earliest. A guest whose external_id is new
+-- may have been registered elsewhere, in Studio, say, and so without one; with a ticket of another type it is another ticket. Security
+-- definer: under row level security the planner may read the whole organisation for each guest.
+create function private.attendee_of_guest(event_id uuid, ticket_type_id uuid, guest jsonb) returns public.attendees
 language plpgsql stable security definer set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();
   v_external_id text := guest ->> 'external_id';
+  v_ticket_type_id text := lower(coalesce(guest ->> 'ticket_type_id', attendee_of_guest.ticket_type_id::text));
   v_email text;
   v_name text;
   v_attendee public.attendees;
@@ -215,7 +217,8 @@ begin
     select a.* into v_attendee
     from public.attendees a
     where a.organisation_id = v_organisation_id and a.external_id = v_external_id;
-  else
+  end if;
+  if v_attendee.id is null then
     v_email := lower(guest ->> 'email');
     v_name := lower(btrim(guest ->> 'name'));
     select a.* into v_attendee
@@ -224,6 +227,9 @@ begin
       and a.email_lower = v_email
       and a.event_id = attendee_of_guest.event_id
       and lower(a.name) = v_name
+      and (v_external_id is null or (
+        a.external_id is null and a.status <> 'cancelled' and coalesce(a.ticket_type_id::text = v_ticket_type_id, true)
+      ))
     order by a.status = 'cancelled', a.id
     limit 1;
   end if;
@@ -256,7 +262,7 @@ grant execute on function private.lock_guests to scope_attendees_write;
 
 -- The event lock, the orders of the attendees that the guests are, for a cancellation of one locks its attendees in any order, and then the
 -- attendees, before any ticket type: see 20-events/locks.sql. Security definer: a key with attendees:write has no right to orders.
-create function private.lock_attendees_of_import(event_id uuid, guests jsonb) returns void
+create function private.lock_attendees_of_import(event_id uuid, ticket_type_id uuid, guests jsonb) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -266,7 +272,9 @@ begin
   v_ids := array(
     select a.id
     from jsonb_array_elements(guests) g (guest)
-    cross join lateral private.attendee_of_guest(lock_attendees_of_import.event_id, g.guest) a
+    cross join lateral private.attendee_of_guest(
+      lock_attendees_of_import.event_id, lock_attendees_of_import.ticket_type_id, g.guest
+    ) a
     where a.id is not null
   );
   if v_ids = '{}' then
@@ -313,6 +321,7 @@ as $$
 declare
   v_guest jsonb;
   v_attendee public.attendees;
+  v_identified uuid[] := '{}';
   v_changes jsonb;
   v_error json;
   v_verdicts json[] := array_fill(null::json, array[cardinality(guests)]);
@@ -320,14 +329,24 @@ declare
   v_added_calls jsonb[] := '{}';
   v_changed integer[] := '{}';
   v_changed_calls jsonb[] := '{}';
+  v_is_at_former_address boolean[] := '{}';
   v_answers json[];
   v_answer json;
 begin
   for v_place in 1..cardinality(guests) loop
     v_guest := guests[v_place];
-    v_attendee := private.attendee_of_guest(import_guests.event_id, v_guest);
+    v_attendee := private.attendee_of_guest(import_guests.event_id, import_guests.ticket_type_id, v_guest);
     v_error := errors[v_place];
     v_changes := case when v_error is null then v_guest - '{ticket_type_id,external_id}'::text[] end;
+    if v_error is null and v_attendee.id is not null and v_attendee.external_id is null and v_guest ->> 'external_id' is not null then
+      if v_attendee.id = any (v_identified) then
+        -- Another guest of the list with this e-mail address and name is this attendee.
+        v_attendee := null;
+      else
+        v_identified := v_identified || v_attendee.id;
+        v_changes := v_guest - 'ticket_type_id';
+      end if;
+    end if;
     if v_error is not null then
       v_verdicts[v_place] := json_build_object('result', 'refused', 'error', v_error);
     elsif v_attendee.id is null and coalesce(v_guest ->> 'ticket_type_id', import_guests.ticket_type_id::text) is null then
@@ -367,6 +386,8 @@ begin
     else
       v_changed := v_changed || v_place;
       v_changed_calls := v_changed_calls || (v_changes || jsonb_build_object('attendee_id', v_attendee.id));
+      v_is_at_former_address := v_is_at_former_address
+        || private.is_at_former_address(v_attendee, jsonb_populate_record(v_attendee, v_changes));
     end if;
   end loop;
 
@@ -374,7 +395,8 @@ begin
   for i in 1..cardinality(v_changed) loop
     v_answer := v_answers[i] #> '{outcome,data}';
     v_verdicts[v_changed[i]] := case when v_answer is null then private.refused_guest(v_answers[i]) else json_build_object(
-      'result', 'updated', 'attendee_id', v_answer -> 'id', 'order_id', v_answer -> 'order_id', 'status', v_answer -> 'status'
+      'result', 'updated', 'attendee_id', v_answer -> 'id', 'order_id', v_answer -> 'order_id', 'status', v_answer -> 'status',
+      'is_at_former_address', v_is_at_former_address[i]
     ) end;
   end loop;
 
@@ -435,7 +457,7 @@ begin
     attendees := to_jsonb(v_guests);
   end if;
   perform private.limit_lock_waits();
-  perform private.lock_attendees_of_import(event_id, attendees);
+  perform private.lock_attendees_of_import(event_id, ticket_type_id, attendees);
 
   v_errors := private.errors_of_guests(attendees);
   begin
@@ -490,7 +512,10 @@ begin
         ))
         from unnest(v_verdicts) with ordinality v (verdict, place)
       ),
-      private.warning_of_gifts(v_ticket_type_ids)
+      private.warning_of_gifts(v_ticket_type_ids),
+      private.warning_of_former_addresses((
+        select count(*) from unnest(v_verdicts) v (verdict) where (v.verdict ->> 'is_at_former_address')::boolean
+      ))
     );
     perform private.undo_if_dry_run(dry_run);
     if send_email then
