@@ -247,3 +247,35 @@ test('over MCP warnings stand where they do over REST', async () => {
     await close()
   }
 })
+
+test('an address is corrected after the ticket was e-mailed to the former one', async () => {
+  const { event, send, warned } = await arrange()
+  const sent = async (name: string) => {
+    const email = `${name}@former.example`
+    const guest = { ticket_type_id: event.ticketTypeId, name, email, external_id: `${event.id}/${name}` }
+    const { body } = await send('POST', `/events/${event.id}/registrations`, guest)
+    await studio.query("update public.attendees set ticket_email_status = 'sent' where id = $1", [
+      body.data.attendees[0].id,
+    ])
+    return { id: body.data.attendees[0].id as string, email }
+  }
+  const [ada, bob, cleo] = [await sent('Ada'), await sent('Bob'), await sent('Cleo')]
+  const change = (of: { id: string }, changes: object) => warned('PATCH', `/attendees/${of.id}`, changes)
+
+  expect(await change(ada, { company: 'Analytical', email: ada.email.toUpperCase() })).toEqual([])
+  expect(await change(ada, { email: 'ada@right.example' })).toEqual(['ticket_at_former_address'])
+  expect(await change(bob, { name: 'Eve', email: 'eve@right.example', reissue_ticket: true })).toEqual([])
+  expect(await change(bob, { email: 'eve@righter.example' }), 'the new code has not been sent').toEqual([])
+
+  const list = ['Cleo', 'Dan'].map((name) => ({
+    external_id: `${event.id}/${name}`,
+    name,
+    email: `${name}@new.example`,
+  }))
+  const path = `/events/${event.id}/attendees/import`
+  const whole = { ticket_type_id: event.ticketTypeId, attendees: list }
+  expect(await warned('POST', path, { ...whole, dry_run: true })).toContain('ticket_at_former_address')
+  expect(await warned('POST', path, whole)).toContain('ticket_at_former_address')
+  expect(await warned('POST', path, whole)).toEqual([])
+  expect((await send('GET', `/attendees/${cleo.id}`)).body.data.ticket_email.status).toBe('sent')
+})

@@ -301,6 +301,7 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_former public.attendees;
   v_attendee public.attendees;
 begin
   if v_outcome is not null then
@@ -310,18 +311,19 @@ begin
     perform private.assert_not_by_name('attendee_id');
   end if;
 
-  select a.* into v_attendee from public.attendees a where a.id = update_attendee.attendee_id for no key update;
+  select a.* into v_former from public.attendees a where a.id = update_attendee.attendee_id for no key update;
   if not found then
     perform private.refuse_not_found('attendee_id');
   end if;
-  perform private.assert_version(v_attendee.version, if_version);
+  perform private.assert_version(v_former.version, if_version);
 
   select c.* into v_attendee
-  from private.change_attendees(array[changes || jsonb_build_object('attendee_id', v_attendee.id)]) c;
+  from private.change_attendees(array[changes || jsonb_build_object('attendee_id', v_former.id)]) c;
 
-  return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.attendee_json(v_attendee))
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
+    json_build_object('status', 200, 'data', private.attendee_json(v_attendee)),
+    private.warning_of_former_addresses(private.is_at_former_address(v_former, v_attendee)::integer)
+  ));
 end
 $$;
 comment on function api.update_attendee is

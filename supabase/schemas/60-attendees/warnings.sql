@@ -34,3 +34,34 @@ begin
 end
 $$;
 grant execute on function private.warning_of_repetition to scope_attendees_write;
+
+-- Whether the ticket of an attendee is with an address that is no longer theirs, and nothing was sent to the present one.
+create function private.is_at_former_address(former public.attendees, present public.attendees) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return lower(former.email) <> lower(present.email)
+    and former.ticket_email_status in ('sent', 'delivered', 'bounced')
+    and present.ticket_email_status = former.ticket_email_status
+    and present.status = 'active'
+    and present.checked_in_at is null;
+end
+$$;
+grant execute on function private.is_at_former_address to scope_attendees_write;
+
+-- Null for no tickets.
+create function private.warning_of_former_addresses(tickets bigint) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  if tickets > 0 then
+    return private.warning('ticket_at_former_address', format(
+      '%s e-mailed to the former address, and nothing to the new one. resend_ticket sends a ticket there. If another person comes, '
+      'update_attendee with reissue_ticket sends them a new code, and the former one admits nobody.',
+      case tickets when 1 then 'The ticket was' else tickets || ' tickets were' end
+    ));
+  end if;
+  return null;
+end
+$$;
+grant execute on function private.warning_of_former_addresses to scope_attendees_write;
