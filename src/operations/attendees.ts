@@ -175,11 +175,23 @@ export const getTicketQr = {
 export const updateAttendee = {
   name: 'update_attendee',
   title: 'Change an attendee',
-  summary: 'Correct an attendee, or transfer their ticket to another person.',
-  description: `Corrects an attendee. To transfer the ticket to another person, change name and email and set reissue_ticket to true, which takes no name for attendee: a new code is e-mailed, and the old one stops working. On ticket_not_reissuable it was used or cancelled. ${readAgain}`,
+  summary: 'Correct an attendee, give them another ticket type, or transfer their ticket to another person.',
+  description: `Corrects an attendee. ticket_type_id gives them another type of ticket of the event at the price that they have; resend_ticket sends it. To transfer the ticket to another person, change name and email and set reissue_ticket to true, which takes no name for attendee: a new code is e-mailed, and the old one stops working. On ticket_not_reissuable it was used or cancelled. ${readAgain}`,
   method: 'PATCH',
   path: '/attendees/{attendee_id}',
-  errors: ['not_found', 'attendee_erased', 'ticket_not_reissuable', 'already_exists', 'version_mismatch'],
+  errors: [
+    'not_found',
+    'attendee_erased',
+    'ticket_not_reissuable',
+    'already_exists',
+    'event_not_published',
+    'event_ended',
+    'sold_out',
+    'ticket_type_archived',
+    'sales_not_started',
+    'sales_ended',
+    'version_mismatch',
+  ],
   scope: 'attendees:write',
   toolset: 'attendees',
   lean: attendeeEssentials,
@@ -187,6 +199,7 @@ export const updateAttendee = {
     attendee_id: id('attendee'),
     changes: changesOf({
       ...guestFields,
+      ticket_type_id: id('ticket type'),
       reissue_ticket: z
         .boolean('must be true or false')
         .describe('true: issue a new ticket code, e-mailed if the old one was to be; the old one stops working.'),

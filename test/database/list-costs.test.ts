@@ -158,8 +158,9 @@ test.each([
   ['external_id', { external_id: 'crm-1' }, id(4)],
   ['e-mail address and name', { email: 'Guest1@example.com', name: 'guest' }, id(4)],
   ['an address that nobody has', { email: 'nobody@example.com', name: 'Guest' }, null],
+  ['an external_id that is new', { external_id: 'new', email: 'nobody@example.com', name: 'Guest' }, null],
 ])('an import finds its guest by key: %s', async (_by, guest, expected) => {
-  const call = `select (private.attendee_of_guest('${id(1)}', '${JSON.stringify(guest)}')).id`
+  const call = `select (private.attendee_of_guest('${id(1)}', null, '${JSON.stringify(guest)}')).id`
   await client.query('begin')
   try {
     await client.query(

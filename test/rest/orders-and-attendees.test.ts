@@ -170,6 +170,30 @@ test('a corrected attendee keeps the ticket; a transferred one gets a new code a
   expect([tooLate.status, tooLate.body.error.code]).toEqual([409, 'ticket_not_reissuable'])
 })
 
+test('an attendee gets another ticket type at the price that they have, if it has a place', async () => {
+  const { organisation, event, send } = await arrange()
+  const { attendeeId, code } = await event.payer({ price: 4900 })
+  const vip = await event.ticketType({ quantity: 1, price: 9900, name: 'VIP' })
+  const same = await event.ticketType({ price: 4900, name: 'Balcony' })
+  const elsewhere = await organisation.event()
+  const from = (await send('GET', `/attendees/${attendeeId}`)).body.data.ticket_type.id
+  const move = (ticket_type_id: string, attendee = attendeeId) =>
+    send('PATCH', `/attendees/${attendee}`, { ticket_type_id })
+
+  const { status, body } = await move(vip)
+  expect([status, body.warnings?.map(({ code }: { code: string }) => code)]).toEqual([200, ['price_kept']])
+  expect(body.data).toMatchObject({ ticket_type: { id: vip, name: 'VIP' }, price: 4900, ticket_code: code, version: 2 })
+  expect([await event.sold(from), await event.sold(vip)]).toEqual([0, 1])
+
+  const other = await event.guest()
+  expect((await move(vip, other.attendeeId)).body.error).toMatchObject({ code: 'sold_out', param: 'ticket_type_id' })
+  expect((await move(elsewhere.ticketTypeId)).body.error).toMatchObject({ code: 'not_found', param: 'ticket_type_id' })
+  expect((await move(same)).body.warnings).toBeUndefined()
+  expect([await event.sold(vip), await event.sold(same)]).toEqual([0, 1])
+  await studio.query("update public.ticket_types set status = 'archived' where id = $1", [vip])
+  expect((await move(vip)).body.error.code).toBe('ticket_type_archived')
+})
+
 test('a cancelled attendee gives the place back, and the rest of the order stands', async () => {
   const { event, send } = await arrange()
   const { orderId, attendeeId } = await event.guest()

@@ -209,28 +209,41 @@ declare
   v_organisation_id uuid := private.current_organisation_id();
   v_external_id text := guest ->> 'external_id';
   v_ticket_type_id text := lower(coalesce(guest ->> 'ticket_type_id', attendee_of_guest.ticket_type_id::text));
-  v_email text;
-  v_name text;
+  v_email text := lower(guest ->> 'email');
+  v_name text := lower(btrim(guest ->> 'name'));
   v_attendee public.attendees;
 begin
-  if v_external_id is not null then
-    select a.* into v_attendee
-    from public.attendees a
-    where a.organisation_id = v_organisation_id and a.external_id = v_external_id;
-  end if;
-  if v_attendee.id is null then
-    v_email := lower(guest ->> 'email');
-    v_name := lower(btrim(guest ->> 'name'));
+  if v_external_id is null then
     select a.* into v_attendee
     from public.attendees a
     where a.organisation_id = v_organisation_id
       and a.email_lower = v_email
       and a.event_id = attendee_of_guest.event_id
       and lower(a.name) = v_name
-      and (v_external_id is null or (
-        a.external_id is null and a.status <> 'cancelled' and coalesce(a.ticket_type_id::text = v_ticket_type_id, true)
-      ))
     order by a.status = 'cancelled', a.id
+    limit 1;
+    return v_attendee;
+  end if;
+
+  select a.* into v_attendee
+  from public.attendees a
+  where a.organisation_id = v_organisation_id and a.external_id = v_external_id;
+  if not found then
+    -- Among the newest of the address: that of an office may have thousands.
+    select f.* into v_attendee
+    from (
+      select a.*
+      from public.attendees a
+      where a.organisation_id = v_organisation_id and a.email_lower = v_email
+      order by a.organisation_id desc, a.email_lower desc, a.id desc
+      limit 100
+    ) f
+    where f.event_id = attendee_of_guest.event_id
+      and lower(f.name) = v_name
+      and f.external_id is null
+      and f.status <> 'cancelled'
+      and coalesce(f.ticket_type_id::text = v_ticket_type_id, true)
+    order by f.id
     limit 1;
   end if;
   return v_attendee;

@@ -290,6 +290,19 @@ $$;
 comment on function api.get_ticket_qr is 'Content of the QR code of a ticket. 404 not_found; 409 ticket_not_active.';
 grant execute on function api.get_ticket_qr to scope_attendees_read;
 
+-- The event lock of an attendee that moves to another ticket type: it comes before the attendee. Security definer: a key for attendees
+-- locks nothing by itself.
+create function private.lock_event_of(attendee_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.lock_event_shared(a.event_id)
+  from public.attendees a
+  where a.organisation_id = private.current_organisation_id() and a.id = lock_event_of.attendee_id;
+end
+$$;
+grant execute on function private.lock_event_of to scope_attendees_write;
+
 create function api.update_attendee(
   attendee_id uuid,
   changes jsonb,
@@ -311,23 +324,32 @@ begin
     perform private.assert_not_by_name('attendee_id');
   end if;
 
+  if changes ? 'ticket_type_id' then
+    perform private.lock_event_of(attendee_id);
+  end if;
   select a.* into v_former from public.attendees a where a.id = update_attendee.attendee_id for no key update;
   if not found then
     perform private.refuse_not_found('attendee_id');
   end if;
   perform private.assert_version(v_former.version, if_version);
+  if changes ? 'ticket_type_id' and not exists (
+    select from public.ticket_types t where t.id = (changes ->> 'ticket_type_id')::uuid and t.event_id = v_former.event_id
+  ) then
+    perform private.refuse_not_found('ticket_type_id');
+  end if;
 
   select c.* into v_attendee
   from private.change_attendees(array[changes || jsonb_build_object('attendee_id', v_former.id)]) c;
 
   return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
     json_build_object('status', 200, 'data', private.attendee_json(v_attendee)),
-    private.warning_of_former_addresses(private.is_at_former_address(v_former, v_attendee)::integer)
+    private.warning_of_former_addresses(private.is_at_former_address(v_former, v_attendee)::integer),
+    private.warning_of_kept_price(v_former, v_attendee)
   ));
 end
 $$;
 comment on function api.update_attendee is
-  'Corrects an attendee, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 attendee_erased, ticket_not_reissuable, already_exists; 412 version_mismatch; 422 validation_failed.';
+  'Corrects an attendee, moves them to another ticket type of the event, whose price they do not take, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 attendee_erased, ticket_not_reissuable, already_exists, and of a ticket type event_not_published, event_ended, sold_out, ticket_type_archived, sales_not_started, sales_ended; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_attendee to scope_attendees_write;
 
 -- Locks the order before its attendee, as everywhere: cancelling a ticket changes the totals of its order.

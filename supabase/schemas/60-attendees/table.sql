@@ -452,6 +452,7 @@ grant insert (
 ) on public.attendees to scope_attendees_write, authenticated;
 grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees
   to scope_attendees_write, authenticated;
+grant update (ticket_type_id) on public.attendees to scope_attendees_write;
 
 -- Changes the fields that people edit, of any number of attendees in one statement. A change is { attendee_id } and the fields to change;
 -- reissue_ticket clears the ticket code.
@@ -464,6 +465,7 @@ begin
     (name, email, company, external_id, metadata) = (
       select n.name, n.email, n.company, n.external_id, n.metadata from jsonb_populate_record(a, c.change) n
     ),
+    ticket_type_id = coalesce((c.change ->> 'ticket_type_id')::uuid, a.ticket_type_id),
     ticket_code = case when (c.change ->> 'reissue_ticket')::boolean then null else a.ticket_code end
   from unnest(changes) c (change)
   where a.id = (c.change ->> 'attendee_id')::uuid

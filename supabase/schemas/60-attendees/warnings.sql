@@ -65,3 +65,23 @@ begin
 end
 $$;
 grant execute on function private.warning_of_former_addresses to scope_attendees_write;
+
+-- Of a ticket that was moved to a ticket type with another price. Security definer: a registering key may not read prices, and is not told it.
+create function private.warning_of_kept_price(former public.attendees, present public.attendees) returns jsonb
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  if former.ticket_type_id = present.ticket_type_id then
+    return null;
+  end if;
+  return (
+    select private.warning('price_kept', format(
+      'The ticket keeps its price of %s, and the new ticket type has another. For another price cancel the ticket, and register the person again.',
+      private.money_text(present.price, present.currency)
+    ))
+    from public.ticket_types t
+    where t.id = present.ticket_type_id and t.price <> present.price and not private.is_foreign(t.organisation_id)
+  );
+end
+$$;
+grant execute on function private.warning_of_kept_price to scope_attendees_write;
