@@ -340,7 +340,7 @@ export const unpublishEvent = {
   title: 'Unpublish an event',
   summary: 'Return an event to draft while it has no orders.',
   description:
-    'Returns a published event to draft. On event_has_orders it can only be cancelled. First call it with dry_run.',
+    'Returns a published event to draft. On event_has_orders close registration by sales_end_at of its ticket types, or complete_event. First call it with dry_run.',
   method: 'POST',
   path: '/events/{event_id}/unpublish',
   errors: ['not_found', 'invalid_transition', 'event_has_orders'],
@@ -376,7 +376,7 @@ export const completeEvent = {
   title: 'Complete an event',
   summary: 'Close an event for registrations; until its end it can be published again.',
   description:
-    'Closes a published event once it is over: no more registrations. Confirm with the person first; publish_event reverts it until ends_at.',
+    'Closes a published event once it is over: no more registrations. Its waiting list ends, offers too, and nobody on it is told. Confirm with the person first; publish_event reverts the rest until ends_at.',
   method: 'POST',
   path: '/events/{event_id}/complete',
   errors: ['not_found', 'invalid_transition'],

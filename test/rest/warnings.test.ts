@@ -279,3 +279,17 @@ test('an address is corrected after the ticket was e-mailed to the former one', 
   expect(await warned('POST', path, whole)).toEqual([])
   expect((await send('GET', `/attendees/${cleo.id}`)).body.data.ticket_email.status).toBe('sent')
 })
+
+test('an event is completed while people wait for it, or hold an offer', async () => {
+  const { organisation, send, warned } = await arrange()
+  const event = await organisation.event({ quantity: 1 })
+  const { attendeeId } = await event.guest()
+  for (const name of ['Ada', 'Bob']) {
+    const person = { ticket_type_id: event.ticketTypeId, name, email: `${name}@example.com` }
+    await send('POST', `/events/${event.id}/waiting-list`, person)
+  }
+  await send('POST', `/attendees/${attendeeId}/cancel`)
+  expect(await warned('POST', `/events/${event.id}/complete`, {})).toEqual(['waiting_list_ended'])
+  const quiet = await organisation.event()
+  expect(await warned('POST', `/events/${quiet.id}/complete`, {})).toEqual([])
+})

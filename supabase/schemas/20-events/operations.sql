@@ -427,13 +427,14 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_warning jsonb;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
-  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
-    'status', 200,
-    'data', private.event_json(private.set_event_status(event_id, 'completed'))
+  v_warning := private.warning_of_waiting_list(event_id);
+  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
+    json_build_object('status', 200, 'data', private.event_json(private.set_event_status(event_id, 'completed'))), v_warning
   ));
 end
 $$;

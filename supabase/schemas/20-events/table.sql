@@ -208,7 +208,8 @@ begin
     if old.status = 'published' and new.status = 'draft'
       and exists (select from public.orders o where o.event_id = new.id) then
       perform private.refuse(
-        409, 'event_has_orders', 'An event with orders cannot become a draft again.', 'status', hint => 'Cancel the event instead.'
+        409, 'event_has_orders', 'An event with orders cannot become a draft again.', 'status',
+        hint => 'To close registration set sales_end_at of its ticket types, or complete the event. Cancelling it is for good.'
       );
     end if;
 

@@ -52,3 +52,28 @@ begin
 end
 $$;
 grant execute on function private.warning_of_capacity to scope_events_write;
+
+-- Of a waiting list that ends with the event, asked before it does. Security definer: a key for events may not read who waits.
+create function private.warning_of_waiting_list(event_id uuid) returns jsonb
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_waiting integer;
+  v_offered integer;
+begin
+  select count(*), count(*) filter (where w.status = 'offered') into v_waiting, v_offered
+  from public.waiting_list_entries w
+  where w.event_id = warning_of_waiting_list.event_id
+    and w.status in ('waiting', 'offered')
+    and w.organisation_id = private.current_organisation_id();
+  if v_waiting = 0 then
+    return null;
+  end if;
+  return private.warning('waiting_list_ended', format(
+    'The waiting list ended with the event: %s, and nobody was told. Publishing the event again does not bring it back.',
+    case v_waiting when 1 then '1 person was on it' else v_waiting || ' people were on it' end
+      || case when v_offered > 0 then format(', %s with an offer of a place', v_offered) else '' end
+  ));
+end
+$$;
+grant execute on function private.warning_of_waiting_list to scope_events_write;
