@@ -186,6 +186,7 @@ export const listOrders = {
     email: line(254).optional().describe('Only this e-mail address; case-insensitive.'),
     reference: line(20).optional().describe('Only the order with this reference.'),
     external_id: line(255).optional().describe('Only the order with this identifier of yours.'),
+    payment_reference: line(255).optional().describe('Only with a recorded payment of this external_reference.'),
     updated_since: updatedSince,
     ...paging,
   }),

@@ -128,6 +128,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.page_of_webhook_deliveries': ['scope_events_write'],
     'private.lock_attendee_of': ['scope_checkin_write'],
     'private.lock_attendees_of_import': ['scope_attendees_write'],
+    'private.lock_event_of': ['scope_attendees_write'],
     'private.lock_order_of': ['scope_attendees_write'],
     'private.lock_orders_of': ['scope_checkin_write'],
     'private.lock_waiting_list_entry': ['scope_attendees_write'],
@@ -161,7 +162,9 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.timezones_of': ['api_key'],
     'private.warning_of_deadline': ['scope_orders_write'],
     'private.warning_of_gifts': ['scope_attendees_write'],
+    'private.warning_of_kept_price': ['scope_attendees_write'],
     'private.warning_of_reference': ['scope_orders_write'],
+    'private.warning_of_waiting_list': ['scope_events_write'],
     // One object, or candidates as the scopes of the key show them.
     'private.resolve_name': ['api_key'],
   })

@@ -39,6 +39,34 @@ test('orders are listed with their attendees, newest first, by any of the filter
   expect(ids((await send('GET', '/orders?updated_since=2999-01-01T00:00:00Z')).body)).toEqual([])
 })
 
+test('a payment is found by its reference, on however many orders it is', async () => {
+  const { event, send } = await arrange()
+  const orders = [await event.payer(), await event.payer(), await event.payer()]
+  const pay = (orderId: string, external_reference: string) =>
+    send('POST', `/orders/${orderId}/payments`, { amount: 2000, external_reference })
+  const found = async (query: string) => ids((await send('GET', `/orders?${query}`)).body)
+  const [a = '', b = '', c = ''] = orders.map(({ orderId }) => orderId)
+  await pay(a, 'BANK-1')
+  await pay(c, 'BANK-1')
+  await pay(c, 'BANK-1')
+  await pay(b, 'bank-1')
+
+  expect(await found('payment_reference=BANK-1')).toEqual([c, a])
+  expect(await found('payment_reference=BANK-1&payment_status=paid')).toEqual([])
+  const first = await send('GET', '/orders?payment_reference=BANK-1&limit=1')
+  const next = `/orders?payment_reference=BANK-1&limit=1&cursor=${first.body.next_cursor}`
+  expect([ids(first.body), ids((await send('GET', next)).body)]).toEqual([[c], [a]])
+  for (const [orderId, due] of [
+    [a, '2026-01-02T00:00:00Z'],
+    [c, '2027-01-01T00:00:00Z'],
+  ]) {
+    await studio.query('update public.orders set payment_due_at = $2 where id = $1', [orderId, due])
+  }
+  expect(await found('payment_reference=BANK-1&due_before=2030-01-01T00:00:00Z')).toEqual([a, c])
+  const stranger = await arrange()
+  expect(ids((await stranger.send('GET', '/orders?payment_reference=BANK-1')).body)).toEqual([])
+})
+
 test('a sync by updated_since finds what changed, whenever it was created', async () => {
   const { event, send } = await arrange()
   const [old, other] = [await event.guest(), await event.guest()]

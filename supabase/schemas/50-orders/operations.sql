@@ -281,6 +281,7 @@ create function api.list_orders(
   email text default null,
   reference text default null,
   external_id text default null,
+  payment_reference text default null,
   updated_since timestamptz default null,
   cursor text default null,
   "limit" integer default null
@@ -288,6 +289,7 @@ create function api.list_orders(
 language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
+  v_organisation_id uuid := private.current_organisation_id();
   v_size integer := private.page_size("limit");
   -- Newest first; or by their deadline, where that is asked for.
   v_is_by_deadline boolean := overdue is true or num_nonnulls(due_after, due_before) > 0;
@@ -321,6 +323,17 @@ begin
       v_ids := array(select o.id from public.orders o where o.reference = upper(list_orders.reference));
     elsif external_id is not null then
       v_ids := array(select o.id from public.orders o where o.external_id = list_orders.external_id);
+    elsif payment_reference is not null then
+      v_ids := array(
+        select o.id
+        from (
+          select distinct p.order_id
+          from public.payments p
+          where p.organisation_id = v_organisation_id and p.external_reference = payment_reference
+        ) p
+        cross join lateral (select o.* from public.orders o where o.id = p.order_id offset 0) o
+        order by case when v_is_by_deadline then o.payment_due_at end, case when v_is_by_deadline then o.id end, o.id desc
+      );
     elsif v_is_by_deadline then
       v_page := private.page_of_due_orders(
         list_orders.event_id, list_orders.status, list_orders.payment_status, list_orders.email,
@@ -363,7 +376,7 @@ begin
       exit when v_bytes < 0 and cardinality(v_items) > 1;
     end loop;
     exit when cardinality(v_items) > v_size or v_bytes < 0 and cardinality(v_items) > 1
-      or reference is not null or external_id is not null or cardinality(v_ids) < v_chunk;
+      or num_nonnulls(reference, external_id, payment_reference) > 0 or cardinality(v_ids) < v_chunk;
     if v_is_by_deadline then
       v_after := v_page[v_chunk];
     else
