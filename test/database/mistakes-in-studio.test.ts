@@ -186,6 +186,26 @@ const additions: Record<string, () => Record<string, unknown>> = {
   email_opt_outs: () => ({ event_id: us.event.id, email: 'new@example.com' }),
 }
 
+// Nobody sees a blank at the end, and by a name with one nothing is found. It is no mistake, and does not depend on how many rows there are.
+test.each(Object.keys(additions))('blanks around the texts of a new row of %s are no part of them', async (table) => {
+  const base = additions[table]?.() ?? {}
+  const names = (await columnsOf(table))
+    .filter(({ name, kind }) => kind === 'text' && typeof base[name] === 'string')
+    .map(({ name }) => name)
+  const texts = Object.fromEntries(names.map((name) => [name, base[name] as string]))
+  const typed = Object.fromEntries(names.map((name) => [name, ` \u00a0${texts[name]}\t `]))
+  const insert = gridInsert(table, [{ ...base, ...typed }], returned(table))
+  const { sqlstate, message, saved } = await answerTo(insert)
+  expect([sqlstate, message]).toEqual([null, ''])
+  expect(saved).toMatchObject(texts)
+})
+
+test('blanks around the lines of a text of several are kept', async () => {
+  const row = { organisation_id: us.id, name: ' New ', description: '  one\n  two\n' }
+  const { saved } = await answerTo(gridInsert('events', [row], returned('events')))
+  expect(saved).toMatchObject({ name: 'New', description: row.description })
+})
+
 /** The row of ours, and one of theirs. */
 async function rowsOf(table: string): Promise<[Row | undefined, Row | undefined, string[]]> {
   const owner = table === 'organisations' ? 'id' : 'organisation_id'

@@ -38,19 +38,25 @@ end
 $$;
 grant execute on function private.refuse_other_organisation to api_key, authenticated;
 
--- The values of a row, as JSON, that are blank and were not.
-create function private.blank_values("row" jsonb, old_row jsonb default null) returns jsonb
+-- The values of a row, as JSON, that were written with blanks around them, without these; null where nothing else was written. A blank at the
+-- end is not seen, and by a name with one nothing is found. Of texts of several lines only those that are blank. What is blank is what REST
+-- trims, which is JavaScript's.
+create function private.trimmed_values("row" jsonb, old_row jsonb default null) returns jsonb
 language plpgsql immutable set search_path = ''
 as $$
+declare
+  v_blanks constant text := '[ \t\n\v\f\r\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]+';
 begin
   return (
-    select coalesce(jsonb_object_agg(e.key, null), '{}')
+    select coalesce(jsonb_object_agg(e.key, nullif(t.trimmed, '')), '{}')
     from jsonb_each_text("row") e
-    where e.value ~ '^\s*$' and "row" -> e.key is distinct from old_row -> e.key
+    cross join lateral (select regexp_replace(e.value, '^' || v_blanks || '|' || v_blanks || '$', '', 'g') as trimmed) t
+    where (t.trimmed = '' or t.trimmed <> e.value and e.key <> all ('{description,payment_instructions,last_response_body}'))
+      and "row" -> e.key is distinct from old_row -> e.key
   );
 end
 $$;
-grant execute on function private.blank_values to authenticated;
+grant execute on function private.trimmed_values to authenticated;
 
 -- Whether mistakes in this row are explained: in the first 200 of a transaction. It takes milliseconds a row, and a restore or a script
 -- that writes a million must not pay for it; the constraints hold for all.
@@ -68,20 +74,20 @@ end
 $$;
 grant execute on function private.explains_mistakes to authenticated;
 
--- Before the guards. A cleared cell of text is empty, however it is sent. Arguments: the columns that a new row cannot do without and that
--- no trigger fills in.
+-- Before the guards, and for every row, however many a transaction writes. A cleared cell of text is empty, however it is sent, and blanks
+-- around a text are no part of it. Arguments: the columns that a new row cannot do without and that no trigger fills in.
 create function private.tg__take_blank_as_empty() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_new jsonb := to_jsonb(new);
   v_old jsonb := to_jsonb(old);
-  v_blank jsonb := private.blank_values(v_new, v_old);
+  v_trimmed jsonb := private.trimmed_values(v_new, v_old);
   v_column name;
 begin
-  if v_blank <> '{}' then
-    new := jsonb_populate_record(new, v_blank);
-    v_new := v_new || v_blank;
+  if v_trimmed <> '{}' then
+    new := jsonb_populate_record(new, v_trimmed);
+    v_new := v_new || v_trimmed;
   end if;
   -- Which columns are times is looked up where a value is infinite, or written with another year than most.
   if v_new::text ~ '": "(-?infinity"|\d{5,}-|9999-|(0\d|1[0-8])\d\d-|1900-|[^"]* BC")' and private.explains_mistakes(counts => false) then

@@ -340,7 +340,7 @@ begin
     end loop;
   end if;
   -- The tables' own triggers that explain mistakes leave alone what a trigger writes.
-  new := jsonb_populate_record(new, private.blank_values(to_jsonb(new)));
+  new := jsonb_populate_record(new, private.trimmed_values(to_jsonb(new)));
   select e.organisation_id into v_organisation_id from public.events e where e.id = new.event_id;
   if new.event_id is null then
     perform private.refuse_empty(tg_relid, 'event_id');
