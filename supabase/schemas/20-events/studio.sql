@@ -9,7 +9,7 @@ select
   t.name as ticket_type,
   private.money_text(t.price, e.currency) as price,
   t.quantity_sold as sold,
-  t.quantity - t.quantity_sold - t.quantity_held as available,
+  private.quantity_available(t, p.places_left) as available,
   coalesce(a.checked_in, 0) as checked_in,
   private.money_text(coalesce(a.ordered, 0)::bigint, e.currency) as ordered,
   t.event_id,
@@ -17,6 +17,9 @@ select
   e.organisation_id
 from public.events e
 join public.ticket_types t on t.event_id = e.id
+cross join lateral (
+  select e.capacity - sum(o.quantity_sold + o.quantity_held) as places_left from public.ticket_types o where o.event_id = e.id
+) p
 left join lateral (
   select count(*) filter (where a.checked_in) as checked_in, sum(a.price - a.discount) as ordered
   from public.attendees a
@@ -30,7 +33,7 @@ comment on column public.event_sales.starts_at is 'When the event starts.';
 comment on column public.event_sales.ticket_type is 'Name of the ticket type.';
 comment on column public.event_sales.price is 'Price of a ticket, with its currency.';
 comment on column public.event_sales.sold is 'Tickets that hold a place.';
-comment on column public.event_sales.available is 'How many are left: neither sold nor held for the waiting list. Empty: no limit.';
+comment on column public.event_sales.available is 'How many are left: neither sold nor held for the waiting list, and not more than the capacity of the event allows. Empty: no limit.';
 comment on column public.event_sales.checked_in is 'How many people are in.';
 comment on column public.event_sales.ordered is 'What its tickets come to, less discounts, paid or not.';
 comment on column public.event_sales.event_id is 'The event.';

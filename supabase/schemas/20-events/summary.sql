@@ -81,7 +81,7 @@ begin
   kinds as (
     select
       t.id, t.name, t.position, t.status,
-      least(t.quantity - t.quantity_sold - t.quantity_held, case when v_places_left < 0 then 0 else v_places_left end) as available,
+      private.quantity_available(t, v_places_left) as available,
       coalesce(sum(g.tickets) filter (where g.status <> 'cancelled'), 0) as sold,
       coalesce(sum(g.tickets) filter (where g.status = 'awaiting_payment'), 0) as pending_payment,
       coalesce(sum(g.tickets) filter (where g.status <> 'cancelled' and g.checked_in), 0) as checked_in,

@@ -210,7 +210,20 @@ grant update (
   sales_end_at, visibility, status, position, external_id, metadata
 ) on public.ticket_types to scope_events_write, authenticated;
 
--- places_left: what the event's own capacity still allows; null without one.
+-- How many can still be issued; null: no limit. places_left: what the event's own capacity still allows, null without one.
+create function private.quantity_available(ticket_type public.ticket_types, places_left bigint) returns integer
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  -- Null is no limit, and least() ignores it. So would greatest(places_left, 0), and turn no limit into 0.
+  return least(
+    ticket_type.quantity - ticket_type.quantity_sold - ticket_type.quantity_held,
+    case when places_left < 0 then 0 else places_left end
+  );
+end
+$$;
+grant execute on function private.quantity_available to scope_events_read, scope_events_write, authenticated;
+
 create function private.ticket_type_json(ticket_type public.ticket_types, currency text, places_left bigint)
 returns json
 language plpgsql stable set search_path = ''
@@ -250,13 +263,7 @@ begin
       'created_at', private.rfc3339(ticket_type.created_at),
       'updated_at', private.rfc3339(ticket_type.updated_at)
     )
-    from (
-      -- Null is no limit, and least() ignores it. So would greatest(places_left, 0), and turn no limit into 0.
-      select least(
-        ticket_type.quantity - ticket_type.quantity_sold - ticket_type.quantity_held,
-        case when places_left < 0 then 0 else places_left end
-      ) as available
-    ) a
+    from (select private.quantity_available(ticket_type, places_left) as available offset 0) a
   );
 end
 $$;
