@@ -453,6 +453,15 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
     },
   )
   await step(
+    'move an event to another day or hour',
+    () => sql("select public.move_event($1, '2041-06-02 09:00 Europe/Berlin') as start", [event.id]),
+    ['event.updated'],
+    async ({ start }) => {
+      expect(start).toBe('2041-06-02 07:00 UTC')
+      expect(await read(`/events/${event.id}`)).toMatchObject({ starts_at: '2041-06-02T07:00:00.000Z' })
+    },
+  )
+  await step(
     'cancel an event',
     () => sql("update public.events set status = 'cancelled' where id = $1", [event.id]),
     ['attendee.cancelled', 'attendee.cancelled', 'event.cancelled', 'order.cancelled', 'order.cancelled'],

@@ -293,3 +293,28 @@ test('an event is completed while people wait for it, or hold an offer', async (
   const quiet = await organisation.event()
   expect(await warned('POST', `/events/${quiet.id}/complete`, {})).toEqual([])
 })
+
+test('an event that moves by itself leaves its sales, codes and doors behind, and says so', async () => {
+  const { event, send, warned } = await arrange()
+  const path = `/events/${event.id}`
+  const day = (days: number, hours = 0) => new Date(Date.UTC(2090, 0, 1 + days, hours)).toISOString()
+  expect(await warned('PATCH', path, { starts_at: day(0, 9), ends_at: day(0, 18) })).toEqual([])
+  const point = (
+    await send('POST', `${path}/check-in-points`, { name: 'Gate', opens_at: day(0, 8), closes_at: day(0, 18) })
+  ).body.data.id
+  expect(await warned('PATCH', path, { name: 'Fair' })).toEqual([])
+  expect(await warned('PATCH', path, { starts_at: day(0, 9) })).toEqual([])
+  expect(await warned('PATCH', path, { starts_at: day(7, 9), ends_at: day(7, 18), dry_run: true })).toEqual([
+    'windows_stay',
+  ])
+  expect(await warned('PATCH', path, { starts_at: day(7, 9), ends_at: day(7, 18) })).toEqual(['windows_stay'])
+  await send('PATCH', `/check-in-points/${point}`, { opens_at: day(7, 8), closes_at: day(7, 18) })
+  expect(await warned('PATCH', path, { ends_at: day(7, 17) })).toEqual([])
+  expect(await warned('PATCH', path, { ends_at: day(7, 19) })).toEqual(['windows_stay'])
+  // What is not used any more, or over by now, would not be moved.
+  await send('PATCH', `/check-in-points/${point}`, { status: 'archived' })
+  await studio.query("update public.ticket_types set sales_start_at = '2020-01-01Z' where event_id = $1", [event.id])
+  expect(await warned('PATCH', path, { starts_at: day(6, 9) })).toEqual([])
+  await studio.query("update public.ticket_types set sales_end_at = '2089-01-01Z' where event_id = $1", [event.id])
+  expect(await warned('PATCH', path, { starts_at: day(5, 9) })).toEqual(['windows_stay'])
+})

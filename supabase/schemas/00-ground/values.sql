@@ -202,3 +202,12 @@ begin
 end
 $$;
 grant execute on function private.money_text to scope_events_write, authenticated;
+
+-- A time as people type it, on the clock of an event: 2027-05-03 10:00 Europe/Berlin.
+create function private.clock_time(moment timestamptz, timezone text) returns text
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return to_char(moment at time zone timezone, 'YYYY-MM-DD HH24:MI') || ' ' || timezone;
+end
+$$;

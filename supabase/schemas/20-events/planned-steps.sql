@@ -1,4 +1,4 @@
--- What apply_event and public.copy_event do: match, move, copy, change and add what belongs to an event, step by step. Whether it is a plan
+-- What apply_event, public.copy_event and public.move_event do: match, move, copy, change and add what belongs to an event, step by step. Whether it is a plan
 -- or done for good, 20-events/plans.sql decides.
 
 -- What may be written of each table; the first names the row.
@@ -479,14 +479,8 @@ begin
       'name_taken', 'Another event has this name. To change that one, name it as event.'
     );
   end if;
-  if base.id is not null and source_id is null and not moves and event.starts_at <> base.starts_at and (
-    exists (select from public.ticket_types t where t.event_id = event.id and coalesce(t.sales_start_at, t.sales_end_at) is not null)
-    or exists (select from public.promo_codes c where c.event_id = event.id and coalesce(c.valid_from, c.valid_until) is not null)
-    or exists (select from public.check_in_points p where p.event_id = event.id and coalesce(p.opens_at, p.closes_at) is not null)
-  ) then
-    v_warnings := v_warnings || private.warning(
-      'windows_stay', 'Sales, promo codes and check-in points keep their times. To move all, send move in place of starts_at.'
-    );
+  if base.id = event.id and not moves then
+    v_warnings := v_warnings || private.warning_of_windows(base, event);
   end if;
   return v_warnings;
 end

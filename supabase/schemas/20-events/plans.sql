@@ -1,5 +1,5 @@
 -- apply_event: an event as it is to be, with its ticket types, promo codes and check-in points, in one body. A plan is made by doing
--- everything and undoing it, so plan and act cannot differ, and the rules are those of the tables. public.copy_event does the same by hand.
+-- everything and undoing it, so plan and act cannot differ, and the rules are those of the tables. public.copy_event and public.move_event do the same by hand.
 
 create table private.event_plans (
   id text not null default lower(private.random_code(10)),
@@ -308,41 +308,90 @@ comment on function api.apply_event is
   'Plans an event as it is to be, or applies the plan exactly: 200. 404 not_found; 409 plan_outdated; 422 ambiguous_name, validation_failed.';
 grant execute on function api.apply_event to scope_events_write;
 
--- A copy of an event as a draft, at another start: for owners and managers who are signed in, and for the SQL editor. Returns its id.
-create function public.copy_event(event_id uuid, starts_at timestamptz, name text default null) returns uuid
-language plpgsql volatile security definer set search_path = ''
+-- What owners and managers who are signed in, and whoever works in the SQL editor, do of this by functions of schema public.
+
+-- The event, if it is theirs.
+create function private.event_to_plan(event_id uuid) returns public.events
+language plpgsql stable set search_path = ''
 as $$
 declare
-  v_organisation_id uuid;
-  v_result jsonb;
-  v_error jsonb;
+  v_event public.events;
 begin
-  select e.organisation_id into v_organisation_id
+  select e.* into v_event
   from public.events e
-  where e.id = copy_event.event_id
+  where e.id = event_to_plan.event_id
     and (
       private.claims() ->> 'role' is distinct from 'authenticated'
       or e.organisation_id in (select private.organisations_as('{owner,manager}'))
     );
   if not found then
     perform private.refuse_not_found('event_id');
-  elsif starts_at is null then
-    perform private.refuse_value('starts_at', 'A copy needs a start of its own.');
   end if;
-  v_result := private.carry_out_event(
-    jsonb_build_object('changes', jsonb_strip_nulls(jsonb_build_object('starts_at', starts_at, 'name', name))),
-    v_organisation_id, null, event_id
-  );
-  v_error := jsonb_path_query_first(v_result, '$.steps[*].error');
+  return v_event;
+end
+$$;
+
+-- Carries it out at once, or refuses what its first refused step says.
+create function private.carry_out_by_hand(arguments jsonb, organisation_id uuid, event_id uuid, source_id uuid) returns public.events
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_result jsonb := private.carry_out_event(arguments, organisation_id, event_id, source_id);
+  v_error jsonb := jsonb_path_query_first(v_result, '$.steps[*].error');
+  v_event public.events;
+begin
   if v_error is not null then
     perform private.refuse(
-      case v_error ->> 'code' when 'validation_failed' then 422 when 'not_found' then 404 else 409 end, v_error ->> 'code', v_error ->> 'message', v_error ->> 'param', v_error -> 'details', v_error ->> 'hint'
+      case v_error ->> 'code' when 'validation_failed' then 422 when 'not_found' then 404 else 409 end,
+      v_error ->> 'code', v_error ->> 'message', v_error ->> 'param', v_error -> 'details', v_error ->> 'hint'
     );
   end if;
-  return v_result #>> '{event,id}';
+  select e.* into v_event from public.events e where e.id = (v_result #>> '{event,id}')::uuid;
+  return v_event;
+end
+$$;
+
+-- A copy of an event as a draft, at another start.
+create function public.copy_event(event_id uuid, starts_at timestamptz, name text default null) returns uuid
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events := private.event_to_plan(event_id);
+begin
+  if starts_at is null then
+    perform private.refuse_value('starts_at', 'A copy needs a start of its own.');
+  end if;
+  v_event := private.carry_out_by_hand(
+    jsonb_build_object('changes', jsonb_strip_nulls(jsonb_build_object('starts_at', starts_at, 'name', name))),
+    v_event.organisation_id, null, v_event.id
+  );
+  return v_event.id;
 end
 $$;
 comment on function public.copy_event is
   'Copies an event, with its ticket types, promo codes and check-in points, as a draft that starts at another time; all times move along. Returns the id of the copy.';
 revoke all on function public.copy_event from public, anon, service_role;
 grant execute on function public.copy_event to authenticated;
+
+-- The event itself at another start.
+create function public.move_event(event_id uuid, starts_at timestamptz) returns text
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events := private.event_to_plan(event_id);
+begin
+  if starts_at is null then
+    perform private.refuse_value('starts_at', 'Say when it is to start.', 'Write it as 2028-05-02 09:00 Europe/Berlin.');
+  elsif v_event.starts_at is null then
+    perform private.refuse_value(
+      'starts_at', 'The event has no start from which it could move.', 'Set starts_at and ends_at of the event.'
+    );
+  end if;
+  v_event := private.carry_out_by_hand(jsonb_build_object('move', starts_at), v_event.organisation_id, v_event.id, null);
+  return private.clock_time(v_event.starts_at, v_event.timezone);
+end
+$$;
+comment on function public.move_event is
+  'Moves an event to another start: its end, check-in points, and sales and promo codes that have not begun or ended move along. Returns the new start in the time zone of the event.';
+revoke all on function public.move_event from public, anon, service_role;
+grant execute on function public.move_event to authenticated;

@@ -77,3 +77,37 @@ begin
 end
 $$;
 grant execute on function private.warning_of_waiting_list to scope_events_write;
+
+-- An event whose start or end is written moves by itself. What apply_event would have moved along stays where it was, and so does a door that
+-- now closes before the end.
+create function private.warning_of_windows(before public.events, event public.events) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if event.starts_at <> before.starts_at and (
+    exists (
+      select from public.ticket_types t
+      where t.event_id = event.id and t.status = 'active' and (t.sales_start_at > now() or t.sales_end_at > now())
+    )
+    or exists (
+      select from public.promo_codes c
+      where c.event_id = event.id and c.status = 'active' and (c.valid_from > now() or c.valid_until > now())
+    )
+    or exists (
+      select from public.check_in_points p
+      where p.event_id = event.id and p.status = 'active' and coalesce(p.opens_at, p.closes_at) is not null
+    )
+  ) then
+    return private.warning(
+      'windows_stay', 'Sales, promo codes and check-in points keep their times. To move all with the event, use apply_event with move.'
+    );
+  elsif event.ends_at > before.ends_at and exists (
+    select from public.check_in_points p
+    where p.event_id = event.id and p.status = 'active' and p.closes_at >= before.ends_at and p.closes_at < event.ends_at
+  ) then
+    return private.warning('windows_stay', 'A check-in point keeps its times, and now closes before the event ends. Change its closes_at.');
+  end if;
+  return null;
+end
+$$;
+grant execute on function private.warning_of_windows to scope_events_write;
