@@ -318,3 +318,40 @@ test('an event that moves by itself leaves its sales, codes and doors behind, an
   await studio.query("update public.ticket_types set sales_end_at = '2089-01-01Z' where event_id = $1", [event.id])
   expect(await warned('PATCH', path, { starts_at: day(5, 9) })).toEqual(['windows_stay'])
 })
+
+test('somebody who is offered a place and is registered beside the offer holds two, and both ways out are named', async () => {
+  const { organisation, send, warned } = await arrange()
+  const event = await organisation.event({ quantity: 1 })
+  const { attendeeId } = await event.guest()
+  const path = `/events/${event.id}/registrations`
+  const ada = { ticket_type_id: event.ticketTypeId, name: 'Ada', email: 'Ada@example.com' }
+  const { id } = (await send('POST', `/events/${event.id}/waiting-list`, { ...ada, email: 'ada@example.com' })).body
+    .data
+  await send('POST', `/attendees/${attendeeId}/cancel`)
+
+  const { body } = await send('POST', path, ada)
+  expect(body.error).toMatchObject({ code: 'sold_out', hint: expect.stringContaining('accept_waiting_list_offer') })
+  const studioHint = () =>
+    studio
+      .query('insert into public.registrations (event_id, ticket_type_id, name, email) values ($1, $2, $3, $4)', [
+        event.id,
+        event.ticketTypeId,
+        ada.name,
+        ada.email,
+      ])
+      .then(() => '')
+      .catch(({ hint }) => hint)
+  expect(await studioHint()).toContain('accept_offer(')
+  await studio.query('update public.ticket_types set quantity = null where id = $1', [event.ticketTypeId])
+  await send('PATCH', `/events/${event.id}`, { capacity: 1 })
+  expect((await send('POST', path, ada)).body.error).toMatchObject({
+    code: 'sold_out',
+    hint: expect.stringMatching(/^Raise the capacity of the event\. .*accept_waiting_list_offer/),
+  })
+  expect(await studioHint()).toMatch(/^Raise the capacity of the event\. .*accept_offer\(/)
+
+  await send('PATCH', `/events/${event.id}`, { capacity: null })
+  expect(await warned('POST', path, { ...ada, name: 'Grace', email: 'grace@example.com' })).toEqual([])
+  expect(await warned('POST', path, ada)).toEqual(['has_offer'])
+  expect(await warned('POST', `/waiting-list-entries/${id}/accept`, {})).toEqual(['person_repeated'])
+})

@@ -60,7 +60,7 @@ begin
         when v_left >= v_ticket_type.min_per_order then 'Register fewer people, choose another ticket type, or raise its quantity.'
         when v_ticket_type.min_per_order > 1 then 'Choose another ticket type, or raise its quantity.'
         else 'Choose another ticket type, raise its quantity, or join the waiting list.'
-      end
+      end || private.way_to_held_place(v_ticket_type.quantity_held)
     );
   end if;
   -- A ticket of an order that is reopened was sold in time.

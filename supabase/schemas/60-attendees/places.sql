@@ -66,7 +66,11 @@ begin
   foreach v_event in array v_limited loop
     v_taken := private.places_taken(v_event.id);
     if v_taken > v_event.capacity then
-      perform private.refuse(409, 'sold_out', 'The event is full.', 'event_id', hint => 'Raise the capacity of the event.');
+      perform private.refuse(
+        409, 'sold_out', 'The event is full.', 'event_id',
+        hint => 'Raise the capacity of the event.'
+          || private.way_to_held_place((select sum(t.quantity_held) from public.ticket_types t where t.event_id = v_event.id))
+      );
     elsif v_taken = v_event.capacity then
       -- An accepted offer takes a place that was taken before.
       if (select sum(m.places + m.held) from unnest(v_moves) m where m.event_id = v_event.id) > 0 then

@@ -108,6 +108,7 @@ begin
         json_agg(private.attendee_json(a.attendee, true, t.name, o.reference) order by a.id) as attendees,
         json_agg(private.attendee_json(a.attendee, false, t.name, o.reference) order by a.id) as attendees_without_codes,
         bool_or(t.price > 0) as has_price,
+        bool_or(case when t.quantity_held > 0 then private.has_offer(a.ticket_type_id, a.email_lower) end) as has_offer,
         -- Ids tell the time. In the order of the one index of addresses: see 00-ground/pages.sql. Not `exists`, which may hash an organisation.
         bool_or((
           select true from public.attendees r
@@ -120,7 +121,9 @@ begin
       from (
         select a.id, a.event_id, a.ticket_type_id, a.email_lower, a.name, a as attendee from public.attendees a where a.order_id = i.order_id offset 0
       ) a
-      cross join lateral (select t.name, t.price from public.ticket_types t where t.id = a.ticket_type_id offset 0) t
+      cross join lateral (
+        select t.name, t.price, t.quantity_held from public.ticket_types t where t.id = a.ticket_type_id offset 0
+      ) t
     ) a
     where o.organisation_id = v_organisation_id and o.created_at = now()
   ), announced as (
@@ -151,7 +154,8 @@ begin
       array_remove(
         array[
           case when r.has_price and r.payment_method is null then private.warning_of_gift() end,
-          case when r.is_repeated then private.warning_of_repetition() end
+          case when r.is_repeated then private.warning_of_repetition() end,
+          case when r.has_offer then private.warning_of_offer() end
         ],
         null
       ) as warnings

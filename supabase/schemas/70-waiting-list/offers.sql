@@ -61,6 +61,20 @@ begin
 end
 $$;
 
+-- What a refusal adds for want of places while some are held: whoever is offered one gets it another way.
+create function private.way_to_held_place(held bigint) returns text
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return case
+    when coalesce(held, 0) = 0 then ''
+    when private.is_by_hand()
+      then $way$ For whoever is offered a place: select accept_offer(the_waiting_list_entry('who@example.com', 'my-event')).$way$
+    else ' For whoever is offered a place: accept_waiting_list_offer.'
+  end;
+end
+$$;
+
 create function private.assert_offered(entry public.waiting_list_entries) returns void
 language plpgsql volatile set search_path = ''
 as $$
