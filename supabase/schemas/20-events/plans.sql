@@ -351,7 +351,8 @@ begin
 end
 $$;
 
--- A copy of an event as a draft, at another start.
+-- A copy of an event as a draft, at another start. A time without a zone is read in that of the session, so the start is said as people at
+-- the event read it.
 create function public.copy_event(event_id uuid, starts_at timestamptz, name text default null) returns uuid
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -365,6 +366,7 @@ begin
     jsonb_build_object('changes', jsonb_strip_nulls(jsonb_build_object('starts_at', starts_at, 'name', name))),
     v_event.organisation_id, null, v_event.id
   );
+  raise notice 'The copy starts at %.', private.clock_time(v_event.starts_at, v_event.timezone);
   return v_event.id;
 end
 $$;

@@ -1,7 +1,7 @@
 // public.copy_event, which Studio and members call: what a copy has, at which times, and who may make one.
 
 import { expect, test } from 'vitest'
-import { refusalOf, row, studio } from '../../support/database.ts'
+import { during, refusalOf, row, studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
 import { actAs } from '../actor.ts'
 import { createTenant, join, signUp } from '../tenant-fixture.ts'
@@ -105,6 +105,19 @@ test('a copy at another hour moves its times by as much, and has the name of the
     times: '2027-03-28 20:30:00 to 2027-03-29 04:30:00',
     points: ['Gate re_entry from 2027-03-28 19:30:00 for {Door}'],
   })
+})
+
+test('a copy says when it starts on the clock of its event, whatever the zone of the session', async () => {
+  const { id } = await ball()
+  const notices: (string | undefined)[] = []
+  await during(async (client) => {
+    const listen = ({ message }: { message: string | undefined }) => notices.push(message)
+    client.on('notice', listen)
+    await client.query("set local timezone to 'UTC'")
+    await client.query("select public.copy_event($1, '2027-12-16 09:00')", [id])
+    client.off('notice', listen)
+  })
+  expect(notices).toEqual(['The copy starts at 2027-12-16 10:00 Europe/Berlin.'])
 })
 
 test('what the tables refuse is refused as by them, and nothing is left', async () => {
