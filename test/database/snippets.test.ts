@@ -137,6 +137,32 @@ describe('with a name that is mistyped', () => {
   })
 })
 
+test('whoever cancelled and registered again is the one whose ticket stands', async () => {
+  const register = async () =>
+    (
+      await client.query(
+        `insert into registrations (event_id, ticket_type_id, name, email)
+         values (the_event('lantern-conference'), the_ticket_type('lantern-conference', 'Community'), 'Ida', 'ida@example.com')
+         returning attendee_id as id`,
+      )
+    ).rows[0].id
+  const first = await register()
+  await client.query("update attendees set status = 'cancelled' where id = $1", [first])
+  const found = async () => (await client.query("select the_attendee('ida@example.com') as id")).rows[0].id
+  expect(await found()).toBe(first)
+  const second = await register()
+  expect(await found()).toBe(second)
+  await client.query("update attendees set status = 'cancelled' where id = $1", [second])
+  await expect(found()).rejects.toMatchObject({ code: 'PT422' })
+})
+
+test('an event is found however its slug is typed', async () => {
+  const { rows } = await client.query(
+    "select the_event(' Lantern-Conference ') = the_event('lantern-conference') as found",
+  )
+  expect(rows).toEqual([{ found: true }])
+})
+
 test('a member names what is theirs, and nothing else', async () => {
   await client.query('begin')
   try {

@@ -44,7 +44,7 @@ begin
   if private.is_by_hand() then
     perform private.refuse(
       404, 'not_found', format('There is no such %s: see %s.', replace(regexp_replace(param, '_ids?$', ''), '_', ' '), param), param,
-      hint => 'Copy its id from the row that you mean.'
+      hint => case when param ~ '_ids?$' then 'Copy its id from the row that you mean.' else 'Check how it is spelt in the row that you mean.' end
     );
   end if;
   perform private.refuse(

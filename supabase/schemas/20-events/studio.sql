@@ -51,7 +51,7 @@ language plpgsql stable set search_path = ''
 as $$
 begin
   return private.only_one(
-    array(select e.id from public.events e where e.slug = the_event.slug limit 2),
+    array(select e.id from public.events e where e.slug = lower(btrim(the_event.slug)) limit 2),
     'There is no event with this slug.', 'Several events have this slug, of different organisations.', 'slug'
   );
 end

@@ -69,16 +69,19 @@ as $$
 begin
   return private.only_one(
     array(
-      select a.id from public.attendees a
-      where a.email_lower = lower(btrim(the_attendee.email))
-        and (event_slug is null or a.event_id = public.the_event(event_slug))
-      limit 2
+      with found as materialized (
+        select a.id, a.status <> 'cancelled' as stands from public.attendees a
+        where a.email_lower = lower(btrim(the_attendee.email))
+          and (event_slug is null or a.event_id = public.the_event(event_slug))
+      )
+      -- Whoever cancelled and registered again has one ticket.
+      select f.id from found f where f.stands or not exists (select from found f where f.stands) limit 2
     ),
     'There is no attendee with this e-mail address.', 'Several attendees have this e-mail address.', 'email'
   );
 end
 $$;
 comment on function public.the_attendee is
-  'The id of the attendee with this e-mail address, at the event of this slug or at any. Refuses none, and several.';
+  'The id of the attendee with this e-mail address, at the event of this slug or at any; one whose ticket stands comes before cancelled ones. Refuses none, and several.';
 revoke all on function public.the_attendee from public, anon, service_role;
 grant execute on function public.the_attendee to authenticated;

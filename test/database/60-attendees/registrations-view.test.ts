@@ -104,6 +104,15 @@ test('a guest who was typed with blanks is the one of a list without them, and s
   expect(body.data.results).toMatchObject([{ result: 'unchanged' }])
 })
 
+test('a promo code that is not there is looked up by how it is spelt, not by an id', async () => {
+  const { event } = await outboxFixture(overRest)
+  const guest = { event_id: event.id, ticket_type_id: event.ticketTypeId, ...mary, payment_method: 'invoice' }
+  await expect(add({ ...guest, promo_code: 'NONE' })).rejects.toMatchObject({ hint: expect.stringMatching(/spelt/) })
+  await expect(add({ ...guest, event_id: '00000000-0000-0000-0000-000000000000' })).rejects.toMatchObject({
+    hint: expect.stringMatching(/Copy its id/),
+  })
+})
+
 test('a row that breaks a rule is refused as a call is, names its column, and leaves nothing', async () => {
   const { organisation, event, told } = await outboxFixture(overRest)
   const other = await (await outboxFixture(overRest)).event
