@@ -25,6 +25,38 @@ begin
 end
 $$;
 
+-- Whether a day that is over would be one to come with day and month the other way round, as in 10.12.2026, which Postgres reads as 12 October.
+create function private.is_month_for_day(over date, today date) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_month constant integer := extract(month from over);
+  v_day constant integer := extract(day from over);
+begin
+  if v_day > 12 or over >= today then
+    return false;
+  end if;
+  return make_date(extract(year from over)::integer, v_day, v_month) >= today;
+end
+$$;
+
+-- An order that is long overdue expires at once, and its buyer is told: what a person typed is shown as it was read. The day is that of the
+-- session, in whose zone a time without one is read.
+create function private.refuse_month_for_day(due_at timestamptz, event_id uuid) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse_value(
+    'payment_due_at',
+    format(
+      'payment_due_at was read as %s: the order would expire now.',
+      (select private.clock_time(due_at, e.timezone) from public.events e where e.id = refuse_month_for_day.event_id)
+    ),
+    'Write the year first, as in 2026-12-10 18:00 Europe/Berlin; or now() if the order is to expire now.'
+  );
+end
+$$;
+
 -- After orders_100_guard, which says what the status is. Security definer: it reads the event.
 create function private.tg_orders__guard_deadline() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -75,6 +107,12 @@ begin
         409, 'order_completed', 'A completed order keeps its tickets: a payment deadline would have no effect.', 'payment_due_at',
         hint => 'Cancel the order if it is not to be paid any more.'
       );
+    end if;
+    -- Two such days are weeks apart: a deadline of yesterday was meant so.
+    if new.payment_due_at < now() - interval '7 days' and pg_trigger_depth() = 1 and private.is_by_hand() then
+      if private.is_month_for_day(new.payment_due_at::date, current_date) then
+        perform private.refuse_month_for_day(new.payment_due_at, new.event_id);
+      end if;
     end if;
     new.payment_reminded_at := null;
     new.payment_remind_at := case when new.send_email then new.payment_due_at - v_lead end;

@@ -337,3 +337,69 @@ test('the courier takes a bounded number, and of each organisation in turn', asy
     )
   })
 })
+
+test.each([
+  ['2026-10-12', '2026-11-26', true],
+  ['2026-11-12', '2026-12-05', true],
+  ['2026-01-12', '2026-11-26', true],
+  ['2026-12-10', '2026-11-26', false],
+  ['2026-10-13', '2026-11-26', false],
+  ['2026-02-03', '2026-11-26', false],
+  ['2025-10-12', '2026-11-26', false],
+  ['2001-01-01', '2026-11-26', false],
+])("a day that was read as %s, on %s, has day and month in each other's place: %s", async (over, today, expected) => {
+  expect(await row('select private.is_month_for_day($1, $2) as found', [over, today])).toEqual({ found: expected })
+})
+
+/** This year's days that Postgres takes for others, which are over. In the first and the last days of a year there are none. */
+const readWrongly = () => {
+  const now = Date.now()
+  const year = new Date().getUTCFullYear()
+  const months = Array.from({ length: 12 }, (_, i) => i + 1)
+  return months
+    .flatMap((month) =>
+      months.map((day) => ({
+        day,
+        month,
+        typed: Date.UTC(year, month - 1, day),
+        read: Date.UTC(year, day - 1, month),
+      })),
+    )
+    .filter(({ typed, read }) => typed > now + dayMs && read < now - 9 * dayMs)
+    .map(({ day, month, read }) => ({
+      typed: `${day}.${month}.${year} 18:00`,
+      read: new Date(read).toISOString().slice(0, 10),
+    }))
+}
+
+test.skipIf(readWrongly().length === 0)(
+  'a deadline whose day was read as its month is refused, by hand, with the time that was read',
+  async () => {
+    const { event, send } = await outboxFixture(interfaces[0][1])
+    const { id } = await unpaid(event)
+    const [{ typed, read: day } = { typed: '', read: '' }] = readWrongly()
+    const setTo = (style: string, when: string) =>
+      during(async (client) => {
+        await client.query(`set local datestyle to '${style}'`)
+        await client.query("set local timezone to 'Europe/Berlin'")
+        return client.query('update public.orders set payment_due_at = $2 where id = $1', [id, when]).then(
+          () => 'saved',
+          ({ message }) => message,
+        )
+      })
+    expect(await setTo('ISO, MDY', typed)).toBe(
+      `payment_due_at was read as ${day} 18:00 Europe/Berlin: the order would expire now.`,
+    )
+    // As docs/operations.md recommends, and as beside npm start.
+    expect(await setTo('ISO, YMD', typed)).toMatch(/^date\/time field value out of range/)
+    expect(await setTo('ISO, DMY', typed)).toBe('saved')
+    // A deadline in the past is due now: who writes it as such may.
+    expect(await setTo('ISO, MDY', inDays(-1))).toBe('saved')
+    expect((await send('PATCH', `/orders/${id}`, { payment_due_at: `${day}T17:00:00Z` })).status).toBe(200)
+  },
+)
+
+test('a new embedded database refuses a day that may be a month', async () => {
+  expect(await row('show datestyle')).toEqual({ DateStyle: 'ISO, YMD' })
+  expect(await refusalOf(studio.query("select timestamptz '10.12.2026 18:00'"))).toEqual({ sqlstate: '22008' })
+})
