@@ -214,6 +214,19 @@ describe('columns', () => {
     expect(leftOut).toEqual(['Id'])
   })
 
+  test('both parts of a name are metadata too, where the list has any, and none of its own is called so', () => {
+    const parts = { 'metadata.first_name': 'Vorname', 'metadata.last_name': 'Nachname' }
+    expect(found('Vorname,Nachname,email,metadata.diet')).toMatchObject(parts)
+    expect(found('Vorname,Nachname,email', '', true)).toMatchObject({ ...parts, first_name: 'Vorname' })
+    // Metadata are replaced as a whole: a list without any leaves those that a guest has.
+    expect(Object.keys(found('Vorname,Nachname,email'))).not.toContain('metadata.last_name')
+    const own: Record<string, unknown> = found('Vorname,Nachname,email,metadata.last_name')
+    expect([own['metadata.last_name'], own['metadata.first_name']]).toEqual(['metadata.last_name', undefined])
+    expect(Object.keys(found('Vorname,email,metadata.diet'))).not.toContain('metadata.first_name')
+    const many = Array.from({ length: 49 }, (_, i) => `metadata.${i}`).join(',')
+    expect(Object.keys(found(`Vorname,Nachname,email,${many}`))).not.toContain('metadata.last_name')
+  })
+
   test('other columns are metadata on request, but not the reason for which a row was refused before', () => {
     expect(found('error,name,email,Diet,', '', true)).toEqual({
       name: 'name',

@@ -163,6 +163,25 @@ test('an event is found however its slug is typed', async () => {
   expect(rows).toEqual([{ found: true }])
 })
 
+test('name badges are in the order of last names, with Ö beside O', async () => {
+  await client.query('begin')
+  try {
+    await client.query(
+      `insert into registrations (event_id, ticket_type_id, name, email, metadata)
+       select the_event('lantern-conference'), the_ticket_type('lantern-conference', 'Community'), n.name, 'badge@example.com', n.metadata::jsonb
+       from (values
+         ('Zora Otto', '{}'), ('Anton Österle', '{}'), ('Bea Pauli', '{}'), ('Cora van Ode', '{"last_name": "van Ode"}'), ('Dora Vogel', '{}')
+       ) n (name, metadata)`,
+    )
+    const badges = documented.find((sql) => sql.includes('und-x-icu')) ?? ''
+    const { rows } = await client.query(filledIn(badges))
+    const names = ['Anton Österle', 'Zora Otto', 'Bea Pauli', 'Cora van Ode', 'Dora Vogel']
+    expect(rows.map(({ name }) => name).filter((name) => names.includes(name))).toEqual(names)
+  } finally {
+    await client.query('rollback')
+  }
+})
+
 test('a member names what is theirs, and nothing else', async () => {
   await client.query('begin')
   try {

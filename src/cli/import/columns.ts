@@ -109,6 +109,7 @@ export function findColumns(header: string[], told: Map<string, string>, restIsM
     else if (restIsMetadata && name !== '') found.metadata.set(column, name)
     else if (name !== '') found.leftOut.push(name)
   }
+  if (restIsMetadata || found.metadata.size > 0) keepNameParts(found)
   requireMetadata(found.metadata)
   requireFields(header, found.fields)
   return found
@@ -144,6 +145,18 @@ function readName(fields: Map<Field, number>, told: Set<string>): void {
     fields.delete('first_name')
     fields.delete('last_name')
   }
+}
+
+/**
+ * Both parts of a name, for lists by last name. Only where the list has metadata: they are replaced as a whole, so a list without any would
+ * take from guests what they have from elsewhere. What the list calls so itself stays.
+ */
+function keepNameParts({ fields, metadata }: Columns): void {
+  const [first, last] = [fields.get('first_name'), fields.get('last_name')]
+  const keys = [...metadata.values()]
+  if (first === undefined || last === undefined || keys.length + 2 > mostKeys) return
+  if (keys.includes('first_name') || keys.includes('last_name')) return
+  metadata.set(first, 'first_name').set(last, 'last_name')
 }
 
 function requireMetadata(metadata: Map<number, string>): void {
