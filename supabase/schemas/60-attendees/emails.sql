@@ -14,11 +14,12 @@ begin
     insert into public.emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
   else
-    -- Not joins of the two transition tables: see tg_attendees__add_up.
+    -- Not joins of the two transition tables: see tg_attendees__add_up. An e-mail of several tickets lists them as they were queued.
     insert into public.emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued'
     except
-    select o.organisation_id, o.id from old_rows o where o.ticket_email_status = 'queued';
+    select o.organisation_id, o.id from old_rows o where o.ticket_email_status = 'queued'
+    order by 2;
     v_dequeued_ids := array(
       select o.id from old_rows o where o.ticket_email_status = 'queued'
       except

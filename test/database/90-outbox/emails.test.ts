@@ -98,6 +98,22 @@ test('an e-mail names whom it is about, and the last receipt alone says that all
   expect(holders.map(names).sort((a, b) => b.length - a.length)).toEqual([['Ada', 'Grace'], ['Katherine']])
 })
 
+test('the tickets of an order that is paid go out in the order in which they were registered', async () => {
+  const { organisation, event, send } = await arrange()
+  const type = await event.ticketType({ price: 4900 })
+  const { body } = await send('POST', `/events/${event.id}/registrations`, {
+    ...{ name: 'Desk', email: 'desk@example.com', payment_method: 'invoice', ticket_type_id: type },
+    attendees: Array.from({ length: 10 }, (_, i) => ({ name: `Guest ${i}`, email: 'desk@example.com' })),
+  })
+  await send('POST', `/orders/${body.data.id}/payments`, { amount: 49_000 })
+  const { rows } = await studio.query(
+    `select a.name from public.emails e join public.attendees a on a.id = e.attendee_id
+     where e.organisation_id = $1 and e.kind = 'ticket' order by e.id`,
+    [organisation.id],
+  )
+  expect(rows.map(({ name }) => name)).toEqual(Array.from({ length: 10 }, (_, i) => `Guest ${i}`))
+})
+
 test('an order without e-mails has none of any kind', async () => {
   const { organisation, event, send, invoice } = await arrange()
   const { orderId } = await invoice('buyer@example.com', { send_email: false })
