@@ -88,7 +88,11 @@ export type HeldTicket = Holder &
     reference: string
   }
 
-type ToHolder = ToAttendee & { holders: HeldTicket[] }
+/** What becomes of the money of what was cancelled, in minor units: what is not to be paid any more, and what is returned. */
+export type CancelledMoney = { currency: string; amount_unpaid: number; amount_refundable: number }
+
+/** `money`: of a cancellation, for the contact of an order that it took; else null. */
+type ToHolder = ToAttendee & { holders: HeldTicket[]; money: CancelledMoney | null }
 
 /** Those that show something of their own. */
 type Particular =
@@ -97,6 +101,7 @@ type Particular =
   | (ToHolder & { kind: 'ticket_cancelled' })
   | (ToBuyer & { kind: 'order_confirmation'; guests: Holder[] })
   | (ToBuyer & { kind: 'payment_reminder' | 'order_expired' })
+  | (ToBuyer & { kind: 'order_cancelled'; money: CancelledMoney })
   | (OfPayment & { kind: 'payment_received'; payment: { is_latest: boolean } })
   | (OfPayment & { kind: 'payment_voided' })
   | (ToWaiting & { kind: 'waiting_list_offer'; waiting_list_entry: { offer_expires_at: string } })
@@ -118,6 +123,7 @@ const buyerKinds: EmailKind[] = [
   'payment_voided',
   'payment_reminder',
   'order_expired',
+  'order_cancelled',
 ]
 const waitingKinds: EmailKind[] = ['waiting_list_offer', 'waiting_list_cancelled']
 

@@ -231,8 +231,12 @@ export const effect = z
     waiting_list: z
       .int()
       .describe('People on the waiting list of a cancelled event, or who are offered a place and so are e-mailed.'),
-    emails: z.int().describe('E-mails queued: one for each address. Those of offers are not counted.'),
-    told: z.int().describe('People told: attendees, and whoever was on the waiting list of a cancelled event.'),
+    emails: z
+      .int()
+      .describe('E-mails queued: one for each address, to buyers one for each order. Those of offers are not counted.'),
+    told: z
+      .int()
+      .describe('People told: attendees, buyers of cancelled orders, and the waiting list of a cancelled event.'),
     not_told: z
       .array(
         z.strictObject({

@@ -103,6 +103,34 @@ test('a confirmation says what is due, by when, and how to pay', async () => {
   expect(free).not.toContain('DE75')
 })
 
+test('the buyer of a cancelled order is told whether to pay, and what is returned', async () => {
+  const { order_cancelled: cancelled, ticket_cancelled: ticket, event_cancelled: event } = pendingEmails()
+  const none = { currency: 'EUR', amount_unpaid: 0, amount_refundable: 0 }
+  const doNotPay = 'Please do not make a payment now.'
+  const { subject, text: both } = await composeEmail(cancelled, sender)
+  expect(subject).toBe('Order K7Q2M9XD cancelled: Lange Nacht der Übersetzung')
+  expect(seen(both)).toContain(
+    `Your order K7Q2M9XD for Lange Nacht der Übersetzung has been cancelled, with all its tickets. ${doNotPay} The €40.00 you have paid will be refunded.`,
+  )
+  // How to pay is what nobody should read any more.
+  expect(both).not.toContain('DE75')
+  const ofEvent = { ...cancelled, order: { ...cancelled.order, cancellation_reason: 'event_cancelled' as const } }
+  expect(seen(await text(ofEvent))).toContain(
+    'Unfortunately, Lange Nacht der Übersetzung has been cancelled, and with it your order K7Q2M9XD',
+  )
+  for (const pending of [cancelled, ticket, event]) {
+    const unpaid = seen(await text({ ...pending, money: { ...none, amount_unpaid: 1 } }))
+    expect([unpaid.includes(doNotPay), unpaid.includes('refunded')]).toEqual([true, false])
+    const paid = seen(await text({ ...pending, money: { ...none, amount_refundable: 4000 } }))
+    expect([paid.includes(doNotPay), paid.includes('The €40.00 you have paid will be refunded.')]).toEqual([
+      false,
+      true,
+    ])
+  }
+  // A guest is told nothing of it.
+  for (const pending of [ticket, event]) expect(await text(pending)).not.toMatch(/payment|refunded/)
+})
+
 test('amounts are written in the currency of the order', async () => {
   const yen = await text(ofBuyer('payment_reminder', { currency: 'JPY', amount_due: 4900 }))
   expect(yen).toContain('There is still JP¥4,900 to pay')
@@ -273,7 +301,13 @@ describe('the calendar file', () => {
   })
 
   test('is not sent to buyers', async () => {
-    for (const kind of ['order_confirmation', 'payment_received', 'payment_reminder', 'order_expired'] as const) {
+    for (const kind of [
+      'order_confirmation',
+      'payment_received',
+      'payment_reminder',
+      'order_expired',
+      'order_cancelled',
+    ] as const) {
       expect((await composeEmail(pendingEmails()[kind], sender)).attachments).toEqual([])
     }
   })

@@ -37,7 +37,7 @@ export function pendingEmails(
     status: ticket.attendee.status,
     ticket_url: ticket.attendee.ticket_url,
   }
-  const toHolder = { ...toAttendee, holders: [held] }
+  const toHolder = { ...toAttendee, holders: [held], money: null }
   const { event } = common
   const order = {
     object: 'order' as const,
@@ -128,6 +128,7 @@ export function pendingEmails(
     holders: null,
     guests: null,
     opt_out_url: null,
+    money: null,
   }
   // Of a kind that has nothing of its own below.
   const notices = Object.fromEntries(emailKinds.map((kind) => [kind, { ...toHolder, kind }])) as unknown as {
@@ -168,6 +169,12 @@ export function pendingEmails(
       ...toBuyer,
       order: { ...order, status: 'cancelled', cancellation_reason: 'expired', amount_due: 0 },
       kind: 'order_expired',
+    },
+    order_cancelled: {
+      ...toBuyer,
+      order: { ...order, status: 'cancelled', cancellation_reason: 'requested', amount_due: 0 },
+      money: { currency: 'EUR', amount_unpaid: 9_700, amount_refundable: 4_000 },
+      kind: 'order_cancelled',
     },
     waiting_list_offer: {
       ...toWaiting,

@@ -11,6 +11,7 @@ import {
   whereLines,
 } from '../../guests/facts.ts'
 import {
+  type CancelledMoney,
   type HeldTicket,
   isCancellation,
   isToAttendee,
@@ -62,6 +63,7 @@ const tones: Partial<Record<EmailKind, Tone>> = {
   payment_reminder: 'notice',
   event_changed: 'notice',
   order_expired: 'bad',
+  order_cancelled: 'bad',
   event_cancelled: 'bad',
   ticket_cancelled: 'bad',
   waiting_list_cancelled: 'bad',
@@ -117,6 +119,8 @@ function bodyOf(pending: PendingEmail, facts: Facts): Body {
       return paymentReminder(pending, facts)
     case 'order_expired':
       return orderExpired(pending, facts)
+    case 'order_cancelled':
+      return orderCancelled(pending, facts)
     case 'waiting_list_offer':
       return waitingListOffer(pending, facts)
     case 'waiting_list_cancelled':
@@ -230,7 +234,7 @@ function ticketCancelled(pending: Of<'ticket_cancelled'>, facts: Facts): Body {
   const names = new Intl.ListFormat(words.locale).format(holders.map(({ name }) => oneLine(name)))
   return {
     blocks: [
-      sentences(fill(holders.length === 1 ? one : several, { names })),
+      sentences(fill(holders.length === 1 ? one : several, { names }), ...whatOfTheMoney(pending.money, facts)),
       whenAndWhere(facts),
       ticketAndOrder(typesOf(pending), facts),
     ],
@@ -240,7 +244,7 @@ function ticketCancelled(pending: Of<'ticket_cancelled'>, facts: Facts): Body {
 
 const notice = (pending: PendingNotice, facts: Facts): Body => ({
   blocks: [
-    sentences(facts.words.kinds[pending.kind].notice),
+    sentences(facts.words.kinds[pending.kind].notice, ...whatOfTheMoney(pending.money, facts)),
     whenAndWhere(facts),
     ...ticketLinks(pending.holders, facts),
     heldTickets(pending.holders, facts),
@@ -371,6 +375,24 @@ function orderExpired(pending: PendingToBuyer, facts: Facts): Body {
   const { amount_refundable } = pending.order
   const amount = moneyOf(pending, facts)(amount_refundable)
   return toBuyer(pending, facts, [expired, doNotPay, ...(amount_refundable > 0 ? [fill(refund, { amount })] : [])])
+}
+
+function orderCancelled(pending: Of<'order_cancelled'>, facts: Facts): Body {
+  const { requested, eventCancelled } = facts.words.kinds.order_cancelled
+  const { event, reference } = facts
+  const cancelled = pending.order.cancellation_reason === 'event_cancelled' ? eventCancelled : requested
+  return toBuyer(pending, facts, [fill(cancelled, { event, reference }), ...whatOfTheMoney(pending.money, facts)])
+}
+
+/** Said to the contact of a cancelled order, and to nobody else. */
+function whatOfTheMoney(money: CancelledMoney | null, { words }: Facts): string[] {
+  if (money === null) return []
+  const { doNotPay, refund } = words.kinds.order_cancelled
+  const { amount_unpaid, amount_refundable, currency } = money
+  return [
+    ...(amount_unpaid > 0 ? [doNotPay] : []),
+    ...(amount_refundable > 0 ? [fill(refund, { amount: amountOf(amount_refundable, currency, words) })] : []),
+  ]
 }
 
 /** @param payment blocks about paying, after the amounts. */

@@ -96,6 +96,14 @@ export const de: Words = {
       doNotPay: 'Bitte zahlen Sie jetzt nicht mehr. Wenn Sie weiterhin kommen möchten, bestellen Sie bitte neu.',
       refund: 'Die {amount}, die Sie schon bezahlt haben, werden Ihnen erstattet.',
     },
+    order_cancelled: {
+      headline: 'Bestellung {reference} storniert',
+      requested: 'Ihre Bestellung {reference} für {event} wurde mit allen Tickets storniert.',
+      eventCancelled:
+        'Die Veranstaltung {event} wurde leider abgesagt. Damit ist auch Ihre Bestellung {reference} mit allen Tickets storniert.',
+      doNotPay: 'Bitte zahlen Sie jetzt nicht mehr.',
+      refund: 'Die {amount}, die Sie schon bezahlt haben, werden Ihnen erstattet.',
+    },
     event_changed: {
       headline: 'Änderung',
       note: 'Das hat sich geändert:',

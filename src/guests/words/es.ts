@@ -96,6 +96,14 @@ export const es: Words = {
       doNotPay: 'Por favor, no hagas ya ningún pago. Si todavía quieres venir, haz un pedido nuevo.',
       refund: 'Te devolveremos los {amount} que ya habías pagado.',
     },
+    order_cancelled: {
+      headline: 'Pedido {reference} cancelado',
+      requested: 'Tu pedido {reference} para {event} se ha cancelado, con todas sus entradas.',
+      eventCancelled:
+        'Lamentablemente, el evento {event} se ha cancelado y, con él, tu pedido {reference} y todas sus entradas.',
+      doNotPay: 'Por favor, no hagas ya ningún pago.',
+      refund: 'Te devolveremos los {amount} que ya habías pagado.',
+    },
     event_changed: {
       headline: 'Cambios en el evento',
       note: 'Esto es lo que ha cambiado:',

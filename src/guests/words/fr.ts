@@ -97,6 +97,14 @@ const written: Words = {
         'Merci de ne plus effectuer de paiement. Si vous souhaitez toujours venir, veuillez passer une nouvelle commande.',
       refund: 'Les {amount} que vous avez déjà réglés vous seront remboursés.',
     },
+    order_cancelled: {
+      headline: 'Commande {reference} annulée',
+      requested: 'Votre commande {reference} pour {event} a été annulée, avec tous ses billets.',
+      eventCancelled:
+        'Nous sommes désolés : l’événement {event} a été annulé. Votre commande {reference} l’est donc aussi, avec tous ses billets.',
+      doNotPay: 'Merci de ne plus effectuer de paiement.',
+      refund: 'Les {amount} que vous avez déjà réglés vous seront remboursés.',
+    },
     event_changed: {
       headline: 'Événement modifié',
       note: 'Voici ce qui a changé :',

@@ -94,6 +94,14 @@ export const nl: Words = {
       doNotPay: 'Betaal nu niet meer. Wil je nog steeds komen, plaats dan een nieuwe bestelling.',
       refund: 'De {amount} die je al hebt betaald, krijg je terug.',
     },
+    order_cancelled: {
+      headline: 'Bestelling {reference} geannuleerd',
+      requested: 'Je bestelling {reference} voor {event} is geannuleerd, met alle tickets.',
+      eventCancelled:
+        'Het evenement {event} is helaas afgelast. Daarmee is ook je bestelling {reference} geannuleerd, met alle tickets.',
+      doNotPay: 'Betaal nu niet meer.',
+      refund: 'De {amount} die je al hebt betaald, krijg je terug.',
+    },
     event_changed: {
       headline: 'Wijziging',
       note: 'Dit is er veranderd:',

@@ -656,7 +656,7 @@ export interface components {
              * @description What the e-mail was.
              * @enum {string}
              */
-            kind: "ticket" | "order_confirmation" | "payment_received" | "payment_voided" | "payment_reminder" | "order_expired" | "event_changed" | "event_cancelled" | "ticket_cancelled" | "waiting_list_offer" | "waiting_list_cancelled";
+            kind: "ticket" | "order_confirmation" | "payment_received" | "payment_voided" | "payment_reminder" | "order_expired" | "order_cancelled" | "event_changed" | "event_cancelled" | "ticket_cancelled" | "waiting_list_offer" | "waiting_list_cancelled";
             /**
              * Format: uuid
              * @description Identifier of the event.

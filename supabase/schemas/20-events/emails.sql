@@ -58,8 +58,26 @@ create trigger events_500_note_change after update on public.events
   )
   execute function private.tg_events__note_change();
 
+-- Whom the cancellation of an event is told: whoever held a place, the buyers of the orders that it cancelled, and its waiting list.
+create function private.recipients_of_cancellation(event public.events, attendee_ids uuid[], notify public.notify)
+returns private.recipient[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return private.with_buyers(
+    private.recipients(attendee_ids, notify),
+    array(
+      select o.id
+      from public.orders o
+      where o.event_id = event.id and o.status = 'cancelled' and o.cancelled_at = event.cancelled_at
+    ),
+    notify
+  ) || private.recipients_on_waiting_list(event, notify);
+end
+$$;
+
 -- Tells the attendees of an event what changed since they were last told, in ten minutes, so that changes which follow one another make
--- one e-mail, with the first old and the last new; or that it was cancelled, once, with whoever was on the waiting list. Whoever is told
+-- one e-mail, with the first old and the last new; or that it was cancelled, once, with its buyers and its waiting list. Whoever is told
 -- `mailed` first and `everybody` after tells each once. The caller has locked the event. Answers as private.tell, or null where nobody is
 -- to be told.
 create function private.notify_of_event(event_id uuid, notify public.notify) returns jsonb
@@ -101,7 +119,7 @@ begin
     v_news := '"cancelled"';
     v_kind := 'event_cancelled';
     v_send_at := now();
-    v_recipients := private.recipients(v_attendees, notify) || private.recipients_on_waiting_list(v_event, notify);
+    v_recipients := private.recipients_of_cancellation(v_event, v_attendees, notify);
   else
     v_news := private.announced(v_event);
     v_recipients := private.recipients(v_attendees, notify, v_change.changed_at, v_kind);
@@ -119,13 +137,14 @@ begin
 
   if v_change.mailed is not null then
     v_mailed := case v_event.status
-      when 'cancelled' then private.recipients(v_attendees, 'mailed') || private.recipients_on_waiting_list(v_event, 'mailed')
+      when 'cancelled' then private.recipients_of_cancellation(v_event, v_attendees, 'mailed')
       else private.recipients(v_attendees, 'mailed', v_change.changed_at, v_kind)
     end;
     -- They know more than the others, or all of it.
     v_told_before := array(
       select row(
-        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower, case when v_change.mailed = v_news then 'told_before' end
+        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower, case when v_change.mailed = v_news then 'told_before' end,
+        r.order_id
       )::private.recipient
       from unnest(v_mailed) r
       where r.reason is null
@@ -134,17 +153,19 @@ begin
     v_pending := array(
       select unnest(v_pending) union select r.email_lower from unnest(v_told_before) r where r.reason is null
     );
-    -- The others. Whoever shares the address of somebody who was told was told. Joins by equality: there may be tens of thousands.
+    -- The others. Whoever shares the address of somebody who was told was told, but not of the money of an order. Joins by equality: there
+    -- may be tens of thousands.
     v_recipients := array(
       select row(
-        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower, coalesce(t.reason, r.reason)
+        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower,
+        coalesce(case when r.order_id is null then t.reason end, r.reason), r.order_id
       )::private.recipient
       from unnest(v_recipients) with ordinality r
       left join (
         select distinct t.email_lower, t.reason from unnest(v_told_before) t where t.reason is not null
       ) t using (email_lower)
-      where coalesce(r.attendee_id, r.waiting_list_entry_id) not in (
-        select coalesce(t.attendee_id, t.waiting_list_entry_id) from unnest(v_told_before) t
+      where coalesce(r.attendee_id, r.order_id, r.waiting_list_entry_id) not in (
+        select coalesce(t.attendee_id, t.order_id, t.waiting_list_entry_id) from unnest(v_told_before) t
       )
       order by r.ordinality
     );
@@ -190,9 +211,10 @@ begin
       select count(*)
       from public.emails e
       where e.organisation_id = event.organisation_id and e.status = 'queued'
-        and e.kind in ('event_changed', 'event_cancelled', 'ticket_cancelled', 'waiting_list_cancelled')
+        and e.kind in ('event_changed', 'event_cancelled', 'ticket_cancelled', 'order_cancelled', 'waiting_list_cancelled')
         and event.id = coalesce(
           (select a.event_id from public.attendees a where a.id = e.attendee_id),
+          (select o.event_id from public.orders o where o.id = e.order_id),
           (select w.event_id from public.waiting_list_entries w where w.id = e.waiting_list_entry_id)
         )
     ));
@@ -230,6 +252,6 @@ begin
 end
 $$;
 comment on function public.notify_attendees is
-  'Tells the attendees of an event by e-mail what changed since they were last told, ten minutes later, or that it was cancelled: mailed those whose orders have e-mails, everybody all of them; of changes nobody who switched these e-mails off. Returns how many e-mails.';
+  'Tells the attendees of an event by e-mail what changed since they were last told, ten minutes later, or that it was cancelled, with its buyers and its waiting list: mailed those whose orders have e-mails, everybody all of them; of changes nobody who switched these e-mails off. Returns how many e-mails.';
 revoke all on function public.notify_attendees from public, anon, service_role;
 grant execute on function public.notify_attendees to authenticated;

@@ -1,4 +1,4 @@
--- What the buyer is told: that the order was placed, paid, or has expired, and that a receipt is taken back. What queues them is security definer: no role may write e-mails.
+-- What the buyer is told: that the order was placed, paid, has expired or was cancelled, and that a receipt is taken back. What queues them is security definer: no role may write e-mails.
 
 -- To the buyers of orders.
 create function private.queue_order_emails(kind public.email_kind, order_ids uuid[]) returns void
@@ -101,6 +101,32 @@ create trigger orders_500_tell_of_expiry after update of cancellation_reason on 
   for each row when (new.cancellation_reason = 'expired' and old.status = 'pending')
   execute function private.tg_orders__tell_of_expiry();
 
+-- The attendees whom a cancellation is told, and after them the buyers of those of the orders that are cancelled and were to be paid, each once for each
+-- order. None whose address is told as an attendee: that e-mail says what becomes of the money.
+create function private.with_buyers(recipients private.recipient[], order_ids uuid[], notify public.notify) returns private.recipient[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return recipients || array(
+    select row(b.organisation_id, null, null, b.email_lower, b.reason, b.id)::private.recipient
+    from (
+      select o.id, o.organisation_id, o.email_lower, private.unmailed_because(o, notify) as reason
+      from public.orders o
+      where o.id = any (order_ids)
+        and o.status = 'cancelled'
+        and o.payment_method is not null
+        -- One that never had a ticket was never confirmed.
+        and (o.subtotal > 0 or private.has_tickets(o.id))
+    ) b
+    left join (
+      select r.email_lower, bool_or(r.reason is null) as is_told from unnest(recipients) r group by r.email_lower
+    ) a using (email_lower)
+    where a.email_lower is null or b.reason is null and not a.is_told
+    order by b.id
+  );
+end
+$$;
+
 -- What an order is for, a line for each ticket type and price.
 create function private.order_lines_json(order_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -115,7 +141,9 @@ begin
       from public.attendees a
       join public.ticket_types t on t.id = a.ticket_type_id
       join public.orders o on o.id = a.order_id
-      where a.order_id = order_lines_json.order_id and (a.status <> 'cancelled' or o.status = 'cancelled')
+      where a.order_id = order_lines_json.order_id
+        -- Of one that was cancelled what was cancelled with it, which its totals have.
+        and (a.status <> 'cancelled' or o.status = 'cancelled' and a.cancelled_at = o.cancelled_at)
       group by t.id, a.price
     ) l
   );

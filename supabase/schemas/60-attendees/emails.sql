@@ -60,7 +60,7 @@ begin
       when a.created_at > known_until then 'registered_since'
       when a.has_opted_out then 'switched_off'
       when notify = 'mailed' and not a.send_email then 'send_email_false'
-    end)::private.recipient
+    end, null)::private.recipient
     from (
       select a.*, u.event_id is not null as has_opted_out, (select o.send_email from public.orders o where o.id = a.order_id) as send_email
       from public.attendees a
@@ -73,7 +73,8 @@ end
 $$;
 
 -- One e-mail for each address, but for those that have one pending: { emails, told, not_told: [{ reason, count }] }. `emails` has those
--- pending; told and not_told count recipients, and who shares the address of somebody who is told is told.
+-- pending; told and not_told count recipients, and who shares the address of somebody who is told is told. A buyer has one for each order,
+-- which names its money, and then none of the waiting list.
 create function private.tell(
   kind public.email_kind,
   recipients private.recipient[],
@@ -89,17 +90,26 @@ begin
   if private.can_be_switched_off(kind) then
     insert into private.opt_out_keys default values on conflict do nothing;
   end if;
-  insert into public.emails (organisation_id, kind, attendee_id, waiting_list_entry_id, previous, next_attempt_at)
-  select distinct on (r.email_lower)
+  insert into public.emails (organisation_id, kind, attendee_id, waiting_list_entry_id, order_id, previous, next_attempt_at)
+  select distinct on (r.email_lower, r.order_id)
     r.organisation_id,
-    case when r.attendee_id is null then 'waiting_list_cancelled' else tell.kind end,
+    case
+      when r.attendee_id is not null then tell.kind
+      when r.order_id is not null then 'order_cancelled'
+      else 'waiting_list_cancelled'
+    end,
     r.attendee_id,
     r.waiting_list_entry_id,
+    r.order_id,
     tell.previous,
     send_at
-  from unnest(recipients) with ordinality r
-  where r.reason is null and r.email_lower not in (select unnest(pending))
-  order by r.email_lower, r.ordinality;
+  from (
+    select r.*, bool_or(r.order_id is not null) over (partition by r.email_lower) as is_buyer
+    from unnest(recipients) with ordinality r
+    where r.reason is null
+  ) r
+  where r.email_lower not in (select unnest(pending)) and (r.waiting_list_entry_id is null or not r.is_buyer)
+  order by r.email_lower, r.order_id, r.ordinality;
   get diagnostics v_emails = row_count;
   return (
     select jsonb_build_object(
@@ -122,8 +132,8 @@ begin
 end
 $$;
 
--- Tells those whose tickets this transaction cancelled: of an order, or one of them. Answers as private.tell, or null where nobody is to
--- be told.
+-- Tells those whose tickets this transaction cancelled: of an order, or one of them; and the buyer, where it cancelled the order. Answers as
+-- private.tell, or null where nobody is to be told.
 create function private.notify_of_cancelled_tickets(notify public.notify, order_id uuid, attendee_id uuid default null) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -131,14 +141,22 @@ begin
   if coalesce(notify, 'nobody') = 'nobody' then
     return null;
   end if;
-  return private.tell('ticket_cancelled', private.recipients(
+  return private.tell('ticket_cancelled', private.with_buyers(
+    private.recipients(
+      array(
+        select a.id
+        from public.attendees a
+        where a.order_id = notify_of_cancelled_tickets.order_id
+          and not private.is_foreign(a.organisation_id)
+          and a.id = coalesce(notify_of_cancelled_tickets.attendee_id, a.id)
+          and a.cancelled_at = now()
+      ),
+      notify
+    ),
     array(
-      select a.id
-      from public.attendees a
-      where a.order_id = notify_of_cancelled_tickets.order_id
-        and not private.is_foreign(a.organisation_id)
-        and a.id = coalesce(notify_of_cancelled_tickets.attendee_id, a.id)
-        and a.cancelled_at = now()
+      select o.id
+      from public.orders o
+      where o.id = notify_of_cancelled_tickets.order_id and not private.is_foreign(o.organisation_id) and o.cancelled_at = now()
     ),
     notify
   ));

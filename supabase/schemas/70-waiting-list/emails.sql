@@ -22,7 +22,7 @@ begin
     select row(w.organisation_id, null, w.id, w.email_lower, case
       when w.email = private.erased_fields() ->> 'email' then 'erased'
       when notify = 'mailed' and not w.send_email then 'send_email_false'
-    end)::private.recipient
+    end, null)::private.recipient
     from public.waiting_list_entries w
     where w.event_id = event.id and w.status = 'cancelled' and w.updated_at = event.cancelled_at
     order by w.offered_at is null, w.id

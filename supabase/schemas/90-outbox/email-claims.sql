@@ -73,6 +73,7 @@ begin
     when 'payment_reminder' then private.amount_due(v_order) = 0 or v_order.payment_reminded_at is null
       or v_order.status = 'pending' and coalesce(v_order.payment_due_at <= now(), false)
     when 'order_expired' then v_order.status <> 'cancelled'
+    when 'order_cancelled' then v_order.status <> 'cancelled'
     when 'waiting_list_offer' then (
       select w.status <> 'offered' or w.offer_expires_at <= now()
       from public.waiting_list_entries w where w.id = email.waiting_list_entry_id
@@ -212,6 +213,73 @@ begin
 end
 $$;
 
+-- The orders of the event of an attendee whose contact has their address, from among five hundred before and after their own: an address
+-- may have thousands, of other events.
+create function private.orders_of_address(attendee public.attendees) returns uuid[]
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
+as $$
+begin
+  return array(
+    (
+      select case when o.event_id = attendee.event_id then o.id end
+      from public.orders o
+      where o.organisation_id = attendee.organisation_id and o.email_lower = attendee.email_lower and o.id <= attendee.order_id
+      order by o.organisation_id desc, o.email_lower desc, o.id desc
+      limit 500
+    )
+    union all
+    (
+      select case when o.event_id = attendee.event_id then o.id end
+      from public.orders o
+      where o.organisation_id = attendee.organisation_id and o.email_lower = attendee.email_lower and o.id > attendee.order_id
+      order by o.organisation_id, o.email_lower, o.id
+      limit 500
+    )
+  );
+end
+$$;
+
+-- What becomes of the money of orders that were cancelled: what was still to be paid, and what is to be returned; null where nobody was
+-- asked to pay. For whoever is told of their cancellation.
+create function private.cancelled_money_json(order_ids uuid[]) returns json
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
+set enable_bitmapscan = off set enable_seqscan = off
+as $$
+begin
+  return (
+    select json_build_object(
+      'currency', min(o.currency),
+      'amount_unpaid', sum(greatest(o.total - o.amount_paid + o.amount_refunded, 0))::bigint,
+      'amount_refundable', sum(private.amount_refundable(o))::bigint
+    )
+    from public.orders o
+    where o.id = any (order_ids) and o.status = 'cancelled' and o.payment_method is not null
+    having count(*) > 0
+  );
+end
+$$;
+
+-- The same for one who is told of tickets: of the orders whose contact has the address and which were cancelled, of a ticket its own, of the
+-- event those that it took with it.
+create function private.cancelled_money_of(kind public.email_kind, attendee public.attendees) returns json
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
+set enable_bitmapscan = off set enable_seqscan = off
+as $$
+begin
+  return private.cancelled_money_json(array(
+    select o.id
+    from public.orders o
+    where o.id = any (case kind
+        when 'ticket_cancelled' then array[attendee.order_id]
+        when 'event_cancelled' then private.orders_of_address(attendee)
+      end)
+      and o.email_lower = attendee.email_lower
+      and (kind = 'ticket_cancelled' or o.cancelled_at = attendee.cancelled_at)
+  ));
+end
+$$;
+
 -- Whom an order is for: the first hundred, and one more where there are more.
 create function private.guests_json(order_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -318,6 +386,10 @@ begin
       select coalesce(json_agg(private.other_ticket_json(i) order by i), '[]') from unnest(v_others) i
     ) end,
     'holders', case when v_attendee.id is not null and email.kind <> 'ticket' then private.holders_json(email.kind, v_attendee) end,
+    'money', case
+      when email.kind = 'order_cancelled' then private.cancelled_money_json(array[v_order.id])
+      when email.kind in ('ticket_cancelled', 'event_cancelled') then private.cancelled_money_of(email.kind, v_attendee)
+    end,
     'guests', case email.kind when 'order_confirmation' then private.guests_json(v_order.id) end,
     'lines', case when email.order_id is not null then private.order_lines_json(v_order.id) end,
     'payment', (

@@ -8,6 +8,7 @@ create type public.email_kind as enum (
   'payment_voided',
   'payment_reminder',
   'order_expired',
+  'order_cancelled',
   'event_changed',
   'event_cancelled',
   'ticket_cancelled',

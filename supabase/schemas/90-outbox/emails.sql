@@ -1,7 +1,7 @@
 -- E-mails: one row each, added in the transaction of what it tells of, claimed and settled by the courier like a webhook. The result
 -- of a ticket is shown on the attendee as ticket_email. An order with send_email false gets none, unless everybody is to be told.
 
--- Whom a change or a cancellation is told: those whose orders have e-mails, or all.
+-- Whom a change or a cancellation is told: those whose orders have e-mails, or all. As of attendees, so of buyers.
 create type public.notify as enum ('nobody', 'mailed', 'everybody');
 
 -- Somebody to be told, and why they are not; null: they are.
@@ -10,7 +10,9 @@ create type private.recipient as (
   attendee_id uuid,
   waiting_list_entry_id uuid,
   email_lower text,
-  reason text
+  reason text,
+  -- Of a buyer.
+  order_id uuid
 );
 
 -- What holds for every e-mail: one function, as of orders. A queued one has a next attempt; each has a recipient.
@@ -27,7 +29,7 @@ begin
     return attendee_id is not null;
   end if;
   return case
-    when kind in ('order_confirmation', 'payment_reminder', 'order_expired') then order_id is not null
+    when kind in ('order_confirmation', 'payment_reminder', 'order_expired', 'order_cancelled') then order_id is not null
     when kind in ('payment_received', 'payment_voided') then order_id is not null and payment_id is not null
     when kind in ('waiting_list_offer', 'waiting_list_cancelled') then waiting_list_entry_id is not null
     else attendee_id is not null
