@@ -179,17 +179,7 @@ begin
   end if;
   if v_first is not null then
     -- `emails` of the second has those of the first, as pending.
-    v_notice := v_notice || jsonb_build_object(
-      'told', (v_notice ->> 'told')::integer + (v_first ->> 'told')::integer,
-      'not_told', (
-        select coalesce(jsonb_agg(jsonb_build_object('reason', n.reason, 'count', n.count) order by n.count desc, n.reason), '[]')
-        from (
-          select n.reason, sum(n.count) as count
-          from jsonb_to_recordset((v_first -> 'not_told') || (v_notice -> 'not_told')) n (reason text, count integer)
-          group by n.reason
-        ) n
-      )
-    );
+    v_notice := private.told_together(v_first, v_notice) || jsonb_build_object('emails', v_notice -> 'emails');
   end if;
   return v_notice || jsonb_build_object('previous', v_change.previous);
 end

@@ -578,7 +578,7 @@ begin
 end
 $$;
 comment on function api.cancel_event is
-  'Cancels an event with its orders and tickets, and tells its attendees if asked to, or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
+  'Cancels an event with its orders and tickets, and tells its attendees and buyers if asked to, or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.cancel_event to scope_events_write;
 
 create function api.delete_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)

@@ -127,6 +127,32 @@ begin
 end
 $$;
 
+-- Confirms an order to its buyer anew, by an e-mail that waits already or another: it shows what the order is when it is sent. Answers as
+-- private.tell; a buyer who is one of the recipients is counted there.
+create function private.confirm_anew("order" public.orders, notify public.notify, recipients private.recipient[]) returns jsonb
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_reason text := private.unmailed_because("order", notify);
+  v_buyers integer := (not exists (select from unnest(recipients) r where r.email_lower = "order".email_lower))::integer;
+begin
+  if v_reason is not null then
+    return jsonb_build_object(
+      'emails', 0, 'told', 0,
+      'not_told', case v_buyers when 0 then '[]' else jsonb_build_array(jsonb_build_object('reason', v_reason, 'count', 1)) end
+    );
+  end if;
+  -- Locked, so that no courier takes it with what the order was before this transaction.
+  perform from public.emails e
+  where e.order_id = "order".id and e.kind = 'order_confirmation' and e.status = 'queued' and e.claim is null
+  for no key update;
+  if not found then
+    insert into public.emails (organisation_id, kind, order_id) values ("order".organisation_id, 'order_confirmation', "order".id);
+  end if;
+  return jsonb_build_object('emails', 1, 'told', v_buyers, 'not_told', '[]'::jsonb);
+end
+$$;
+
 -- What an order is for, a line for each ticket type and price.
 create function private.order_lines_json(order_id uuid) returns json
 language plpgsql stable set search_path = ''

@@ -618,7 +618,7 @@ begin
 end
 $$;
 comment on function api.cancel_order is
-  'Cancels an order and its tickets, and tells its attendees if asked to, or reports the effect of doing so; what was paid becomes refund_due: 200. 404 not_found; 409 invalid_transition.';
+  'Cancels an order and its tickets, and tells its attendees and buyer if asked to, or reports the effect of doing so; what was paid becomes refund_due: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.cancel_order to scope_orders_write;
 
 create function api.update_order(

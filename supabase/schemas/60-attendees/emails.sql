@@ -132,8 +132,52 @@ begin
 end
 $$;
 
--- Tells those whose tickets this transaction cancelled: of an order, or one of them; and the buyer, where it cancelled the order. Answers as
--- private.tell, or null where nobody is to be told.
+-- What two answers of private.tell come to.
+create function private.told_together(one jsonb, other jsonb) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return jsonb_build_object(
+    'emails', (one ->> 'emails')::integer + (other ->> 'emails')::integer,
+    'told', (one ->> 'told')::integer + (other ->> 'told')::integer,
+    'not_told', (
+      select coalesce(jsonb_agg(jsonb_build_object('reason', n.reason, 'count', n.count) order by n.count desc, n.reason), '[]')
+      from (
+        select n.reason, sum(n.count) as count
+        from jsonb_to_recordset((one -> 'not_told') || (other -> 'not_told')) n (reason text, count integer)
+        group by n.reason
+      ) n
+    )
+  );
+end
+$$;
+
+-- Tells of tickets of an order that were cancelled: their holders, and the buyer that the order is cancelled. One that stays and was not paid
+-- in full is confirmed anew, guest or not, where these tickets cost something: what the buyer was asked to pay is too much. Answers as
+-- private.tell.
+create function private.tell_of_cancelled_tickets(order_id uuid, attendee_ids uuid[], notify public.notify) returns jsonb
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+  v_recipients private.recipient[] := private.recipients(attendee_ids, notify);
+  v_cost bigint;
+begin
+  select o.* into v_order from public.orders o where o.id = tell_of_cancelled_tickets.order_id;
+  if v_order.status = 'cancelled' then
+    return private.tell('ticket_cancelled', private.with_buyers(v_recipients, array[v_order.id], notify));
+  end if;
+  v_cost := (select sum(a.price - a.discount) from public.attendees a where a.id = any (attendee_ids));
+  return case
+    when v_order.payment_method is not null and v_cost > 0 and v_order.total + v_cost > v_order.amount_paid - v_order.amount_refunded
+      then private.told_together(private.tell('ticket_cancelled', v_recipients), private.confirm_anew(v_order, notify, v_recipients))
+    else private.tell('ticket_cancelled', v_recipients)
+  end;
+end
+$$;
+
+-- Tells of the tickets that this transaction cancelled: all of an order, or one of them. Answers as private.tell, or null where nobody is to
+-- be told.
 create function private.notify_of_cancelled_tickets(notify public.notify, order_id uuid, attendee_id uuid default null) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -141,25 +185,20 @@ begin
   if coalesce(notify, 'nobody') = 'nobody' then
     return null;
   end if;
-  return private.tell('ticket_cancelled', private.with_buyers(
-    private.recipients(
-      array(
-        select a.id
-        from public.attendees a
-        where a.order_id = notify_of_cancelled_tickets.order_id
-          and not private.is_foreign(a.organisation_id)
-          and a.id = coalesce(notify_of_cancelled_tickets.attendee_id, a.id)
-          and a.cancelled_at = now()
-      ),
-      notify
-    ),
+  perform private.assert_not_foreign(
+    (select o.organisation_id from public.orders o where o.id = notify_of_cancelled_tickets.order_id), 'order_id'
+  );
+  return private.tell_of_cancelled_tickets(
+    order_id,
     array(
-      select o.id
-      from public.orders o
-      where o.id = notify_of_cancelled_tickets.order_id and not private.is_foreign(o.organisation_id) and o.cancelled_at = now()
+      select a.id
+      from public.attendees a
+      where a.order_id = notify_of_cancelled_tickets.order_id
+        and a.id = coalesce(notify_of_cancelled_tickets.attendee_id, a.id)
+        and a.cancelled_at = now()
     ),
     notify
-  ));
+  );
 end
 $$;
 grant execute on function private.notify_of_cancelled_tickets to scope_orders_write, scope_attendees_write;

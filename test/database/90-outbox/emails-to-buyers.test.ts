@@ -178,3 +178,61 @@ test('the lines of a cancelled order are what was cancelled with it, as its tota
   )
   expect(rows).toMatchObject([{ total: '5000', lines: [{ quantity: 1, total: 5000 }] }])
 })
+
+test('where the order stays and was not paid, the buyer is told anew what it comes to, guest or not', async () => {
+  const { organisation, order, pay, cancel, told } = await arrange()
+  const amounts = async () =>
+    (
+      await studio.query(
+        `select (private.pending_email_json(e) #>> '{order,amount_due}')::int as due from public.emails e
+         where e.organisation_id = $1 and e.kind = 'order_confirmation' order by e.id`,
+        [organisation.id],
+      )
+    ).rows.map(({ due }) => due)
+  const tell = { notify: 'mailed' }
+  const others = await order('desk@example.com', guests)
+  const own = await order('ada@example.com', guests)
+  await told()
+  const effect = await cancel(`/attendees/${others.attendees[0]}`, tell)
+  expect(effect).toMatchObject({ attendees: 1, emails: 2, told: 2, not_told: [] })
+  expect(await amounts()).toEqual([5000])
+  expect(await told()).toEqual(['order_confirmation desk@example.com', 'ticket_cancelled ada@example.com'])
+
+  const dry = await cancel(`/attendees/${own.attendees[0]}`, { ...tell, dry_run: true })
+  expect(dry).toMatchObject({ emails: 2, told: 1, not_told: [] })
+  expect({ ...dry, dry_run: false }).toEqual(await cancel(`/attendees/${own.attendees[0]}`, tell))
+  expect(await told()).toEqual(['order_confirmation ada@example.com', 'ticket_cancelled ada@example.com'])
+
+  // What was paid completes it now.
+  const partly = await order('desk@example.com', guests)
+  await pay(partly.id, 5000)
+  await told()
+  await cancel(`/attendees/${partly.attendees[0]}`, tell)
+  expect(await amounts()).toEqual([0])
+  // Of several that are cancelled at once one e-mail is enough.
+  const many = await order('many@example.com', [...guests, 'eve@example.com'])
+  await told()
+  for (const id of many.attendees.slice(1)) expect(await cancel(`/attendees/${id}`, tell)).toMatchObject({ emails: 2 })
+  expect(await amounts()).toEqual([5000])
+})
+
+test('whoever has paid, or is not e-mailed, is not asked to pay anew', async () => {
+  const { event, order, pay, cancel, told, send } = await arrange()
+  const paid = await order('desk@example.com', guests)
+  await pay(paid.id, 10_000)
+  const silent = await order('desk@example.com', guests, { send_email: false })
+  const untold = await order('desk@example.com', guests)
+  await studio.query('update public.orders set email = $2 where id = $1', [silent.id, 'silent@example.com'])
+  const { body } = await send('POST', `/events/${event.id}/registrations`, {
+    ...{ name: 'Desk', email: 'desk@example.com', ticket_type_id: event.ticketTypeId },
+    attendees: guests.map((email) => ({ name: 'Guest', email })),
+  })
+  await told()
+  await cancel(`/attendees/${paid.attendees[0]}`, { notify: 'everybody' })
+  await cancel(`/attendees/${body.data.attendees[0].id}`, { notify: 'everybody' })
+  await cancel(`/attendees/${untold.attendees[0]}`, {})
+  const effect = await cancel(`/attendees/${silent.attendees[0]}`, { notify: 'mailed' })
+  expect([effect.told, reasons(effect)]).toEqual([0, { send_email_false: 2 }])
+  expect(await told()).toEqual(['ticket_cancelled ada@example.com', 'ticket_cancelled ada@example.com'])
+  expect(await cancel(`/attendees/${silent.attendees[1]}`, { notify: 'everybody' })).toMatchObject({ told: 2 })
+})
