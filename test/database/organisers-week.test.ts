@@ -286,6 +286,12 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
       }),
   )
   await step(
+    'tell guests and buyer what was cancelled',
+    () => sql('select public.notify_cancelled($1) as emails', [buyer.id]),
+    [],
+    async ({ emails }) => expect(emails).toBe(1),
+  )
+  await step(
     'record a refund',
     () => sql('insert into public.refunds (order_id, amount) values ($1, 2450)', [buyer.id]),
     ['refund.recorded'],

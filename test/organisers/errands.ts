@@ -526,6 +526,12 @@ export const errands: Errand[] = [
     told: ['attendee.cancelled', 'order.cancelled'],
   },
   {
+    said: 'She is to have it in writing.',
+    sql: `select notify_cancelled(the_order('{orders.reference Ada Lovelace}')) as mails`,
+    answer: [{ mails: 1 }],
+    mailed: ['ticket_cancelled'],
+  },
+  {
     said: 'We have sent it back.',
     sql: `insert into refunds (order_id, amount, external_reference) values (the_order('{orders.reference Ada Lovelace}'), 20000, 'note 7')
           returning amount`,
@@ -577,7 +583,8 @@ export const errands: Errand[] = [
   {
     said: 'Write to them.',
     sql: "select notify_attendees(the_event('data-days'), 'everybody') as mails",
-    answer: [{ mails: 6 }],
-    mailed: Array(6).fill('event_cancelled'),
+    // Who ordered for others, and comes to nothing themselves, is told of the order.
+    answer: [{ mails: 7 }],
+    mailed: [...Array(6).fill('event_cancelled'), 'order_cancelled'],
   },
 ]

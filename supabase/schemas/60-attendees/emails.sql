@@ -152,27 +152,38 @@ begin
 end
 $$;
 
--- Tells of tickets of an order that were cancelled: their holders, and the buyer that the order is cancelled. One that stays and was not paid
--- in full is confirmed anew, guest or not, where these tickets cost something: what the buyer was asked to pay is too much. Answers as
--- private.tell.
-create function private.tell_of_cancelled_tickets(order_id uuid, attendee_ids uuid[], notify public.notify) returns jsonb
+-- Tells of tickets of an order that were cancelled: their holders, of those that were cancelled together; and the buyer, unless they know,
+-- that the order is cancelled. One that stays and was not paid in full is confirmed anew, guest or not, where these tickets cost something:
+-- what the buyer was asked to pay is too much. Answers as private.tell.
+create function private.tell_of_cancelled_tickets(
+  order_id uuid, attendee_ids uuid[], notify public.notify, is_buyer_told boolean default false
+) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_order public.orders;
   v_recipients private.recipient[] := private.recipients(attendee_ids, notify);
+  v_ids uuid[];
   v_cost bigint;
+  v_notice jsonb := '{"emails": 0, "told": 0, "not_told": []}';
 begin
   select o.* into v_order from public.orders o where o.id = tell_of_cancelled_tickets.order_id;
-  if v_order.status = 'cancelled' then
-    return private.tell('ticket_cancelled', private.with_buyers(v_recipients, array[v_order.id], notify));
+  for v_ids in
+    select array_agg(a.id) from public.attendees a where a.id = any (attendee_ids) group by a.cancelled_at order by a.cancelled_at
+  loop
+    v_notice := private.told_together(v_notice, private.tell('ticket_cancelled', private.recipients(v_ids, notify)));
+  end loop;
+  if v_order.status = 'cancelled' and not is_buyer_told then
+    v_notice := private.told_together(v_notice, private.tell('order_cancelled', array(
+      select r from unnest(private.with_buyers(v_recipients, array[v_order.id], notify)) r where r.order_id is not null
+    )));
+  elsif v_order.status <> 'cancelled' and v_order.payment_method is not null then
+    v_cost := (select sum(a.price - a.discount) from public.attendees a where a.id = any (attendee_ids));
+    if v_cost > 0 and v_order.total + v_cost > v_order.amount_paid - v_order.amount_refunded then
+      v_notice := private.told_together(v_notice, private.confirm_anew(v_order, notify, v_recipients));
+    end if;
   end if;
-  v_cost := (select sum(a.price - a.discount) from public.attendees a where a.id = any (attendee_ids));
-  return case
-    when v_order.payment_method is not null and v_cost > 0 and v_order.total + v_cost > v_order.amount_paid - v_order.amount_refunded
-      then private.told_together(private.tell('ticket_cancelled', v_recipients), private.confirm_anew(v_order, notify, v_recipients))
-    else private.tell('ticket_cancelled', v_recipients)
-  end;
+  return v_notice;
 end
 $$;
 
@@ -202,6 +213,61 @@ begin
 end
 $$;
 grant execute on function private.notify_of_cancelled_tickets to scope_orders_write, scope_attendees_write;
+
+-- For owners and managers who are signed in, and for the SQL editor. Who was told has an e-mail about it that did not fail; tickets that an
+-- event took with it are told by public.notify_attendees.
+create function public.notify_cancelled(order_id uuid, notify public.notify default 'mailed') returns integer
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+  v_failed constant public.email_status[] := '{cancelled,failed,bounced}';
+  v_attendee_ids uuid[];
+begin
+  perform private.assert_manages_order(order_id);
+  -- Locked, so that a second call of this moment sees whom the first has told.
+  select o.* into v_order from public.orders o where o.id = notify_cancelled.order_id for no key update;
+  if coalesce(notify, 'nobody') = 'nobody' then
+    return 0;
+  end if;
+  v_attendee_ids := array(
+    select a.id
+    from public.attendees a
+    where a.order_id = v_order.id
+      and a.status = 'cancelled'
+      and a.cancelled_at is distinct from (select e.cancelled_at from public.events e where e.id = v_order.event_id)
+      and (a.email_lower, a.cancelled_at) not in (
+        select t.email_lower, t.cancelled_at
+        from public.attendees t
+        join public.emails e on e.attendee_id = t.id
+        where t.order_id = v_order.id
+          and e.kind in ('ticket_cancelled', 'event_cancelled')
+          and e.created_at >= t.cancelled_at
+          and e.status <> all (v_failed)
+      )
+  );
+  return private.tell_of_cancelled_tickets(
+    v_order.id, v_attendee_ids, notify,
+    is_buyer_told => v_order.cancellation_reason is not distinct from 'event_cancelled'
+      or exists (
+        select from public.emails e
+        where e.order_id = v_order.id and e.kind in ('order_cancelled', 'order_expired') and e.created_at >= v_order.cancelled_at
+          and e.status <> all (v_failed)
+      )
+      or exists (
+        select
+        from public.attendees t
+        join public.emails e on e.attendee_id = t.id
+        where t.order_id = v_order.id and t.email_lower = v_order.email_lower
+          and e.kind = 'ticket_cancelled' and e.created_at >= v_order.cancelled_at and e.status <> all (v_failed)
+      )
+  ) ->> 'emails';
+end
+$$;
+comment on function public.notify_cancelled is
+  'Tells the holders of the cancelled tickets of an order, and its buyer, by e-mail, each once: mailed unless the order has no e-mails, everybody all the same. What was cancelled with its event: call notify_attendees. Returns how many e-mails.';
+revoke all on function public.notify_cancelled from public, anon, service_role;
+grant execute on function public.notify_cancelled to authenticated;
 
 -- One e-mail tells all tickets of an address: where the address of its own is corrected or erased, it tells another as well. What is being
 -- sent was written before.

@@ -5,6 +5,9 @@ import { expect, test } from 'vitest'
 import { studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
 import { rest } from '../../support/rest.ts'
+import { edit } from '../../support/studio.ts'
+import { actAs } from '../actor.ts'
+import { join, signUp } from '../tenant-fixture.ts'
 
 async function arrange() {
   const organisation = await createOrganisation()
@@ -235,4 +238,71 @@ test('whoever has paid, or is not e-mailed, is not asked to pay anew', async () 
   expect([effect.told, reasons(effect)]).toEqual([0, { send_email_false: 2 }])
   expect(await told()).toEqual(['ticket_cancelled ada@example.com', 'ticket_cancelled ada@example.com'])
   expect(await cancel(`/attendees/${silent.attendees[1]}`, { notify: 'everybody' })).toMatchObject({ told: 2 })
+})
+
+test('in Studio the holders of cancelled tickets and the buyer are told when somebody asks, each once', async () => {
+  const { organisation, order, told } = await arrange()
+  const notify = async (id: string, whom = 'mailed') =>
+    (await studio.query('select public.notify_cancelled($1, $2) as emails', [id, whom])).rows[0].emails
+  const whoIsTold = async () =>
+    (
+      await studio.query(
+        `select e.kind || ' ' || coalesce(a.email, o.email) as who from public.emails e
+         left join public.attendees a on a.id = e.attendee_id left join public.orders o on o.id = e.order_id
+         where e.organisation_id = $1 order by e.id`,
+        [organisation.id],
+      )
+    ).rows.map(({ who }) => who)
+  const { id, attendees } = await order('desk@example.com', ['ada@example.com', 'ada@example.com', 'bob@example.com'])
+  await told()
+  expect(await notify(id)).toBe(0)
+  await edit('attendees', attendees[0] ?? '', "status = 'cancelled'")
+  expect([await notify(id, 'nobody'), await notify(id), await notify(id)]).toEqual([0, 2, 0])
+  expect(await whoIsTold()).toEqual(['ticket_cancelled ada@example.com', 'order_confirmation desk@example.com'])
+
+  // Ada knows of one ticket, not of the other; Bob's e-mail comes back, and he is told again.
+  await edit('orders', id, "status = 'cancelled'")
+  expect([await notify(id), await notify(id)]).toEqual([3, 0])
+  const later = ['ticket_cancelled ada@example.com', 'ticket_cancelled bob@example.com']
+  expect((await whoIsTold()).slice(2)).toEqual([...later, 'order_cancelled desk@example.com'])
+  await studio.query(
+    "update public.emails set status = 'bounced', next_attempt_at = null where attendee_id = $1 and kind = 'ticket_cancelled'",
+    [attendees[2]],
+  )
+  expect([await notify(id), await notify(id)]).toEqual([1, 0])
+
+  // Tickets that were cancelled one after another are told whole.
+  const apart = await order('ada@example.com', ['ada@example.com', 'ada@example.com'])
+  await told()
+  for (const attendee of apart.attendees) await edit('attendees', attendee, "status = 'cancelled'")
+  expect([await notify(apart.id), await notify(apart.id)]).toEqual([2, 0])
+  const money = ['ticket_cancelled ada@example.com', 5000, 0]
+  expect(await told()).toEqual([money, money])
+})
+
+test('of an order without e-mails everybody is told in Studio, and of what its event took nobody by this', async () => {
+  const { event, order } = await arrange()
+  const notify = async (id: string, whom: string) =>
+    (await studio.query('select public.notify_cancelled($1, $2) as emails', [id, whom])).rows[0].emails
+  const silent = await order('desk@example.com', guests, { send_email: false })
+  const taken = await order('desk@example.com', guests)
+  await edit('orders', silent.id, "status = 'cancelled'")
+  await edit('events', event.id, "status = 'cancelled'")
+  expect([await notify(silent.id, 'mailed'), await notify(silent.id, 'everybody')]).toEqual([0, 3])
+  expect(await notify(taken.id, 'everybody')).toBe(0)
+})
+
+test('whoever manages the order may tell of it, and nobody else', async () => {
+  const { organisation, order } = await arrange()
+  const { id } = await order('desk@example.com', guests)
+  await edit('orders', id, "status = 'cancelled'")
+  const sql = 'select public.notify_cancelled($1) as emails'
+  for (const role of ['owner', 'manager', 'viewer', 'door', undefined] as const) {
+    const somebody = await signUp()
+    if (role) await join(organisation.id, somebody, role)
+    await actAs('authenticated', somebody, async ({ rows, refusal }) => {
+      if (role === 'owner' || role === 'manager') expect(await rows(sql, [id])).toEqual([{ emails: 3 }])
+      else expect(await refusal(sql, [id]), role).toMatchObject({ code: 'not_found' })
+    })
+  }
 })
