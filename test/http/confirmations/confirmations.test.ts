@@ -552,6 +552,24 @@ describe('by what it would do', () => {
     await askedFor('update_event', { event: event.id, changes: { name: 'Buy now' } })
   })
 
+  test('a buyer who is told with twenty guests is one of them', async () => {
+    const { id } = await row<{ id: string }>(
+      "insert into public.orders (event_id, name, email, payment_method) values ($1, 'Desk', 'desk@example.com', 'invoice') returning id",
+      [event.id],
+    )
+    const type = await event.ticketType({ price: 4900 })
+    await studio.query(
+      `insert into public.attendees (order_id, ticket_type_id, name, email)
+       select $1, $2, 'Guest', 'guest-' || n || '@example.com' from ${knownRight}, generate_series(1, 20) n`,
+      [id, type],
+    )
+    const args = { order: id, notify: 'everybody' }
+    const url = await askedFor('cancel_order', args)
+    expect((await person.open(url)).text).toMatch(/Told by e-mail<\/dt><dd><bdi>21</)
+    await person.confirm(url)
+    expect(await assistant.call('cancel_order', args)).toMatchObject({ effect: { told: 21 } })
+  })
+
   test('a refund asks above the amount of the organisation, in parts as well, and without one never', async () => {
     const orderId = await refundable(99900)
     const args = { order: orderId, amount: 5000 }
