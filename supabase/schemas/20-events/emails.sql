@@ -77,9 +77,9 @@ end
 $$;
 
 -- Tells the attendees of an event what changed since they were last told, in ten minutes, so that changes which follow one another make
--- one e-mail, with the first old and the last new; or that it was cancelled, once, with its buyers and its waiting list. Whoever is told
--- `mailed` first and `everybody` after tells each once. The caller has locked the event. Answers as private.tell, or null where nobody is
--- to be told.
+-- one e-mail, with the first old and the last new, and repeats the offers of its waiting list; or that it was cancelled, once, with its buyers
+-- and its waiting list. Whoever is told `mailed` first and `everybody` after tells each once. The caller has locked the event. Answers as
+-- private.tell, or null where nobody is to be told.
 create function private.notify_of_event(event_id uuid, notify public.notify) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -89,6 +89,7 @@ declare
   v_news jsonb;
   v_attendees uuid[];
   v_recipients private.recipient[];
+  v_offers private.recipient[];
   v_mailed private.recipient[];
   v_told_before private.recipient[] := '{}';
   v_pending text[] := '{}';
@@ -123,6 +124,7 @@ begin
   else
     v_news := private.announced(v_event);
     v_recipients := private.recipients(v_attendees, notify, v_change.changed_at, v_kind);
+    v_offers := private.recipients_of_offers(v_event, notify, v_change.changed_at);
     -- Locked, so that no courier takes one with what the event was before this transaction. One to an address that has switched off since
     -- will not be sent.
     v_pending := array(
@@ -132,13 +134,24 @@ begin
       where e.attendee_id = any (v_attendees) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
         and not exists (select from public.email_opt_outs u where u.event_id = a.event_id and u.email_lower = a.email_lower)
       for no key update of e
+    ) || array(
+      select w.email_lower
+      from public.emails e
+      join public.waiting_list_entries w on w.id = e.waiting_list_entry_id
+      where e.waiting_list_entry_id = any (array(select o.waiting_list_entry_id from unnest(v_offers) o))
+        and e.kind = 'waiting_list_offer' and e.status = 'queued' and e.claim is null
+        -- Whoever has a ticket as well is told as an attendee.
+        and w.email_lower not in (select r.email_lower from unnest(v_recipients) r where r.reason is null)
+      for no key update of e
     );
+    v_recipients := v_recipients || v_offers;
   end if;
 
   if v_change.mailed is not null then
     v_mailed := case v_event.status
       when 'cancelled' then private.recipients_of_cancellation(v_event, v_attendees, 'mailed')
       else private.recipients(v_attendees, 'mailed', v_change.changed_at, v_kind)
+        || private.recipients_of_offers(v_event, 'mailed', v_change.changed_at)
     end;
     -- They know more than the others, or all of it.
     v_told_before := array(
@@ -201,7 +214,12 @@ begin
       select count(*)
       from public.emails e
       where e.organisation_id = event.organisation_id and e.status = 'queued'
-        and e.kind in ('event_changed', 'event_cancelled', 'ticket_cancelled', 'order_cancelled', 'waiting_list_cancelled')
+        and (
+          e.kind in ('event_changed', 'event_cancelled', 'ticket_cancelled', 'order_cancelled', 'waiting_list_cancelled')
+          -- An offer that was repeated; the first is a notice of nothing.
+          or e.kind = 'waiting_list_offer'
+            and e.created_at > (select w.offered_at from public.waiting_list_entries w where w.id = e.waiting_list_entry_id)
+        )
         and event.id = coalesce(
           (select a.event_id from public.attendees a where a.id = e.attendee_id),
           (select o.event_id from public.orders o where o.id = e.order_id),
@@ -242,6 +260,6 @@ begin
 end
 $$;
 comment on function public.notify_attendees is
-  'Tells the attendees of an event by e-mail what changed since they were last told, ten minutes later, or that it was cancelled, with its buyers and its waiting list: mailed those whose orders have e-mails, everybody all of them; of changes nobody who switched these e-mails off. Returns how many e-mails.';
+  'Tells the attendees of an event by e-mail what changed since they were last told, ten minutes later, and repeats the offers of its waiting list, or that it was cancelled, with its buyers and its waiting list: mailed those whose orders have e-mails, everybody all of them; of changes nobody who switched these e-mails off. Returns how many e-mails.';
 revoke all on function public.notify_attendees from public, anon, service_role;
 grant execute on function public.notify_attendees to authenticated;

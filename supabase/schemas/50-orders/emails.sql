@@ -101,8 +101,8 @@ create trigger orders_500_tell_of_expiry after update of cancellation_reason on 
   for each row when (new.cancellation_reason = 'expired' and old.status = 'pending')
   execute function private.tg_orders__tell_of_expiry();
 
--- The attendees whom a cancellation is told, and after them the buyers of those of the orders that are cancelled and were to be paid, each once for each
--- order. None whose address is told as an attendee: that e-mail says what becomes of the money.
+-- The attendees whom a cancellation is told, and after them the buyers of those of the orders that are cancelled and were to be paid, once for
+-- each order. None whose address is told as an attendee: that e-mail says what becomes of the money.
 create function private.with_buyers(recipients private.recipient[], order_ids uuid[], notify public.notify) returns private.recipient[]
 language plpgsql stable security definer set search_path = ''
 as $$

@@ -96,6 +96,7 @@ begin
     case
       when r.attendee_id is not null then tell.kind
       when r.order_id is not null then 'order_cancelled'
+      when tell.kind = 'event_changed' then 'waiting_list_offer'
       else 'waiting_list_cancelled'
     end,
     r.attendee_id,
@@ -187,8 +188,8 @@ begin
 end
 $$;
 
--- Tells of the tickets that this transaction cancelled: all of an order, or one of them. Answers as private.tell, or null where nobody is to
--- be told.
+-- Tells of the tickets that this transaction cancelled: all of an order, or one of them. Answers as private.tell, or null where nobody is
+-- to be told.
 create function private.notify_of_cancelled_tickets(notify public.notify, order_id uuid, attendee_id uuid default null) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$

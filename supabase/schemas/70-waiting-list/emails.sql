@@ -1,4 +1,4 @@
--- What is told to whoever waits: that a place is offered to them, and that the event was cancelled.
+-- What is told to whoever waits: that a place is offered to them, once more where the event changes, and that the event was cancelled.
 
 -- To people whom the waiting list offers a place. Security definer: no role may write e-mails.
 create function private.queue_waiting_list_emails(entry_ids uuid[]) returns void
@@ -26,6 +26,24 @@ begin
     from public.waiting_list_entries w
     where w.event_id = event.id and w.status = 'cancelled' and w.updated_at = event.cancelled_at
     order by w.offered_at is null, w.id
+  );
+end
+$$;
+
+-- Who holds an offer that is older than a change of the event: they have read of another. An offer that was made since says what is.
+create function private.recipients_of_offers(event public.events, notify public.notify, changed_at timestamptz) returns private.recipient[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return array(
+    select row(w.organisation_id, null, w.id, w.email_lower, case
+      when w.email = private.erased_fields() ->> 'email' then 'erased'
+      when w.email_lower like '%.invalid' then 'no_address'
+      when notify = 'mailed' and not w.send_email then 'send_email_false'
+    end, null)::private.recipient
+    from public.waiting_list_entries w
+    where w.event_id = event.id and w.status = 'offered' and w.offered_at < changed_at and w.offer_expires_at > now()
+    order by w.id
   );
 end
 $$;
