@@ -3,30 +3,34 @@
 
 import ical, { ICalCalendarMethod, ICalEventStatus } from 'ical-generator'
 import type { Facts } from './facts.ts'
-import type { PendingToAttendee } from './pending.ts'
+import type { PendingAttendee, PendingToAttendee } from './pending.ts'
 import { oneLine } from './plain-text.ts'
 import { fill } from './words/index.ts'
 
 /** Undefined while the event has no start time, which an entry needs. */
 export function calendarOf(
-  { event, ticket_type }: Pick<PendingToAttendee, 'event' | 'ticket_type'>,
+  {
+    event,
+    ticket_type,
+    attendee,
+  }: Pick<PendingToAttendee, 'event' | 'ticket_type'> & { attendee: Pick<PendingAttendee, 'updated_at'> },
   facts: Facts,
   from: string,
   method: 'PUBLISH' | 'CANCEL' = 'PUBLISH',
 ): string | undefined {
   if (event.starts_at === null) return undefined
   const isCancelled = method === 'CANCEL'
-  const updated = new Date(event.updated_at)
+  const changed = new Date(Math.max(Date.parse(event.updated_at), Date.parse(attendee.updated_at)))
   const calendar = ical({
     prodId: { company: 'Usher', product: 'Tickets' },
     method: ICalCalendarMethod[method],
   })
   calendar.createEvent({
-    // One entry per event, however many of its tickets a mailbox gets. A higher sequence replaces the entry when the event changes.
+    // One entry per event, however many of its tickets a mailbox gets.
     id: event.id,
-    sequence: isCancelled ? event.version + 1 : event.version,
-    stamp: updated,
-    lastModified: updated,
+    sequence: sequenceOf(changed, event.version),
+    stamp: changed,
+    lastModified: changed,
     // In UTC: correct in every calendar without a VTIMEZONE in the file. The calendar shows the reader's zone, the description that
     // of the event.
     start: new Date(event.starts_at),
@@ -40,6 +44,16 @@ export function calendarOf(
   })
   return `${calendar.toString()}\r\n`
 }
+
+const epoch = Date.parse('2020-01-01T00:00:00Z')
+
+/**
+ * A calendar keeps the entry whose sequence is highest (RFC 5546, 2.1.5), so whatever an address is sent later must have a higher one: a
+ * ticket after the cancellation of another, too. Hence the time of the last change of event or ticket, in seconds, of which 32 bits hold
+ * those until 2088; and the version, for two changes of the event within a second.
+ */
+const sequenceOf = (changed: Date, version: number): number =>
+  Math.max(0, Math.floor((changed.getTime() - epoch) / 1000)) + version
 
 function descriptionOf(
   { words, time, onlineUrl, organisation, reference }: Facts,

@@ -39,6 +39,8 @@ export type PendingAttendee = {
   ticket_url: string | null
   /** Whether the mailbox holds another ticket of the event that is not cancelled. */
   has_another_ticket: boolean
+  /** Also of what nobody edits, as the state of its e-mail: the calendar file goes by it. */
+  updated_at: string
 }
 
 type ToAttendee = Common & {

@@ -69,6 +69,7 @@ export function pendingTicket(changes: Changes = {}): PendingTicket {
       status: 'active',
       ticket_url: null,
       has_another_ticket: false,
+      updated_at: '2027-02-01T12:00:00Z',
       ticket_code: '7K3MQ9ZTB2XW4D8H',
       ...changes.attendee,
     },

@@ -71,16 +71,26 @@ test('an entry says what, where, by whom and under which reference, but not the 
   for (const line of text.split('\r\n')) expect(Buffer.byteLength(line)).toBeLessThanOrEqual(75)
 })
 
-test('an edit of the event supersedes the entry', async () => {
+test('whatever happens later supersedes the entry: to the event or to the ticket', async () => {
   const pending = pendingTicket()
-  const before = await calendarOf(pending)
-  const after = await calendarOf({
-    ...pending,
-    event: { ...pending.event, version: 4, updated_at: '2027-03-01T00:00:00Z' },
-  })
-  expect([before.event.uid, after.event.uid]).toEqual([pending.event.id, pending.event.id])
-  expect([before.event.sequence, after.event.sequence]).toEqual([3, 4])
-  expect(after.entry.getFirstPropertyValue('dtstamp')?.toString()).toBe('2027-03-01T00:00:00Z')
+  const changed = async (event: object, updated_at = pending.attendee.updated_at) =>
+    calendarOf({ ...pending, event: { ...pending.event, ...event }, attendee: { ...pending.attendee, updated_at } })
+  const entries = [
+    await calendarOf(pending),
+    await changed({ version: 4, updated_at: '2027-03-01T00:00:00Z' }),
+    // Within the same second.
+    await changed({ version: 5, updated_at: '2027-03-01T00:00:00.400Z' }),
+    // Another ticket of the address, after the change.
+    await changed({ version: 5, updated_at: '2027-03-01T00:00:00.400Z' }, '2027-03-01T00:00:02Z'),
+  ]
+  expect(new Set(entries.map(({ event }) => event.uid))).toEqual(new Set([pending.event.id]))
+  expect(entries.map(({ event }) => event.sequence)).toEqual([223_646_403, 226_022_404, 226_022_405, 226_022_407])
+  expect(entries.map(({ entry }) => String(entry.getFirstPropertyValue('dtstamp')))).toEqual([
+    '2027-02-01T12:00:00Z',
+    '2027-03-01T00:00:00Z',
+    '2027-03-01T00:00:00Z',
+    '2027-03-01T00:00:02Z',
+  ])
   const another = await calendarOf(pendingTicket())
   expect(another.event.uid).not.toBe(pending.event.id)
 })

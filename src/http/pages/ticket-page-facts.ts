@@ -13,7 +13,7 @@ export type TicketPage = Pick<PendingTicket, 'event' | 'ticket_type' | 'order'> 
   organisation: Subject['organisation'] & Pick<PendingTicket['organisation'], 'id' | 'logo_version'>
   attendee: Pick<
     z.infer<typeof AttendeeSchema>,
-    'id' | 'name' | 'company' | 'status' | 'ticket_code' | 'checked_in_at'
+    'id' | 'name' | 'company' | 'status' | 'ticket_code' | 'checked_in_at' | 'updated_at'
   > & {
     /** Whether changes of the event are e-mailed to the address. null: none will be. */
     emails: boolean | null

@@ -45,6 +45,7 @@ begin
         'status', a.status,
         'ticket_code', case when a.status = 'active' and e.status <> 'cancelled' then a.ticket_code end,
         'checked_in_at', private.rfc3339(a.checked_in_at),
+        'updated_at', private.rfc3339(a.updated_at),
         -- Whether changes are e-mailed; null: none will be.
         'emails', case when a.status <> 'cancelled' and e.status <> 'cancelled' and a.email_lower not like '%.invalid'
           then not private.has_opted_out(a) end

@@ -378,7 +378,9 @@ begin
         select from public.attendees a
         where a.organisation_id = v_attendee.organisation_id and a.email_lower = v_attendee.email_lower
           and a.event_id = v_attendee.event_id and a.id <> v_attendee.id and a.status <> 'cancelled'
-      )
+      ),
+      -- The calendar entry is as new as the last change of the event or the ticket.
+      'updated_at', private.rfc3339(v_attendee.updated_at)
     ) end,
     'order', case when email.order_id is null then json_build_object('reference', v_order.reference)
       else private.order_json(v_order, '[]', '[]', '[]') end,

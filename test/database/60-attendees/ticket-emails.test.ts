@@ -152,6 +152,7 @@ test('a ticket is pending once, with all that its e-mail says, and is shown as s
           // A courier with no PUBLIC_URL knows none.
           ticket_url: null,
           has_another_ticket: false,
+          updated_at: expect.stringContaining('T'),
         },
       },
     ])
