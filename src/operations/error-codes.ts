@@ -78,6 +78,7 @@ export const errorStatuses = {
   refund_too_high: 409,
   ticket_not_reissuable: 409,
   attendee_erased: 409,
+  no_address: 409,
   several_people: 409,
   ticket_not_active: 409,
   webhook_endpoint_disabled: 409,

@@ -74,6 +74,15 @@ end
 $$;
 grant execute on function private.is_email_address to api_key, authenticated;
 
+-- A domain that cannot exist (RFC 2606), for who has no address: children, and walk-ins at the door.
+create function private.takes_no_mail(address text) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return lower(address) like '%.invalid';
+end
+$$;
+
 -- Whom orders, attendees and entries of the waiting list are for.
 create function private.is_contact(name text, email text) returns boolean
 language plpgsql immutable set search_path = ''

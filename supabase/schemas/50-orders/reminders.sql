@@ -22,7 +22,7 @@ as $$
 begin
   return case
     when "order".email = private.erased_fields() ->> 'email' then 'erased'
-    when lower("order".email) like '%.invalid' then 'no_address'
+    when private.takes_no_mail("order".email) then 'no_address'
     when notify = 'mailed' and not "order".send_email then 'send_email_false'
   end;
 end

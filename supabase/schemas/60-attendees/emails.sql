@@ -55,8 +55,7 @@ begin
   return array(
     select row(a.organisation_id, a.id, null, a.email_lower, case
       when a.erased_at is not null then 'erased'
-      -- A domain that cannot exist (RFC 2606): walk-ins at the door leave no address.
-      when a.email_lower like '%.invalid' then 'no_address'
+      when private.takes_no_mail(a.email) then 'no_address'
       when a.created_at > known_until then 'registered_since'
       when a.has_opted_out then 'switched_off'
       when notify = 'mailed' and not a.send_email then 'send_email_false'

@@ -208,7 +208,7 @@ begin
     new.ticket_code := private.random_code(16);
     new.ticket_token := private.random_token();
     new.ticket_email_status := case
-      when not v_order.send_email then 'not_requested'
+      when not v_order.send_email or private.takes_no_mail(new.email) then 'not_requested'
       when new.status = 'active' then 'queued'
       else 'waiting'
     end::public.email_status;
@@ -247,6 +247,7 @@ begin
       new.ticket_token := private.random_token();
       new.ticket_email_status := case
         when old.ticket_email_status = 'not_requested' or old.erased_at is not null then old.ticket_email_status
+        when private.takes_no_mail(new.email) then 'not_requested'
         when new.status = 'active' then 'queued'
         else 'waiting'
       end::public.email_status;
@@ -286,9 +287,27 @@ begin
       perform private.refuse_inactive_ticket(
         new.status, 'A ticket whose status is not active is not sent: ticket_email_status stays as it is.'
       );
+    elsif new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued' and private.takes_no_mail(new.email) then
+      perform private.refuse(
+        409, 'no_address', 'This attendee has no address that takes mail.', 'email', hint => 'Correct the address: that sends the ticket.'
+      );
+    end if;
+    -- Whose address is corrected to one that takes mail was sent nothing so far.
+    if new.email <> old.email and new.erased_at is null and new.status <> 'cancelled' then
+      if private.takes_no_mail(new.email) then
+        if new.ticket_email_status in ('waiting', 'queued') then
+          new.ticket_email_status := 'not_requested';
+        end if;
+      elsif new.ticket_email_status = 'not_requested' and private.takes_no_mail(old.email)
+        and (select o.send_email from public.orders o where o.id = new.order_id) then
+        new.ticket_email_status := case new.status when 'active' then 'queued' else 'waiting' end::public.email_status;
+      end if;
     end if;
     if new.status = 'active' and new.ticket_email_status = 'waiting' then
-      new.ticket_email_status := case when v_order.send_email then 'queued' else 'not_requested' end::public.email_status;
+      new.ticket_email_status := case
+        when v_order.send_email and not private.takes_no_mail(new.email) then 'queued'
+        else 'not_requested'
+      end::public.email_status;
     elsif new.status = 'cancelled' and new.ticket_email_status in ('waiting', 'queued') then
       new.ticket_email_status := 'cancelled';
     end if;

@@ -47,7 +47,7 @@ begin
         'checked_in_at', private.rfc3339(a.checked_in_at),
         'updated_at', private.rfc3339(a.updated_at),
         -- Whether changes are e-mailed; null: none will be.
-        'emails', case when a.status <> 'cancelled' and e.status <> 'cancelled' and a.email_lower not like '%.invalid'
+        'emails', case when a.status <> 'cancelled' and e.status <> 'cancelled' and not private.takes_no_mail(a.email)
           then not private.has_opted_out(a) end
       )
     )

@@ -21,6 +21,7 @@ begin
   return array(
     select row(w.organisation_id, null, w.id, w.email_lower, case
       when w.email = private.erased_fields() ->> 'email' then 'erased'
+      when private.takes_no_mail(w.email) then 'no_address'
       when notify = 'mailed' and not w.send_email then 'send_email_false'
     end, null)::private.recipient
     from public.waiting_list_entries w

@@ -1,7 +1,7 @@
 // Which e-mails there are besides tickets, to whom, and when: in the transaction of what they tell of, and only if somebody asked.
 
 import type { PoolClient } from 'pg'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { during, row, studio } from '../../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../../support/organisation.ts'
 import { lockOutbox } from '../../support/outbox.ts'
@@ -342,6 +342,39 @@ test('the holders of cancelled tickets are told if asked for', async () => {
     'ticket_cancelled bob@example.com',
     'ticket_cancelled eve@example.com',
   ])
+})
+
+test('a buyer, an attendee or somebody who waits under .invalid is e-mailed nothing, and is when corrected in time', async () => {
+  const { organisation, event, send, invoice } = await arrange()
+  const type = await event.ticketType({ price: 4900, quantity: 1 })
+  const { orderId } = await invoice('desk@door.invalid', { ticket_type_id: type })
+  const corrected = await invoice('other@door.invalid')
+  await studio.query("update public.orders set email = 'buyer@example.com' where id = $1", [corrected.orderId])
+  const payment = await send('POST', `/orders/${orderId}/payments`, { amount: 900 })
+  const waiting = { ticket_type_id: type, name: 'Kid', email: 'kid@door.invalid' }
+  const joined = await send('POST', `/events/${event.id}/waiting-list`, waiting)
+  expect([payment.status, joined.status]).toEqual([201, 201])
+  // Refused while the places of the event are being counted.
+  await vi.waitUntil(async () => (await send('PATCH', `/ticket-types/${type}`, { quantity: 2 })).status === 200)
+  await rolledBack(async (client, asCourier) => {
+    await forgetOthers(client, organisation)
+    const claimed = (await asCourier('select api.claim_emails(100)')) as { kind: string }[]
+    expect(claimed.map(({ kind }) => kind)).toEqual(['order_confirmation'])
+    const { rows } = await client.query(
+      "select kind from public.emails where organisation_id = $1 and status = 'cancelled' order by id",
+      [organisation.id],
+    )
+    expect(rows.map(({ kind }) => kind)).toEqual(['order_confirmation', 'payment_received', 'waiting_list_offer'])
+    // Of a receipt that nobody was sent nothing is taken back.
+    await client.query('insert into public.payment_voids (payment_id) values ($1)', [payment.body.data.payments[0].id])
+    const voided = await client.query(
+      "select from public.emails where organisation_id = $1 and kind = 'payment_voided'",
+      [organisation.id],
+    )
+    expect(voided.rowCount).toBe(0)
+  })
+  const told = await send('POST', `/events/${event.id}/cancel`, { notify: 'everybody', dry_run: true })
+  expect(told.body.effect.not_told).toEqual([{ reason: 'no_address', count: 3 }])
 })
 
 test('whoever is told mailed first and everybody after tells each once, of what each does not know', async () => {
