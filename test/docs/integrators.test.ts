@@ -10,6 +10,7 @@ import { Webhook } from 'standardwebhooks'
 import { afterAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { listenOnLoopback } from '../../scripts/support/listen.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
+import { rest } from '../support/rest.ts'
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs/integrators.md'), 'utf8')
 const folder = mkdtempSync(join(tmpdir(), 'usher-docs-'))
@@ -52,10 +53,11 @@ async function behindTrouble(): Promise<string> {
 
 test('the sync with a CRM brings contacts in, and changes back, for each of two events', async () => {
   const program = programIn('ts')
-  expect(program.split('\n').length).toBeLessThanOrEqual(73)
+  expect(program.split('\n').length).toBeLessThanOrEqual(84)
   const { createSync } = await import(pathToFileURL(save('sync.ts', program)).href)
   const organisation = await createOrganisation()
   const key = await organisation.key('attendees:write', 'attendees:read')
+  const send = rest(key)
   const event = await organisation.event({ quantity: 305 })
   const sync = (url: string, { id: eventId, ticketTypeId }: TestEvent) =>
     createSync({ url, key, eventId, ticketTypeId })
@@ -75,18 +77,29 @@ test('the sync with a CRM brings contacts in, and changes back, for each of two 
     { contact: { id: 'contact-1202' }, error: { code: 'sold_out' } },
   ])
 
-  const saved = new Map<string, { name: string }>()
-  const remember = async (id: string, attendee: { name: string }) => void saved.set(id, attendee)
-  const since = await pull(null, remember)
+  const saved = new Map<string, { id: string; name: string }>()
+  const crm = {
+    save: async (id: string, attendee: { id: string; name: string }) => void saved.set(id, attendee),
+    forget: async (attendeeId: string) => {
+      for (const [id, attendee] of saved) if (attendee.id === attendeeId) saved.delete(id)
+    },
+  }
+  const since = await pull(null, crm)
   expect([saved.size, since]).toEqual([305, '2028-01-01T11:59:00.000Z'])
 
-  const elsewhere = sync(inject('apiUrl'), await organisation.event())
+  const other = await organisation.event()
+  const elsewhere = sync(inject('apiUrl'), other)
   expect(await elsewhere.push(contacts.slice(1000, 1002))).toEqual([])
-  const started = await elsewhere.pull(null, async () => {})
-  await elsewhere.push([{ ...contacts[1000], name: 'Renamed' }])
   saved.clear()
-  await elsewhere.pull(started, remember)
-  expect(saved.get('contact-1000')?.name).toBe('Renamed')
+  const started = await elsewhere.pull(null, crm)
+  await elsewhere.push([{ ...contacts[1000], name: 'Renamed' }])
+  // One person asks to be forgotten: the CRM is told before it sends what it has.
+  await send('POST', `/attendees/${saved.get('contact-1001')?.id}/erase`, {})
+  await elsewhere.pull(started, crm)
+  expect([...saved].map(([id, { name }]) => [id, name])).toEqual([['contact-1000', 'Renamed']])
+  expect(await elsewhere.push(contacts.filter(({ id }) => saved.has(id)))).toEqual([])
+  const { body } = await send('GET', `/attendees?event_id=${other.id}&email=contact-1001@example.com`)
+  expect(body.data, 'she is no guest again').toEqual([])
 })
 
 describe('a webhook is verified', () => {
