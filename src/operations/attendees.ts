@@ -235,7 +235,7 @@ export const resendTicket = {
   title: 'Resend a ticket',
   summary: 'E-mail the ticket of an attendee again.',
   description:
-    'E-mails an attendee their ticket again. Correct a wrong address with update_attendee first; on no_address, that sends the ticket. On ticket_not_active the ticket is cancelled or unpaid.',
+    'E-mails an attendee their ticket again. Correct a wrong address with update_attendee first. On ticket_not_active the ticket is cancelled or unpaid.',
   method: 'POST',
   path: '/attendees/{attendee_id}/ticket-email',
   errors: ['not_found', 'ticket_not_active', 'no_address', 'attendee_erased'],

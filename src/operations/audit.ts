@@ -1,7 +1,7 @@
 // The audit trail. SQL: supabase/schemas/90-outbox/audit-trail.sql.
 
 import * as z from 'zod'
-import { id, listOf, nextPage, oneOf, paging, timestamp } from './fields.ts'
+import { createdSince, id, listOf, nextPage, oneOf, paging, timestamp } from './fields.ts'
 import type { Operation } from './operation.ts'
 
 const objectTypes = [
@@ -59,6 +59,8 @@ export const listAuditEntries = {
   input: z.strictObject({
     object_type: oneOf(objectTypes).optional().describe('Only entries about this kind of object.'),
     object_id: id('object').optional(),
+    api_key_id: z.guid().optional().describe('Only what this API key did.'),
+    created_since: createdSince,
     ...paging,
   }),
   output: listOf(AuditEntrySchema),

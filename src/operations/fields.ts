@@ -134,6 +134,8 @@ export const timestampInput = z
 
 export const updatedSince = timestampInput.optional().describe('Only objects created or changed at or after this time.')
 
+export const createdSince = timestampInput.optional().describe('At or after this time.')
+
 /** What a search of people takes; the words are matched by SQL. */
 export const searchInput = line(100, new RegExp(`^[^${control}]{3,}$`), 'must be at least 3 characters of one line')
 

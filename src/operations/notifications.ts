@@ -6,7 +6,7 @@ import { AttendeeSchema } from './attendees.ts'
 import { directions } from './check-ins.ts'
 import { emailKinds } from './email-kinds.ts'
 import { EventSchema } from './events.ts'
-import { id, listOf, nextPage, one, oneOf, paging, timestamp, timestampInput } from './fields.ts'
+import { createdSince, id, listOf, nextPage, one, oneOf, paging, timestamp, timestampInput } from './fields.ts'
 import type { Operation } from './operation.ts'
 import { OrderSchema, PaymentSchema, RefundSchema } from './orders.ts'
 import { TicketTypeSchema } from './ticket-types.ts'
@@ -120,6 +120,7 @@ export const listNotifications = {
   input: z.strictObject({
     type: typeFilter,
     after: id('last notification seen: only later ones').optional(),
+    created_since: createdSince,
     ...paging,
   }),
   output: listOf(NotificationSchema),

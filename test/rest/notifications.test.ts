@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { prefixOf } from '../../src/gateway/api-key.ts'
-import { row, studio } from '../support/database.ts'
+import { during, row, studio } from '../support/database.ts'
 import { overRest } from '../support/interfaces.ts'
 import { type Notification, readOn, readUntil } from '../support/notifications.ts'
 import { once } from '../support/once.ts'
@@ -38,6 +38,46 @@ test('notifications are listed oldest first, and read on from the last one seen'
   expect(body).toEqual({ data: [], has_more: false, next_cursor: null })
   await renameTo('5')
   expect(names(await readUntil(send, (all) => all.length > 0, { after: last }))).toEqual(['5'])
+})
+
+test('since a time are listed those of what began then or later, whoever was first to write or to end', async () => {
+  const { event, send, renameTo } = await arrange()
+  const clock = async () => (await row<{ now: string }>('select clock_timestamp()::text as now')).now.replace(' ', 'T')
+  const rename = 'update public.events set name = $2 where id = $1'
+  const other = await arrange()
+  await renameTo('before')
+  let since = ''
+  await during(async (earlier) => {
+    await earlier.query('select now()')
+    since = `${await clock()}:00`
+    await during(async (later) => {
+      await later.query('select now()')
+      await renameTo('first')
+      await later.query(rename, [event.id, 'second'])
+      await later.query('commit')
+    })
+    await earlier.query(rename, [event.id, 'begun before'])
+    await earlier.query('commit')
+  })
+  await renameTo('third')
+  const all = ['before', 'first', 'second', 'begun before', 'third']
+  expect(names(await readUntil(send, (seen) => names(seen).length === 5))).toEqual(all)
+  expect(names(await readOn(send, { created_since: since }))).toEqual(['first', 'second', 'third'])
+  const paged: string[] = []
+  for (let query = { created_since: since, limit: '1' }; ; ) {
+    const { body } = await send('GET', `/notifications?${new URLSearchParams(query)}`)
+    paged.push(...names(body.data))
+    if (!body.has_more) break
+    query = { ...query, ...{ cursor: body.next_cursor } }
+  }
+  expect(paged).toEqual(['first', 'second', 'third'])
+
+  const seen = await readOn(send)
+  const after = seen.find(({ data }) => 'name' in data && data.name === 'first')?.id ?? ''
+  expect(names(await readOn(send, { created_since: since, after }))).toEqual(['second', 'third'])
+  expect(names(await readOn(send, { created_since: '1900-01-01T00:00:00Z' }))).toEqual(all)
+  expect(await readOn(send, { created_since: '9998-01-01T00:00:00Z' })).toEqual([])
+  expect(await readOn(other.send, { created_since: since })).toEqual([])
 })
 
 test('a notification is what the object was then, whatever became of it', async () => {

@@ -20,12 +20,12 @@ end
 $$;
 grant execute on function private.uuid_v7 to api_key, authenticated;
 
--- Less than any that is made from then on.
+-- Less than any that is made from then on; of a time before 1970 less than all.
 create function private.first_uuid_v7(moment timestamptz) returns uuid
 language plpgsql immutable strict set search_path = ''
 as $$
 begin
-  return (lpad(to_hex((extract(epoch from moment) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid;
+  return (lpad(to_hex(floor(extract(epoch from greatest(moment, '1970-01-01Z')) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid;
 end
 $$;
 grant execute on function private.first_uuid_v7 to scope_attendees_read, scope_orders_read;

@@ -75,7 +75,7 @@ grant select (id, organisation_id, type, created_at) on public.notifications to 
 
 -- Ids of the notifications of a page, oldest first: see 00-ground/pages.sql.
 create function private.page_of_notifications(
-  types public.notification_type[], after_transaction_id xid8, after_id uuid, size integer
+  types public.notification_type[], after_transaction_id xid8, after_id uuid, created_since timestamptz, size integer
 ) returns uuid[]
 language plpgsql stable security definer
 set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
@@ -83,7 +83,20 @@ as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
   v_before_transaction_id xid8 := pg_snapshot_xmin(pg_current_snapshot());
+  v_since timestamptz := coalesce(created_since, '-infinity');
+  v_since_id uuid := private.first_uuid_v7(created_since);
+  v_since_transaction_id xid8;
 begin
+  -- What was written before that time, by whomever, has a transaction that is older than all which began from then on. Of a hundred such
+  -- the latest, for one of them may have run for long.
+  if v_since_id is not null then
+    select max(w.transaction_id) into v_since_transaction_id
+    from (select n.transaction_id from public.notifications n where n.id < v_since_id order by n.id desc limit 100) w;
+    if (coalesce(v_since_transaction_id, '0'), v_since_id) > (after_transaction_id, after_id) then
+      after_transaction_id := coalesce(v_since_transaction_id, '0');
+      after_id := v_since_id;
+    end if;
+  end if;
   return array(
     select f.id
     from unnest(types) t (type)
@@ -94,6 +107,7 @@ begin
         and n.type = t.type
         and (n.transaction_id, n.id) > (after_transaction_id, after_id)
         and n.transaction_id < v_before_transaction_id
+        and n.created_at >= v_since
       order by n.organisation_id, n.transaction_id, n.id
       limit size
     ) f
@@ -109,6 +123,7 @@ grant execute on function private.page_of_notifications to scope_events_write;
 create function api.list_notifications(
   type public.notification_type default null,
   after uuid default null,
+  created_since timestamptz default null,
   cursor text default null,
   "limit" integer default null
 ) returns json
@@ -140,7 +155,7 @@ begin
     v_types := array(select t from unnest(v_types) t where t = list_notifications.type);
   end if;
   v_ids := private.page_of_notifications(
-    v_types, coalesce(v_last.transaction_id, '0'), coalesce(v_last.id, '00000000-0000-0000-0000-000000000000'), v_size + 1
+    v_types, coalesce(v_last.transaction_id, '0'), coalesce(v_last.id, '00000000-0000-0000-0000-000000000000'), created_since, v_size + 1
   );
   for v_notification in
     select n.*
@@ -163,5 +178,5 @@ begin
 end
 $$;
 comment on function api.list_notifications is
-  'Notifications that the key may read, oldest first, after a given one if any: { data, has_more, next_cursor }. 404 not_found.';
+  'Notifications that the key may read, oldest first, after a given one or since a time if any: { data, has_more, next_cursor }. 404 not_found.';
 grant execute on function api.list_notifications to scope_events_write;

@@ -5,7 +5,7 @@ import type * as z from 'zod'
 import { kindOf } from '../../../src/operations/identifiers.ts'
 import { isRead, type Operation } from '../../../src/operations/operation.ts'
 
-type ObjectKind = NonNullable<ReturnType<typeof kindOf>> | 'plan'
+type ObjectKind = NonNullable<ReturnType<typeof kindOf>> | 'plan' | 'api_key'
 const texts = [
   'slug',
   'reference',
@@ -27,7 +27,7 @@ export type Position = { path: string; kind: Kind }
 /** What says nothing of an object: texts and times that are stored or compared as they are. */
 const plain = new Set(
   `name description starts_at ends_at starts_after starts_before timezone address city postcode country online_url currency move
-   sales_start_at sales_end_at valid_from valid_until notify company payment_status due_after due_before updated_since received_at
+   sales_start_at sales_end_at valid_from valid_until notify company payment_status due_after due_before updated_since created_since received_at
    received_after received_before refunded_at payment_due_at offer_expires_at reason names opens_at closes_at device scan_id scanned_at
    fields since until`.split(/\s+/),
 )
@@ -44,6 +44,7 @@ const others: Record<string, Kind> = {
   url: 'url',
   plan_id: 'plan',
   object_id: 'order',
+  api_key_id: 'api_key',
   event: 'event',
   copy_of: 'event',
 }
