@@ -208,6 +208,34 @@ test('an idempotency key replays the results', async () => {
   expect(replayed.body).toEqual(first.body)
 })
 
+test('an empty text of an optional line is none, as exports of other systems have it', async () => {
+  const { importGuests, send } = await importer()
+  const { name, email } = guest(1)
+  const list = [
+    guest(0, { company: '', metadata: { note: '' } }),
+    { name, email, external_id: '' },
+    { name: 'Other', email, external_id: '' },
+  ]
+  const first = await importGuests(list)
+  expect(results(first.body)).toEqual(['created', 'created', 'created'])
+  const known = (await send('GET', `/attendees/${first.body.data.results[0].attendee_id}`)).body.data
+  expect([known.company, known.metadata]).toEqual([null, { note: '' }])
+  expect(results((await importGuests(list)).body)).toEqual(['unchanged', 'unchanged', 'unchanged'])
+  await importGuests([guest(0, { company: 'NASA' })])
+  expect(results((await importGuests([guest(0, { company: '' })])).body)).toEqual(['updated'])
+  expect((await send('GET', `/attendees/${known.id}`)).body.data.company).toBe(null)
+})
+
+test('a guest without an address is told that one is required, with a wrong one that it is none', async () => {
+  const { importGuests } = await importer()
+  const { name } = guest(1)
+  const { body } = await importGuests([{ name }, { name, email: null }, { name, email: '' }, { name, email: 'x' }])
+  expect(body.data.results.map(({ error }: { error: Guest }) => [error.param, error.message])).toEqual([
+    ...Array(3).fill(['email', 'An email is required.']),
+    ['email', 'This is not an e-mail address.'],
+  ])
+})
+
 describe('a guest of the wrong form is refused by itself, with the field', () => {
   const { email, name } = guest(1) as { email: string; name: string }
   const wrongs: [string, unknown, string | null][] = [

@@ -93,6 +93,23 @@ end
 $$;
 grant execute on function private.is_line to scope_attendees_write;
 
+-- An empty text of an optional line is none, as an empty cell is in Studio: exports of other systems have one where they know nothing.
+create function private.without_empty_lines(guest jsonb) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_field text;
+begin
+  for v_field in select f from json_object_keys(private.lines_of_guest()) f loop
+    if guest -> v_field = '""' then
+      guest := jsonb_set(guest, array[v_field], 'null');
+    end if;
+  end loop;
+  return guest;
+end
+$$;
+grant execute on function private.without_empty_lines to scope_attendees_write;
+
 -- What is wrong with the form of a guest, as the error of a verdict; null if nothing is. The constraints say the same, but of the
 -- statement that adds many.
 create function private.error_of_guest(guest jsonb) returns json
@@ -117,7 +134,9 @@ begin
     if private.is_line(guest -> 'name', 200) is not true then
       v_fields := v_fields || '{"param": "name", "message": "A name is one line of 1 to 200 characters."}'::jsonb;
     end if;
-    if jsonb_typeof(guest -> 'email') is distinct from 'string' or not private.is_email_address(guest ->> 'email') then
+    if coalesce(guest ->> 'email', '') = '' then
+      v_fields := v_fields || '{"param": "email", "message": "An email is required."}'::jsonb;
+    elsif jsonb_typeof(guest -> 'email') is distinct from 'string' or not private.is_email_address(guest ->> 'email') then
       v_fields := v_fields || '{"param": "email", "message": "This is not an e-mail address."}'::jsonb;
     end if;
     v_fields := v_fields || (
@@ -442,7 +461,9 @@ declare
   c_part constant integer := 50;
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_organisation_id uuid;
-  v_guests jsonb[] := array(select g.guest from jsonb_array_elements(attendees) with ordinality g (guest, place) order by g.place);
+  v_guests jsonb[] := array(
+    select private.without_empty_lines(g.guest) from jsonb_array_elements(attendees) with ordinality g (guest, place) order by g.place
+  );
   v_sent integer := cardinality(v_guests);
   v_errors json[];
   v_verdicts json[] := '{}';
@@ -453,6 +474,7 @@ begin
   if v_outcome is not null then
     return v_outcome;
   end if;
+  attendees := to_jsonb(v_guests);
   if v_sent not between 1 and 1000 then
     perform private.refuse_value('attendees', 'An import has 1 to 1000 attendees.', 'Send the rest in further calls.');
   end if;
