@@ -55,6 +55,7 @@ test('functions of schema public are for people who sign in, though Supabase wou
     'revoke_api_key',
     'the_attendee',
     'the_event',
+    'the_member',
     'the_order',
     'the_payment',
     'the_ticket_type',

@@ -23,6 +23,7 @@ let client: pg.Client
 let unpaid: string
 let paid: string
 let expired: string
+const adasAccount = '00000000-0000-4000-8000-0000000000ad'
 
 beforeAll(async () => {
   database = await startOwnDatabase()
@@ -45,6 +46,24 @@ beforeAll(async () => {
   await client.query(
     `insert into webhook_endpoints (organisation_id, url, types) select id, 'https://crm.example.com/usher', '{order.created}'
      from organisations`,
+  )
+  await client.query(
+    `insert into auth.users (id, email) values ('${adasAccount}', 'ada@example.com');
+     insert into organisation_members (organisation_id, user_id, role) select id, '${adasAccount}', 'owner' from organisations`,
+  )
+  await client.query('begin')
+  await client.query("select set_config('request.jwt.claims', $1, true), set_config('role', 'authenticated', true)", [
+    JSON.stringify({ role: 'authenticated', sub: adasAccount }),
+  ])
+  await client.query("select create_api_key('Made by Ada', '{events:read}')")
+  await client.query('commit')
+  await client.query(
+    `insert into promo_codes (event_id, code, percent_off) values (the_event('lantern-conference'), 'FRIENDS', 10);
+     insert into registrations (event_id, ticket_type_id, name, email, payment_method, promo_code)
+     select the_event('lantern-conference'), the_ticket_type('lantern-conference', 'professional'), 'Grace', 'grace@example.com', 'invoice',
+       'FRIENDS'
+     from generate_series(1, 2);
+     update orders set status = 'cancelled' where reference = (select max(reference) from orders where name = 'Grace')`,
   )
   for (const amount of [10000, 4900]) {
     await client.query('insert into payments (order_id, amount) values ($1, $2)', [order.order_id, amount])
@@ -182,6 +201,31 @@ test('name badges are in the order of last names, with Ö beside O', async () =>
   }
 })
 
+test('whoever leaves takes the keys that they made along, and no others', async () => {
+  const leaving = documented.find((sql) => sql.includes('delete from organisation_members'))
+  await client.query("select create_api_key('Of the editor', '{events:read}')")
+  expect(await paste(filledIn(leaving as string))).toEqual([
+    { name: 'Made by Ada', prefix: expect.stringMatching(/^usher_live_/), last_used_at: null },
+    { role: 'owner' },
+  ])
+  const keys = documented.find((sql) => sql.includes('made_by'))
+  expect(await paste(keys as string)).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ name: 'Made by Ada', actor: 'member', made_by: 'ada@example.com' }),
+      expect.objectContaining({ name: 'Of the editor', actor: 'studio', made_by: null }),
+    ]),
+  )
+})
+
+test('what a promo code cost leaves out what was cancelled', async () => {
+  const sql = filledIn(documented.find((text) => text.includes('sum(a.discount)')) as string)
+  const { rows } = await client.query(
+    "select sum(discount)::text as discount, count(*)::text as all from attendees where promo_code_id is not null and status <> 'cancelled'",
+  )
+  expect(rows).toEqual([{ discount: expect.stringMatching(/^[1-9]/), all: '1' }])
+  expect(await paste(sql)).toEqual([{ code: 'FRIENDS', tickets: '1', discount: rows[0].discount, currency: 'EUR' }])
+})
+
 test('a member names what is theirs, and nothing else', async () => {
   await client.query('begin')
   try {
@@ -204,6 +248,7 @@ test('a member names what is theirs, and nothing else', async () => {
       "the_attendee('ada@example.com')",
       "the_waiting_list_entry('ada@example.com')",
       "the_webhook_endpoint('https://crm.example.com/usher')",
+      "the_member('ada@example.com')",
     ]) {
       await client.query('savepoint one')
       await expect(client.query(`select ${name}`), name).rejects.toMatchObject({ code: 'PT404' })

@@ -23,3 +23,18 @@ create trigger members_100_read_only instead of insert or update or delete on pu
 
 revoke all on public.members from anon, authenticated, service_role;
 grant select on public.members to authenticated;
+
+-- The account of a member: see 20-events/studio.sql.
+create function public.the_member(email text) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.only_one(
+    array(select distinct m.user_id from public.members m where lower(m.email) = lower(btrim(the_member.email)) limit 2),
+    'There is no member with this e-mail address.', 'Several members have this e-mail address.', 'email'
+  );
+end
+$$;
+comment on function public.the_member is 'The account of the member with this e-mail address. Refuses one that is not there.';
+revoke all on function public.the_member from public, anon, service_role;
+grant execute on function public.the_member to authenticated;
