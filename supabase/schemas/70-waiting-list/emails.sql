@@ -39,7 +39,7 @@ begin
   return array(
     select row(w.organisation_id, null, w.id, w.email_lower, case
       when w.email = private.erased_fields() ->> 'email' then 'erased'
-      when w.email_lower like '%.invalid' then 'no_address'
+      when private.takes_no_mail(w.email_lower) then 'no_address'
       when notify = 'mailed' and not w.send_email then 'send_email_false'
     end, null)::private.recipient
     from public.waiting_list_entries w

@@ -130,6 +130,7 @@ test('a ticket is pending once, with all that its e-mail says, and is shown as s
         holders: null,
         opt_out_url: null,
         guests: null,
+        money: null,
         waiting_list_entry: null,
         organisation: {
           id: expect.any(String),
