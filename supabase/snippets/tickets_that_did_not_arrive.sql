@@ -1,2 +1,2 @@
--- Whose ticket bounced or failed, and why: to send one again, resend_a_ticket.
+-- Whose ticket bounced or failed, or is queued and tried again, and why: to send one at once, resend_a_ticket.
 select event, name, email, ticket_email_status, error from undelivered_tickets;

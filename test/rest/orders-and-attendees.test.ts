@@ -242,6 +242,26 @@ test('a cancelled attendee gives the place back, and the rest of the order stand
   expect((await send('POST', `/attendees/${attendeeId}/cancel`)).body.error.code).toBe('invalid_transition')
 })
 
+test('a ticket that waits after a failure is sent once more at once', async () => {
+  const { event, send } = await arrange()
+  const { attendeeId } = await event.guest()
+  await studio.query("update public.attendees set ticket_email_last_error = 'Wrong password.' where id = $1", [
+    attendeeId,
+  ])
+  await studio.query(
+    `update public.emails set attempts = 9, last_error = 'Wrong password.', next_attempt_at = now() + interval '12 hours'
+     where attendee_id = $1`,
+    [attendeeId],
+  )
+  const resent = await send('POST', `/attendees/${attendeeId}/ticket-email`)
+  expect([resent.status, resent.body.data.ticket_email.status]).toEqual([200, 'queued'])
+  const { rows } = await studio.query(
+    "select status, attempts, next_attempt_at <= now() as due from public.emails where attendee_id = $1 and kind = 'ticket' and status <> 'cancelled'",
+    [attendeeId],
+  )
+  expect(rows).toEqual([{ status: 'queued', attempts: 0, due: true }])
+})
+
 test('a ticket is queued for sending once more, unless it is cancelled', async () => {
   const { event, send } = await arrange()
   const { attendeeId } = await event.guest()

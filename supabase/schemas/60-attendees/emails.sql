@@ -41,6 +41,28 @@ create trigger attendees_340_queue_ticket_email_update after update on public.at
   for each statement when (current_setting('usher.queues_tickets', true) = 'on')
   execute function private.tg_attendees__queue_ticket_email();
 
+-- A ticket that is asked for again while its e-mail waits after a failure, by now for up to a day: another takes its place, which is due at
+-- once and has all its attempts. A late report on one of the former does not count for it: it may have gone to another address. What is
+-- being sent is left alone. Fires where the status is written, whatever it was; the courier leaves it out where it stays.
+create function private.tg_attendees__send_now() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.emails e set status = 'cancelled', next_attempt_at = null
+  where e.attendee_id = new.id and e.kind = 'ticket' and e.status = 'queued' and e.claim is null and e.last_error is not null;
+  if found then
+    insert into public.emails (organisation_id, attendee_id) values (new.organisation_id, new.id);
+  end if;
+  return null;
+end
+$$;
+create trigger attendees_350_send_now after update of ticket_email_status on public.attendees
+  for each row when (new.ticket_email_status = 'queued' and old.ticket_email_status = 'queued' and old.ticket_email_last_error is not null)
+  execute function private.tg_attendees__send_now();
+create trigger attendees_350_send_now_reissued after update of ticket_code on public.attendees
+  for each row when (new.ticket_email_status = 'queued' and old.ticket_email_last_error is not null and new.ticket_code <> old.ticket_code)
+  execute function private.tg_attendees__send_now();
+
 -- Attendees as recipients: those whose ticket page an e-mail may link to first. `known_until`: whoever registered later knows nothing else.
 -- `kind`: whoever switched such e-mails off gets none, whomever they are for.
 -- Security definer, like all that follows: no role may write e-mails.

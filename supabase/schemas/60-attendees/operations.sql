@@ -475,5 +475,5 @@ begin
 end
 $$;
 comment on function api.resend_ticket is
-  'Queues the ticket e-mail of an attendee once more: 200. 404 not_found; 409 ticket_not_active, no_address, attendee_erased.';
+  'Queues the ticket e-mail of an attendee once more, and makes one due at once that waits after a failure: 200. 404 not_found; 409 ticket_not_active, no_address, attendee_erased.';
 grant execute on function api.resend_ticket to scope_attendees_write;

@@ -44,12 +44,13 @@ select
   a.organisation_id
 from public.attendees a
 join public.events e on e.id = a.event_id
-where a.ticket_email_status in ('bounced', 'failed') and a.status <> 'cancelled'
+where (a.ticket_email_status in ('bounced', 'failed') or a.ticket_email_status = 'queued' and a.ticket_email_last_error is not null)
+  and a.status <> 'cancelled'
 order by a.event_id, lower(a.name), a.id;
-comment on view public.undelivered_tickets is 'Tickets whose e-mail did not arrive, and why.';
+comment on view public.undelivered_tickets is 'Tickets whose e-mail did not arrive, and why; those that are tried again as well.';
 comment on column public.undelivered_tickets.name is 'Name of the person.';
 comment on column public.undelivered_tickets.email is 'Address that the ticket was sent to.';
-comment on column public.undelivered_tickets.ticket_email_status is 'bounced or failed.';
+comment on column public.undelivered_tickets.ticket_email_status is 'bounced or failed, or queued: it has failed for now, and is tried again.';
 comment on column public.undelivered_tickets.error is 'Why it was not sent or came back.';
 comment on column public.undelivered_tickets.sent_at is 'When it was last sent.';
 comment on column public.undelivered_tickets.event is 'Name of the event.';

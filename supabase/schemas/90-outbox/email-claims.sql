@@ -641,7 +641,14 @@ begin
   where a.id = any (v_attendee_ids)
     and a.id = t.attendee_id
     and a.ticket_email_status = 'queued'
-    and (t.status = 'queued' or coalesce((t.sent_code, t.sent_to) = (a.ticket_code, a.email), true));
+    and t.status <> 'queued'
+    and coalesce((t.sent_code, t.sent_to) = (a.ticket_code, a.email), true);
+  -- What is tried again stays queued. The status is not written: that is to ask for it at once, see 60-attendees/emails.sql.
+  if exists (select from unnest(v_tickets) t where t.status = 'queued') then
+    update public.attendees a set ticket_email_last_error = t.last_error
+    from unnest(v_tickets) t
+    where a.id = any (v_attendee_ids) and a.id = t.attendee_id and a.ticket_email_status = 'queued' and t.status = 'queued';
+  end if;
 end
 $$;
 comment on function api.settle_emails is

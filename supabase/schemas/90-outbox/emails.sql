@@ -74,7 +74,7 @@ create table public.emails (
 );
 comment on table public.emails is 'E-mails to attendees and buyers, pending and sent. Written by Usher only. Set status to queued to send one once more; of a ticket, ticket_email_status of the attendee.';
 comment on column public.emails.kind is 'What it tells: ticket, order_confirmation, payment_received and so on.';
-comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled. Set it to queued to send the e-mail once more; a ticket by its attendee.';
+comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled. Set it to queued to send the e-mail once more, or at once where it waits after a failure; a ticket that was sent by its attendee.';
 comment on column public.emails.sent_to is 'The address that it went to, as of when it was claimed.';
 comment on column public.emails.attendee_id is 'To whom it goes, where that is an attendee.';
 comment on column public.emails.order_id is 'The order whose contact it goes to, where that is the buyer.';
@@ -118,12 +118,13 @@ values
   ('emails', 'sent_to', 'null', null),
   ('emails', 'last_error', 'null', null);
 
--- Any e-mail once more, by hand: what is overtaken meanwhile is cancelled as ever when it is claimed.
+-- Any e-mail once more, by hand: what is overtaken meanwhile is cancelled as ever when it is claimed. One that waits after a
+-- failure is due at once, a ticket too; what is being sent is left alone.
 create function private.tg_emails__send_again() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  if new.kind = 'ticket' then
+  if new.kind = 'ticket' and old.status <> 'queued' then
     perform private.refuse(
       409, 'read_only_field', 'A ticket is sent once more by its attendee, not by the status of its e-mail.', 'status',
       hint => 'Set ticket_email_status of the attendee to queued.'
@@ -138,7 +139,9 @@ begin
 end
 $$;
 create trigger emails_100_send_again before update of status on public.emails
-  for each row when (new.status = 'queued' and old.status <> 'queued' and private.is_by_hand())
+  for each row when (
+    new.status = 'queued' and (old.status <> 'queued' or old.claim is null and old.last_error is not null) and private.is_by_hand()
+  )
   execute function private.tg_emails__send_again();
 create trigger emails_010_blank_is_empty before insert or update on public.emails
   for each row when (private.is_typed())

@@ -25,6 +25,8 @@ type CourierFixture = {
   edit(assignments: string): Promise<void>
   /** What the attendee shows. */
   shown(): Promise<{ status: string; sent: boolean; error: string | null }>
+  /** In the view of tickets that did not arrive. */
+  undelivered(): Promise<{ ticket_email_status: string; error: string }[]>
   /** The rows of what is and was pending, oldest first. */
   emails(): Promise<{ status: string; attempts: number; wait: number | null }[]>
   expire(): Promise<void>
@@ -92,6 +94,13 @@ async function withCourier(work: (courier: CourierFixture) => Promise<void>, { p
             [attendeeId],
           )
         ).rows[0],
+      undelivered: async () =>
+        (
+          await client.query(
+            'select ticket_email_status, error from public.undelivered_tickets where attendee_id = $1',
+            [attendeeId],
+          )
+        ).rows,
       emails: async () =>
         (
           await client.query(
@@ -229,6 +238,49 @@ test('a ticket that is sent again is pending again', async () => {
 })
 
 test.each([
+  ['sent once more', "ticket_email_status = 'queued'"],
+  ['reissued', 'ticket_code = null'],
+])('a ticket that waits after failures and is %s is due at once, with all its attempts', async (_what, assignments) => {
+  await withCourier(async ({ claim, settle, edit, shown, emails, expire }) => {
+    for (let attempt = 1; attempt <= 3; attempt++) {
+      await expire()
+      await settle(first(await claim()), { error: 'Wrong password.' })
+    }
+    await edit("name = 'Mary W. Jackson'")
+    expect(await emails()).toEqual([{ status: 'queued', attempts: 3, wait: expect.any(Number) }])
+    await edit(assignments)
+    expect(await emails()).toEqual([
+      { status: 'cancelled', attempts: 3, wait: null },
+      { status: 'queued', attempts: 0, wait: 0 },
+    ])
+    await settle(first(await claim()), { messageId: 'm-6' })
+    expect(await shown()).toEqual({ status: 'sent', sent: true, error: null })
+    expect((await emails())[1]).toEqual({ status: 'sent', attempts: 1, wait: null })
+  })
+})
+
+test('a ticket that is sent once more while its e-mail is under way is sent once', async () => {
+  await withCourier(async ({ claim, settle, edit, shown, emails, expire }) => {
+    await settle(first(await claim()), { error: 'Wrong password.' })
+    await expire()
+    const pending = first(await claim())
+    await edit("ticket_email_status = 'queued'")
+    expect(await emails()).toMatchObject([{ status: 'queued', attempts: 2 }])
+    expect(await claim()).toEqual([])
+    await settle(pending, { messageId: 'm-7' })
+    expect(await shown()).toEqual({ status: 'sent', sent: true, error: null })
+  })
+})
+
+test('what waits after a failure is shown as a ticket that did not arrive', async () => {
+  await withCourier(async ({ claim, settle, undelivered }) => {
+    expect(await undelivered()).toEqual([])
+    await settle(first(await claim()), { error: 'Wrong password.' })
+    expect(await undelivered()).toEqual([{ ticket_email_status: 'queued', error: 'Wrong password.' }])
+  })
+})
+
+test.each([
   ['code', 'ticket_code = null'],
   ['address', "email = 'new@example.com'"],
 ])(
@@ -320,15 +372,20 @@ test('an event changes nothing of an e-mail that nobody has begun to send', asyn
 })
 
 test('an event of an attempt that another has followed changes nothing', async () => {
-  // The code is re-issued and the address corrected between two attempts: what became of the first says nothing of the ticket.
-  for (const told of ['delivered', 'bounced']) {
+  // The address is corrected between two attempts, and the code re-issued: what became of the first says nothing of the ticket.
+  for (const [told, assignments, attempt] of [
+    ['delivered', "email = 'new@example.com'", 2],
+    ['bounced', "email = 'new@example.com'", 2],
+    ['delivered', "ticket_code = null, email = 'new@example.com'", 1],
+    ['bounced', "ticket_code = null, email = 'new@example.com'", 1],
+  ] as const) {
     await withCourier(async ({ claim, settle, event, edit, expire, shown }) => {
       const one = first(await claim())
       await settle(one, { error: 'Postmark: timeout.' })
-      await edit("ticket_code = null, email = 'new@example.com'")
+      await edit(assignments)
       await expire()
       const two = first(await claim())
-      expect([two.id, two.attempt, two.attendee?.email]).toEqual([one.id, 2, 'new@example.com'])
+      expect([two.id === one.id, two.attempt, two.attendee?.email]).toEqual([attempt === 2, attempt, 'new@example.com'])
       await event('m-14', told, told === 'bounced' ? 'No such mailbox.' : undefined, one)
       expect(await shown()).toMatchObject({ status: 'queued' })
       await settle(two, { messageId: 'm-15' })

@@ -1,5 +1,7 @@
 // Which e-mails there are besides tickets, to whom, and when: in the transaction of what they tell of, and only if somebody asked.
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { PoolClient } from 'pg'
 import { expect, test, vi } from 'vitest'
 import { during, row, studio } from '../../support/database.ts'
@@ -640,6 +642,43 @@ test('an e-mail that has become untrue is not sent', async () => {
     expect(rows).toEqual([
       { kind: 'order_confirmation', status: 'cancelled' },
       { kind: 'payment_received', status: 'cancelled' },
+    ])
+  })
+})
+
+const outage = /(update public\.emails set attempts.+);/.exec(
+  readFileSync(join(import.meta.dirname, '../../../docs/operations.md'), 'utf8'),
+)?.[1]
+
+test.each([
+  ['by its status, in Studio', "update public.emails set status = 'queued' where organisation_id = $1"],
+  ['by the statement of the documentation', `${outage} and organisation_id = $1`],
+])('what waits after failures is due at once %s, of every kind, but for what is being sent', async (_, statement) => {
+  const { organisation, register, invoice } = await arrange()
+  await register('ada@example.com')
+  await invoice('ada@example.com')
+  await register('bob@example.com')
+  await rolledBack(async (client) => {
+    const fail = (kind: string, address: string, more = '') =>
+      client.query(
+        `update public.emails e set attempts = 5, last_error = 'Wrong password.', next_attempt_at = now() + interval '1 day' ${more}
+         where organisation_id = $1 and kind = $2
+           and (select o.email from public.orders o
+             where o.id = coalesce(e.order_id, (select a.order_id from public.attendees a where a.id = e.attendee_id))) = $3`,
+        [organisation.id, kind, address],
+      )
+    await fail('ticket', 'ada@example.com')
+    await fail('order_confirmation', 'ada@example.com')
+    await fail('ticket', 'bob@example.com', ", claim = gen_random_uuid(), claimed_until = now() + interval '1 minute'")
+    await client.query(statement, [organisation.id])
+    const { rows } = await client.query(
+      `select distinct attempts, next_attempt_at <= now() as due, claim is not null as in_hand from public.emails
+       where organisation_id = $1 order by 1`,
+      [organisation.id],
+    )
+    expect(rows).toEqual([
+      { attempts: 0, due: true, in_hand: false },
+      { attempts: 5, due: false, in_hand: true },
     ])
   })
 })
