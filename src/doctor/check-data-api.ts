@@ -95,7 +95,7 @@ async function checkCalls(address: DataApiAddress, tokens: Tokens): Promise<Find
       failed('migrations', `The database lacks functions, or has older ones: ${missing.join(', ')}.`, applyMigrations),
     )
   } else {
-    findings.push(ok('migrations', fine.migrations), checkDeliveries(depth.body))
+    findings.push(ok('migrations', fine.migrations), ...checkDeliveries(depth.body))
   }
   return findings
 }
@@ -139,9 +139,15 @@ function argumentsOf(operation: Operation): Record<string, null> {
   return Object.fromEntries(names.map((name) => [name, null]))
 }
 
-function checkDeliveries(depth: unknown): Finding {
-  const kinds = Array.isArray(depth) ? (depth as { kind: string; late_seconds: number; held: boolean }[]) : []
-  if (kinds.some(({ held }) => held)) return failed('deliveries', heldMessage, `${releaseFix}.`)
+type Depth = { kind: string; late_seconds: number; failing: number; last_error: string | null; held: boolean }
+
+function checkDeliveries(depth: unknown): Finding[] {
+  const kinds = Array.isArray(depth) ? (depth as Depth[]) : []
+  if (kinds.some(({ held }) => held)) return [failed('deliveries', heldMessage, `${releaseFix}.`)]
+  return [checkLate(kinds), checkEmails(kinds.find(({ kind }) => kind === 'ticket_emails'))]
+}
+
+function checkLate(kinds: Depth[]): Finding {
   const late = kinds.filter(({ late_seconds }) => late_seconds > lateSeconds)
   if (late.length === 0) return ok('deliveries', 'No webhook or e-mail is overdue.')
   const described = late.map(({ kind, late_seconds }) => `${kind} for ${Math.round(late_seconds / 60)} minutes`)
@@ -149,5 +155,18 @@ function checkDeliveries(depth: unknown): Finding {
     'deliveries',
     `Due deliveries wait for a courier: ${described.join(', ')}.`,
     'Run `npx usher courier`, unset DELIVERIES=false, or schedule the edge function.',
+  )
+}
+
+/** What is tried again is never overdue, and what a mail service refuses after the login shows nowhere else. */
+function checkEmails(depth: Depth | undefined): Finding {
+  if (!depth?.failing) return ok('emails', 'No e-mail has failed and waits to be tried again.')
+  const number = depth.failing === 1 ? '1 e-mail has failed and is' : `${depth.failing} e-mails have failed and are`
+  // Whoever mends it needs the words, and the domain, but not who the guest is.
+  const error = (depth.last_error ?? '').replaceAll(/[^\s<>"'(),;:=]+@/g, '…@')
+  return warning(
+    'emails',
+    `${number} tried again. The last error: ${error}`,
+    'Mend what it says, then let them go at once: see "When no mail leaves" in docs/operations.md.',
   )
 }

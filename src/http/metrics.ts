@@ -42,6 +42,8 @@ export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
     labelNames: ['kind', 'outcome'],
     registers,
   })
+  // From the start: Prometheus sees no increase in a series that begins with its first failure.
+  for (const outcome of ['sent', 'failed', 'refused']) deliveries.inc({ kind: 'ticket_emails', outcome }, 0)
   const deliverySeconds = new Histogram({
     name: 'usher_delivery_duration_seconds',
     help: 'How long an attempt to deliver took.',
@@ -53,15 +55,17 @@ export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
   const pending = gauge('usher_outbox_pending', 'Webhooks and e-mails that are pending, retries included.')
   const oldest = gauge('usher_outbox_oldest_seconds', 'How long the oldest of them has been pending.')
   const late = gauge('usher_outbox_late_seconds', 'How long due deliveries have waited for a courier.')
+  const failing = gauge('usher_outbox_failing', 'Pending webhooks and e-mails that have failed and are tried again.')
   const held = gauge('usher_outbox_held', '1 while deliveries are held because the database is a copy, else 0.')
 
   async function refreshGauges(): Promise<void> {
-    for (const gauge of [pending, oldest, late, held]) gauge.reset()
+    for (const gauge of [pending, oldest, late, failing, held]) gauge.reset()
     const timeout = sleep(timeoutMs, undefined, { ref: false }).then(() => Promise.reject(new Error('No answer.')))
     for (const { kind, ...depth } of (await Promise.race([rpc('outbox_depth', {}), timeout])) as Depth[]) {
       pending.set({ kind }, depth.pending)
       oldest.set({ kind }, depth.oldest_seconds)
       late.set({ kind }, depth.late_seconds)
+      failing.set({ kind }, depth.failing)
       held.set({ kind }, depth.held ? 1 : 0)
     }
   }
@@ -90,4 +94,11 @@ export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
   }
 }
 
-type Depth = { kind: string; pending: number; oldest_seconds: number; late_seconds: number; held: boolean }
+type Depth = {
+  kind: string
+  pending: number
+  oldest_seconds: number
+  late_seconds: number
+  failing: number
+  held: boolean
+}

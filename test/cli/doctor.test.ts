@@ -322,6 +322,22 @@ describe('it finds, and says how to mend,', () => {
   })
 })
 
+test('it warns of e-mails that a mail service refuses after the login, with the error but without the address in it', async () => {
+  await run(
+    `insert into emails (organisation_id, attendee_id, attempts, last_error, last_attempt_at, next_attempt_at)
+     select organisation_id, id, 4, 'SMTP: 553 <tickets@demo.example> is not yours', now(), now() + interval '1 day' from attendees limit 1`,
+  )
+  onTestFinished(() => run('delete from emails'))
+  expect(await faults({})).toEqual([
+    {
+      check: 'emails',
+      status: 'warning',
+      message: '1 e-mail has failed and is tried again. The last error: SMTP: 553 <…@demo.example> is not yours',
+      fix: expect.stringContaining('"When no mail leaves"'),
+    },
+  ])
+})
+
 test('a database of another project is told from one that is away', async () => {
   const pooler = 'postgresql://postgres.abcdefghijklmnopqrst:x@127.0.0.1:9/postgres'
   const [finding] = await checkDatabase(pooler, 'https://bbcdefghijklmnopqrst.supabase.co/rest/v1')

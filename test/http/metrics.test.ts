@@ -80,6 +80,9 @@ test('requests are counted by operation, source and status; deliveries by their 
   expect(series.get('usher_outbox_pending{kind="ticket_emails"}')).toBe(0)
   expect(series.get('usher_outbox_oldest_seconds{kind="webhooks"}')).toBeGreaterThan(0)
   expect(series.get('usher_outbox_late_seconds{kind="webhooks"}')).toBe(0)
+  expect(series.get('usher_deliveries_total{kind="ticket_emails",outcome="failed"}')).toBe(0)
+  expect(series.get('usher_outbox_failing{kind="webhooks"}')).toBe(2)
+  expect(series.get('usher_outbox_failing{kind="ticket_emails"}')).toBe(0)
   expect(series.get('process_start_time_seconds')).toBeGreaterThan(0)
 })
 

@@ -2,7 +2,7 @@
 
 -- What is pending, by kind: how much, the age of the oldest, and how late the couriers are. A delivery that waits for its own
 -- endpoint, which is failing or busy, is not late; one for a disabled endpoint is not pending. A notification that awaits its
--- fan-out counts as one.
+-- fan-out counts as one. What has failed and is tried again is due later each time, so it is never late: that is counted apart.
 create function api.outbox_depth() returns json
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -15,6 +15,8 @@ begin
       'pending', k.pending,
       'oldest_seconds', coalesce(extract(epoch from now() - k.oldest), 0),
       'late_seconds', greatest(coalesce(extract(epoch from now() - k.due), 0), 0),
+      'failing', k.failing,
+      'last_error', k.last_error,
       'held', v_held
     ))
     from (
@@ -22,13 +24,17 @@ begin
         'webhooks' as kind,
         coalesce(sum(d.pending), 0) as pending,
         min(d.oldest) as oldest,
-        min(d.due) as due
+        min(d.due) as due,
+        coalesce(sum(d.failing), 0) as failing,
+        null::text as last_error
       from (
-        select d.pending, d.oldest, case when w.failing_since is null and not d.busy then d.due end as due
+        select d.pending, d.failing, d.oldest, case when w.failing_since is null and not d.busy then d.due end as due
         from (
           select
             d.webhook_endpoint_id,
             count(*) as pending,
+            -- The attempt that is being made has not failed.
+            count(*) filter (where d.attempts > (d.claim is not null)::integer) as failing,
             min(d.created_at) as oldest,
             min(d.next_attempt_at) as due,
             coalesce(bool_or(d.claimed_until > now()), false) as busy
@@ -38,7 +44,7 @@ begin
         ) d
         join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
         union all
-        select n.pending, q.created_at, q.created_at
+        select n.pending, 0, q.created_at, q.created_at
         from private.notification_queue q
         cross join lateral (
           select count(*) as pending
@@ -52,7 +58,13 @@ begin
         )
       ) d
       union all
-      select 'ticket_emails', count(*), min(e.created_at), min(e.next_attempt_at)
+      select
+        'ticket_emails',
+        count(*),
+        min(e.created_at),
+        min(e.next_attempt_at),
+        count(*) filter (where e.attempts > 0 and e.last_error is not null),
+        (array_agg(e.last_error order by e.last_attempt_at desc) filter (where e.attempts > 0 and e.last_error is not null))[1]
       from public.emails e
       where e.status = 'queued'
     ) k
@@ -60,5 +72,5 @@ begin
 end
 $$;
 comment on function api.outbox_depth is
-  'What is pending: [{ kind, pending, oldest_seconds, late_seconds, held }]. late_seconds is how long what is due has waited; held, whether the database belongs to another installation than the caller.';
+  'What is pending: [{ kind, pending, oldest_seconds, late_seconds, failing, last_error, held }]. late_seconds is how long what is due has waited; failing, how many have failed and are tried again, with the newest error of e-mails; held, whether the database belongs to another installation than the caller.';
 grant execute on function api.outbox_depth to courier;

@@ -600,6 +600,41 @@ test('organisations whose endpoints fail take turns, however many there are and 
   })
 })
 
+test('what has failed and is tried again is counted, with the newest error of e-mails', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  await event.guest()
+  await event.guest()
+  await withCourier(2, async (courier) => {
+    const depth = async () => {
+      const [{ depth }] = (await courier.sql('select api.outbox_depth() as depth')) as [
+        { depth: { failing: number; last_error: string | null }[] },
+      ]
+      return depth.map(({ failing, last_error }): [number, string | null] => [failing, last_error])
+    }
+    const [[webhooks] = [0], [emails] = [0]] = await depth()
+    const claimed = await courier.claim()
+    expect((await depth())[0]).toEqual([webhooks, null])
+    await courier.settle(first(claimed), { status: 503 })
+    for (const [minutes, error] of [
+      [1, 'The newest.'],
+      [2, 'An older one.'],
+    ]) {
+      await courier.sql(
+        `update public.emails e
+         set attempts = 3, last_error = $2, last_attempt_at = now() + interval '1 hour' - make_interval(mins => $3),
+           next_attempt_at = now() + interval '1 day'
+         where id = (select id from public.emails where organisation_id = $1 and last_error is null limit 1)`,
+        [organisation.id, error, minutes],
+      )
+    }
+    expect(await depth()).toEqual([
+      [webhooks + 1, null],
+      [emails + 2, 'The newest.'],
+    ])
+  })
+})
+
 test('what is pending can be counted, since when, and how late it is', async () => {
   await withCourier(2, async (courier) => {
     type Depth = { kind: string; pending: number; oldest_seconds: number; late_seconds: number }
