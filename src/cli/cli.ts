@@ -282,12 +282,13 @@ Example:
   keys
     .command('revoke')
     .description('Revoke a key, from its next request on')
-    .argument('<prefix>', 'first characters of the key, as `usher keys list` prints them')
+    .argument('<key>', 'first characters of the key, as `usher keys list` prints them, or all of it')
     .option('--json', 'print the key, without its secret, as JSON')
-    .action(async (prefix: string, options: { json?: true }) => {
-      const row = await onDatabase((client) => revokeKey(client, prefix))
+    .action(async (key: string, options: { json?: true }) => {
+      const { revokedBefore, ...row } = await onDatabase((client) => revokeKey(client, key))
+      const named = `${row.prefix} (${row.name}) of ${row.organisation}`
       if (options.json) printJson(row)
-      else print(`Revoked ${row.prefix} (${row.name}).`)
+      else print(revokedBefore ? `${named} was revoked before: ${row.revoked_at?.toISOString()}.` : `Revoked ${named}.`)
     })
 
   keys
@@ -295,15 +296,15 @@ Example:
     .description(
       'Replace a key: print a new one with the same name, scopes and expiry; the old one works until the overlap ends',
     )
-    .argument('<prefix>', 'first characters of the key, as `usher keys list` prints them')
+    .argument('<key>', 'first characters of the key, as `usher keys list` prints them, or all of it')
     .addOption(
       new Option('--overlap <duration>', 'how long the old key still works, such as 24h, 7d or 0s')
         .default(86400, '24h')
         .argParser(parseDuration),
     )
     .option('--json', 'print { key, prefix } as JSON')
-    .action(async (prefix: string, options: { overlap: number; json?: true }) => {
-      printKey(await onDatabase((client) => rotateKey(client, prefix, options.overlap)), options.json)
+    .action(async (key: string, options: { overlap: number; json?: true }) => {
+      printKey(await onDatabase((client) => rotateKey(client, key, options.overlap)), options.json)
     })
 
   usher
@@ -451,7 +452,7 @@ async function databaseUrl(config: Config): Promise<string> {
 }
 
 function stateOf({ revoked_at, expires_at }: { revoked_at: Date | null; expires_at: Date | null }): string {
-  if (revoked_at !== null) return 'revoked'
+  if (revoked_at !== null) return `revoked ${revoked_at.toISOString()}`
   if (expires_at === null) return 'active'
   return expires_at.getTime() <= Date.now() ? 'expired' : `until ${expires_at.toISOString()}`
 }

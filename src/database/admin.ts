@@ -2,7 +2,7 @@
 // only its hash is stored.
 
 import pg from 'pg'
-import { createKey, hashOf, prefixOf } from '../gateway/api-key.ts'
+import { createKey, hashOf, marker, prefixOf } from '../gateway/api-key.ts'
 
 /** Why the database refused, as a sentence for the terminal. */
 export class AdminError extends Error {}
@@ -184,16 +184,33 @@ export async function listKeys(client: pg.ClientBase, organisation: string): Pro
   return rows
 }
 
-export async function revokeKey(client: pg.ClientBase, prefix: string): Promise<KeyRow> {
-  await client.query('update public.api_keys set revoked_at = now() where prefix = $1 and revoked_at is null', [prefix])
+/** @param key a prefix, or a whole key: somebody found it, and the rest of it is repeated nowhere. */
+export async function revokeKey(client: pg.ClientBase, key: string): Promise<KeyRow & { revokedBefore: boolean }> {
+  const prefix = await knownPrefix(client, key)
+  const { rowCount } = await client.query(
+    'update public.api_keys set revoked_at = now() where prefix = $1 and revoked_at is null',
+    [prefix],
+  )
   const { rows } = await client.query<KeyRow>(`${selectKeys} where k.prefix = $1`, [prefix])
-  if (!rows[0])
-    throw new AdminError(`There is no API key ${prefix}. List them with: usher keys list --organisation SLUG`)
-  return rows[0]
+  return { ...(rows[0] as KeyRow), revokedBefore: rowCount === 0 }
 }
 
-/** @returns the new key; the old one works until the overlap ends. */
-export async function rotateKey(client: pg.ClientBase, prefix: string, overlapSeconds: number): Promise<string> {
+async function knownPrefix(client: pg.ClientBase, key: string): Promise<string> {
+  const text = key.trim()
+  const prefix = text.startsWith(marker) ? prefixOf(text) : text
+  const { rowCount } = await client.query('select from public.api_keys where prefix = $1', [prefix])
+  if (rowCount !== 0) return prefix
+  // What has another form may be a secret of something else.
+  const named = /^usher_(live|grant)_[0-9A-Za-z]{1,12}$/.test(prefix) ? `no API key ${prefix}` : 'no such API key'
+  throw new AdminError(`There is ${named}. List them with: usher keys list --organisation SLUG`)
+}
+
+/**
+ * @param old as of `revokeKey`.
+ * @returns the new key; the old one works until the overlap ends.
+ */
+export async function rotateKey(client: pg.ClientBase, old: string, overlapSeconds: number): Promise<string> {
+  const prefix = await knownPrefix(client, old)
   const key = createKey()
   await client.query("select private.rotate_api_key($1, $2, decode($3, 'hex'), make_interval(secs => $4))", [
     prefix,

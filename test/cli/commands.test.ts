@@ -11,7 +11,7 @@ import { start } from '../../src/cli/start.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { createOrganisation, issueKey, revokeKey, withDatabase } from '../../src/database/admin.ts'
 import { findRunningStack } from '../../src/embedded/stack.ts'
-import { isWellFormedKey, prefixOf } from '../../src/gateway/api-key.ts'
+import { createKey as createKeyText, isWellFormedKey, prefixOf } from '../../src/gateway/api-key.ts'
 import { scopes } from '../../src/operations/operation.ts'
 import { copyDataDirectory } from '../support/data-directory.ts'
 import { rest } from '../support/rest.ts'
@@ -291,7 +291,7 @@ describe.concurrent('keys list', () => {
     expect(lines.map((line) => line.split('\t'))).toEqual([
       [prefixOf(active), 'active', scopes.join(','), 'Test key'],
       [prefixOf(ending), expect.stringMatching(/^until \d{4}-/), scopes.join(','), 'Test key'],
-      [prefixOf(revoked), 'revoked', scopes.join(','), 'Test key'],
+      [prefixOf(revoked), expect.stringMatching(/^revoked \d{4}-.+Z$/), scopes.join(','), 'Test key'],
     ])
 
     const asJson = await run('keys', 'list', '--organisation', slug, '--json')
@@ -320,16 +320,40 @@ describe.concurrent('keys list', () => {
 
 describe.concurrent('keys revoke', () => {
   test('refuses the key from its next request on, and may be repeated', async () => {
-    const key = await createKey(await organisation())
+    const slug = await organisation()
+    const key = await createKey(slug)
     expect(await statusOf(key)).toBe(200)
     const { code, stdout } = await run('keys', 'revoke', prefixOf(key))
-    expect([code, stdout]).toEqual([0, `Revoked ${prefixOf(key)} (Test key).\n`])
+    expect([code, stdout]).toEqual([0, `Revoked ${prefixOf(key)} (Test key) of ${slug}.\n`])
     const { status, body } = await as(key)('GET', '/me')
     expect([status, body.error.code]).toEqual([401, 'api_key_revoked'])
 
     const again = await run('keys', 'revoke', prefixOf(key), '--json')
     expect(again.code).toBe(0)
     expect(JSON.parse(again.stdout)).toMatchObject({ prefix: prefixOf(key), revoked_at: expect.any(String) })
+  })
+
+  test('takes a whole key, shows no more than its beginning, and says when it was revoked before', async () => {
+    const slug = await organisation()
+    const key = await createKey(slug)
+    const first = await run('keys', 'revoke', `${key} `)
+    expect([first.code, first.stdout]).toEqual([0, `Revoked ${prefixOf(key)} (Test key) of ${slug}.\n`])
+    expect(await statusOf(key)).toBe(401)
+    const again = await run('keys', 'revoke', key)
+    expect(again.stdout).toMatch(
+      new RegExp(`^${prefixOf(key)} \\(Test key\\) of ${slug} was revoked before: \\d{4}-\\S+Z\\.\n$`),
+    )
+    for (const [unknown, named] of [
+      [createKeyText(), 'no API key usher_live_'],
+      ['sk_live_of_another_service', 'no such API key'],
+    ] as const) {
+      for (const command of ['revoke', 'rotate']) {
+        const { code, stdout, stderr } = await run('keys', command, unknown)
+        expect([code, stdout]).toEqual([1, ''])
+        expect(stderr).toMatch(new RegExp(`^There is ${named}`))
+        expect(stderr).not.toContain(unknown)
+      }
+    }
   })
 
   test('a key there is not ends with 1 and says where to look', async () => {
@@ -346,6 +370,12 @@ describe.concurrent('keys rotate', () => {
     const { code, stdout, stderr } = await run('keys', 'rotate', prefixOf(old), '--overlap', '0s')
     expect([code, stderr]).toEqual([0, ''])
     expect(stdout).toMatch(/^usher_live_[0-9A-Za-z]{38}\n$/)
+    expect([await statusOf(old), await statusOf(stdout.trim())]).toEqual([401, 200])
+  })
+
+  test('takes a whole key', async () => {
+    const old = await createKey(await organisation())
+    const { stdout } = await run('keys', 'rotate', old, '--overlap', '0s')
     expect([await statusOf(old), await statusOf(stdout.trim())]).toEqual([401, 200])
   })
 

@@ -59,7 +59,7 @@ describe.concurrent('a wrong command', () => {
     [key(), /--scopes/],
     [key('--scopes', 'all', '--expires', 'tomorrow'), /such as 90d, 24h/],
     [['keys', 'list'], /--organisation/],
-    [['keys', 'revoke'], /prefix/],
+    [['keys', 'revoke'], /'key'/],
     [['keys', 'rotate', 'usher_live_abcdefgh', '--overlap', '24'], /such as 90d, 24h/],
     [['organisations', 'create', '--name', 'Acme'], /--slug/],
   ])('%j ends with 2 and says on standard error what is wrong', async (args, complaint) => {
