@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import type pg from 'pg'
 import type { Logger } from 'pino'
+import packageJson from '../../package.json' with { type: 'json' }
 import { type Config, ConfigError, misspeltVariables, readConfig } from '../config/config.ts'
 import {
   AdminError,
@@ -14,6 +15,7 @@ import {
   issueDoorKey,
   issueKey,
   listKeys,
+  listOrganisations,
   releaseDeliveries,
   revokeKey,
   rotateKey,
@@ -55,6 +57,7 @@ function commandLine({ environment, stdin, stdout, stderr, stopSignal }: Surroun
 
   const usher = new Command('usher')
     .description('Event management on Supabase: registrations, QR tickets, check-ins and webhooks, over REST and MCP.')
+    .version(packageJson.version, '--version', 'print the version of Usher')
     .configureHelp({ showGlobalOptions: true })
     .addHelpText(
       'after',
@@ -159,7 +162,7 @@ With DATABASE_URL it also compares migrations and grants. Without SUPABASE_URL i
 
   const organisations = usher
     .command('organisations')
-    .description('Create and change organisations, which own events and API keys')
+    .description('Create, list and change organisations, which own events and API keys')
 
   organisations
     .command('create')
@@ -176,10 +179,21 @@ With DATABASE_URL it also compares migrations and grants. Without SUPABASE_URL i
     })
 
   organisations
+    .command('list')
+    .description('List the organisations: slug, plan, number of keys that work, name')
+    .option('--json', 'print an array as JSON')
+    .action(async (options: { json?: true }) => {
+      const rows = await onDatabase(listOrganisations)
+      if (options.json) return printJson(rows)
+      for (const { slug, plan, keys, name } of rows) print([slug, plan, keys, name].join('\t'))
+    })
+
+  organisations
     .command('update')
     .description('Change an organisation, and how its e-mails look; an empty text clears')
     .requiredOption('--organisation <slug>', 'organisation to change')
     .option('--name <name>', 'name for people')
+    .option('--plan <plan>', 'starter, standard or enterprise: requests per minute of each key')
     .option('--reply-to-email <address>', 'where answers to e-mails go')
     .option('--accent-colour <colour>', 'colour of e-mails and ticket pages, such as #26306b')
     .option('--logo-url <url>', 'https address of a PNG or JPEG, at most 256 KiB; the courier fetches it once')
@@ -202,6 +216,7 @@ Example:
       async (options: {
         organisation: string
         name?: string
+        plan?: string
         replyToEmail?: string
         accentColour?: string
         logoUrl?: string
@@ -209,10 +224,20 @@ Example:
         confirmRefundsAbove?: string
         json?: true
       }) => {
-        const { organisation: slug, name, replyToEmail, accentColour, logoUrl, paymentInstructions, json } = options
+        const {
+          organisation: slug,
+          name,
+          plan,
+          replyToEmail,
+          accentColour,
+          logoUrl,
+          paymentInstructions,
+          json,
+        } = options
         const organisation = await onDatabase((client) =>
           updateOrganisation(client, slug, {
             name,
+            plan,
             reply_to_email: replyToEmail,
             accent_colour: accentColour,
             logo_url: logoUrl,

@@ -54,9 +54,21 @@ export async function createOrganisation(
   return rows[0] as Organisation
 }
 
+/** All of them, with the number of their keys that work. */
+export async function listOrganisations(client: pg.ClientBase): Promise<(Organisation & { keys: number })[]> {
+  const { rows } = await client.query<Organisation & { keys: number }>(
+    `select o.id, o.name, o.slug, o.plan, o.created_at,
+       (select count(*)::integer from public.api_keys k where k.organisation_id = o.id and private.is_usable_key(k)) as keys
+     from public.organisations o order by o.slug`,
+  )
+  return rows
+}
+
 /** What is left out is unchanged; an empty text clears. */
 export type OrganisationChanges = {
   name?: string | undefined
+  /** A row of `plans`. */
+  plan?: string | undefined
   reply_to_email?: string | undefined
   accent_colour?: string | undefined
   logo_url?: string | undefined
@@ -67,6 +79,7 @@ export type OrganisationChanges = {
 
 const changeable = [
   'name',
+  'plan',
   'reply_to_email',
   'accent_colour',
   'logo_url',
@@ -78,7 +91,9 @@ export async function updateOrganisation(
   client: pg.ClientBase,
   slug: string,
   changes: OrganisationChanges,
-): Promise<Organisation & Record<(typeof changeable)[number] | 'logo_error', string | null>> {
+): Promise<
+  Organisation & Record<Exclude<(typeof changeable)[number], keyof Organisation> | 'logo_error', string | null>
+> {
   const columns = changeable.filter((column) => changes[column] !== undefined)
   const cast = (column: string) => (column === 'confirm_refunds_above' ? '::bigint' : '')
   const assignments = columns.map((column, i) => `${column} = nullif($${i + 2}, '')${cast(column)}`)
@@ -87,7 +102,7 @@ export async function updateOrganisation(
     await client.query(`update public.organisations set ${assignments.join(', ')} where slug = $1`, [slug, ...values])
   }
   const { rows } = await client.query(
-    `select id, slug, plan, ${changeable.join(', ')}, logo_error, created_at from public.organisations where slug = $1`,
+    `select id, slug, ${changeable.join(', ')}, logo_error, created_at from public.organisations where slug = $1`,
     [slug],
   )
   if (rows[0] === undefined) throw new AdminError(`There is no organisation ${slug}.`)

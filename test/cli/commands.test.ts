@@ -155,6 +155,22 @@ describe.concurrent('organisations update', () => {
     })
   })
 
+  test('moves it to another plan, whose limit its keys have', async () => {
+    const slug = await organisation()
+    const limit = async () => {
+      const answer = await fetch(`${running.url}/api/v1/me`, {
+        headers: { Authorization: `Bearer ${await createKey(slug)}` },
+      })
+      return answer.headers.get('RateLimit-Policy') ?? answer.headers.get('RateLimit')
+    }
+    expect(await limit()).toMatch(/q=6000;/)
+    const { stdout } = await run('organisations', 'update', '--organisation', slug, '--plan', 'starter', '--json')
+    expect(JSON.parse(stdout)).toMatchObject({ slug, plan: 'starter', name: 'Test' })
+    expect(await limit()).toMatch(/q=600;/)
+    const { code, stderr } = await run('organisations', 'update', '--organisation', slug, '--plan', 'gold')
+    expect([code, stderr]).toEqual([1, 'There is no such plan. The table public.plans lists them.\n'])
+  })
+
   test.each([
     [
       ['demo', '--accent-colour', 'red'],
@@ -164,6 +180,25 @@ describe.concurrent('organisations update', () => {
   ])('%j ends with 1 and a sentence', async (options, complaint) => {
     const { code, stdout, stderr } = await run('organisations', 'update', '--organisation', ...options)
     expect([code, stdout, stderr]).toEqual([1, '', `${complaint}\n`])
+  })
+})
+
+describe.concurrent('organisations list', () => {
+  test('shows slug, plan, the keys that work and the name of each', async () => {
+    const slug = await organisation()
+    await createKey(slug)
+    await revoke(await createKey(slug))
+    const { code, stdout } = await run('organisations', 'list')
+    expect([code, stdout.split('\n')]).toEqual([0, expect.arrayContaining([`${slug}\tstandard\t1\tTest`])])
+    const asJson = await run('organisations', 'list', '--json')
+    expect(JSON.parse(asJson.stdout)).toContainEqual({
+      id: expect.any(String),
+      slug,
+      name: 'Test',
+      plan: 'standard',
+      keys: 1,
+      created_at: expect.any(String),
+    })
   })
 })
 

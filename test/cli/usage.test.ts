@@ -23,6 +23,7 @@ const key = (...more: string[]) => ['keys', 'create', '--organisation', 'demo', 
 describe.concurrent('as a process', () => {
   test.each<[string[], number, 'stdout' | 'stderr', RegExp]>([
     [['--help'], 0, 'stdout', /^Usage: usher[\s\S]+First steps:[\s\S]+\$ usher start/],
+    [['--version'], 0, 'stdout', /^0\.\d+\.\d+\n$/],
     [['strat'], 2, 'stderr', /unknown command 'strat'/],
     [['db-url'], 1, 'stderr', /^No Usher runs on .+\. Start it with: npm start/],
   ])('%j ends with %i', async (args, code, stream, said) => {
