@@ -17,7 +17,7 @@ export type Secrets = {
 
 export function loadOrCreateSecrets(directory: DataDirectory): Secrets {
   const existing = readSecrets(directory)
-  if (existing !== null) return existing
+  if (existing !== null) return existing.jwtSecret ? existing : renewJwtSecret(directory, existing)
   if (existsSync(directory.database)) {
     throw new StartError(
       `${directory.secrets} is missing, and without it the database beside it cannot be opened. ` +
@@ -27,6 +27,13 @@ export function loadOrCreateSecrets(directory: DataDirectory): Secrets {
   const created = createSecrets()
   writeFileAtomically(directory.secrets, `${JSON.stringify(created, null, 2)}\n`)
   return created
+}
+
+/** Whoever had the file removes the secret of tokens from it. The passwords are those of the database, and stay. */
+function renewJwtSecret(directory: DataDirectory, existing: Secrets): Secrets {
+  const renewed = { ...existing, jwtSecret: randomSecret() }
+  writeFileAtomically(directory.secrets, `${JSON.stringify(renewed, null, 2)}\n`)
+  return renewed
 }
 
 /** Null if there are none yet. */

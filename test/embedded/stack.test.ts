@@ -21,6 +21,7 @@ import { withClient } from '../../src/database/client.ts'
 import { applyMigrations } from '../../src/database/migrate.ts'
 import { openDataDirectory } from '../../src/embedded/data-directory.ts'
 import { type EmbeddedStack, findRunningStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
+import { createTokens } from '../../src/gateway/tokens.ts'
 import { StartError } from '../../src/process/start-error.ts'
 import { processesOn } from '../cli/support.ts'
 import { copyDataDirectory } from '../support/data-directory.ts'
@@ -107,6 +108,28 @@ test('secrets are readable by their owner alone, and so is the data directory', 
   expect(statSync(firstStart.dataDir).mode & 0o777).toBe(0o700)
   const secrets = JSON.parse(readFileSync(join(firstStart.dataDir, 'secrets.json'), 'utf8')) as Record<string, string>
   for (const secret of Object.values(secrets)) expect(secret.length).toBeGreaterThanOrEqual(32)
+})
+
+test('a secret of tokens that was removed is made anew, and tokens of the old one are refused', async () => {
+  const dataDir = copyOf(firstStart.dataDir)
+  const file = join(dataDir, 'secrets.json')
+  const { jwtSecret, ...passwords } = JSON.parse(readFileSync(file, 'utf8'))
+  expect(jwtSecret).toBe(firstStart.jwtSecret)
+  writeFileSync(file, JSON.stringify(passwords))
+  const stack = await start(dataDir)
+  const renewed = JSON.parse(readFileSync(file, 'utf8'))
+  expect(renewed).toEqual({ ...passwords, jwtSecret: stack.jwtSecret })
+  expect([stack.jwtSecret.length >= 32, stack.jwtSecret !== jwtSecret]).toEqual([true, true])
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+  const statusOf = async (secret: string) => {
+    const tokens = await createTokens({ secret })
+    const answer = await fetch(`${stack.dataApiUrl}/rpc/outbox_depth`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${await tokens.forCourier()}` },
+    })
+    return answer.status
+  }
+  expect([await statusOf(jwtSecret), await statusOf(stack.jwtSecret)]).toEqual([401, 200])
 })
 
 test('postgres is no superuser, and can do what migrations on hosted Supabase can', async () => {
