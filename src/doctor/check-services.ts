@@ -5,7 +5,7 @@ import { Errors, ServerClient } from 'postmark'
 import { type Config, doubtOfMetricsPort, doubtOfTrustProxy, proxiesToTrust } from '../config/config.ts'
 import { reasonOf } from '../gateway/database-probe.ts'
 import { addressesAt, mayOffer, resourceMetadataPath, serverMetadataPath } from '../http/oauth/addresses.ts'
-import { hostOf } from '../process/loopback.ts'
+import { doubtOfProxy, hostOf } from '../process/loopback.ts'
 import { type Finding, failed, ok, timeLimit, warning } from './finding.ts'
 
 const timeoutMs = 10_000
@@ -173,6 +173,12 @@ export function checkTrustProxy(config: Pick<Config, 'trustProxy' | 'publicUrl'>
   const message =
     'PUBLIC_URL is https, so a proxy is in front, but TRUST_PROXY is not set: callers count as one address.'
   return [warning('trust_proxy', message, proxiesToTrust)]
+}
+
+/** Of the embedded stack: of a project, calls by https go to another proxy. */
+export function checkProxy({ database }: Pick<Config, 'database'>, environment: NodeJS.ProcessEnv): Finding[] {
+  const doubt = database.kind === 'embedded' ? doubtOfProxy(environment) : undefined
+  return doubt === undefined ? [] : [failed('proxy', doubt.message, doubt.fix)]
 }
 
 export function checkMetricsPort(config: Pick<Config, 'metrics' | 'host' | 'port'>): Finding[] {

@@ -6,7 +6,14 @@ import { findRunningStack } from '../embedded/stack.ts'
 import { namesOfProject } from '../gateway/installation.ts'
 import { checkDataApi } from './check-data-api.ts'
 import { checkDatabase } from './check-database.ts'
-import { checkMail, checkMetricsPort, checkPublicUrl, checkRedis, checkTrustProxy } from './check-services.ts'
+import {
+  checkMail,
+  checkMetricsPort,
+  checkProxy,
+  checkPublicUrl,
+  checkRedis,
+  checkTrustProxy,
+} from './check-services.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
 
 /** @param deep recounts everything that is derived, too. */
@@ -21,6 +28,7 @@ export async function examine(environment: NodeJS.ProcessEnv, deep = false): Pro
     checkPublicUrl(config),
     checkTrustProxy(config),
     checkMetricsPort(config),
+    checkProxy(config, environment),
   ])
   return [ok('configuration', 'Every variable that is set is valid.'), ...misspelt, ...findings.flat()]
 }

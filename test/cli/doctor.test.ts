@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { readConfig } from '../../src/config/config.ts'
 import { withDatabase } from '../../src/database/admin.ts'
 import { checkDatabase } from '../../src/doctor/check-database.ts'
-import { checkMail, checkTrustProxy } from '../../src/doctor/check-services.ts'
+import { checkMail, checkProxy, checkTrustProxy } from '../../src/doctor/check-services.ts'
 import { examine } from '../../src/doctor/doctor.ts'
 import { findPostgrest } from '../../src/embedded/binaries.ts'
 import { findDataDirectory } from '../../src/embedded/data-directory.ts'
@@ -342,6 +342,16 @@ test('a database of another project is told from one that is away', async () => 
   const pooler = 'postgresql://postgres.abcdefghijklmnopqrst:x@127.0.0.1:9/postgres'
   const [finding] = await checkDatabase(pooler, 'https://bbcdefghijklmnopqrst.supabase.co/rest/v1')
   expect(finding).toMatchObject({ check: 'database', fix: 'Take both from the same project.' })
+})
+
+test('a proxy that would get the calls on this machine is named, of the embedded stack', () => {
+  const proxied = { HTTP_PROXY: 'http://proxy.example:3128', NODE_USE_ENV_PROXY: '1' }
+  const embedded = { database: { kind: 'embedded', dataDir: folder } } as const
+  expect(checkProxy(embedded, proxied)).toMatchObject([
+    { check: 'proxy', status: 'failed', fix: 'Set NO_PROXY=127.0.0.1,localhost beside them.' },
+  ])
+  expect(checkProxy(embedded, { ...proxied, NO_PROXY: 'localhost,127.0.0.1' })).toEqual([])
+  expect(checkProxy(readConfig(sound), proxied)).toEqual([])
 })
 
 test('a public URL with TLS tells of a proxy, which must be named', () => {

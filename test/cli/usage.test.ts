@@ -32,6 +32,19 @@ describe.concurrent('as a process', () => {
   })
 })
 
+test.each([['start'], ['courier']])(
+  '%s says at once that Node would send calls on this machine to a proxy',
+  async (command) => {
+    const proxied = { HTTP_PROXY: 'http://127.0.0.1:9', NODE_USE_ENV_PROXY: '1' }
+    const { code, stdout, stderr } = await usherProcess([command], dataDir, proxied)
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toMatch(
+      /^HTTP_PROXY and NODE_USE_ENV_PROXY are set, .+ Set NO_PROXY=127\.0\.0\.1,localhost beside them\.\n$/,
+    )
+    expect(existsSync(dataDir)).toBe(false)
+  },
+)
+
 describe.concurrent('help', () => {
   test.each([
     [['start', '--help'], /GET \/health answers 200/],
