@@ -12,6 +12,7 @@ import {
   type Confirmations,
   confirmationsOfKeys,
   createOrganisation,
+  deleteOrganisation,
   issueDoorKey,
   issueKey,
   listKeys,
@@ -162,7 +163,7 @@ With DATABASE_URL it also compares migrations and grants. Without SUPABASE_URL i
 
   const organisations = usher
     .command('organisations')
-    .description('Create, list and change organisations, which own events and API keys')
+    .description('Create, list, change and delete organisations, which own events and API keys')
 
   organisations
     .command('create')
@@ -250,6 +251,29 @@ Example:
         if (organisation.logo_error !== null) say(`Its logo cannot be used. ${organisation.logo_error}`)
       },
     )
+
+  organisations
+    .command('delete')
+    .description('Delete an organisation with everything of it: guests, payments, audit trail; it cannot be undone')
+    .requiredOption('--organisation <slug>', 'organisation to delete')
+    .requiredOption('--confirm <slug>', 'its slug again')
+    .option('--json', 'print the number of rows of each table as JSON')
+    .addHelpText(
+      'after',
+      `
+Refused while one of its API keys works, an event of it is not over or cancelled, or an e-mail waits to be sent. Export first what it is
+to keep. Backups have it still.`,
+    )
+    .action(async (options: { organisation: string; confirm: string; json?: true }) => {
+      const { organisation, confirm, json } = options
+      if (confirm !== organisation) {
+        throw new CommandError(2, `Nothing was deleted: --confirm is to repeat the slug, ${organisation}.`)
+      }
+      const deleted = await onDatabase((client) => deleteOrganisation(client, organisation))
+      if (json) return printJson(deleted)
+      const counts = Object.entries(deleted).map(([table, rows]) => `${table} ${rows}`)
+      print(`Deleted organisation ${organisation}. Rows by table: ${counts.join(', ')}.`)
+    })
 
   const keys = usher.command('keys').description('Create, list, revoke and rotate API keys')
 

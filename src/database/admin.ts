@@ -109,6 +109,17 @@ export async function updateOrganisation(
   return rows[0]
 }
 
+/** With everything of it. @returns the number of rows of each table, the most first. */
+export async function deleteOrganisation(client: pg.ClientBase, slug: string): Promise<Record<string, number>> {
+  const known = await client.query('select from public.organisations where slug = $1', [slug])
+  if (known.rowCount === 0) throw new AdminError(`There is no organisation ${slug}.`)
+  const { rows } = await client.query<{ deleted: Record<string, number> }>(
+    'select private.delete_organisation($1) as deleted',
+    [slug],
+  )
+  return Object.fromEntries(Object.entries(rows[0]?.deleted ?? {}).toSorted(([, a], [, b]) => b - a))
+}
+
 /** Whether a person confirms what a key asks for over MCP and cannot be undone. */
 export const confirmationsOfKeys = ['asked', 'none'] as const
 export type Confirmations = (typeof confirmationsOfKeys)[number]

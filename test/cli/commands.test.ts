@@ -202,6 +202,32 @@ describe.concurrent('organisations list', () => {
   })
 })
 
+describe.concurrent('organisations delete', () => {
+  test('deletes all of it once its slug is repeated, and says how much that was', async () => {
+    const slug = await organisation()
+    const key = await createKey(slug)
+    const remove = (confirm: string) => run('organisations', 'delete', '--organisation', slug, '--confirm', confirm)
+    expect(await remove('another')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `Nothing was deleted: --confirm is to repeat the slug, ${slug}.\n`,
+    })
+    expect(await remove(slug)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `The organisation is in use: the API key ${prefixOf(key)} is not revoked. Revoke its keys first.\n`,
+    })
+    await revoke(key)
+    const { code, stdout } = await remove(slug)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(
+      new RegExp(`^Deleted organisation ${slug}\\. Rows by table: .*api_keys 1, .*organisations 1`),
+    )
+    expect((await run('organisations', 'list')).stdout).not.toContain(slug)
+    expect((await remove(slug)).stderr).toBe(`There is no organisation ${slug}.\n`)
+  })
+})
+
 describe.concurrent('door-link', () => {
   test('prints a link whose key checks people in until a day after the event, and does nothing else', async () => {
     const slug = await organisation()

@@ -143,6 +143,9 @@ begin
   -- Deleting an API key empties recorded_by.
   if tg_op = 'UPDATE' and new.recorded_by is null and to_jsonb(new) - 'recorded_by' = to_jsonb(old) - 'recorded_by' then
     return new;
+  -- See 10-organisations/deletion.sql.
+  elsif tg_op = 'DELETE' and current_setting('usher.deletes_organisation', true) = old.organisation_id::text then
+    return old;
   end if;
   perform private.refuse(409, 'append_only', tg_argv[0], hint => tg_argv[1]);
   return null;
