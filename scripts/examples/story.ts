@@ -251,6 +251,10 @@ async function invoicing({ show, refuse }: Player, event: Event): Promise<void> 
   await refuse('get_ticket_qr', 'ticket_not_active', 'Not paid for yet', { attendee_id: attendeeId })
   const changes = { payment_due_at: '2027-06-03T23:59:59+02:00' }
   await show('update_order', 'A deadline for the payment', { order_id: order.id, changes, if_version: order.version })
+  await show('update_order', 'The invoice goes to the company', {
+    order_id: order.id,
+    changes: { email: 'accounts@example.com', metadata: { invoice: '2027-118' } },
+  })
   await paying({ show, refuse }, event, order.id)
   await show('import_attendees', 'From a CRM', {
     event_id: event.id,

@@ -161,6 +161,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.replay_outcome': ['api_key'],
     // Of events whose orders, tickets or scans the key may see.
     'private.timezones_of': ['api_key'],
+    'private.warning_of_buyer': ['scope_attendees_write'],
     'private.warning_of_deadline': ['scope_orders_write'],
     'private.warning_of_gifts': ['scope_attendees_write'],
     'private.warning_of_kept_price': ['scope_attendees_write'],

@@ -12,6 +12,7 @@ const edits = {
   update_promo_code: ['scope_events_write', 'promo_codes', '{"percent_off": 30}'],
   update_webhook_endpoint: ['scope_events_write', 'webhook_endpoints', '{"description": "Renamed"}'],
   update_attendee: ['scope_attendees_write', 'attendees', '{"name": "Renamed"}'],
+  update_order: ['scope_orders_write', 'orders', '{"name": "Renamed"}'],
 } as const
 
 test.each(Object.entries(edits))(

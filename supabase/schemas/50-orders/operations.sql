@@ -643,8 +643,10 @@ begin
     perform private.refuse_not_found('order_id');
   end if;
   perform private.assert_version(v_order.version, if_version);
-  update public.orders o
-  set payment_due_at = (jsonb_populate_record(v_order, changes)).payment_due_at
+  update public.orders o set
+    (name, email, company, payment_due_at, external_id, metadata) = (
+      select n.name, n.email, n.company, n.payment_due_at, n.external_id, n.metadata from jsonb_populate_record(v_order, changes) n
+    )
   where o.id = v_order.id
   returning * into v_order;
 
@@ -652,11 +654,12 @@ begin
     idempotency_key,
     request_fingerprint,
     private.with_warnings(
-      json_build_object('status', 200, 'data', private.whole_order_json(v_order.id)), private.warning_of_deadline(v_order)
+      json_build_object('status', 200, 'data', private.whole_order_json(v_order.id)),
+      case when changes ? 'payment_due_at' then private.warning_of_deadline(v_order) end
     )
   );
 end
 $$;
 comment on function api.update_order is
-  'Sets, moves or clears the payment deadline of a pending order; one in the past is due now: 200. 404 not_found; 409 order_completed, order_cancelled, order_expired; 412 version_mismatch; 422 validation_failed.';
+  'Corrects the contact of an order, its external_id and metadata, or sets, moves or clears the payment deadline of a pending one, which in the past is due now: 200. 404 not_found; 409 already_exists, order_completed, order_cancelled, order_expired; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_order to scope_orders_write;

@@ -416,7 +416,7 @@ create policy orders_update_membership on public.orders for update to authentica
 grant select on public.orders to scope_orders_read, scope_orders_write, scope_attendees_write, authenticated;
 -- list_attendees finds attendees by the reference of their order.
 grant select (id, organisation_id, reference) on public.orders to scope_attendees_read;
-grant update (status, payment_due_at) on public.orders to scope_orders_write;
+grant update (name, email, company, status, payment_due_at, external_id, metadata) on public.orders to scope_orders_write;
 grant insert (
   id, organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
 ) on public.orders to scope_attendees_write;
