@@ -186,6 +186,31 @@ test.each([
   expect(Object.keys(rows[0] ?? {})).toEqual(declared.csv?.columns)
 })
 
+test('the file of orders says what is to be returned, as the order does', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const key = await organisation.key()
+  const send = rest(key)
+  const orderIds: string[] = []
+  for (const refunded of [null, 0, 1_001]) {
+    const { orderId } = await event.payer()
+    orderIds.push(orderId)
+    await pay(orderId, 4_900)
+    if (refunded !== null) await send('POST', `/orders/${orderId}/cancel`)
+    if (refunded) await send('POST', `/orders/${orderId}/refunds`, { amount: refunded })
+  }
+  const fields = 'fields=id,amount_refundable,amount_refundable_decimal'
+  const rows = await file(key, `orders?event_id=${event.id}&${fields}`)
+  expect(rows.toReversed()).toEqual([
+    { id: orderIds[0], amount_refundable: '0', amount_refundable_decimal: '0.00' },
+    { id: orderIds[1], amount_refundable: '4900', amount_refundable_decimal: '49.00' },
+    { id: orderIds[2], amount_refundable: '3899', amount_refundable_decimal: '38.99' },
+  ])
+  for (const { id, amount_refundable } of rows) {
+    expect((await send('GET', `/orders/${id}`)).body.data.amount_refundable).toBe(Number(amount_refundable))
+  }
+})
+
 test('the lines of payments add up to the figures of the event, and stand where they were booked', async () => {
   const organisation = await createOrganisation()
   const event = await organisation.event()

@@ -160,7 +160,7 @@ begin
   );
 end
 $$;
-grant execute on function private.amount_refundable to scope_attendees_write, scope_orders_read, scope_orders_write;
+grant execute on function private.amount_refundable to scope_attendees_write, scope_orders_read, scope_orders_write, authenticated;
 
 -- What cancelling an order would add to it.
 create function private.refundable_if_cancelled("order" public.orders) returns bigint
