@@ -126,6 +126,23 @@ test('a paid order that stands can be refunded, in full or in part; its ticket s
   expect((await pay(4900)).body.data).toMatchObject({ payment_status: 'paid', amount_paid: 9800, amount_due: 0 })
 })
 
+test('where more was sent than is due, what is due is recorded and the rest is not', async () => {
+  const { orderId, pay, order } = await arrange({ parts: [900] })
+  const { body } = await pay(5000)
+  expect(body.error).toMatchObject({ code: 'overpayment', details: { amount_due: 4000 } })
+  expect(body.error.hint).toBe(
+    'Record amount_due. What was sent beyond it is returned at the bank, and not recorded: a refund of it would be due again.',
+  )
+  await pay(body.error.details.amount_due)
+  expect(await order()).toMatchObject({ payment_status: 'paid', amount_due: 0, amount_refundable: 0 })
+  // Once a refund was recorded of what no payment had brought, that payment puts it right.
+  const refund = 'insert into public.refunds (order_id, amount) values ($1, 1000)'
+  await studio.query(refund, [orderId])
+  expect(await order()).toMatchObject({ payment_status: 'partially_paid', amount_due: 1000 })
+  await pay(1000)
+  expect(await order()).toMatchObject({ payment_status: 'paid', amount_due: 0 })
+})
+
 test('what is still due is not refunded, and what was refunded is not voided', async () => {
   const pending = await arrange({ parts: [900] })
   expect((await pending.refund({ amount: 900 })).body.error.code).toBe('payment_due')

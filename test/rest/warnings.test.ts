@@ -153,6 +153,40 @@ test('a payment whose reference was seen before is warned of, and named by its o
   expect(organisation.id).not.toBe(other.id)
 })
 
+test('a refund that makes something due again is warned of, and one of what was to be returned is not', async () => {
+  const { event, send, warned } = await arrange()
+  const paid = async () => {
+    const { orderId } = await event.payer()
+    await send('POST', `/orders/${orderId}/payments`, { amount: 4900 })
+    return orderId
+  }
+  const refunding = (orderId: string, amount: number) => [`/orders/${orderId}/refunds`, { amount }] as const
+  const stands = await paid()
+  const { body } = await send('POST', ...refunding(stands, 1000))
+  expect([body.data.amount_due, body.warnings]).toEqual([
+    1000,
+    [{ code: 'due_again', message: expect.stringMatching(/^EUR 10.00 is due again, and reminders ask for it: /) }],
+  ])
+  const { body: more } = await send('POST', ...refunding(stands, 500))
+  expect(more.warnings).toMatchObject([{ code: 'due_again', message: expect.stringMatching(/^EUR 5.00 /) }])
+  const cancelled = await paid()
+  await send('POST', `/orders/${cancelled}/cancel`)
+  expect(await warned('POST', ...refunding(cancelled, 1000))).toEqual([])
+
+  // Of a group, one ticket is cancelled: its price is to be returned, and what goes beyond it is due again.
+  const attendees = ['ada', 'eve'].map((name) => ({ name, email: `${name}@example.com` }))
+  const group = { attendees, payment_method: 'invoice', ticket_type_id: await event.ticketType({ price: 4900 }) }
+  const { data } = (await send('POST', `/events/${event.id}/registrations`, group)).body
+  await send('POST', `/orders/${data.id}/payments`, { amount: 9800 })
+  await send('POST', `/attendees/${data.attendees[0].id}/cancel`)
+  expect(await warned('POST', ...refunding(data.id, 4000))).toEqual([])
+  const { body: beyond } = await send('POST', ...refunding(data.id, 1000))
+  expect([beyond.data.amount_due, beyond.warnings]).toMatchObject([
+    100,
+    [{ code: 'due_again', message: expect.stringMatching(/^EUR 1.00 /) }],
+  ])
+})
+
 test('a person who is registered twice within ten minutes is warned of, and so is a ticket with a price that is given away', async () => {
   const { organisation, event, send, warned } = await arrange()
   const priced = await event.ticketType({ price: 4900 })

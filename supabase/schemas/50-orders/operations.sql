@@ -535,9 +535,10 @@ begin
     'external_reference', external_reference
   ));
 
-  return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.whole_order_json(order_id))
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
+    json_build_object('status', 201, 'data', private.whole_order_json(order_id)),
+    variadic private.warnings_of_refund(order_id, amount)
+  ));
 end
 $$;
 comment on function api.record_refund is

@@ -88,7 +88,7 @@ begin
   elsif payment.amount > v_due then
     perform private.refuse(
       409, 'overpayment', 'The payment is more than what is due.', 'amount', jsonb_build_object('amount_due', v_due),
-      'Record at most what is due, and refund the rest.'
+      'Record amount_due. What was sent beyond it is returned at the bank, and not recorded: a refund of it would be due again.'
     );
   -- A day for clocks that differ, and for dates of another time zone.
   elsif payment.received_at > now() + interval '1 day' then

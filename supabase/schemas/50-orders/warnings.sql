@@ -31,6 +31,29 @@ end
 $$;
 grant execute on function private.warning_of_reference to scope_orders_write;
 
+-- Asked once it is recorded. Security definer: it also reads the order of a key that may only write orders.
+create function private.warnings_of_refund(order_id uuid, amount bigint) returns jsonb[]
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+  v_former public.orders;
+  v_due_again bigint;
+begin
+  select o.* into v_order from public.orders o where o.id = warnings_of_refund.order_id and not private.is_foreign(o.organisation_id);
+  v_former := v_order;
+  v_former.amount_refunded := v_order.amount_refunded - warnings_of_refund.amount;
+  v_due_again := private.amount_due(v_order) - private.amount_due(v_former);
+  return array[
+    case when v_due_again > 0 then private.warning('due_again', format(
+      '%s is due again, and reminders ask for it: the order stands. If more was received than is recorded, record that payment as well; if it is not to be paid, cancel the ticket or the order.',
+      private.money_text(v_due_again, v_order.currency)
+    )) end
+  ];
+end
+$$;
+grant execute on function private.warnings_of_refund to scope_orders_write;
+
 -- Security definer: a key for orders may not read events.
 create function private.warning_of_deadline("order" public.orders) returns jsonb
 language plpgsql stable security definer set search_path = ''
