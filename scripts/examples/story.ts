@@ -292,7 +292,7 @@ async function paying({ show, refuse }: Showing, event: Event, orderId: string):
   await show('record_invoice_payment', 'The rest', {
     ...invoice,
     amount: 6820,
-    received_at: '2027-05-19T08:30:00+02:00',
+    received_at: '2027-05-20T08:30:00+02:00',
   })
   const { data: paid } = await show('get_order', 'Paid', { order_id: orderId })
   await show('void_payment', 'Recorded by mistake', {

@@ -167,6 +167,8 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.warning_of_kept_price': ['scope_attendees_write'],
     'private.warning_of_reference': ['scope_orders_write'],
     'private.warning_of_waiting_list': ['scope_events_write'],
+    'private.warning_of_refund_reference': ['scope_orders_write'],
+    'private.warnings_of_payment': ['scope_orders_write'],
     'private.warnings_of_refund': ['scope_orders_write'],
     // One object, or candidates as the scopes of the key show them.
     'private.resolve_name': ['api_key'],

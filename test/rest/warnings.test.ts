@@ -153,6 +153,112 @@ test('a payment whose reference was seen before is warned of, and named by its o
   expect(organisation.id).not.toBe(other.id)
 })
 
+test('a refund whose reference another refund has is warned of, and one of a payment is its own', async () => {
+  const { organisation, event, send, warned } = await arrange()
+  const cancelled = async () => {
+    const { orderId } = await event.payer()
+    await send('POST', `/orders/${orderId}/payments`, { amount: 4900, external_reference: `CN-1/${orderId}` })
+    const { reference } = (await send('POST', `/orders/${orderId}/cancel`)).body.data
+    return { orderId, reference }
+  }
+  const [first, second] = [await cancelled(), await cancelled()]
+  const refund = (orderId: string, external_reference?: string) =>
+    [`/orders/${orderId}/refunds`, { amount: 100, external_reference }] as const
+  expect(await warned('POST', ...refund(first.orderId, `CN-1/${first.orderId}`))).toEqual([])
+  expect(await warned('POST', ...refund(first.orderId))).toEqual([])
+  expect(await warned('POST', ...refund(first.orderId, 'CN-2'))).toEqual([])
+  expect((await send('POST', ...refund(first.orderId, 'CN-2'))).body.warnings).toEqual([
+    { code: 'reference_repeated', message: 'Another refund of this order has the same external_reference.' },
+  ])
+  expect((await send('POST', ...refund(second.orderId, 'CN-2'))).body.warnings).toEqual([
+    { code: 'reference_repeated', message: `A refund of order ${first.reference} has the same external_reference.` },
+  ])
+  const writer = rest(await organisation.key('orders:write'))
+  expect((await writer('POST', ...refund(second.orderId, `CN-1/${first.orderId}`))).body.warnings).toMatchObject([
+    { message: 'A refund of another order has the same external_reference.' },
+  ])
+  const other = await createOrganisation()
+  const { orderId } = await (await other.event()).payer()
+  const send2 = rest(await other.key())
+  await send2('POST', `/orders/${orderId}/payments`, { amount: 4900 })
+  await send2('POST', `/orders/${orderId}/cancel`)
+  expect(await warned('POST', ...refund(orderId, 'CN-2'), send2)).toEqual([])
+})
+
+test.each([
+  ['EUR', 4900, 49, ['amount_low']],
+  ['EUR', 4900, 48, []],
+  ['EUR', 4900, 4900, []],
+  ['JPY', 4900, 49, []],
+  ['KWD', 49_000, 490, []],
+  ['KWD', 49_000, 49, ['amount_low']],
+])(
+  'in %s, of %i minor units that are due, a payment of %i, or a refund of it: %j',
+  async (currency, price, amount, expected) => {
+    const { organisation, send, warned } = await arrange()
+    const event = await organisation.event({ status: 'draft' })
+    await send('PATCH', `/events/${event.id}`, { currency })
+    await send('POST', `/events/${event.id}/publish`)
+    const { orderId } = await event.payer({ price })
+    expect(await warned('POST', `/orders/${orderId}/payments`, { amount })).toEqual(expected)
+    // What is left is no hundredth of itself.
+    if (amount < price)
+      expect(await warned('POST', `/orders/${orderId}/payments`, { amount: price - amount })).toEqual([])
+    await send('POST', `/orders/${orderId}/cancel`)
+    expect(await warned('POST', `/orders/${orderId}/refunds`, { amount })).toEqual(expected)
+  },
+)
+
+test('a low amount says what to send, of a payment and of a refund', async () => {
+  const { event, send } = await arrange()
+  const { orderId } = await event.payer()
+  const { body } = await send('POST', `/orders/${orderId}/payments`, { amount: 49 })
+  expect(body.warnings).toEqual([
+    {
+      code: 'amount_low',
+      message:
+        'EUR 0.49 is recorded, and EUR 49.00 was due: amounts are in minor units. If that was received, void this payment and record 4900.',
+    },
+  ])
+  await send('POST', `/orders/${orderId}/payments`, { amount: 4851 })
+  await send('POST', `/orders/${orderId}/cancel`)
+  const refunded = await send('POST', `/orders/${orderId}/refunds`, { amount: 49 })
+  expect(refunded.body.warnings).toEqual([
+    {
+      code: 'amount_low',
+      message:
+        'EUR 0.49 is recorded, and EUR 49.00 was to be returned: amounts are in minor units. If that was returned, record another refund of 4851.',
+    },
+  ])
+})
+
+test('money that came before the order, or went before any came, is warned of', async () => {
+  const { event, send, warned } = await arrange()
+  const hours = (ago: number) => new Date(Date.now() - ago * 3_600_000).toISOString()
+  const { orderId } = await event.payer()
+  const pay = (amount: number, received_at?: string) =>
+    warned('POST', `/orders/${orderId}/payments`, { amount, received_at })
+  expect(await pay(100, hours(23))).toEqual([])
+  expect(await pay(100)).toEqual([])
+  const year = await send('POST', `/orders/${orderId}/payments`, { amount: 100, received_at: hours(25) })
+  expect(year.body.warnings).toMatchObject([{ code: 'received_before_order' }])
+  const refund = (refunded_at?: string) => warned('POST', `/orders/${orderId}/refunds`, { amount: 100, refunded_at })
+  await send('POST', `/orders/${orderId}/cancel`)
+  expect(await refund(hours(48))).toEqual([])
+  expect(await refund(hours(50))).toEqual(['refunded_before_payment'])
+  expect(await refund()).toEqual([])
+
+  // What was voided was not received.
+  const other = await event.payer()
+  const wrong = { amount: 100, received_at: hours(240) }
+  const { body } = await send('POST', `/orders/${other.orderId}/payments`, wrong)
+  await send('POST', `/payments/${body.data.payments[0].id}/void`)
+  await send('POST', `/orders/${other.orderId}/payments`, { amount: 100 })
+  await send('POST', `/orders/${other.orderId}/cancel`)
+  const early = { amount: 100, refunded_at: hours(48) }
+  expect(await warned('POST', `/orders/${other.orderId}/refunds`, early)).toEqual(['refunded_before_payment'])
+})
+
 test('a refund that makes something due again is warned of, and one of what was to be returned is not', async () => {
   const { event, send, warned } = await arrange()
   const paid = async () => {

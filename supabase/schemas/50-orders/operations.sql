@@ -466,7 +466,10 @@ begin
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
-    private.with_warnings(json_build_object('status', 201, 'data', private.paid_order_json(order_id)), v_warning)
+    private.with_warnings(
+      json_build_object('status', 201, 'data', private.paid_order_json(order_id)),
+      variadic array_prepend(v_warning, private.warnings_of_payment(order_id, amount, received_at))
+    )
   );
 end
 $$;
@@ -519,12 +522,16 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_warning jsonb;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
   perform private.assert_not_by_name('order_id');
 
+  if external_reference is not null then
+    v_warning := private.warning_of_refund_reference(order_id, external_reference);
+  end if;
   insert into public.refunds (order_id, amount, method, currency, refunded_at, external_reference)
   values (
     record_refund.order_id, record_refund.amount, coalesce(record_refund.method, 'bank_transfer'), record_refund.currency,
@@ -537,7 +544,7 @@ begin
 
   return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
     json_build_object('status', 201, 'data', private.whole_order_json(order_id)),
-    variadic private.warnings_of_refund(order_id, amount)
+    variadic array_prepend(v_warning, private.warnings_of_refund(order_id, amount, refunded_at))
   ));
 end
 $$;

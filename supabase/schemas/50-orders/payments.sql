@@ -227,6 +227,9 @@ comment on column public.refunds.organisation_id is 'The organisation that it be
 
 create index refunds_order_id_idx on public.refunds (order_id);
 create index refunds_recorded_by_idx on public.refunds (recorded_by);
+-- For private.warning_of_refund_reference.
+create index refunds_organisation_id_external_reference_idx on public.refunds (organisation_id, external_reference)
+  where external_reference is not null;
 -- For private.page_of_payment_lines.
 create index refunds_organisation_id_refunded_at_idx on public.refunds (organisation_id, refunded_at, id);
 create index refunds_event_id_refunded_at_idx on public.refunds (event_id, refunded_at, id);

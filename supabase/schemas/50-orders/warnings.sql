@@ -1,39 +1,101 @@
 -- What the payment or the contact of an order, or its deadline, is warned of.
 
--- Asked before it is recorded. Partial payments may share the number of an invoice, so they are told of their order.
+-- Another payment, or another refund, has the same reference. Partial ones may share the number of an invoice, so they are told of their order.
+create function private.warning_of_repeated_reference(what text, order_id uuid, other_order_id uuid) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if other_order_id is null then
+    return null;
+  elsif other_order_id = warning_of_repeated_reference.order_id then
+    return private.warning('reference_repeated', format('Another %s of this order has the same external_reference.', what));
+  end if;
+  return private.warning('reference_repeated', format(
+    'A %s of %s has the same external_reference.',
+    what,
+    case when private.reads_orders()
+      then 'order ' || (select o.reference from public.orders o where o.id = other_order_id)
+      else 'another order'
+    end
+  ));
+end
+$$;
+
+-- Asked before it is recorded, as that of a refund.
 create function private.warning_of_reference(order_id uuid, external_reference text) returns jsonb
 language plpgsql stable security definer set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();
 begin
-  return (
-    select private.warning('reference_repeated', case f.order_id
-      when warning_of_reference.order_id then 'Another payment of this order has the same external_reference.'
-      else format(
-        'A payment of %s has the same external_reference.',
-        case when private.reads_orders()
-          then 'order ' || (select o.reference from public.orders o where o.id = f.order_id)
-          else 'another order'
-        end
-      )
-    end)
-    from (
-      select p.order_id
-      from public.payments p
-      where p.organisation_id = v_organisation_id
-        and p.external_reference = warning_of_reference.external_reference
-        and not exists (select from public.payment_voids v where v.payment_id = p.id)
-      limit 1
-    ) f
-  );
+  return private.warning_of_repeated_reference('payment', order_id, (
+    select p.order_id
+    from public.payments p
+    where p.organisation_id = v_organisation_id
+      and p.external_reference = warning_of_reference.external_reference
+      and not exists (select from public.payment_voids v where v.payment_id = p.id)
+    limit 1
+  ));
 end
 $$;
 grant execute on function private.warning_of_reference to scope_orders_write;
 
--- Asked once it is recorded. Security definer: it also reads the order of a key that may only write orders.
-create function private.warnings_of_refund(order_id uuid, amount bigint) returns jsonb[]
+create function private.warning_of_refund_reference(order_id uuid, external_reference text) returns jsonb
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+begin
+  return private.warning_of_repeated_reference('refund', order_id, (
+    select r.order_id
+    from public.refunds r
+    where r.organisation_id = v_organisation_id and r.external_reference = warning_of_refund_reference.external_reference
+    limit 1
+  ));
+end
+$$;
+grant execute on function private.warning_of_refund_reference to scope_orders_write;
+
+-- 49 for 49.00, where that is all there was to pay or to return.
+create function private.warning_of_amount(amount bigint, expected bigint, currency text, what text, remedy text) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case when private.minor_units(currency) > 1 and amount * private.minor_units(currency) = expected then private.warning(
+    'amount_low',
+    format(
+      '%s is recorded, and %s was %s: amounts are in minor units. %s',
+      private.money_text(amount, currency), private.money_text(expected, currency), what, format(remedy, expected, expected - amount)
+    )
+  ) end;
+end
+$$;
+
+-- Asked once it is recorded, as those of a refund. received_at: null where the time is that of the request. Security definer: they also
+-- read the order of a key that may only write orders.
+create function private.warnings_of_payment(order_id uuid, amount bigint, received_at timestamptz) returns jsonb[]
 language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+begin
+  select o.* into v_order from public.orders o where o.id = warnings_of_payment.order_id and not private.is_foreign(o.organisation_id);
+  return array[
+    private.warning_of_amount(
+      amount, private.amount_due(v_order) + amount, v_order.currency, 'due', 'If that was received, void this payment and record %s.'
+    ),
+    -- A day for dates without a time, and of another time zone.
+    case when received_at < v_order.created_at - interval '1 day' then private.warning(
+      'received_before_order', 'received_at is more than a day before the order was made. If it is a mistake, void the payment and record it anew.'
+    ) end
+  ];
+end
+$$;
+grant execute on function private.warnings_of_payment to scope_orders_write;
+
+-- refunded_at: null where the time is that of the request.
+create function private.warnings_of_refund(order_id uuid, amount bigint, refunded_at timestamptz) returns jsonb[]
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_order public.orders;
@@ -48,7 +110,17 @@ begin
     case when v_due_again > 0 then private.warning('due_again', format(
       '%s is due again, and reminders ask for it: the order stands. If more was received than is recorded, record that payment as well; if it is not to be paid, cancel the ticket or the order.',
       private.money_text(v_due_again, v_order.currency)
-    )) end
+    )) end,
+    private.warning_of_amount(
+      amount, private.amount_refundable(v_former), v_order.currency, 'to be returned', 'If that was returned, record another refund of %2$s.'
+    ),
+    case when refunded_at < (
+      select min(p.received_at)
+      from public.payments p
+      where p.order_id = v_order.id and not exists (select from public.payment_voids v where v.payment_id = p.id)
+    ) - interval '1 day' then private.warning(
+      'refunded_before_payment', 'refunded_at is more than a day before the first payment of the order was received. A refund cannot be changed: note the right date in your books.'
+    ) end
   ];
 end
 $$;
