@@ -143,6 +143,29 @@ test('where more was sent than is due, what is due is recorded and the rest is n
   expect(await order()).toMatchObject({ payment_status: 'paid', amount_due: 0 })
 })
 
+test('a refund that the bank sent back cannot be taken back: the refusals say so', async () => {
+  const { cancel, refund, pay } = await arrange()
+  expect((await pay(1)).body.error).toMatchObject({
+    code: 'nothing_due',
+    hint: 'Money that came for it is returned at the bank, and not recorded.',
+  })
+  await cancel()
+  await refund({ amount: 4900 })
+  const sentBack = /A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew/
+  expect((await pay(4900)).body.error).toMatchObject({
+    code: 'nothing_due',
+    hint: expect.stringMatching(sentBack),
+  })
+  expect((await refund({ amount: 4900 })).body.error).toMatchObject({
+    code: 'nothing_refundable',
+    hint: expect.stringMatching(sentBack),
+  })
+  const unpaid = await arrange({ parts: [] })
+  await unpaid.cancel()
+  const { error } = (await unpaid.refund({ amount: 1 })).body
+  expect([error.code, error.hint]).toEqual(['nothing_refundable', undefined])
+})
+
 test('what is still due is not refunded, and what was refunded is not voided', async () => {
   const pending = await arrange({ parts: [900] })
   expect((await pending.refund({ amount: 900 })).body.error.code).toBe('payment_due')

@@ -78,7 +78,12 @@ begin
     perform private.refuse_expired(v_order);
   elsif v_order.status <> 'pending' and v_due = 0 then
     perform private.refuse(
-      409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
+      409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status),
+      case
+        when v_order.amount_refunded > 0 and v_order.status = 'cancelled'
+          then 'Money that came for it is returned at the bank, and not recorded. A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew.'
+        else 'Money that came for it is returned at the bank, and not recorded.'
+      end
     );
   elsif payment.currency <> v_order.currency then
     perform private.refuse(
@@ -300,7 +305,12 @@ begin
       'Cancel the order first, or void the payment if it was recorded by mistake.'
     );
   elsif v_left = 0 then
-    perform private.refuse(409, 'nothing_refundable', 'Nothing was paid for this order that is not refunded yet.', 'order_id');
+    perform private.refuse(
+      409, 'nothing_refundable', 'Nothing was paid for this order that is not refunded yet.', 'order_id',
+      hint => case when v_order.amount_refunded > 0
+        then 'A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew without a second record.'
+      end
+    );
   elsif new.currency <> v_order.currency then
     perform private.refuse(
       409, 'wrong_currency', 'The refund is in another currency than the order.', 'currency',
