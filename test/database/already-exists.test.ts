@@ -77,6 +77,23 @@ test('whoever adds rows by hand may say what happens on conflict', async () => {
   expect(await refusalOf(studio.query(addEvent, [organisation.id, value]))).toMatchObject({ code: 'already_exists' })
 })
 
+test('an order that is given the external_id of a cancelled one is told which it is, and what to do', async () => {
+  const external_id = randomUUID()
+  const send = rest(await organisation.key())
+  const [{ orderId: former }, { orderId: present }] = [await event.guest(), await event.guest()]
+  const change = async (id: string, changes: object) => (await send('PATCH', `/orders/${id}`, changes)).body.error
+  await change(former, { external_id })
+  expect(await change(present, { external_id })).toMatchObject({ details: { id: former } })
+  await send('POST', `/orders/${former}/cancel`)
+  expect(await change(present, { external_id })).toMatchObject({
+    code: 'already_exists',
+    details: { object: 'order', id: former },
+    hint: 'A cancelled order has it: give that order another one, or none, by update_order.',
+  })
+  await change(former, { external_id: null })
+  expect(await change(present, { external_id })).toBeUndefined()
+})
+
 test('a caller who registers somebody again is told which order it was, and which attendee', async () => {
   const send = rest(await organisation.key())
   const external_id = randomUUID()

@@ -408,7 +408,11 @@ describe('a guest who was cancelled and comes again', () => {
     const refused = await register()
     expect([refused.status, refused.body.error]).toMatchObject([
       409,
-      { code: 'already_exists', details: { id: order.id } },
+      {
+        code: 'already_exists',
+        details: { object: 'order', id: order.id },
+        hint: 'A cancelled order keeps it until its money is returned: see record_refund. Or give that order another one by update_order.',
+      },
     ])
     await send('POST', `/orders/${order.id}/refunds`, { amount: 4900, method: 'bank_transfer' })
     expect((await register()).status).toBe(201)

@@ -18,6 +18,24 @@ begin
 end
 $$;
 
+-- The same, with a hint before the columns.
+create function private.tg__assert_unchanged_with_hint() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_column text;
+begin
+  foreach v_column in array tg_argv[1:] loop
+    if to_jsonb(new) -> v_column is distinct from to_jsonb(old) -> v_column then
+      perform private.refuse(
+        409, 'read_only_field', 'This field is fixed once the row exists.', v_column, hint => tg_argv[0]
+      );
+    end if;
+  end loop;
+  return new;
+end
+$$;
+
 -- Arguments: a hint, then columns that Usher maintains. Writing back the present value passes; any other value is refused,
 -- because it would be overwritten silently. On insert they must be null.
 create function private.tg__assert_derived_untouched() returns trigger

@@ -180,6 +180,26 @@ begin
 end
 $$;
 
+-- A new order does not get the external_id of a cancelled one whose money is to be returned, which is looked up by it; an order that exists
+-- takes none away.
+create function private.refuse_taken_by_order(holder public.orders, row_xmin xid) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if holder.status = 'cancelled' then
+    perform private.refuse(
+      409, 'already_exists', 'Another object has this external_id already.', 'external_id',
+      jsonb_build_object('object', 'order', 'id', holder.id),
+      case when holder.amount_paid > holder.amount_refunded
+        then 'A cancelled order keeps it until its money is returned: see record_refund. Or give that order another one by update_order.'
+        else 'A cancelled order has it: give that order another one, or none, by update_order.'
+      end
+    );
+  end if;
+  perform private.refuse_taken('external_id', holder.id, holder.created_at, row_xmin);
+end
+$$;
+
 -- Security definer: it reads events, promo codes and references beyond what a registering key may see.
 create function private.tg_orders__guard() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -200,7 +220,7 @@ begin
         -- As of a cancelled attendee: see tg_attendees__guard. Money that is to be returned is looked up by the identifier.
         update public.orders o set external_id = null where o.id = v_holder.id and o.external_id = new.external_id;
       elsif found then
-        perform private.refuse_taken('external_id', o.id, o.created_at, o.xmin) from public.orders o where o.id = v_holder.id;
+        perform private.refuse_taken_by_order(o, o.xmin) from public.orders o where o.id = v_holder.id;
       end if;
     end if;
     if new.status <> 'pending' or new.payment_status <> 'not_required'
@@ -266,7 +286,7 @@ begin
     elsif (new.subtotal, new.discount_total) is distinct from (old.subtotal, old.discount_total) then
       perform private.refuse(
         409, 'read_only_field', 'subtotal and discount_total are added up from the tickets and cannot be edited.', 'subtotal',
-        hint => 'Add or cancel attendees instead.'
+        hint => 'Add or cancel attendees instead. For another discount cancel the order, and register anew with a promo code.'
       );
     elsif (new.payment_method is null) <> (old.payment_method is null) then
       perform private.refuse(
@@ -277,7 +297,7 @@ begin
   end if;
   if (new.name, new.email, new.status, new.external_id) is distinct from (old.name, old.email, old.status, old.external_id) then
     if new.external_id is distinct from old.external_id then
-      perform private.refuse_taken('external_id', o.id, o.created_at, o.xmin)
+      perform private.refuse_taken_by_order(o, o.xmin)
       from public.orders o
       where o.organisation_id = new.organisation_id and o.external_id = new.external_id and o.id <> new.id;
     end if;
@@ -375,9 +395,12 @@ create trigger orders_800_explain
   for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
 create trigger orders_050_fixed
-  before update of organisation_id, event_id, reference, currency, promo_code, promo_code_id on public.orders
-  for each row execute function private.tg__assert_unchanged(
-    'organisation_id', 'event_id', 'reference', 'currency', 'promo_code', 'promo_code_id'
+  before update of organisation_id, event_id, reference, currency on public.orders
+  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id', 'reference', 'currency');
+create trigger orders_050_fixed_promo_code
+  before update of promo_code, promo_code_id on public.orders
+  for each row execute function private.tg__assert_unchanged_with_hint(
+    'For another discount cancel the order, and register anew with the promo code.', 'promo_code', 'promo_code_id'
   );
 create trigger orders_050_derived
   before update of payment_status, payment_remind_at, payment_check_at, completed_at, cancelled_at, version, created_at, updated_at

@@ -399,7 +399,9 @@ create trigger attendees_050_fixed
   );
 -- At depth 1 a trigger spreads an amount off: see 60-attendees/totals.sql.
 create trigger attendees_050_fixed_discount before update of discount on public.attendees
-  for each row when (pg_trigger_depth() = 0) execute function private.tg__assert_unchanged('discount');
+  for each row when (pg_trigger_depth() = 0) execute function private.tg__assert_unchanged_with_hint(
+    'For another discount cancel the ticket, and register anew with a promo code.', 'discount'
+  );
 create trigger attendees_050_derived before update of cancelled_at, version, created_at, updated_at on public.attendees
   for each row execute function private.tg__assert_derived_untouched(
     'Set status to cancelled to cancel the ticket.', 'cancelled_at', 'version', 'created_at', 'updated_at'

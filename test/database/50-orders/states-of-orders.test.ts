@@ -21,6 +21,25 @@ async function orderThatIs(status: Status) {
 const attendee = (id: string) => read('attendees', id, 'status', 'ticket_email_status')
 
 describe('an order', () => {
+  test('keeps its discount, and the refusal says how to get another', async () => {
+    const { event, id, attendeeId } = await orderThatIs('pending')
+    const { code } = await row<{ code: string }>(
+      "insert into public.promo_codes (event_id, code, percent_off) values ($1, 'LATE', 10) returning code",
+      [event.id],
+    )
+    const hint = expect.stringMatching(/^For another discount cancel the (order|ticket), and register anew with /)
+    const refused = {
+      code: 'PT409',
+      message: expect.stringContaining('This field is fixed once the row exists.'),
+      hint,
+    }
+    await expect(edit('orders', id, 'promo_code = $2', [code])).rejects.toMatchObject(refused)
+    await expect(edit('attendees', attendeeId, 'discount = 490')).rejects.toMatchObject(refused)
+    await expect(edit('orders', id, 'discount_total = 490')).rejects.toMatchObject({
+      hint: expect.stringContaining('For another discount cancel the order, and register anew with a promo code.'),
+    })
+  })
+
   test('cannot be completed while a cent is due', async () => {
     const { id } = await orderThatIs('pending')
     await pay(id, 4899)
