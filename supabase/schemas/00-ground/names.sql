@@ -44,14 +44,14 @@ begin
 end
 $$;
 
--- Patterns for what resembles a name: halves of its longest words, one of which is right in most misspelt ones. Of an e-mail address
--- what stands before the @, for many people share the rest.
+-- Patterns for private.search_attendees, of what resembles a name: halves of its longest words, one of which is right in most misspelt ones.
+-- Of an e-mail address what stands before the @, for many people share the rest.
 create function private.near_patterns(form text) returns text[]
 language plpgsql immutable set search_path = ''
 as $$
 begin
   return array(
-    select distinct '%' || regexp_replace(h.half, '([\\%_])', '\\\1', 'g') || '%'
+    select distinct h.half
     from (
       select w.word from regexp_split_to_table(split_part(form, '@', 1), '[^[:alnum:]]+') w (word) where length(w.word) >= 3 order by length(w.word) desc, w.word limit 3
     ) w

@@ -12,7 +12,7 @@ begin
     and (phase is null or private.event_phase(event) = phase)
     and (
       patterns is null
-      or private.search_form(concat_ws(' ', event.name, event.slug, event.venue_name, event.venue_city)) like all (patterns)
+      or private.search_form(concat_ws(' ', event.name, event.slug, event.venue_name, event.venue_city)) ~ all (patterns)
     );
 end
 $$;

@@ -262,7 +262,7 @@ begin
       select from public.attendees a
       where a.order_id = i.id
         and a.organisation_id is not distinct from private.current_organisation_id()
-        and a.search_text like all (patterns)
+        and a.search_text ~ all (patterns)
     )
     order by i.place
   );

@@ -21,9 +21,11 @@ as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();
   -- The index takes no array of patterns. Three words narrow enough; the others are compared.
-  v_first text := patterns[1];
-  v_second text := coalesce(patterns[2], v_first);
-  v_third text := coalesce(patterns[3], v_first);
+  v_first text := private.like_pattern(patterns[1]);
+  v_second text := coalesce(private.like_pattern(patterns[2]), v_first);
+  v_third text := coalesce(private.like_pattern(patterns[3]), v_first);
+  v_first_expression text := private.index_expression(patterns[1]);
+  v_second_expression text := coalesce(private.index_expression(patterns[2]), v_first_expression);
 begin
   return array(
     -- Apart from the order, for which the planner would read the primary key.
@@ -34,10 +36,12 @@ begin
         and a.search_text like v_first
         and a.search_text like v_second
         and a.search_text like v_third
+        and a.search_text ~ v_first_expression
+        and a.search_text ~ v_second_expression
         -- In brackets: no other index fits.
         and (a.organisation_id = v_organisation_id) is true
         and (a.id < before) is true
-        and case when until is null then a.search_text else split_part(a.search_text, until, 1) end like all (patterns)
+        and case when until is null then a.search_text else split_part(a.search_text, until, 1) end ~ all (patterns)
         and (search_attendees.event_id is null or a.event_id = search_attendees.event_id)
         and (search_attendees.ticket_type_id is null or a.ticket_type_id = search_attendees.ticket_type_id)
         and (search_attendees.status is null or a.status = search_attendees.status)
@@ -226,7 +230,7 @@ begin
         and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
         and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
         and (updated_since is null or a.updated_at >= updated_since)
-        and (v_patterns is null or split_part(a.search_text, E'\n', 1) like all (v_patterns))
+        and (v_patterns is null or split_part(a.search_text, E'\n', 1) ~ all (v_patterns))
         and a.id < v_before
       order by a.id desc
       limit v_size + 1 - cardinality(v_items)
