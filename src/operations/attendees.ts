@@ -176,7 +176,7 @@ export const updateAttendee = {
   name: 'update_attendee',
   title: 'Change an attendee',
   summary: 'Correct an attendee, give them another ticket type, or transfer their ticket to another person.',
-  description: `Corrects an attendee. ticket_type_id gives them another type of ticket of the event at the price that they have; resend_ticket sends it. To transfer the ticket to another person, change name and email and set reissue_ticket to true, which takes no name for attendee: a new code is e-mailed, and the old one stops working. On ticket_not_reissuable it was used or cancelled. ${readAgain}`,
+  description: `Corrects an attendee, or gives them another ticket type at the price that they have; resend_ticket sends it. To transfer the ticket to another person, change name and email and set reissue_ticket to true, which takes no name for attendee: a new code is e-mailed, and the old one stops working. On ticket_not_reissuable it was used or cancelled. ${readAgain}`,
   method: 'PATCH',
   path: '/attendees/{attendee_id}',
   errors: [

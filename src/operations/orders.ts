@@ -151,7 +151,7 @@ export const listOrders = {
   name: 'list_orders',
   title: 'List orders',
   summary: 'Orders of the organisation with their attendees, newest first, with filters.',
-  description: `Lists orders, newest first; amount_due is not paid yet. overdue, due_after and due_before list by deadline what is not paid, and what expired for it: that is cancelled, so amount_due is 0, and reopen_order gives it more time. ${nextPage} ${forSync}`,
+  description: `Lists orders, newest first; amount_due is not paid yet. overdue, due_after and due_before list by deadline what is not paid, or expired for it: that is cancelled, amount_due is 0, and reopen_order gives it time. ${nextPage} ${forSync}`,
   method: 'GET',
   path: '/orders',
   scope: 'orders:read',
@@ -342,7 +342,7 @@ export const recordRefund = {
   title: 'Record a refund',
   summary: 'Record money that was returned for a paid or cancelled order.',
   description:
-    'Records money that was returned, at most what was paid and not refunded yet; it moves no money, and tickets stay as they are. What exceeds amount_refundable is due again. On payment_due cancel the order first. Send an idempotency_key.',
+    'Records money that was returned, at most what was paid and not refunded yet; it moves no money, and tickets stay as they are. What exceeds amount_refundable is due again. On payment_due cancel the order first.',
   method: 'POST',
   path: '/orders/{order_id}/refunds',
   errors: ['not_found', 'payment_due', 'nothing_refundable', 'wrong_currency', 'refund_too_high'],

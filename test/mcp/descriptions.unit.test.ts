@@ -30,9 +30,7 @@ const texts = tools.flatMap(({ name, description = '', inputSchema }): [string, 
 
 test.each(tools.map(({ name, description = '' }) => [name, description]))('%s: %s', (name, description) => {
   const { scope } = operations.find((operation) => operation.name === name) as Operation
-  expect(description).toMatch(
-    scope === null ? / Needs no scope: any valid key\.$/ : new RegExp(` Needs scope ${scope}\\.$`),
-  )
+  expect(description).toMatch(scope === null ? / Needs no scope: any valid key\.$/ : new RegExp(` Needs ${scope}\\.$`))
   // A verb or a noun, and no more than is read at a glance.
   expect(description).toMatch(/^[A-Z][a-z-]+ /)
   expect(description.length).toBeGreaterThan(40)

@@ -154,3 +154,19 @@ test('an attendee whose order keeps the address that they had is warned of, to a
   await change({ email: 'ada@engines.example' })
   expect(await warned(...corrected)).toBeNull()
 })
+
+test('whoever corrects the address of an attendee is told that the buyer has the former one', async () => {
+  const { organisation, attendeeId, send, change } = await arrange()
+  const correct = async (changes: object, as = send) => {
+    const { status, body } = await as('PATCH', `/attendees/${attendeeId}`, changes)
+    return [status, (body.warnings ?? []).map(({ code }: { code: string }) => code)]
+  }
+  const withoutOrders = rest(await organisation.key('attendees:write'))
+  expect(await correct({ email: 'right@example.com' }, withoutOrders)).toEqual([200, []])
+  expect(await correct({ email: 'guest@example.com' })).toEqual([200, []])
+  expect(await correct({ email: 'right@example.com' })).toEqual([200, ['buyer_has_former_address']])
+  await change({ email: 'right@example.com' })
+  expect(await correct({ email: 'new@example.com', name: 'Eve' })).toEqual([200, ['buyer_has_former_address']])
+  await change({ name: 'Another', email: 'buyer@example.com' })
+  expect(await correct({ email: 'newer@example.com' })).toEqual([200, []])
+})

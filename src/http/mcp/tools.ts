@@ -21,7 +21,7 @@ export function toTools(operations: readonly Operation[]): Tool[] {
   const shown = new Set<string>()
   return operations.map((operation) => {
     const { name, title, description, scope } = operation
-    const needs = scope === null ? 'Needs no scope: any valid key.' : `Needs scope ${scope}.`
+    const needs = scope === null ? 'Needs no scope: any valid key.' : `Needs ${scope}.`
     return {
       name,
       title,

@@ -207,6 +207,32 @@ const moreTime: Errand = {
   },
 }
 
+const misspeltBuyer: Errand = {
+  name: 'misspelt-buyer',
+  says: [
+    'Order {reference}: invoices to ada@engines.example instead of ada@engnies.example, company Engines Ltd.',
+    `Ada Lovelace got neither the confirmation nor our reminder for order {reference}: she had mistyped her address, it is ada@engines.example with the i before the n. And could you note Engines Ltd as the company, her accounting asks for that?`,
+    `Whatever we still send about order {reference} has to reach ada@engines.example; the address that we have for it bounces. It is for Engines Ltd, by the way.`,
+  ],
+  async arrange(organisation) {
+    const event = await conference(organisation)
+    const { reference } = await organisation.order(event, {
+      buyer: { name: 'Ada Lovelace', email: 'ada@engnies.example' },
+      guests: [guest('Raye Montague')],
+      paid: 0,
+    })
+    return { reference }
+  },
+  shortest: ({ reference }) => [
+    ['update_order', { order: reference, changes: { email: 'ada@engines.example', company: 'Engines Ltd' } }],
+  ],
+  becomes(state, { reference = '' }) {
+    Object.assign(the(state.orders, { reference }), { email: 'ada@engines.example', company: 'Engines Ltd' })
+    // What an e-mail of the order is addressed to.
+    the(state.emails, { to: 'ada@engnies.example' }).to = 'ada@engines.example'
+  },
+}
+
 const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
 
 const overdue: Errand = {
@@ -289,5 +315,5 @@ const remindEverybody: Errand = {
 
 export const moneyErrands = [
   ...[whoHasNotPaid, groupByInvoice, invoicePaid, refund, wrongPayment, moreTime],
-  ...[overdue, remindEverybody],
+  ...[misspeltBuyer, overdue, remindEverybody],
 ]

@@ -75,6 +75,26 @@ const transfer: Errand = {
   },
 }
 
+const upgrade: Errand = {
+  name: 'upgrade-to-vip',
+  says: [
+    'Ada Lovelace: VIP instead of Standard, Rust Days. Free of charge, no e-mail.',
+    `Ada Lovelace is speaking at our opening after all, so we would like to treat her to a VIP ticket for Rust Days in place of her standard one. It's on us, of course, and I will tell her myself.`,
+    `At Rust Days Ada Lovelace is to get into everything that VIPs get into. She has paid for Standard, and that's that; don't write to her.`,
+  ],
+  async arrange(organisation) {
+    const event = await conference(organisation)
+    await organisation.order(event, { guests: [guest('Ada Lovelace'), guest('Adele Goldberg')], paid: 9800 })
+    return {}
+  },
+  shortest: () => [
+    ['update_attendee', { event: 'Rust Days', attendee: 'Ada Lovelace', changes: { ticket_type: 'VIP' } }],
+  ],
+  becomes(state) {
+    the(state.attendees, { name: 'Ada Lovelace' }).ticket_type_id = the(state.ticket_types, { name: 'VIP' }).id
+  },
+}
+
 const resend: Errand = {
   name: 'resend-ticket',
   says: [
@@ -344,6 +364,7 @@ const nameLikeAnInstruction: Errand = {
 export const peopleErrands = [
   misspeltName,
   transfer,
+  upgrade,
   resend,
   cancelOneOfGroup,
   twoOfAName,
