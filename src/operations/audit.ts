@@ -59,7 +59,6 @@ export const listAuditEntries = {
   input: z.strictObject({
     object_type: oneOf(objectTypes).optional().describe('Only entries about this kind of object.'),
     object_id: id('object').optional(),
-    api_key_id: z.guid().optional().describe('Only what this API key did.'),
     created_since: createdSince,
     ...paging,
   }),

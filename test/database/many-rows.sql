@@ -48,9 +48,8 @@ select pg_temp.id(8, i), organisation_id, pg_temp.id(5, 1), pg_temp.id(6, i), 'o
 from c, generate_series(1, 30000) i;
 insert into public.emails (organisation_id, attendee_id, status, next_attempt_at)
 select organisation_id, pg_temp.id(4, i), 'sent', null from c, generate_series(1, 30000) i;
-insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, source, changes)
-select organisation_id, 'updated', 'attendee', pg_temp.id(4, i), 'api_key', case i % 10000 when 7 then organisation_id else pg_temp.id(9, 1) end, 'api', '{"name": {}}'
-from c, generate_series(1, 30000) i;
+insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, source, changes)
+select organisation_id, 'updated', 'attendee', pg_temp.id(4, i), 'studio', 'studio', '{"name": {}}' from c, generate_series(1, 30000) i;
 insert into private.idempotency_records (organisation_id, family_id, idempotency_key, request_fingerprint, outcome)
 select organisation_id, organisation_id, i::text, '', json_build_object('data', json_build_object('object', 'order', 'id', pg_temp.id(3, i), 'name', 'Guest'))
 from c, generate_series(1, 30000) i;

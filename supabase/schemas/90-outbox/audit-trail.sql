@@ -39,7 +39,6 @@ comment on column public.audit_entries.organisation_id is 'The organisation that
 
 create index audit_entries_organisation_id_object_type_idx on public.audit_entries (organisation_id, object_type, id);
 create index audit_entries_object_id_idx on public.audit_entries (object_id, id);
-create index audit_entries_api_key_id_object_type_idx on public.audit_entries (api_key_id, object_type, id);
 -- For private.rows_of_address: what passed from one address to another.
 create index audit_entries_organisation_id_former_email_idx on public.audit_entries (organisation_id, lower(changes #>> '{email,from}'), id)
   where changes #>> '{email,from}' is not null;
@@ -242,7 +241,7 @@ grant execute on function private.actor_name to scope_events_write, authenticate
 
 -- Ids of the entries of a page, newest first: see 00-ground/pages.sql.
 create function private.page_of_audit_entries(
-  object_types public.audit_object[], object_id uuid, api_key_id uuid, created_since timestamptz, before uuid, size integer
+  object_types public.audit_object[], object_id uuid, created_since timestamptz, before uuid, size integer
 ) returns uuid[]
 language plpgsql stable security definer
 set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
@@ -258,24 +257,7 @@ begin
       select e.id from public.audit_entries e
       where e.object_id = any (array[page_of_audit_entries.object_id]) and e.id < before and e.id > v_after
         and e.created_at >= v_since
-        and (page_of_audit_entries.api_key_id is null or e.api_key_id = page_of_audit_entries.api_key_id)
       order by e.object_id desc, e.id desc
-      limit size
-    );
-  elsif page_of_audit_entries.api_key_id is not null then
-    return array(
-      select f.id
-      from unnest(object_types) t (object_type)
-      cross join lateral (
-        select e.id
-        from public.audit_entries e
-        where e.api_key_id = any (array[page_of_audit_entries.api_key_id]) and e.object_type = t.object_type
-          and e.id < before and e.id > v_after and e.created_at >= v_since
-          and coalesce(e.organisation_id = any (v_organisation_ids), false)
-        order by e.api_key_id desc, e.id desc
-        limit size
-      ) f
-      order by f.id desc
       limit size
     );
   end if;
@@ -300,7 +282,6 @@ grant execute on function private.page_of_audit_entries to scope_events_write;
 create function api.list_audit_entries(
   object_type public.audit_object default null,
   object_id uuid default null,
-  api_key_id uuid default null,
   created_since timestamptz default null,
   cursor text default null,
   "limit" integer default null
@@ -318,7 +299,7 @@ begin
     v_types := array(select t from unnest(v_types) t where t = list_audit_entries.object_type);
   end if;
   v_ids := private.page_of_audit_entries(
-    v_types, list_audit_entries.object_id, list_audit_entries.api_key_id, list_audit_entries.created_since, v_before, v_size + 1
+    v_types, list_audit_entries.object_id, list_audit_entries.created_since, v_before, v_size + 1
   );
   v_items := array(
     select json_build_object(

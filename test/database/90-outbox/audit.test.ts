@@ -153,45 +153,24 @@ test('a key lists entries about what it may read, of its own organisation, and p
   expect(paged).toEqual(all)
 })
 
-test('what one key did, and since when, is listed alone: of a key that leaked', async () => {
-  const { organisation, event, send } = await arrange()
-  const leaked = rest(await organisation.key())
-  const guest = { ticket_type_id: event.ticketTypeId, name: 'Mary Jackson', email: 'mary@example.com' }
-  await send('POST', `/events/${event.id}/registrations`, guest)
-  await leaked('POST', `/events/${event.id}/registrations`, guest)
-  const { body: renamed } = await leaked('PATCH', `/events/${event.id}`, { name: 'Mine' })
-  await leaked('POST', '/webhook-endpoints', { url: 'https://evil.example', types: ['order.completed'] })
+test('what was done since a time is listed alone', async () => {
+  const { event, send } = await arrange()
+  await send('POST', `/events/${event.id}/registrations`, {
+    ticket_type_id: event.ticketTypeId,
+    name: 'Mary Jackson',
+    email: 'mary@example.com',
+  })
+  const { body: renamed } = await send('PATCH', `/events/${event.id}`, { name: 'Mine' })
   await send('PATCH', `/events/${event.id}`, { name: 'Ours' })
 
-  type Known = Entry & { api_key_id: string; created_at: string }
-  const list = async (query: object, by = send): Promise<Known[]> =>
-    (await by('GET', `/audit-entries?${new URLSearchParams({ limit: '100', ...query })}`)).body.data
-  const all = await list({})
-  const api_key_id = all.find(({ object_type }) => object_type === 'webhook_endpoint')?.api_key_id ?? ''
-  const its = all.filter((entry) => entry.api_key_id === api_key_id)
-  expect(its.map(({ object_type }) => object_type)).toEqual(['webhook_endpoint', 'event', 'order'])
-  expect(await list({ api_key_id })).toEqual(its)
-  expect(await list({ api_key_id, object_type: 'event' })).toEqual([its[1]])
-  expect(await list({ api_key_id, object_id: event.id })).toEqual([its[1]])
-
+  type Timed = Entry & { created_at: string }
+  const list = async (query: object): Promise<Timed[]> =>
+    (await send('GET', `/audit-entries?${new URLSearchParams({ limit: '100', ...query })}`)).body.data
   const created_since = String(renamed.data.updated_at)
-  const since = all.filter(({ created_at }) => created_at >= created_since)
-  expect([since.length, await list({ created_since })]).toEqual([3, since])
-  expect(await list({ created_since, api_key_id })).toEqual(its.slice(0, 2))
-  expect(await list({ created_since, object_id: event.id })).toEqual([since[0], since[2]])
-
-  const paged: Known[] = []
-  for (let query: object = { api_key_id, limit: '1' }; ; ) {
-    const { body } = await send('GET', `/audit-entries?${new URLSearchParams({ ...query })}`)
-    paged.push(...body.data)
-    if (!body.has_more) break
-    query = { api_key_id, limit: '1', cursor: body.next_cursor }
-  }
-  expect(paged).toEqual(its)
-  const reader = rest(await organisation.key('events:write', 'orders:read'))
-  expect(await list({ api_key_id }, reader)).toEqual([its[0], its[2]])
-  const stranger = rest(await (await createOrganisation()).key())
-  expect(await list({ api_key_id }, stranger)).toEqual([])
+  const since = (await list({})).filter(({ created_at }) => created_at >= created_since)
+  expect([since.length, await list({ created_since })]).toEqual([2, since])
+  expect(await list({ created_since, object_id: event.id })).toEqual(since)
+  expect(await list({ created_since, object_type: 'order' })).toEqual([])
 })
 
 const edit = (table: string, change: string) => `update public.${table} set ${change} where id = $1`

@@ -5,7 +5,7 @@ import type * as z from 'zod'
 import { kindOf } from '../../../src/operations/identifiers.ts'
 import { isRead, type Operation } from '../../../src/operations/operation.ts'
 
-type ObjectKind = NonNullable<ReturnType<typeof kindOf>> | 'plan' | 'api_key'
+type ObjectKind = NonNullable<ReturnType<typeof kindOf>> | 'plan'
 const texts = [
   'slug',
   'reference',
@@ -37,6 +37,7 @@ const others: Record<string, Kind> = {
   reference: 'reference',
   external_id: 'external_id',
   external_reference: 'text',
+  payment_reference: 'text',
   search: 'text',
   email: 'email',
   cursor: 'cursor',
@@ -44,7 +45,6 @@ const others: Record<string, Kind> = {
   url: 'url',
   plan_id: 'plan',
   object_id: 'order',
-  api_key_id: 'api_key',
   event: 'event',
   copy_of: 'event',
 }

@@ -63,7 +63,6 @@ export async function createThem(): Promise<Them> {
     'check_in',
     'webhook_delivery',
     'notification',
-    'api_key',
   ] as const
   for (const kind of kinds) {
     const table = plural[kind] ?? `${kind}s`
