@@ -376,6 +376,7 @@ test.skipIf(!hasBrowser)(
     const { page, context } = await telephone()
     await page.goto(link(revoked, own.id))
     await setUp(page)
+    await page.getByText('Saved on this device').waitFor()
     await start(page)
     await context.setOffline(true)
     await typeCode(page, unpaid.code)
@@ -385,6 +386,12 @@ test.skipIf(!hasBrowser)(
     await page.getByText('withdrawn or has expired').waitFor()
     await page.getByText('1 scan is kept on this device').waitFor()
     await expectReadable(page, 'dark')
+    // Nothing is left to let people in by, without a network either. What waits stays.
+    expect(await keptTickets(page)).toBe(0)
+    await context.setOffline(true)
+    await page.reload()
+    await page.getByText('1 scan on this device is waiting').waitFor()
+    await context.setOffline(false)
     await page.getByLabel('Link').fill(link(key, own.id))
     await page.getByRole('button', { name: 'Open' }).click()
     await page.getByText('to upload').waitFor({ state: 'detached' })
@@ -501,6 +508,65 @@ test.skipIf(!hasBrowser)(
     expect(await keptWalkIn(page)).toBe(null)
   },
 )
+
+const keptTickets = async (page: Page): Promise<unknown> => {
+  await isWritten(page)
+  return page.evaluate(`new Promise((resolve) => {
+    const opened = indexedDB.open('usher-door')
+    opened.onsuccess = () => {
+      const counted = opened.result.transaction('tickets').objectStore('tickets').count()
+      counted.onsuccess = () => (opened.result.close(), resolve(counted.result))
+    }
+  })`)
+}
+
+test.skipIf(!hasBrowser)(
+  'a key that ends without a network takes the list with it, by the clock of the server',
+  async () => {
+    const own = await organisation.event()
+    const { code } = await own.guest()
+    const ending = await organisation.key('checkin:write')
+    await studio.query(
+      "update public.api_keys set expires_at = now() + interval '2 hours' where prefix = left($1, 19)",
+      [ending],
+    )
+    const { page, context } = await telephone()
+    await page.clock.install({ time: Date.now() - 3_600_000 })
+    await page.goto(link(ending, own.id))
+    await setUp(page)
+    await page.getByText('60 minutes slow').waitFor()
+    await page.getByText('Saved on this device').waitFor()
+    await page.evaluate('navigator.serviceWorker.ready')
+    await context.setOffline(true)
+    await page.clock.setFixedTime(Date.now() + 45 * 60_000)
+    await page.reload()
+    await start(page)
+    await page.clock.setFixedTime(Date.now() + 61 * 60_000)
+    await typeCode(page, code)
+    await page.getByText('withdrawn or has expired').waitFor()
+    expect(await keptTickets(page)).toBe(0)
+    await page.reload()
+    await page.getByText('Open the door link').waitFor()
+  },
+)
+
+test.skipIf(!hasBrowser)('a scan that the server refuses the key of lets nobody in', async () => {
+  const own = await organisation.event()
+  const { code } = await own.guest()
+  const losing = await organisation.key('checkin:write')
+  const { page } = await telephone()
+  await page.goto(link(losing, own.id))
+  await setUp(page)
+  await page.getByText('Saved on this device').waitFor()
+  await start(page)
+  // Whose scope is taken away.
+  await studio.query("update public.api_keys set scopes = '{events:read}' where prefix = left($1, 19)", [losing])
+  await typeCode(page, code)
+  await page.getByText('withdrawn or has expired').waitFor()
+  await page.getByText('No scans are waiting').waitFor()
+  expect(await page.locator('#said').textContent()).toBe('')
+  expect(await keptTickets(page)).toBe(0)
+})
 
 const keptWalkIn = async (page: Page): Promise<unknown> => {
   await isWritten(page)

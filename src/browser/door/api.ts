@@ -152,8 +152,11 @@ export async function upload(
 export const undo = (link: DoorLink, checkInId: string, wait = timeoutMs): Promise<unknown> =>
   call(link, 'POST', `/check-ins/${checkInId}/undo`, wait)
 
-export const getScopes = (link: DoorLink): Promise<string[]> =>
-  call<{ data: { scopes: string[] } }>(link, 'GET', '/me', timeoutMs).then(({ data }) => data.scopes)
+/** What the key may do, and until when. */
+export type Rights = { scopes: string[]; expires_at: string | null }
+
+export const getRights = (link: DoorLink): Promise<Rights> =>
+  call<{ data: Rights }>(link, 'GET', '/me', timeoutMs).then(({ data }) => data)
 
 export type TicketType = { id: string; name: string; price: number; currency: string; sales_status: string }
 

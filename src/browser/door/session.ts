@@ -6,7 +6,7 @@ import {
   type Conflict,
   type DoorList,
   getDoorList,
-  getScopes,
+  getRights,
   KeyRefused,
   listConflicts,
   OutOfTime,
@@ -92,6 +92,10 @@ const isOfSame = (scans: readonly WaitingScan[]): ((scan: WaitingScan) => boolea
   return (scan) => namesOf(scan).some((name) => names.has(name))
 }
 
+/** What was sent must not happen twice. */
+const isSent = (walkIn: KeptWalkIn | null): boolean =>
+  walkIn !== null && (walkIn.step !== null || walkIn.order !== null || walkIn.guest !== null)
+
 const isToUndo = (scan: WaitingScan): boolean => scan.undo && scan.check_in_id !== null
 
 /** One line, as the API takes it. */
@@ -112,6 +116,8 @@ export class Session {
   ticketTypes = new Map<string, string>()
   /** What the key may do; null until the server said so. */
   scopes: string[] | null = null
+  /** When the key ends; null until the server said so, or where it does not. */
+  expiresAt: string | null = null
   /** The organisation's. */
   colour: string | null = null
   list = new TicketList()
@@ -156,7 +162,7 @@ export class Session {
   #keeping: Promise<void> = Promise.resolve()
   #isListKept = false
   /** Of this key, since the page was opened: an organiser may have given it others. */
-  #hasReadScopes = false
+  #hasReadRights = false
 
   private constructor(store: Store, scanStore: ScanStore, changed: () => void) {
     this.#store = store
@@ -174,7 +180,7 @@ export class Session {
     if (walkIn !== undefined) await session.keepWalkIn(isExpired(walkIn) ? null : walkIn)
     if (kept !== undefined && (link === null || link.event_id === kept.link.event_id)) await session.#restore(kept)
     else await forgetList(session.#store)
-    if (link !== null && link.key !== session.link?.key) session.scopes = null
+    if (link !== null && link.key !== session.link?.key) session.scopes = session.expiresAt = null
     session.link = link ?? session.link
     session.#returnToPlace()
     return session
@@ -190,6 +196,7 @@ export class Session {
     this.clock = kept.clock
     this.colour = kept.colour ?? null
     this.scopes = kept.scopes ?? null
+    this.expiresAt = kept.expires_at ?? null
     this.ticketTypes = new Map(kept.ticket_types)
     this.list.put(await this.#store.getAll('tickets'))
     this.#isListKept = kept.door !== null
@@ -219,13 +226,14 @@ export class Session {
       this.conflicts = []
     }
     const isOther = this.link?.event_id !== link.event_id
-    if (this.link?.key !== link.key) this.scopes = null
-    this.#hasReadScopes = false
+    if (this.link?.key !== link.key) this.scopes = this.expiresAt = null
+    this.#hasReadRights = false
     this.link = link
     if (isOther) this.#returnToPlace()
     this.stopped = null
-    void this.#keep([], false)
     this.loading = this.door === null
+    if (this.#endWhenExpired()) return
+    void this.#keep([], false)
     this.changed()
     void this.sync()
   }
@@ -312,8 +320,7 @@ export class Session {
   /** Where the list is not kept, a form of which nothing was sent is not either; what was sent must not happen twice. */
   async keepWalkIn(walkIn: KeptWalkIn | null): Promise<void> {
     this.walkIn = walkIn
-    const isSent = walkIn !== null && (walkIn.step !== null || walkIn.order !== null || walkIn.guest !== null)
-    await keepWalkIn(this.#store, this.keep || isSent ? walkIn : null).catch(() => {
+    await keepWalkIn(this.#store, this.keep || isSent(walkIn) ? walkIn : null).catch(() => {
       this.storageFull = true
     })
   }
@@ -340,7 +347,7 @@ export class Session {
 
   /** @returns whether the code was judged. */
   async scanCode(text: string): Promise<boolean> {
-    if (!this.isReady) return false
+    if (!this.isReady || this.#endWhenExpired()) return false
     this.deciding = true
     try {
       if (!canBeCode(text)) this.#show({ reason: 'not_found', since: null }, undefined, true)
@@ -353,7 +360,7 @@ export class Session {
   }
 
   async scanTicket(ticket: Ticket): Promise<boolean> {
-    if (!this.isReady) return false
+    if (!this.isReady || this.#endWhenExpired()) return false
     this.deciding = true
     try {
       await this.#scan({ code: null, ticket })
@@ -420,6 +427,11 @@ export class Session {
       if (checkIn !== null) {
         await this.#settle([[scan, checkIn]])
         this.#showAnswer(scan, checkIn)
+        return 'answered'
+      }
+      // Nobody is let in by a list that is forgotten.
+      if (this.stopped === 'keyRefused') {
+        void this.#drop([scan.scan_id])
         return 'answered'
       }
       return await this.#decide(scan, byList)
@@ -538,7 +550,7 @@ export class Session {
     clearTimeout(this.#timer)
     while (this.#syncing !== null) await this.#syncing
     const { link } = this
-    if (link === null || this.stopped !== null) return
+    if (link === null || this.stopped !== null || this.#endWhenExpired()) return
     this.#syncing = this.#syncWith(link).finally(() => {
       this.#syncing = null
     })
@@ -577,11 +589,12 @@ export class Session {
       const conflicts = await listConflicts(link)
       if (this.link !== link) return
       this.conflicts = conflicts
-      if (!this.#hasReadScopes) {
-        const scopes = await getScopes(link)
+      if (!this.#hasReadRights) {
+        const { scopes, expires_at } = await getRights(link)
         if (this.link !== link) return
         this.scopes = scopes
-        this.#hasReadScopes = true
+        this.expiresAt = expires_at
+        this.#hasReadRights = true
         void this.#keep([], false)
       }
       this.online = true
@@ -706,6 +719,7 @@ export class Session {
       clock: this.clock,
       colour: this.colour,
       scopes: this.scopes,
+      expires_at: this.expiresAt,
       ticket_types: [...this.ticketTypes],
     }
     this.#keeping = this.#keeping.then(async () => {
@@ -741,10 +755,38 @@ export class Session {
     // Another tab has the queue.
     if (this.stopped !== null) return
     if (error instanceof Unreachable) this.online = false
-    else if (error instanceof KeyRefused) this.stopped = 'keyRefused'
+    else if (error instanceof KeyRefused) this.#endKey()
     else if (error instanceof Refused) {
       this.stopped = error.code === 'not_found' ? 'eventGone' : { message: error.message }
     } else reportError(error)
+  }
+
+  /** Also without a network, which cannot say so. */
+  #endWhenExpired(): boolean {
+    if (this.expiresAt === null || Date.now() + this.clock < Date.parse(this.expiresAt)) return false
+    this.#endKey()
+    this.changed()
+    return true
+  }
+
+  /** Whoever has no key has no list: a reload without a network must not open the door again. What waits stays. */
+  #endKey(): void {
+    this.stopped = 'keyRefused'
+    clearTimeout(this.#timer)
+    // What was asked before is answered to nobody.
+    this.link = this.link && { ...this.link }
+    this.shown = this.last = this.door = this.listAt = this.expiresAt = this.#cursor = null
+    this.log = []
+    this.conflicts = []
+    this.list = new TicketList()
+    this.saved = 'no'
+    this.#keeping = this.#keeping
+      .then(() => {
+        this.#isListKept = false
+        return forgetList(this.#store)
+      })
+      .catch(reportError)
+    if (!isSent(this.walkIn)) void this.keepWalkIn(null)
   }
 
   /** @returns false when the device is full. In memory they are in any case. */

@@ -40,6 +40,8 @@ export type Kept = {
   clock: number
   colour?: string | null
   scopes?: string[] | null
+  /** When the key ends. */
+  expires_at?: string | null
   ticket_types: [string, string][]
 }
 
