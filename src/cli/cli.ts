@@ -36,6 +36,15 @@ import type { ImportOptions } from './import/import-list.ts'
 class Failed extends Error {}
 
 /** What a command reads and writes: the process, or a test's own. */
+type DoorLinkOptions = {
+  organisation: string
+  event: string
+  point?: string
+  expires?: number
+  walkIns?: true
+  json?: true
+}
+
 export type Surroundings = {
   environment: NodeJS.ProcessEnv
   stdin: NodeJS.ReadableStream & { isTTY?: boolean }
@@ -373,6 +382,7 @@ While the original is in use as well, both then send what was pending at the tim
     .description('Create a key for the door of an event, and print the link that opens the door page with it')
     .requiredOption('--organisation <slug>', 'organisation that owns the event')
     .requiredOption('--event <event>', 'slug or id of the event')
+    .option('--point <point>', 'check-in point that the page stands at, by name or id (default: staff choose it)')
     .option(
       '--expires <duration>',
       'refuse the key after this time, such as 12h (default: a day after the event)',
@@ -387,17 +397,17 @@ The key can check people in and read the list of the door (checkin:write), and n
 attendees:write and orders:write: give that link to people who may take money. The QR code goes to standard error.
 Whoever has the link can use it: take it back with usher keys revoke.`,
     )
-    .action(async (options: { organisation: string; event: string; expires?: number; walkIns?: true; json?: true }) => {
+    .action(async (options: DoorLinkOptions) => {
       const config = readConfig(environment)
       const { expires, ...rest } = options
-      const { key, eventId, expiresAt } = await onDatabase((client) =>
+      const { key, eventId, pointId, expiresAt } = await onDatabase((client) =>
         issueDoorKey(
           client,
           expires === undefined ? rest : { ...rest, expiresAt: new Date(Date.now() + expires * 1000) },
         ),
       )
       const origin = config.publicUrl ?? `http://127.0.0.1:${config.port}`
-      const link = `${origin.replace(/\/$/, '')}/door#event=${eventId}&key=${key}`
+      const link = `${origin.replace(/\/$/, '')}/door#event=${eventId}&key=${key}${pointId === null ? '' : `&point=${pointId}`}`
       const { default: qrcode } = await import('qrcode')
       if (options.json) printJson({ link, expires_at: expiresAt.toISOString(), prefix: prefixOf(key) })
       else print(link)

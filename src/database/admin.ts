@@ -156,10 +156,11 @@ export async function issueDoorKey(
   {
     organisation,
     event,
+    point,
     expiresAt,
     walkIns = false,
-  }: { organisation: string; event: string; expiresAt?: Date; walkIns?: boolean },
-): Promise<{ key: string; eventId: string; expiresAt: Date }> {
+  }: { organisation: string; event: string; point?: string; expiresAt?: Date; walkIns?: boolean },
+): Promise<{ key: string; eventId: string; pointId: string | null; expiresAt: Date }> {
   const { rows } = await client.query<{ id: string; name: string; ends_at: Date | null }>(
     `select e.id, e.name, coalesce(e.ends_at, e.starts_at) as ends_at
      from public.events e join public.organisations o on o.id = e.organisation_id
@@ -173,11 +174,30 @@ export async function issueDoorKey(
   const day = 86_400_000
   const until = expiresAt ?? new Date((found.ends_at?.getTime() ?? Date.now()) + day)
   if (until.getTime() <= Date.now()) throw new AdminError('The event is over. Give --expires, such as 12h.')
+  const pointId = point === undefined ? null : await findPoint(client, found.id, point)
   const name = `Door: ${found.name}`.slice(0, 200)
   // To register somebody, see the prices, and record money.
   const more = walkIns ? (['events:read', 'attendees:write', 'orders:write'] as const) : []
   const key = await issueKey(client, { organisation, name, scopes: ['checkin:write', ...more], expiresAt: until })
-  return { key, eventId: found.id, expiresAt: until }
+  return { key, eventId: found.id, pointId, expiresAt: until }
+}
+
+/** By name or id. */
+async function findPoint(client: pg.ClientBase, eventId: string, point: string): Promise<string> {
+  const { rows } = await client.query<{ id: string; name: string }>(
+    `select p.id, p.name from public.check_in_points p where p.event_id = $1 and p.status = 'active' order by p.id`,
+    [eventId],
+  )
+  const asked = point.trim().toLowerCase()
+  const found = rows.filter(({ id, name }) => id === asked || name.trim().toLowerCase() === asked)
+  const [first] = found
+  if (first !== undefined && found.length === 1) return first.id
+  const list = (found.length > 1 ? found.map(({ id, name }) => `${id} (${name})`) : rows.map(({ name }) => name))
+    .map((each) => `\n  ${each}`)
+    .join('')
+  const candidates = list === '' ? ' It has none.' : ` Give one of these:${list}`
+  const problem = found.length > 1 ? 'several check-in points' : 'no active check-in point'
+  throw new AdminError(`The event has ${problem} ${point}.${candidates}`)
 }
 
 /** Names what may have been meant: events that are called like it first, and then those nearest to today. */

@@ -75,6 +75,8 @@ const setUp = async (page: Page, device = '', keep = true) => {
   await page.getByLabel('Keep the guest list').setChecked(keep)
   await page.getByRole('button', { name: 'Continue' }).click()
 }
+/** Where the event has points, one has to be chosen before anything is scanned. */
+const choose = (page: Page, point = 'The whole event') => page.getByLabel('Check-in point').selectOption(point)
 const start = (page: Page) => page.getByRole('button', { name: 'Start scanning' }).click()
 const shown = async (page: Page, reason: string) => {
   await page.locator(`.verdict[data-reason=${reason}]`).waitFor()
@@ -271,6 +273,9 @@ test.skipIf(!hasBrowser)('each answer can be read, a name is found, and a scan c
   await expectReadable(page, ...schemes)
   isRead.resolve()
   await page.getByRole('button', { name: 'Start scanning' }).waitFor()
+  await page.getByText('Choose a check-in point').waitFor()
+  await expectReadable(page, ...schemes)
+  await choose(page)
   await expectReadable(page, ...schemes)
   await start(page)
   await page.getByText('No camera').waitFor()
@@ -377,6 +382,7 @@ test.skipIf(!hasBrowser)(
     await page.goto(link(revoked, own.id))
     await setUp(page)
     await page.getByText('Saved on this device').waitFor()
+    await choose(page)
     await start(page)
     await context.setOffline(true)
     await typeCode(page, unpaid.code)
@@ -519,6 +525,65 @@ const keptTickets = async (page: Page): Promise<unknown> => {
     }
   })`)
 }
+
+test.skipIf(!hasBrowser)(
+  'where there are points one is chosen before anything is scanned, by staff or by the link',
+  async () => {
+    const own = await organisation.event()
+    const point = (name: string) =>
+      row<{ id: string }>('insert into public.check_in_points (event_id, name) values ($1, $2) returning id', [
+        own.id,
+        name,
+      ])
+    const { page } = await telephone()
+    await page.goto(link(key, own.id))
+    await setUp(page)
+    await page.getByText('Saved on this device').waitFor()
+    // Without points there is nothing to choose. One that is made during a shift interrupts nobody, until it begins anew.
+    await start(page)
+    const [{ id: gateId }] = [await point('Gate'), await point('Kiosk')]
+    await page.evaluate(`dispatchEvent(new Event('online'))`)
+    await typeCode(page, 'unknown')
+    await shown(page, 'not_found')
+    await page.reload()
+    const [chosen, begin] = [page.getByLabel('Check-in point'), page.getByRole('button', { name: 'Start scanning' })]
+    const nameOfChosen = () => page.evaluate(`document.querySelector('select').selectedOptions[0].textContent`)
+    await expect.poll(() => begin.isDisabled()).toBe(true)
+    expect(await nameOfChosen()).toBe('—')
+    // The direction is not the point.
+    await page.getByLabel('Leaving').check()
+    await page.getByLabel('Coming in').check()
+    await isWritten(page)
+    await page.reload()
+    await expect.poll(() => begin.isDisabled()).toBe(true)
+    await choose(page)
+    expect(await begin.isDisabled()).toBe(false)
+    await isWritten(page)
+    await page.reload()
+    await begin.waitFor()
+    expect([await begin.isDisabled(), await chosen.inputValue()]).toEqual([false, ''])
+
+    // A link may name one. Another one that is chosen afterwards stands.
+    await page.goto('about:blank')
+    await page.goto(`${link(key, own.id)}&point=${gateId}`)
+    await begin.waitFor()
+    await expect.poll(() => chosen.inputValue()).toBe(gateId)
+    await choose(page, 'Kiosk')
+    await isWritten(page)
+    await page.reload()
+    await begin.waitFor()
+    expect(await nameOfChosen()).toBe('Kiosk')
+
+    const { page: other } = await ownTelephone()
+    await other.goto(`${link(key, own.id)}&point=${gateId}`)
+    await setUp(other)
+    await other.getByText('Saved on this device').waitFor()
+    await other.reload()
+    await other.getByRole('button', { name: 'Start scanning' }).waitFor()
+    expect(await other.getByLabel('Check-in point').inputValue()).toBe(gateId)
+    await start(other)
+  },
+)
 
 test.skipIf(!hasBrowser)(
   'a key that ends without a network takes the list with it, by the clock of the server',

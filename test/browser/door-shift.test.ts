@@ -208,6 +208,7 @@ test.skipIf(!hasBrowser)(
     // A second device in conflict, by a name of its own.
     await bob.page.goto(link)
     await bob.setUp('Südeingang, Bob')
+    await bob.page.getByLabel('Check-in-Punkt').selectOption('Die ganze Veranstaltung')
     await bob.button('Scannen').click()
     await bob.context.setOffline(true)
     await bob.hold(mueller.code)

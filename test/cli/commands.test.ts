@@ -271,6 +271,20 @@ describe.concurrent('door-link', () => {
       'orders:write',
     ])
 
+    const points = await onDatabase((client) =>
+      client.query<{ id: string }>(
+        "insert into public.check_in_points (event_id, name) values ($1, 'North gate'), ($1, 'Lounge') returning id",
+        [id],
+      ),
+    )
+    const atPoint = await run('door-link', '--organisation', slug, '--event', 'fair', '--point', 'north Gate')
+    expect(new URLSearchParams(new URL(atPoint.stdout.trim()).hash.slice(1)).get('point')).toBe(points.rows[0]?.id)
+    const nowhere = await run('door-link', '--organisation', slug, '--event', 'fair', '--point', 'South')
+    expect([nowhere.code, nowhere.stdout]).toEqual([1, ''])
+    expect(nowhere.stderr).toBe(
+      'The event has no active check-in point South. Give one of these:\n  North gate\n  Lounge\n',
+    )
+
     const unknown = await run('door-link', '--organisation', slug, '--event', 'unfair')
     expect([unknown.code, unknown.stdout]).toEqual([1, ''])
     const today = new Date().toISOString().slice(0, 10)

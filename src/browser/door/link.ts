@@ -1,12 +1,18 @@
-// The link of a door: /door#event=…&key=…. The fragment stays in the browser; no request carries it.
+// The link of a door: /door#event=…&key=…&point=…. The fragment stays in the browser; no request carries it.
 
 import { nameOfStore } from './base.ts'
 
-export type DoorLink = { event_id: string; key: string }
+/** `point_id`: the check-in point that it was made for. */
+export type DoorLink = { event_id: string; key: string; point_id?: string }
 
 export function parseLink(text: string): DoorLink | null {
   const fragment = new URLSearchParams(text.slice(text.indexOf('#') + 1).trim())
-  const link = { event_id: fragment.get('event') ?? '', key: fragment.get('key') ?? '' }
+  const [event_id, key, point_id] = ['event', 'key', 'point'].map((name) => fragment.get(name) ?? '') as [
+    string,
+    string,
+    string,
+  ]
+  const link = { event_id, key, ...(point_id !== '' && { point_id }) }
   return /^[0-9a-f-]{36}$/i.test(link.event_id) && /^usher_live_\w{38}$/.test(link.key) ? link : null
 }
 

@@ -37,7 +37,7 @@ let drawn: Session['shown'] = null
 let awake: WakeLockSentinel | null = null
 
 function draw(): void {
-  if (session.stopped !== null || session.pointLost) leaveCamera()
+  if (session.stopped !== null || session.pointLost || session.door === null) leaveCamera()
   showColour()
   render(view(session, page, actions), root)
   const { shown } = session

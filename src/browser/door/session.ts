@@ -126,6 +126,8 @@ export class Session {
   direction: Direction = 'entry'
   /** The chosen point is no more, or archived: nobody may be let in elsewhere instead without a word. */
   pointLost = false
+  /** Whether staff, or the link, said where this device is. */
+  hasChosen = false
   /** A scan has no verdict yet. */
   deciding = false
   online = true
@@ -207,7 +209,9 @@ export class Session {
   #returnToPlace(): void {
     const place = this.settings?.place
     const isHere = place?.event_id === this.link?.event_id
-    this.pointId = (isHere && place?.check_in_point_id) || null
+    const pointId = isHere ? place?.check_in_point_id : undefined
+    this.hasChosen = pointId !== undefined
+    this.pointId = pointId ?? null
     this.direction = (isHere && place?.direction) || 'entry'
     this.pointLost = false
     this.#losePoint()
@@ -228,8 +232,12 @@ export class Session {
     const isOther = this.link?.event_id !== link.event_id
     if (this.link?.key !== link.key) this.scopes = this.expiresAt = null
     this.#hasReadRights = false
-    this.link = link
+    const { point_id, ...itself } = link
+    this.link = itself
     if (isOther) this.#returnToPlace()
+    // Only when it is opened: what staff choose afterwards stands.
+    if (point_id !== undefined) this.choose(point_id, this.direction)
+    this.#losePoint()
     this.stopped = null
     this.loading = this.door === null
     if (this.#endWhenExpired()) return
@@ -250,6 +258,8 @@ export class Session {
   async setUp(device: string, keep: boolean): Promise<void> {
     const name = asDevice(device) || (this.settings?.device ?? someDevice())
     this.settings = { place: null, ...this.settings, device: name, keep }
+    if (this.hasChosen && !this.pointLost)
+      this.#keepPlace({ check_in_point_id: this.pointId, direction: this.direction })
     this.changed()
     await this.#keepSettings()
     if (keep) {
@@ -275,6 +285,7 @@ export class Session {
     this.pointId = pointId
     this.direction = direction
     this.pointLost = false
+    this.hasChosen = true
     this.#keepPlace({ check_in_point_id: pointId, direction })
     this.#count()
     this.changed()
@@ -291,9 +302,14 @@ export class Session {
     if (this.settings === null || this.link === null) return
     const former = this.settings.place
     const { event_id } = this.link
-    const check_in_point_id = former?.event_id === event_id ? former.check_in_point_id : null
+    const check_in_point_id = former?.event_id === event_id ? former.check_in_point_id : undefined
     this.settings.place = { event_id, check_in_point_id, ...place }
     void this.#keepSettings()
+  }
+
+  /** Two gates let a ticket in twice if one of them was left at the whole event by default: where there are points, one is chosen first. */
+  get mustChoose(): boolean {
+    return this.pointLost || (!this.hasChosen && this.door?.points.some(({ status }) => status === 'active') === true)
   }
 
   #losePoint(): void {

@@ -45,13 +45,16 @@ export type Kept = {
   ticket_types: [string, string][]
 }
 
+/** Where the device is: point null is the event as a whole, and undefined as long as nobody has chosen. */
+export type Place = { event_id: string; check_in_point_id?: string | null | undefined; direction: Direction }
+
 /** What staff said of this device, whose key ever it has. */
 export type Settings = {
   /** Its name, with every scan. */
   device: string
   /** Whether key and list stay on it. */
   keep: boolean
-  place: { event_id: string; check_in_point_id: string | null; direction: Direction } | null
+  place: Place | null
   /** Conflicts that need not be shown any more. */
   put_aside?: string[]
 }

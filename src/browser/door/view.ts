@@ -87,13 +87,14 @@ const choosing = (session: Session, page: Page, actions: Actions) => {
       <div class="card">
         ${door.event.status === 'cancelled' ? html`<p class="notice" role="alert">${words.eventCancelled}</p>` : nothing}
         ${session.pointLost ? html`<p class="notice" role="alert">${words.pointLost}</p>` : nothing}
+        ${session.mustChoose && !session.pointLost ? html`<p class="notice" role="status">${words.choosePoint}</p>` : nothing}
         ${
           !hasChoice
             ? nothing
             : html`<label>${words.point}
                 <select @change=${choose}>
-                  ${session.pointLost ? html`<option selected disabled>—</option>` : nothing}
-                  <option value="" ?selected=${session.pointId === null && !session.pointLost}>${words.wholeEvent}</option>
+                  ${session.mustChoose ? html`<option selected disabled>—</option>` : nothing}
+                  <option value="" ?selected=${session.pointId === null && !session.mustChoose}>${words.wholeEvent}</option>
                   ${points.map(({ id, name }) => html`<option value=${id} ?selected=${session.pointId === id}>${name}</option>`)}
                 </select></label>
                 <fieldset class="directions">
@@ -108,7 +109,7 @@ const choosing = (session: Session, page: Page, actions: Actions) => {
         ${health(session)}
         ${forgetting(session, actions.forget)}
       </div>
-      <div class="thumb"><button class="primary" ?disabled=${session.pointLost} @click=${actions.start}>${words.start}</button></div>
+      <div class="thumb"><button class="primary" ?disabled=${session.mustChoose} @click=${actions.start}>${words.start}</button></div>
     </main>
     ${hasPanel ? panel(session, page, actions) : nothing}`
 }

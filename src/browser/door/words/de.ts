@@ -39,6 +39,8 @@ export const de: Words = {
 
   eventCancelled: 'Diese Veranstaltung wurde abgesagt: Kein Ticket ist gültig.',
   pointLost: 'Den gewählten Check-in-Punkt gibt es nicht mehr. Wählen Sie einen anderen.',
+  choosePoint:
+    'Wählen Sie einen Check-in-Punkt. Eingänge, an denen ein Ticket nur einmal gelten soll, wählen denselben.',
   point: 'Check-in-Punkt',
   wholeEvent: 'Die ganze Veranstaltung',
   people: 'Richtung',

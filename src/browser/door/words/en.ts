@@ -40,6 +40,7 @@ export const en = {
 
   eventCancelled: 'This event has been cancelled: no ticket is valid.',
   pointLost: 'The check-in point that was chosen is no longer there. Choose another one.',
+  choosePoint: 'Choose a check-in point. Gates that must not both let a ticket in choose the same one.',
   point: 'Check-in point',
   wholeEvent: 'The whole event',
   people: 'Direction',

@@ -38,6 +38,7 @@ export const es: Words = {
 
   eventCancelled: 'Este evento se ha cancelado: ninguna entrada es válida.',
   pointLost: 'El punto de control elegido ya no existe. Elige otro.',
+  choosePoint: 'Elige un punto de control. Las puertas en las que una entrada deba valer una sola vez eligen el mismo.',
   point: 'Punto de control',
   wholeEvent: 'Todo el evento',
   people: 'Sentido',

@@ -39,6 +39,8 @@ export const fr: Words = {
 
   eventCancelled: 'Cet événement est annulé : aucun billet n’est valable.',
   pointLost: 'Le point de contrôle choisi n’existe plus. Choisissez-en un autre.',
+  choosePoint:
+    'Choisissez un point de contrôle. Les entrées où un billet ne doit valoir qu’une fois choisissent le même.',
   point: 'Point de contrôle',
   wholeEvent: 'L’événement entier',
   people: 'Sens',

@@ -38,6 +38,7 @@ export const nl: Words = {
 
   eventCancelled: 'Dit evenement is afgelast: geen enkel ticket is geldig.',
   pointLost: 'Het gekozen check-inpunt bestaat niet meer. Kies een ander.',
+  choosePoint: 'Kies een check-inpunt. Ingangen waar een ticket samen maar één keer mag gelden, kiezen hetzelfde.',
   point: 'Check-inpunt',
   wholeEvent: 'Het hele evenement',
   people: 'Richting',
