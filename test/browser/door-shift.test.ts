@@ -21,13 +21,16 @@ const devices = `
   const canvas = Object.assign(document.createElement('canvas'), { width: 480, height: 480 })
   const context = canvas.getContext('2d')
   globalThis.filmed = []
+  // Of the 480 pixels of the picture.
+  globalThis.heldWidth = 400
   setInterval(() => {
     context.fillStyle = filmed.length === 0 ? '#666' : '#fff'
     context.fillRect(0, 0, 480, 480)
     context.fillStyle = '#000'
-    const side = Math.floor(400 / filmed.length)
+    const side = Math.floor(heldWidth / filmed.length)
+    const edge = Math.floor((480 - side * filmed.length) / 2)
     filmed.forEach((line, y) => [...line].forEach((dark, x) => {
-      if (dark === '1') context.fillRect(40 + x * side, 40 + y * side, side, side)
+      if (dark === '1') context.fillRect(edge + x * side, edge + y * side, side, side)
     }))
   }, 40)
   navigator.mediaDevices.getUserMedia = async () => canvas.captureStream(25)`
@@ -312,6 +315,60 @@ test.skipIf(!hasBrowser)(
       { device: 'Nordeingang, Ada', result: 'rejected', scans: 4 },
       { device: 'Südeingang, Bob', result: 'rejected', scans: 2 },
     ])
+  },
+)
+
+test.skipIf(!hasBrowser)(
+  'a telephone on its side, or with letters twice as large, reads codes and has all its buttons',
+  async () => {
+    const organisation = await createOrganisation()
+    const event = await organisation.event()
+    await studio.query("update public.events set name = 'Lanternenfest der Veranstaltungswirtschaft' where id = $1", [
+      event.id,
+    ])
+    const key = await organisation.key('checkin:write', 'events:read', 'attendees:write', 'orders:write')
+    const { page, hold, button, setUp } = await telephone()
+    await page.goto(`${inject('apiUrl')}/door#event=${event.id}&key=${key}`)
+    // As far away as it is seen whole, though less of the picture is.
+    await page.evaluate('heldWidth = 240')
+    await setUp('Nordeingang')
+    await button('Scannen').click()
+    await button('Kasse').waitFor()
+    for (const [width, height, font] of [
+      [640, 360, 100],
+      [844, 390, 100],
+      [844, 390, 200],
+      [360, 640, 200],
+      [360, 640, 100],
+    ] as const) {
+      const size = `${width} × ${height}, ${font} %`
+      await page.setViewportSize({ width, height })
+      await page.evaluate(`document.documentElement.style.fontSize = '${font}%'`)
+      const camera = await page.locator('.camera').boundingBox()
+      expect(Math.min(camera?.width ?? 0, camera?.height ?? 0), size).toBeGreaterThanOrEqual(
+        0.4 * Math.min(640, height),
+      )
+      const { overflow } = await outline(page)
+      expect(overflow, size).toBe(false)
+      // Without scrolling where letters have their usual size.
+      for (const name of ['Suchen', 'Kasse', 'Mehr']) {
+        if (font === 200) await button(name).scrollIntoViewIfNeeded()
+        const box = await button(name).boundingBox()
+        expect(
+          [box && box.x >= 0, box && box.x + box.width <= width, box && box.y + box.height <= height],
+          size,
+        ).toEqual([true, true, true])
+      }
+      expect(await page.evaluate(smallTargets), size).toEqual([])
+      await page.evaluate('scrollTo(0, 0)')
+      const { code } = await event.guest()
+      await hold(code)
+      await page.locator('.verdict').waitFor()
+      await hold(null)
+      for (const part of ['.sign', '.verdict h2', '.verdict .next', '.answers button'])
+        expect(await isWithin(page, part), `${size}: ${part}`).toBe(true)
+      await button('Weiter').click()
+    }
   },
 )
 
