@@ -163,6 +163,7 @@ const DoorTicketSchema = z.strictObject({
         scanned_at: timestamp,
         exited_at: timestamp.nullable().describe('null: still inside.'),
         day: z.string().nullable().describe('The day that it counts for, YYYY-MM-DD, at a point with once_per_day.'),
+        check_in_id: id('check-in').describe('What undo_check_in takes back.'),
       }),
     )
     .describe('Accepted and not undone; at a point with re_entry the latest one.'),

@@ -701,6 +701,132 @@ test.skipIf(!hasBrowser)(
   },
 )
 
+/** Guests by name, as the door finds them. */
+async function named(own: TestEvent, ...names: string[]) {
+  return Promise.all(
+    names.map(async (name) => {
+      const guest = await own.guest()
+      await studio.query('update public.attendees set name = $2 where id = $1', [guest.attendeeId, name])
+      return { ...guest, name }
+    }),
+  )
+}
+
+test.skipIf(!hasBrowser)(
+  'whoever is taken back is named, also after the next guest, after a reload and from another telephone',
+  async () => {
+    const own = await organisation.event()
+    const [ada, zoe, bob] = await named(own, 'Ada Wrong', 'Zoe Next', 'Bob Late')
+    const unpaid = await own.payer()
+    const isIn = async (guest?: { attendeeId: string }) =>
+      (
+        await row<{ is_in: boolean }>('select checked_in as is_in from public.attendees where id = $1', [
+          guest?.attendeeId,
+        ])
+      ).is_in
+    const said = () => page.locator('#said').textContent()
+    const { page, context } = await telephone()
+    await page.goto(link(key, own.id))
+    await setUp(page)
+    await page.getByText('Saved on this device').waitFor()
+    await page.evaluate('navigator.serviceWorker.ready')
+    await start(page)
+    const undo = page.getByRole('button', { name: 'Undo', exact: true })
+    const takeBack = page.getByRole('button', { name: 'Undo check-in' })
+
+    // At once: nobody else was there since.
+    await typeCode(page, zoe?.code ?? '')
+    await shown(page, 'welcome')
+    await next(page)
+    await undo.click()
+    await page.locator('.taken-back', { hasText: 'Taken back: Zoe Next' }).waitFor()
+    expect(await said()).toBe('Taken back: Zoe Next')
+    await expect.poll(() => isIn(zoe)).toBe(false)
+
+    // Somebody was refused since: it says who is meant, and asks.
+    await typeCode(page, ada?.code ?? '')
+    await shown(page, 'welcome')
+    await next(page)
+    await typeCode(page, unpaid.code)
+    await shown(page, 'unpaid')
+    await next(page)
+    await undo.click()
+    await page.getByRole('heading', { name: 'Ada Wrong' }).waitFor()
+    expect(await isIn(ada)).toBe(true)
+    await expectReadable(page, ...schemes)
+    await takeBack.click()
+    await page.getByText('Taken back: Ada Wrong').first().waitFor()
+    expect(await said()).toBe('Taken back: Ada Wrong')
+    await expect.poll(() => isIn(ada)).toBe(false)
+
+    // After a reload, without a network too: what the server knows of, and what it does not.
+    const find = async (on: Page, name: string) => {
+      await on.getByRole('button', { name: 'Search' }).click()
+      await on.getByRole('searchbox').fill(name)
+      await on.getByRole('button', { name }).click()
+    }
+    await typeCode(page, ada?.code ?? '')
+    await shown(page, 'welcome')
+    await next(page)
+    await page.getByText('list from').waitFor()
+    await context.setOffline(true)
+    await typeCode(page, bob?.code ?? '')
+    await shown(page, 'welcome')
+    await isWritten(page)
+    await page.reload()
+    await start(page)
+    for (const name of ['Ada Wrong', 'Bob Late']) {
+      await find(page, name)
+      await takeBack.click()
+      await page.locator('.panel').getByText(`Taken back: ${name}`).waitFor()
+      await page.getByRole('button', { name }).click()
+      await page.getByText('Not in yet').waitFor()
+      await page.getByRole('button', { name: 'Back' }).click()
+      await page.getByRole('button', { name: 'Close' }).click()
+    }
+    await context.setOffline(false)
+    await page.evaluate(`dispatchEvent(new Event('online'))`)
+    await page.getByText('to upload').waitFor({ state: 'detached' })
+    expect([await isIn(ada), await isIn(bob)]).toEqual([false, false])
+
+    // Another telephone, whose list an older page kept, let in whom this one has never seen.
+    await studio.query("insert into public.check_ins (event_id, code, device) values ($1, $2, 'Other gate')", [
+      own.id,
+      bob?.code,
+    ])
+    await page.evaluate(`dispatchEvent(new Event('online'))`)
+    await find(page, 'Bob Late')
+    await takeBack.waitFor()
+    await page.evaluate(asOlderPage)
+    await page.reload()
+    await page.getByText('Saved on this device').waitFor()
+    await start(page)
+    await find(page, 'Bob Late')
+    await takeBack.click()
+    await expect.poll(() => isIn(bob)).toBe(false)
+  },
+)
+
+/** The list as it was kept before entries had ids. */
+const asOlderPage = `new Promise((resolve) => {
+  const opened = indexedDB.open('usher-door')
+  opened.onsuccess = () => {
+    const transaction = opened.result.transaction(['kept', 'tickets'], 'readwrite')
+    const [kept, tickets] = ['kept', 'tickets'].map((name) => transaction.objectStore(name))
+    kept.get('door').onsuccess = ({ target }) => {
+      const { form, ...older } = target.result
+      kept.put(older, 'door')
+    }
+    tickets.getAll().onsuccess = ({ target }) => {
+      for (const ticket of target.result) {
+        const entries = ticket.entries.map(({ check_in_id, ...older }) => older)
+        tickets.put({ ...ticket, entries })
+      }
+    }
+    transaction.oncomplete = () => (opened.result.close(), resolve())
+  }
+})`
+
 test.skipIf(!hasBrowser)('a list that was asked for before a scan does not hide it', async () => {
   const own = await organisation.event()
   const { code } = await own.guest()

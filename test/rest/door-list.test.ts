@@ -54,7 +54,12 @@ test('the list has what a scanner needs, and no ticket code', async () => {
     points: [{ id: rows[0].id, admission: 're_entry' }],
   })
   expect(list.ticket_types).toContainEqual({ id: event.ticketTypeId, name: 'General' })
-  const entry = { check_in_point_id: rows[0].id, scanned_at: expect.any(String), day: null }
+  const entry = {
+    check_in_point_id: rows[0].id,
+    scanned_at: expect.any(String),
+    day: null,
+    check_in_id: expect.any(String),
+  }
   expect(
     list.tickets.map(({ attendee_id, code_hash, status, entries }: Ticket) => [
       attendee_id,
@@ -103,6 +108,17 @@ test('changes since a cursor hold each change, also one whose transaction was op
   expect(of(undone)).toMatchObject({ entries: [] })
   expect(of(renamed)).toMatchObject({ name: 'Renamed' })
   expect(of(added)).toMatchObject({ status: 'active' })
+})
+
+test('each entry has the id by which it is taken back', async () => {
+  const { event, send, read } = await door()
+  const { code } = await event.guest()
+  const { body } = await send('POST', '/check-ins', { event_id: event.id, code })
+  const [ticket] = (await read()).tickets
+  expect(ticket.entries).toMatchObject([{ check_in_id: body.data.id }])
+  const { check_in_id } = ticket.entries[0]
+  expect((await send('POST', `/check-ins/${check_in_id}/undo`)).status).toBe(200)
+  expect((await read()).tickets).toMatchObject([{ entries: [] }])
 })
 
 test('a cursor of another event or key starts again; one that is none is refused', async () => {

@@ -122,7 +122,7 @@ const isOf = (entry: Ticket['entries'][number], { check_in_point_id, scanned_at,
   return entry.check_in_point_id === check_in_point_id && at !== null && Date.parse(at) === Date.parse(scanned_at)
 }
 
-const acceptedOf = (waiting: readonly WaitingScan[] = []): readonly Scan[] =>
+export const acceptedOf = (waiting: readonly WaitingScan[] = []): readonly WaitingScan[] =>
   waiting.filter(({ admitted, undo }) => admitted === true && !undo)
 
 /** Without marks, and with umlauts as Germans spell them out; words after a space each. */

@@ -11,7 +11,7 @@ import { allowSound, signal } from './signals.ts'
 import { toneOf } from './tones.ts'
 import { canRegister, spoken, starting, view } from './view.ts'
 import { WalkIn } from './walk-in.ts'
-import { speak } from './words/index.ts'
+import { sayTakenBack, speak } from './words/index.ts'
 
 const root = document.querySelector('#door') as HTMLElement
 const said = document.querySelector('#said') as HTMLElement
@@ -21,6 +21,7 @@ const page: Page = {
   hasFiles: navigator.serviceWorker === undefined,
   query: '',
   person: null,
+  isFound: false,
   walkIn: null,
   cameraProblem: null,
   hasTorch: false,
@@ -34,6 +35,7 @@ let facing: Facing = 'environment'
 let opener = ''
 let coloured: string | null = null
 let drawn: Session['shown'] = null
+let takenBack: string | null = null
 let awake: WakeLockSentinel | null = null
 
 function draw(): void {
@@ -50,6 +52,8 @@ function draw(): void {
     root.focus({ preventScroll: true })
   }
   drawn = shown
+  if (session.takenBack !== null && session.takenBack !== takenBack) said.textContent = sayTakenBack(session.takenBack)
+  takenBack = session.takenBack
 }
 
 /** The organisation's colour, with black or white on it, whichever can be read better. */
@@ -156,7 +160,7 @@ const actions: Actions = {
   },
   back() {
     if (page.panel === 'walkIn') page.walkIn?.leave()
-    page.panel = page.panel === 'person' ? 'search' : 'none'
+    page.panel = page.panel === 'person' && page.isFound ? 'search' : 'none'
     draw()
     document.querySelector<HTMLElement>(page.panel === 'search' ? '.panel input' : `#${opener || 'door'}`)?.focus()
   },
@@ -166,8 +170,19 @@ const actions: Actions = {
   },
   look(ticket) {
     page.person = ticket.attendee_id
+    page.isFound = page.panel === 'search'
     actions.open('person')
     root.querySelector<HTMLElement>('.panel .thumb button')?.focus()
+  },
+  undo() {
+    const ticket = session.list.of(session.last?.attendeeId ?? null)
+    if (session.isLastLatest || ticket === undefined) void session.undoLast()
+    else actions.look(ticket)
+  },
+  takeBack(ticket, scan) {
+    page.panel = page.isFound ? 'search' : 'none'
+    void session.takeBack(scan, ticket.attendee_id, ticket.name)
+    root.querySelector<HTMLElement>('.panel .close')?.focus()
   },
   async pick(ticket, from) {
     if (page.panel === from) page.panel = 'none'

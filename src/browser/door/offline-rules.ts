@@ -26,6 +26,8 @@ export type Entry = {
   scanned_at: string
   exited_at: string | null
   day: string | null
+  /** Null until the server has the scan; absent in lists that an older page kept. */
+  check_in_id?: string | null
 }
 
 export type Ticket = {
@@ -38,7 +40,12 @@ export type Ticket = {
   entries: Entry[]
 }
 
-export type Scan = { check_in_point_id: string | null; direction: Direction; scanned_at: string }
+export type Scan = {
+  check_in_point_id: string | null
+  direction: Direction
+  scanned_at: string
+  check_in_id?: string | null
+}
 
 export type Reason =
   | 'event_cancelled'
@@ -89,10 +96,10 @@ const pointOf = (door: Door, { check_in_point_id }: { check_in_point_id: string 
 export function entriesAfter(door: Door, entries: readonly Entry[], scans: readonly Scan[]): Entry[] {
   let after = [...entries]
   for (const scan of scans) {
-    const { check_in_point_id, scanned_at } = scan
+    const { check_in_point_id, scanned_at, check_in_id = null } = scan
     const left = latestInside(after, scan)
     if (scan.direction === 'entry') {
-      after.push({ check_in_point_id, scanned_at, exited_at: null, day: dayAt(door, scan) })
+      after.push({ check_in_point_id, scanned_at, exited_at: null, day: dayAt(door, scan), check_in_id })
     } else {
       after = after.map((entry) => (entry === left ? { ...entry, exited_at: scanned_at } : entry))
     }
@@ -102,8 +109,12 @@ export function entriesAfter(door: Door, entries: readonly Entry[], scans: reado
 
 /** What an exit ends. */
 const latestInside = (entries: readonly Entry[], { check_in_point_id }: Scan): Entry | undefined =>
+  latestOf(entries.filter((entry) => entry.check_in_point_id === check_in_point_id))
+
+/** The latest entry that no exit has ended. */
+export const latestOf = (entries: readonly Entry[]): Entry | undefined =>
   entries
-    .filter((entry) => entry.check_in_point_id === check_in_point_id && entry.exited_at === null)
+    .filter(({ exited_at }) => exited_at === null)
     .toSorted((a, b) => Date.parse(b.scanned_at) - Date.parse(a.scanned_at))[0]
 
 /** Whether the entry stands in the way of another: only at a point with re_entry does an exit end that. */

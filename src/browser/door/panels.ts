@@ -8,7 +8,7 @@ import type { Actions, Page } from './page.ts'
 import type { Session } from './session.ts'
 import { signOf } from './tones.ts'
 import { registering } from './walk-in-panel.ts'
-import { counted, fill, moment, number, words } from './words/index.ts'
+import { counted, fill, moment, number, sayTakenBack, words } from './words/index.ts'
 
 /** More than can be read at a door. */
 const mostFound = 30
@@ -19,7 +19,7 @@ export const panel = (session: Session, page: Page, actions: Actions): TemplateR
     <section class="panel" role="dialog" aria-modal="true" aria-labelledby="panel-title">
       <header>
         <h2 id="panel-title">${title}</h2>
-        <button class="close" @click=${actions.back}>${page.panel === 'person' ? words.back : words.close}</button>
+        <button class="close" @click=${actions.back}>${page.panel === 'person' && page.isFound ? words.back : words.close}</button>
       </header>
       ${content}
     </section>`
@@ -40,6 +40,7 @@ function contentOf(session: Session, page: Page, actions: Actions): [string, Tem
 const searching = (session: Session, { query }: Page, { search, look }: Actions) => {
   const { found, total } = session.list.search(query, mostFound)
   return html`
+    ${session.takenBack === null ? nothing : html`<p class="notice">${sayTakenBack(session.takenBack)}</p>`}
     <label>${words.nameOrCompany} <input type="search" autocomplete="off" .value=${query} @input=${(event: Event) => search((event.target as HTMLInputElement).value)}></label>
     <p class="hint" role="status">${query.trim().length > 1 && total === 0 ? words.noneFound : total > found.length ? fill(words.found, { shown: number(found.length), total: number(total) }) : nothing}</p>
     <ul class="found">
@@ -72,7 +73,8 @@ const standingOf = (session: Session, ticket: Ticket) => {
   return latest === null ? nothing : html`<span class="standing caution">${latest.text}</span>`
 }
 
-const person = (session: Session, ticket: Ticket, { pick }: Actions) => {
+const person = (session: Session, ticket: Ticket, { pick, takeBack }: Actions) => {
+  const scan = session.undoable(ticket)
   const { reason } = session.look(ticket)
   const standing = standingOf(session, ticket)
   return html`
@@ -84,6 +86,7 @@ const person = (session: Session, ticket: Ticket, { pick }: Actions) => {
     <div class="thumb">
       <button class=${reason === null ? 'primary' : ''} @click=${() => pick(ticket, 'person')}>
         ${reason !== null ? words.askAnyway : session.direction === 'entry' ? words.letIn : words.letOut}</button>
+      ${scan === null ? nothing : html`<button @click=${() => takeBack(ticket, scan)}>${scan.direction === 'exit' ? words.undo : words.undoCheckIn}</button>`}
     </div>`
 }
 

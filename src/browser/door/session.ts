@@ -16,12 +16,13 @@ import {
   upload,
 } from './api.ts'
 import type { DoorLink } from './link.ts'
-import { TicketList } from './list.ts'
+import { acceptedOf, TicketList } from './list.ts'
 import {
   canBeCode,
   type Direction,
   type Door,
   type Entry,
+  latestOf,
   type Reason,
   type Ticket,
   type Verdict,
@@ -40,6 +41,7 @@ import {
   keepSettings,
   keepTicket,
   keepWalkIn,
+  listForm,
   openScanStore,
   openStore,
   type ScanStore,
@@ -136,6 +138,10 @@ export class Session {
   stopped: Stopped | null = null
   shown: Shown | null = null
   last: Last | null = null
+  /** Whether the last answer is that of `last`. Otherwise somebody else stands here now, who must not be thought to be taken back. */
+  isLastLatest = false
+  /** Whom staff took back since the last answer. */
+  takenBack: string | null = null
   /** The last verdicts, the newest first. */
   log: Logged[] = []
   conflicts: Conflict[] = []
@@ -193,7 +199,7 @@ export class Session {
     this.link = kept.link
     this.door = kept.door
     this.#salt = kept.salt
-    this.#cursor = kept.cursor
+    this.#cursor = kept.form === listForm ? kept.cursor : null
     this.listAt = kept.list_at
     this.clock = kept.clock
     this.colour = kept.colour ?? null
@@ -499,8 +505,9 @@ export class Session {
         toPut.push({ ...scan, scan_id: `${scan.scan_id}-admitted`, sent: false })
       }
       if (isAccepted && scan.admitted !== false && attendeeId !== undefined && this.door !== null) {
-        this.list.admit(this.door, attendeeId, scan)
-        this.#sinceAsked.set(scan.scan_id, { attendeeId, scan, isUndone: false })
+        const known = { ...scan, check_in_id: checkIn.id }
+        this.list.admit(this.door, attendeeId, known)
+        this.#sinceAsked.set(scan.scan_id, { attendeeId, scan: known, isUndone: false })
         this.#keepTicket(attendeeId)
       }
     }
@@ -533,6 +540,8 @@ export class Session {
           : null,
       offline,
     }
+    this.isLastLatest = verdict.reason === null
+    this.takenBack = null
     this.#shownAt = performance.now()
     this.log.unshift({ at: new Date().toISOString(), reason: this.shown.reason, name: this.shown.name })
     this.log.length = Math.min(this.log.length, logLength)
@@ -544,12 +553,33 @@ export class Session {
     this.changed()
   }
 
-  /** Takes the last acceptance of this device back. What the server may know of is undone there, at once or later. */
+  /** The check-in of a ticket that can be taken back: the last one of this device, or the latest entry, whichever device made it. */
+  undoable(ticket: Ticket): WaitingScan | null {
+    const { attendee_id, name } = ticket
+    if (this.last?.attendeeId === attendee_id) return this.last.scan
+    const entry = latestOf(this.entriesOf(ticket))
+    if (entry === undefined || this.link === null) return null
+    const { check_in_point_id, scanned_at, check_in_id = null } = entry
+    const own = acceptedOf(this.#waitingOf(attendee_id)).find((scan) => scan.scanned_at === scanned_at)
+    // A list that an older page kept does not say.
+    if (own !== undefined || check_in_id === null) return own ?? null
+    return {
+      scan_id: check_in_id,
+      event_id: this.link.event_id,
+      ...{ check_in_point_id, direction: 'entry', scanned_at, attendee_id, code: null, name },
+      ...{ device: this.settings?.device ?? null, admitted: false, sent: true, undo: true, check_in_id, refused: null },
+    }
+  }
+
   async undoLast(): Promise<void> {
-    if (this.last === null) return
-    const { scan, attendeeId } = this.last
-    this.last = null
+    if (this.last !== null) await this.takeBack(this.last.scan, this.last.attendeeId, this.last.name)
+  }
+
+  /** What the server may know of is undone there, at once or later. */
+  async takeBack(scan: WaitingScan, attendeeId: string, name: string | null): Promise<void> {
+    if (this.last?.scan.scan_id === scan.scan_id) this.last = null
     this.shown = null
+    this.takenBack = name
     this.list.release(attendeeId, scan)
     this.#sinceAsked.set(scan.scan_id, { attendeeId, scan, isUndone: true })
     const known = this.#scans.get(scan.scan_id)
@@ -727,6 +757,7 @@ export class Session {
     if (complete) this.#isListKept = false
     if (!this.#isListKept) this.saved = 'saving'
     const kept = {
+      form: listForm,
       link,
       door: this.door,
       salt: this.#salt,
@@ -791,7 +822,7 @@ export class Session {
     clearTimeout(this.#timer)
     // What was asked before is answered to nobody.
     this.link = this.link && { ...this.link }
-    this.shown = this.last = this.door = this.listAt = this.expiresAt = this.#cursor = null
+    this.shown = this.last = this.takenBack = this.door = this.listAt = this.expiresAt = this.#cursor = null
     this.log = []
     this.conflicts = []
     this.list = new TicketList()

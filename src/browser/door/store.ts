@@ -30,8 +30,13 @@ export type WaitingScan = {
   refused: string | null
 }
 
+/** What tickets consist of. A list of an earlier form decides as before, and is read from the start when there is a network. */
+export const listForm = 2
+
 /** The list is there when the door is: the link is kept before the list was read. */
 export type Kept = {
+  /** See `listForm`. */
+  form?: number
   link: DoorLink
   door: Door | null
   salt: string

@@ -8,7 +8,7 @@ import type { Actions, Page } from './page.ts'
 import { panel } from './panels.ts'
 import { clockTolerance, type Session, type Shown } from './session.ts'
 import { signOf, toneOf } from './tones.ts'
-import { counted, fill, moment, number, words } from './words/index.ts'
+import { counted, fill, moment, number, sayTakenBack, words } from './words/index.ts'
 
 export function view(session: Session, page: Page, actions: Actions): TemplateResult {
   if (session.link === null) return withoutLink(session, actions)
@@ -161,6 +161,7 @@ const scanning = (session: Session, page: Page, actions: Actions) => {
       <div class="camera">
         <video muted playsinline aria-label=${words.camera}></video>
         ${page.cameraProblem === null ? html`<div class="frame" aria-hidden="true"></div>` : nothing}
+        ${session.takenBack === null ? nothing : html`<p class="taken-back">${sayTakenBack(session.takenBack)}</p>`}
         ${session.deciding ? html`<p class="checking">${words.checking}</p>` : nothing}
         ${page.cameraProblem === null ? nothing : html`<p class="notice" role="alert">${fill(words.noCamera, { problem: words[page.cameraProblem] })}</p>`}
       </div>
@@ -170,7 +171,7 @@ const scanning = (session: Session, page: Page, actions: Actions) => {
           ${tool('code')}
           ${page.hasTorch ? html`<button aria-pressed=${page.torch} @click=${actions.torch}>${icon('torch')}<span>${words.torch}</span></button>` : nothing}
           <button @click=${actions.turnCamera}>${icon('turn')}<span>${words.turnCamera}</span></button>
-          <button ?disabled=${session.last === null} @click=${() => session.undoLast()}>${icon('undo')}<span>${words.undo}</span></button>
+          <button id="open-undo" ?disabled=${session.last === null} @click=${actions.undo}>${icon('undo')}<span>${words.undo}</span></button>
           ${tool('more')}
         </div>
         <div class="first">

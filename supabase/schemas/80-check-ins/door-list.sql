@@ -137,7 +137,7 @@ end
 $$;
 grant execute on function private.door_list to scope_checkin_write;
 
--- The entries by which a scanner decides: of those that an exit ended at a point with re_entry, the latest if nothing came after it.
+-- The entries by which a scanner decides, and by whose id it takes one back: of those that an exit ended at a point with re_entry, the latest if nothing came after it.
 create function private.standing_entries(attendee_id uuid) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -147,7 +147,8 @@ begin
       'check_in_point_id', f.check_in_point_id,
       'scanned_at', private.rfc3339(f.scanned_at),
       'exited_at', private.rfc3339(f.exited_at),
-      'day', nullif(split_part(f.admission_key, '/', 2), '')
+      'day', nullif(split_part(f.admission_key, '/', 2), ''),
+      'check_in_id', f.id
     ) order by f.id), '[]')
     from (
       select

@@ -77,6 +77,8 @@ export const de: Words = {
   torch: 'Licht',
   turnCamera: 'Kamera',
   undo: 'Rückgängig',
+  undoCheckIn: 'Check-in zurücknehmen',
+  takenBack: 'Zurückgenommen: {name}',
   more: 'Mehr',
   close: 'Schließen',
   back: 'Zur Liste',

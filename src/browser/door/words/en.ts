@@ -78,6 +78,8 @@ export const en = {
   /** Of the front, or of the back. */
   turnCamera: 'Camera',
   undo: 'Undo',
+  undoCheckIn: 'Undo check-in',
+  takenBack: 'Taken back: {name}',
   more: 'More',
   close: 'Close',
   back: 'Back',

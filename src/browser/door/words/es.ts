@@ -75,6 +75,8 @@ export const es: Words = {
   torch: 'Linterna',
   turnCamera: 'Cámara',
   undo: 'Deshacer',
+  undoCheckIn: 'Anular la validación',
+  takenBack: 'Validación anulada: {name}',
   more: 'Más',
   close: 'Cerrar',
   back: 'Volver',

@@ -78,6 +78,8 @@ export const fr: Words = {
   torch: 'Lampe',
   turnCamera: 'Caméra',
   undo: 'Annuler',
+  undoCheckIn: 'Annuler la validation',
+  takenBack: 'Validation annulée : {name}',
   more: 'Plus',
   close: 'Fermer',
   back: 'Retour',

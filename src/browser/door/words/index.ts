@@ -31,6 +31,8 @@ export async function speak(preferred: readonly string[]): Promise<void> {
 export const fill = (text: string, values: Record<string, string | number>): string =>
   text.replace(/\{(\w+)\}/g, (placeholder, key: string) => String(values[key] ?? placeholder))
 
+export const sayTakenBack = (name: string): string => fill(words.takenBack, { name })
+
 export const counted = (pair: Counted, n: number): string =>
   fill(pair[new Intl.PluralRules(locale).select(n) === 'one' ? 0 : 1], { n: number(n) })
 

@@ -76,6 +76,8 @@ export const nl: Words = {
   torch: 'Lamp',
   turnCamera: 'Camera',
   undo: 'Herstel',
+  undoCheckIn: 'Check-in ongedaan maken',
+  takenBack: 'Ongedaan gemaakt: {name}',
   more: 'Meer',
   close: 'Sluiten',
   back: 'Terug',
