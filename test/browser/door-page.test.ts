@@ -262,7 +262,7 @@ async function tickets() {
 
 test.skipIf(!hasBrowser)('each answer can be read, a name is found, and a scan can be taken back', async () => {
   const { own, guest, unpaid, cancelled, elsewhere } = await tickets()
-  const { page } = await telephone()
+  const { page, context } = await telephone()
   const isRead = Promise.withResolvers<void>()
   await page.route('**/door-list*', (route) => isRead.promise.then(() => route.continue()))
   await page.goto(link(key, own.id))
@@ -336,12 +336,27 @@ test.skipIf(!hasBrowser)('each answer can be read, a name is found, and a scan c
   await start(page)
   await typeCode(page, guest.code)
   await shown(page, 'goodbye')
+  // Whoever goes out to smoke does not come back.
+  await page.locator('.verdict').getByText('There is no re-entry here.').waitFor()
   await next(page)
   await page.getByText('list from').waitFor()
   await typeCode(page, guest.code)
   await shown(page, 'not_inside')
   await page.locator('.verdict').getByText('Went out').waitFor()
+  expect(await page.locator('.verdict').getByText('re-entry').count()).toBe(0)
   await next(page)
+  for (const offline of [false, true]) {
+    await page.getByRole('button', { name: 'More' }).click()
+    await page.getByRole('button', { name: 'Change the check-in point' }).click()
+    await page.getByLabel('Coming in').check()
+    await start(page)
+    await context.setOffline(offline)
+    await typeCode(page, guest.code)
+    await shown(page, 'already_checked_in')
+    expect(await page.locator('#said').textContent()).toMatch(/Since .*\. Went out: .*\. There is no re-entry here/)
+    await next(page)
+    await context.setOffline(false)
+  }
 
   // A point that is deleted or archived shuts its door, rather than letting people in elsewhere.
   for (const [point, end] of [

@@ -23,6 +23,7 @@ import {
   type Door,
   type Entry,
   latestOf,
+  type Point,
   type Reason,
   type Ticket,
   type Verdict,
@@ -69,7 +70,7 @@ export type Shown = {
   since: string | null
   /** The device at which the ticket was used. */
   where: string | null
-  /** When the person went out, who is not inside. */
+  /** When the person went out, who is not inside, or may not come in again. */
   leftAt: string | null
   /** Decided by the list, not by the server. */
   offline: boolean
@@ -359,6 +360,10 @@ export class Session {
     return [...this.#scans.values()].filter(({ event_id }) => event_id !== this.link?.event_id).length
   }
 
+  get point(): Point | undefined {
+    return this.door?.points.find(({ id }) => id === this.pointId)
+  }
+
   /** Whether another code may be judged now. */
   get isReady(): boolean {
     if (this.door === null || this.stopped !== null || this.pointLost || this.deciding) return false
@@ -527,7 +532,10 @@ export class Session {
     const company = attendee?.company ?? ticket?.company
     const { since } = verdict
     const isOwn = (scan: WaitingScan) => scan.scanned_at === since
-    const entries = ticket === undefined ? [] : this.entriesOf(ticket)
+    const isSince = (entry: Entry) => since === null || Date.parse(entry.scanned_at) === Date.parse(since)
+    const entry = (ticket === undefined ? [] : this.entriesOf(ticket)).findLast(
+      (each) => each.check_in_point_id === this.pointId && isSince(each),
+    )
     this.shown = {
       reason: verdict.reason ?? (this.direction === 'entry' ? 'welcome' : 'goodbye'),
       name: attendee?.name ?? ticket?.name ?? null,
@@ -535,9 +543,7 @@ export class Session {
       since,
       where: checkIn?.earlier?.device ?? this.#waitingOf(ticket?.attendee_id ?? null).find(isOwn)?.device ?? null,
       leftAt:
-        verdict.reason === 'not_inside'
-          ? (entries.findLast((entry) => entry.check_in_point_id === this.pointId)?.exited_at ?? null)
-          : null,
+        verdict.reason === 'not_inside' || verdict.reason === 'already_checked_in' ? (entry?.exited_at ?? null) : null,
       offline,
     }
     this.isLastLatest = verdict.reason === null

@@ -145,7 +145,6 @@ export const canRegister = (session: Session): boolean =>
 
 const scanning = (session: Session, page: Page, actions: Actions) => {
   const { direction, shown } = session
-  const point = session.door?.points.find(({ id }) => id === session.pointId)
   const hasPanel = page.panel !== 'none'
   const tool = (name: 'code' | 'more') =>
     html`<button id="open-${name}" @click=${() => actions.open(name)}>${icon(name)}<span>${words[name]}</span></button>`
@@ -153,7 +152,7 @@ const scanning = (session: Session, page: Page, actions: Actions) => {
     <main class="scanning ${direction}" ?inert=${shown !== null || hasPanel}>
       <header>
         <div>
-          <h1>${point?.name ?? session.door?.event.name}</h1>
+          <h1>${session.point?.name ?? session.door?.event.name}</h1>
           <p class="direction">${directionSign[direction]} ${words[direction]}</p>
         </div>
         ${counter(session)}
@@ -189,12 +188,18 @@ const scanning = (session: Session, page: Page, actions: Actions) => {
 }
 
 /** Where and since when the ticket was used; what else there is to know. */
-const circumstances = ({ reason, since, where, leftAt }: Shown): string =>
-  since !== null
-    ? fill(where === null ? words.since : words.sinceAt, { moment: moment(since), where: where ?? '' })
-    : leftAt !== null
-      ? fill(words.wentOut, { moment: moment(leftAt) })
-      : words.verdicts[reason][1]
+const circumstances = ({ point }: Session, { reason, since, where, leftAt }: Shown): string[] => {
+  const hasLeft = leftAt !== null
+  const isForGood = reason === 'goodbye' ? point?.admission !== 're_entry' : reason === 'already_checked_in' && hasLeft
+  const known = [
+    since === null
+      ? ''
+      : fill(where === null ? words.since : words.sinceAt, { moment: moment(since), where: where ?? '' }),
+    hasLeft ? fill(words.wentOut, { moment: moment(leftAt) }) : '',
+    isForGood ? words.noReEntry : '',
+  ].filter(Boolean)
+  return known.length > 0 ? known : [words.verdicts[reason][1]].filter(Boolean)
+}
 
 const decidedBy = ({ listAt }: Session, { offline }: Shown): string =>
   offline && listAt !== null ? fill(words.byList, { moment: moment(listAt) }) : ''
@@ -204,7 +209,7 @@ const verdict = (session: Session, shown: Shown) => {
   const tone = toneOf(reason)
   const [headline] = words.verdicts[reason]
   const length = name?.length ?? 0
-  const [circumstance, decided] = [circumstances(shown), decidedBy(session, shown)]
+  const decided = decidedBy(session, shown)
   return html`
     <section class="verdict ${tone}" role="alertdialog" aria-modal="true" aria-labelledby="headline" data-reason=${reason}>
       <div class="message">
@@ -212,7 +217,7 @@ const verdict = (session: Session, shown: Shown) => {
         <h2 id="headline" class=${headline.length > 12 ? 'long' : ''}>${headline}</h2>
         ${name === null ? nothing : html`<p class="name ${length > 60 ? 'longest' : length > 24 ? 'long' : ''}">${name}</p>`}
         ${detail === null ? nothing : html`<p class="detail">${detail}</p>`}
-        ${circumstance === '' ? nothing : html`<p>${circumstance}</p>`}
+        ${circumstances(session, shown).map((each) => html`<p>${each}</p>`)}
         ${decided === '' ? nothing : html`<p class="by-list">${decided}</p>`}
       </div>
       <div class="answers">
@@ -224,7 +229,13 @@ const verdict = (session: Session, shown: Shown) => {
 
 /** The verdict in one breath, for a screen reader. */
 export const spoken = (session: Session, shown: Shown): string =>
-  [words.verdicts[shown.reason][0], shown.name, shown.detail, circumstances(shown), decidedBy(session, shown)]
+  [
+    words.verdicts[shown.reason][0],
+    shown.name,
+    shown.detail,
+    ...circumstances(session, shown),
+    decidedBy(session, shown),
+  ]
     .filter(Boolean)
     .map((part) => String(part).replace(/\.$/, ''))
     .join('. ')

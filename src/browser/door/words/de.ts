@@ -154,6 +154,7 @@ export const de: Words = {
   since: 'Seit {moment}',
   sinceAt: 'Seit {moment}, {where}',
   wentOut: 'Gegangen: {moment}',
+  noReEntry: 'Hier gibt es keinen Wiedereinlass.',
   byList: 'Offline: nach der Liste, Stand {moment}',
 
   verdicts: {

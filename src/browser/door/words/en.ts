@@ -152,6 +152,7 @@ export const en = {
   since: 'Since {moment}',
   sinceAt: 'Since {moment}, {where}',
   wentOut: 'Went out: {moment}',
+  noReEntry: 'There is no re-entry here.',
   byList: 'Offline: going by the list from {moment}',
 
   verdicts: {

@@ -152,6 +152,7 @@ export const es: Words = {
   since: 'Entró: {moment}',
   sinceAt: 'Entró: {moment}, {where}',
   wentOut: 'Salió: {moment}',
+  noReEntry: 'Aquí no se puede volver a entrar.',
   byList: 'Sin conexión: según la lista ({moment})',
 
   verdicts: {

@@ -152,6 +152,7 @@ export const fr: Words = {
   since: 'Entrée : {moment}',
   sinceAt: 'Entrée : {moment}, {where}',
   wentOut: 'Sortie : {moment}',
+  noReEntry: 'Toute sortie est définitive ici.',
   byList: 'Hors ligne : d’après la liste ({moment})',
 
   verdicts: {

@@ -153,6 +153,7 @@ export const nl: Words = {
   since: 'Sinds {moment}',
   sinceAt: 'Sinds {moment}, {where}',
   wentOut: 'Vertrokken: {moment}',
+  noReEntry: 'Hier kun je niet opnieuw naar binnen.',
   byList: 'Offline: volgens de lijst van {moment}',
 
   verdicts: {
