@@ -716,6 +716,36 @@ test.skipIf(!hasBrowser)(
   },
 )
 
+test.skipIf(!hasBrowser)('a guest of an event that is not today is let in, and it is said when it starts', async () => {
+  const own = await organisation.event()
+  const guests = await named(own, 'Ada Early', 'Bob Early')
+  const { page, context } = await telephone()
+  await studio.query("update public.events set starts_at = now() + interval '11 hours', ends_at = now() + interval '5 days' where id = $1", [
+    own.id,
+  ])
+  await page.goto(link(key, own.id))
+  await setUp(page)
+  await page.getByText('Saved on this device').waitFor()
+  expect(await page.getByText('Starts only').count()).toBe(0)
+  await studio.query(
+    "update public.events set starts_at = date_trunc('hour', now()) + interval '26 hours' where id = $1",
+    [own.id],
+  )
+  await page.evaluate(`dispatchEvent(new Event('online'))`)
+  // Such as "Fri, Nov 27, 10:00 AM".
+  const starts = /Starts only on \w{3}, \w+ \d+, \d\d:00/
+  await page.getByText(starts).waitFor()
+  await start(page)
+  for (const [i, { code }] of guests.entries()) {
+    await context.setOffline(i === 1)
+    await typeCode(page, code)
+    await shown(page, 'welcome')
+    await page.locator('.verdict').getByText(starts).waitFor()
+    expect(await page.locator('#said').textContent()).toMatch(starts)
+    await next(page)
+  }
+})
+
 /** Guests by name, as the door finds them. */
 async function named(own: TestEvent, ...names: string[]) {
   return Promise.all(

@@ -112,6 +112,7 @@ test.skipIf(!hasBrowser)(
     const organisation = await createOrganisation()
     await studio.query("update public.organisations set accent_colour = '#ffd400' where id = $1", [organisation.id])
     const event = await organisation.event()
+    await studio.query('update public.events set starts_at = now() where id = $1', [event.id])
     const { many, longest, mueller, unpaid, cancelled } = await guests(event)
     const priced = await event.ticketType({ name: 'Abendkasse', price: 2500 })
     await row(

@@ -2,11 +2,11 @@
 
 import { base } from './base.ts'
 import type { DoorLink } from './link.ts'
-import type { Direction, Point, Reason, Ticket } from './offline-rules.ts'
+import type { Direction, Door, Point, Reason, Ticket } from './offline-rules.ts'
 import type { Order, WaitingScan } from './store.ts'
 
 export type DoorList = {
-  event: { id: string; name: string; status: string; timezone: string; accent_colour: string | null }
+  event: Door['event'] & { accent_colour: string | null }
   server_time: string
   salt: string
   complete: boolean

@@ -16,7 +16,7 @@ export type Point = {
 }
 
 export type Door = {
-  event: { id: string; name: string; status: string; timezone: string }
+  event: { id: string; name: string; status: string; timezone: string; starts_at?: string | null }
   points: Point[]
 }
 

@@ -58,6 +58,8 @@ const batchSize = 500
 const refreshMilliseconds = 10_000
 const longestPauseMilliseconds = 60_000
 const logLength = 30
+/** An event that starts later is probably not the one at whose door people stand; whoever sets up in the evening before is told as well. */
+const earlyMilliseconds = 12 * 3_600_000
 /** An acceptance stays so long before another code may take its place; a refusal stays until it is put away. */
 const acceptanceMilliseconds = 1_000
 /** A clock that differs by more is mentioned. */
@@ -358,6 +360,12 @@ export class Session {
   }
   get waitingElsewhere(): number {
     return [...this.#scans.values()].filter(({ event_id }) => event_id !== this.link?.event_id).length
+  }
+
+  /** When the event starts, if that is not soon. Nobody is refused for it: see check_in_early. */
+  get startsOnly(): string | null {
+    const startsAt = this.door?.event.starts_at ?? null
+    return startsAt !== null && Date.parse(startsAt) - (Date.now() + this.clock) > earlyMilliseconds ? startsAt : null
   }
 
   get point(): Point | undefined {

@@ -8,7 +8,7 @@ import type { Actions, Page } from './page.ts'
 import { panel } from './panels.ts'
 import { clockTolerance, type Session, type Shown } from './session.ts'
 import { signOf, toneOf } from './tones.ts'
-import { counted, fill, moment, number, sayTakenBack, words } from './words/index.ts'
+import { counted, dayAndTime, fill, moment, number, sayTakenBack, words } from './words/index.ts'
 
 export function view(session: Session, page: Page, actions: Actions): TemplateResult {
   if (session.link === null) return withoutLink(session, actions)
@@ -86,6 +86,7 @@ const choosing = (session: Session, page: Page, actions: Actions) => {
       </header>
       <div class="card">
         ${door.event.status === 'cancelled' ? html`<p class="notice" role="alert">${words.eventCancelled}</p>` : nothing}
+        ${session.startsOnly === null ? nothing : html`<p class="notice">${fill(words.startsOnly, { moment: dayAndTime(session.startsOnly) })}</p>`}
         ${session.pointLost ? html`<p class="notice" role="alert">${words.pointLost}</p>` : nothing}
         ${session.mustChoose && !session.pointLost ? html`<p class="notice" role="status">${words.choosePoint}</p>` : nothing}
         ${
@@ -188,7 +189,7 @@ const scanning = (session: Session, page: Page, actions: Actions) => {
 }
 
 /** Where and since when the ticket was used; what else there is to know. */
-const circumstances = ({ point }: Session, { reason, since, where, leftAt }: Shown): string[] => {
+const circumstances = ({ point, startsOnly }: Session, { reason, since, where, leftAt }: Shown): string[] => {
   const hasLeft = leftAt !== null
   const isForGood = reason === 'goodbye' ? point?.admission !== 're_entry' : reason === 'already_checked_in' && hasLeft
   const known = [
@@ -197,6 +198,7 @@ const circumstances = ({ point }: Session, { reason, since, where, leftAt }: Sho
       : fill(where === null ? words.since : words.sinceAt, { moment: moment(since), where: where ?? '' }),
     hasLeft ? fill(words.wentOut, { moment: moment(leftAt) }) : '',
     isForGood ? words.noReEntry : '',
+    reason === 'welcome' && startsOnly !== null ? fill(words.startsOnly, { moment: dayAndTime(startsOnly) }) : '',
   ].filter(Boolean)
   return known.length > 0 ? known : [words.verdicts[reason][1]].filter(Boolean)
 }

@@ -38,6 +38,7 @@ export const de: Words = {
   notSaved: 'Nicht gespeichert: Nach dem Neuladen wird der Link wieder gebraucht',
 
   eventCancelled: 'Diese Veranstaltung wurde abgesagt: Kein Ticket ist gültig.',
+  startsOnly: 'Beginnt erst am {moment}',
   pointLost: 'Den gewählten Check-in-Punkt gibt es nicht mehr. Wählen Sie einen anderen.',
   choosePoint:
     'Wählen Sie einen Check-in-Punkt. Eingänge, an denen ein Ticket nur einmal gelten soll, wählen denselben.',

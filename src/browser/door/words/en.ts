@@ -39,6 +39,7 @@ export const en = {
   notSaved: 'Not saved: after a reload, the link is needed again',
 
   eventCancelled: 'This event has been cancelled: no ticket is valid.',
+  startsOnly: 'Starts only on {moment}',
   pointLost: 'The check-in point that was chosen is no longer there. Choose another one.',
   choosePoint: 'Choose a check-in point. Gates that must not both let a ticket in choose the same one.',
   point: 'Check-in point',

@@ -37,6 +37,7 @@ export const es: Words = {
   notSaved: 'Sin guardar: al recargar hará falta el enlace',
 
   eventCancelled: 'Este evento se ha cancelado: ninguna entrada es válida.',
+  startsOnly: 'No empieza hasta el {moment}',
   pointLost: 'El punto de control elegido ya no existe. Elige otro.',
   choosePoint: 'Elige un punto de control. Las puertas en las que una entrada deba valer una sola vez eligen el mismo.',
   point: 'Punto de control',

@@ -38,6 +38,7 @@ export const fr: Words = {
   notSaved: 'Non enregistré : il faudra rouvrir le lien après un rechargement',
 
   eventCancelled: 'Cet événement est annulé : aucun billet n’est valable.',
+  startsOnly: 'Ne commence que le {moment}',
   pointLost: 'Le point de contrôle choisi n’existe plus. Choisissez-en un autre.',
   choosePoint:
     'Choisissez un point de contrôle. Les entrées où un billet ne doit valoir qu’une fois choisissent le même.',

@@ -49,6 +49,7 @@ const time = (at: string): string => new Date(at).toLocaleTimeString(locale, { h
 
 /** The time; of another day the day as well. */
 export const moment = (at: string): string =>
-  new Date(at).toDateString() === new Date().toDateString()
-    ? time(at)
-    : `${new Date(at).toLocaleDateString(locale, { day: 'numeric', month: 'short' })}, ${time(at)}`
+  new Date(at).toDateString() === new Date().toDateString() ? time(at) : dayAndTime(at)
+
+export const dayAndTime = (at: string): string =>
+  `${new Date(at).toLocaleDateString(locale, { weekday: 'short', day: 'numeric', month: 'short' })}, ${time(at)}`

@@ -37,6 +37,7 @@ export const nl: Words = {
   notSaved: 'Niet opgeslagen: na herladen is de link weer nodig',
 
   eventCancelled: 'Dit evenement is afgelast: geen enkel ticket is geldig.',
+  startsOnly: 'Begint pas op {moment}',
   pointLost: 'Het gekozen check-inpunt bestaat niet meer. Kies een ander.',
   choosePoint: 'Kies een check-inpunt. Ingangen waar een ticket samen maar één keer mag gelden, kiezen hetzelfde.',
   point: 'Check-inpunt',
