@@ -94,7 +94,7 @@ try {
     await first.picture('unpaid')
     await first.next()
     await first.button('Search').click()
-    await first.page.getByLabel('Name or company').fill('Müller')
+    await first.page.getByLabel('Name, company').fill('Müller')
     await first.picture('search')
     await first.page.getByRole('button', { name: 'Jürgen Müller' }).click()
     await first.picture('person')

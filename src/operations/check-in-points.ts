@@ -156,6 +156,7 @@ const DoorTicketSchema = z.strictObject({
   company: z.string().nullable(),
   ticket_type_id: id('ticket type'),
   status: z.enum(attendeeStatuses),
+  reference: z.string().describe('Of the order, by which people are found too.'),
   entries: z
     .array(
       z.strictObject({

@@ -720,9 +720,10 @@ test.skipIf(!hasBrowser)('a guest of an event that is not today is let in, and i
   const own = await organisation.event()
   const guests = await named(own, 'Ada Early', 'Bob Early')
   const { page, context } = await telephone()
-  await studio.query("update public.events set starts_at = now() + interval '11 hours', ends_at = now() + interval '5 days' where id = $1", [
-    own.id,
-  ])
+  await studio.query(
+    "update public.events set starts_at = now() + interval '11 hours', ends_at = now() + interval '5 days' where id = $1",
+    [own.id],
+  )
   await page.goto(link(key, own.id))
   await setUp(page)
   await page.getByText('Saved on this device').waitFor()
@@ -778,6 +779,18 @@ test.skipIf(!hasBrowser)(
     await start(page)
     const undo = page.getByRole('button', { name: 'Undo', exact: true })
     const takeBack = page.getByRole('button', { name: 'Undo check-in' })
+
+    // A name that was heard wrong, and an order that is read out.
+    const { reference } = await row<{ reference: string }>('select reference from public.orders where id = $1', [
+      zoe?.orderId,
+    ])
+    await page.getByRole('button', { name: 'Search' }).click()
+    await page.getByRole('searchbox').fill('Soe Nexd')
+    await page.getByText('Nobody on the list has this name. Similar:').waitFor()
+    expect(await page.locator('.found strong').allInnerTexts()).toEqual(['Zoe Next'])
+    await page.getByRole('searchbox').fill(reference.toLowerCase())
+    expect(await page.locator('.found strong').allInnerTexts()).toEqual(['Zoe Next'])
+    await page.getByRole('button', { name: 'Close' }).click()
 
     // At once: nobody else was there since.
     await typeCode(page, zoe?.code ?? '')

@@ -187,17 +187,17 @@ test.skipIf(!hasBrowser)(
 
     // Somebody whose telephone is dead.
     await ada.button('Suchen').click()
-    await ada.page.getByLabel('Name oder Firma').fill('Müller')
+    await ada.page.getByLabel('Name, Firma oder').fill('Müller')
     expect(await ada.page.locator('.found strong').allInnerTexts()).toEqual([
       'Jürgen Müller',
       'Ulrike Mueller',
       'Anna Schmüller',
     ])
     await look(ada.page)
-    await ada.page.getByLabel('Name oder Firma').fill('gast')
+    await ada.page.getByLabel('Name, Firma oder').fill('gast')
     await ada.page.getByText('30 von 50').waitFor()
     expect(await ada.page.locator('.found li', { hasText: 'Gast 10' }).textContent()).toMatch(/Da seit \d\d:\d\d/)
-    await ada.page.getByLabel('Name oder Firma').fill('söhne jürgen')
+    await ada.page.getByLabel('Name, Firma oder').fill('söhne jürgen')
     await ada.page.getByRole('button', { name: 'Jürgen Müller' }).click()
     await look(ada.page)
     await ada.button('Einlassen').click()

@@ -110,6 +110,13 @@ test('changes since a cursor hold each change, also one whose transaction was op
   expect(of(added)).toMatchObject({ status: 'active' })
 })
 
+test('each ticket has the reference of its order', async () => {
+  const { event, read } = await door()
+  const { orderId } = await event.guest()
+  const { rows } = await studio.query('select reference from public.orders where id = $1', [orderId])
+  expect((await read()).tickets).toMatchObject([{ reference: rows[0].reference }])
+})
+
 test('each entry has the id by which it is taken back', async () => {
   const { event, send, read } = await door()
   const { code } = await event.guest()

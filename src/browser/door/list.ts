@@ -16,7 +16,7 @@ import type { WaitingScan } from './store.ts'
 export class TicketList {
   #byAttendee = new Map<string, Ticket>()
   #byHash = new Map<string, Ticket>()
-  /** Of names and companies, for the search; a ticket that changes is another object. */
+  /** Of names, companies and references, for the search; a ticket that changes is another object. */
   #texts = new WeakMap<Ticket, Text>()
 
   get size(): number {
@@ -44,7 +44,7 @@ export class TicketList {
     return this.#byHash.get(await hashOf(code, salt))
   }
 
-  /** By parts of name and company, in any order: those whose words begin with them first, then by name. */
+  /** By parts of name, company and reference, in any order: those whose words begin with them first, then by name. */
   search(text: string, most: number): { found: Ticket[]; total: number } {
     const asked = textOf(text)
     const spelt = asked.spelt.split(' ').filter(Boolean)
@@ -69,8 +69,30 @@ export class TicketList {
     return { found: sorted.slice(0, most).map(({ ticket }) => ticket), total: ranked.length }
   }
 
+  /** Whose names differ least from what was typed: for a name that was heard wrong, of which the search finds nobody. */
+  nearest(text: string, most: number): Ticket[] {
+    const asked = textOf(text)
+      .plain.split(' ')
+      .filter(({ length }) => length > 2)
+    const near: { ticket: Ticket; distance: number }[] = []
+    for (const ticket of asked.length === 0 ? [] : this.#byAttendee.values()) {
+      const words = this.#textOf(ticket).plain.split(' ')
+      let distance = 0
+      for (const word of asked) {
+        const most = word.length * differing
+        distance += Math.min(...words.map((each) => distanceOf(word, each, most))) / word.length
+        if (distance === Number.POSITIVE_INFINITY) break
+      }
+      if (distance < Number.POSITIVE_INFINITY) near.push({ ticket, distance })
+    }
+    return near
+      .sort((a, b) => a.distance - b.distance)
+      .slice(0, most)
+      .map(({ ticket }) => ticket)
+  }
+
   #textOf(ticket: Ticket): Text {
-    const known = this.#texts.get(ticket) ?? textOf(`${ticket.name} ${ticket.company ?? ''}`)
+    const known = this.#texts.get(ticket) ?? textOf([ticket.name, ticket.company, ticket.reference].join(' '))
     this.#texts.set(ticket, known)
     return known
   }
@@ -114,6 +136,32 @@ export class TicketList {
         : ticket.entries.filter((entry) => !isOf(entry, scan))
     this.put([{ ...ticket, entries }])
   }
+}
+
+/** The part of the letters in which alike words may differ. */
+const differing = 0.4
+
+const row: number[] = []
+
+/** How many letters are added, left out or replaced (Levenshtein); more than `most` is infinite, and found out soon: names are many. */
+function distanceOf(from: string, to: string, most: number): number {
+  if (Math.abs(from.length - to.length) > most) return Number.POSITIVE_INFINITY
+  for (let j = 0; j <= to.length; j++) row[j] = j
+  for (let i = 0; i < from.length; i++) {
+    let diagonal = i
+    let least = i + 1
+    row[0] = least
+    for (let j = 0; j < to.length; j++) {
+      const above = row[j + 1] as number
+      const here = Math.min(diagonal + (from[i] === to[j] ? 0 : 1), above + 1, (row[j] as number) + 1)
+      diagonal = above
+      row[j + 1] = here
+      if (here < least) least = here
+    }
+    if (least > most) return Number.POSITIVE_INFINITY
+  }
+  const distance = row[to.length] as number
+  return distance > most ? Number.POSITIVE_INFINITY : distance
 }
 
 /** Whether the scan made the entry, or ended it. */

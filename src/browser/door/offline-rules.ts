@@ -37,6 +37,8 @@ export type Ticket = {
   company: string | null
   ticket_type_id: string
   status: 'active' | 'awaiting_payment' | 'cancelled'
+  /** Of the order; absent in lists that an older page kept. */
+  reference?: string
   entries: Entry[]
 }
 

@@ -39,12 +39,14 @@ function contentOf(session: Session, page: Page, actions: Actions): [string, Tem
 
 const searching = (session: Session, { query }: Page, { search, look }: Actions) => {
   const { found, total } = session.list.search(query, mostFound)
+  const near = total === 0 ? session.list.nearest(query, 3) : []
+  const none = near.length === 0 ? words.noneFound : `${words.noneFound} ${words.similar}`
   return html`
     ${session.takenBack === null ? nothing : html`<p class="notice">${sayTakenBack(session.takenBack)}</p>`}
     <label>${words.nameOrCompany} <input type="search" autocomplete="off" .value=${query} @input=${(event: Event) => search((event.target as HTMLInputElement).value)}></label>
-    <p class="hint" role="status">${query.trim().length > 1 && total === 0 ? words.noneFound : total > found.length ? fill(words.found, { shown: number(found.length), total: number(total) }) : nothing}</p>
+    <p class="hint" role="status">${query.trim().length > 1 && total === 0 ? none : total > found.length ? fill(words.found, { shown: number(found.length), total: number(total) }) : nothing}</p>
     <ul class="found">
-      ${found.map(
+      ${[...found, ...near].map(
         (ticket) => html`
           <li><button @click=${() => look(ticket)}>
             <span><strong>${ticket.name}</strong> ${aboutOf(session, ticket)}</span>
@@ -79,7 +81,7 @@ const person = (session: Session, ticket: Ticket, { pick, takeBack }: Actions) =
   const standing = standingOf(session, ticket)
   return html`
     <div class="person">
-      <p>${aboutOf(session, ticket)}</p>
+      <p>${[aboutOf(session, ticket), ticket.reference].filter(Boolean).join(' · ')}</p>
       <p>${standing === nothing ? words.notYet : standing}</p>
       ${reason === null ? nothing : html`<p class="notice">${signOf(reason)} ${words.verdicts[reason].filter(Boolean).join('. ')}</p>`}
     </div>

@@ -120,6 +120,8 @@ begin
         'company', a.company,
         'ticket_type_id', a.ticket_type_id,
         'status', a.status,
+        -- Never changed, so that it is no change that the list would miss. The company of the order may be.
+        'reference', (select o.reference from public.orders o where o.id = a.order_id),
         'entries', case when a.checked_in then private.standing_entries(a.id) else '[]' end
       ) order by a.id), '[]')
       from unnest(v_ids[1:v_size]) i (id)

@@ -85,8 +85,9 @@ export const de: Words = {
   back: 'Zur Liste',
   next: 'Weiter',
 
-  nameOrCompany: 'Name oder Firma',
+  nameOrCompany: 'Name, Firma oder Bestellnummer',
   noneFound: 'Niemand auf der Liste heißt so.',
+  similar: 'Ähnlich:',
   found: '{shown} von {total}: Geben Sie mehr vom Namen ein',
   insideSince: 'Da seit {moment}',
   leftAt: 'Gegangen: {moment}',

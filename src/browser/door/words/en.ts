@@ -86,8 +86,9 @@ export const en = {
   back: 'Back',
   next: 'Next',
 
-  nameOrCompany: 'Name or company',
+  nameOrCompany: 'Name, company or order reference',
   noneFound: 'Nobody on the list has this name.',
+  similar: 'Similar:',
   found: '{shown} of {total}: type more of the name',
   insideSince: 'In since {moment}',
   leftAt: 'Left: {moment}',

@@ -83,8 +83,9 @@ export const es: Words = {
   back: 'Volver',
   next: 'Siguiente',
 
-  nameOrCompany: 'Nombre o empresa',
+  nameOrCompany: 'Nombre, empresa o referencia',
   noneFound: 'No hay nadie con ese nombre en la lista.',
+  similar: 'Parecidos:',
   found: '{shown} de {total}: escribe más letras del nombre',
   insideSince: 'Dentro desde: {moment}',
   leftAt: 'Salió: {moment}',

@@ -86,8 +86,9 @@ export const fr: Words = {
   back: 'Retour',
   next: 'Suivant',
 
-  nameOrCompany: 'Nom ou société',
+  nameOrCompany: 'Nom, société ou référence',
   noneFound: 'Personne de ce nom sur la liste.',
+  similar: 'Proches :',
   found: '{shown} sur {total} : tapez la suite du nom',
   insideSince: 'Entrée : {moment}',
   leftAt: 'Sortie : {moment}',

@@ -84,8 +84,9 @@ export const nl: Words = {
   back: 'Terug',
   next: 'Volgende',
 
-  nameOrCompany: 'Naam of bedrijf',
+  nameOrCompany: 'Naam, bedrijf of bestelnummer',
   noneFound: 'Niemand op de lijst heet zo.',
+  similar: 'Lijkt erop:',
   found: '{shown} van {total}: typ meer van de naam',
   insideSince: 'Binnen sinds {moment}',
   leftAt: 'Vertrokken: {moment}',
