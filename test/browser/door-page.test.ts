@@ -304,6 +304,8 @@ test.skipIf(!hasBrowser)('each answer can be read, a name is found, and a scan c
     await next(page)
     await typeCode(page, code)
     await shown(page, reason)
+    if (reason === 'not_found')
+      await page.locator('.verdict').getByText('Perhaps it was replaced: search the name.').waitFor()
     // The colours of a verdict are the same in either scheme.
     if (reason === 'already_checked_in' || reason === 'unpaid') await expectReadable(page, 'dark')
   }
@@ -315,6 +317,7 @@ test.skipIf(!hasBrowser)('each answer can be read, a name is found, and a scan c
   await start(page)
   await typeCode(page, guest.code)
   await shown(page, 'not_admitted_here')
+  await page.locator('.verdict').getByText('Admitted at: Breakfast, Kiosk').waitFor()
   await next(page)
   const atBreakfast = async (people: 'Coming in' | 'Leaving', reason: string) => {
     await page.getByRole('button', { name: 'More' }).click()
@@ -324,6 +327,12 @@ test.skipIf(!hasBrowser)('each answer can be read, a name is found, and a scan c
     await start(page)
     await typeCode(page, guest.code)
     await shown(page, reason)
+    const isHoursSaid =
+      (await page
+        .locator('.verdict')
+        .getByText(/Open until \d/)
+        .count()) === 1
+    expect(isHoursSaid).toBe(reason === 'point_closed')
     await expectReadable(page, 'dark')
     await next(page)
   }

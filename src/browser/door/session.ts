@@ -66,6 +66,7 @@ const acceptanceMilliseconds = 1_000
 export const clockTolerance = 60_000
 
 export type Shown = {
+  ticket: Ticket | undefined
   reason: Reason | 'welcome' | 'goodbye' | 'not_kept'
   name: string | null
   detail: string | null
@@ -545,6 +546,7 @@ export class Session {
       (each) => each.check_in_point_id === this.pointId && isSince(each),
     )
     this.shown = {
+      ticket,
       reason: verdict.reason ?? (this.direction === 'entry' ? 'welcome' : 'goodbye'),
       name: attendee?.name ?? ticket?.name ?? null,
       detail: [company, type].filter(Boolean).join(' · ') || null,

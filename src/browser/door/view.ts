@@ -3,7 +3,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { forgetting, settingUp } from './device.ts'
 import { icon } from './icons.ts'
-import type { Direction } from './offline-rules.ts'
+import { admits, type Direction, type Ticket } from './offline-rules.ts'
 import type { Actions, Page } from './page.ts'
 import { panel } from './panels.ts'
 import { clockTolerance, type Session, type Shown } from './session.ts'
@@ -189,7 +189,8 @@ const scanning = (session: Session, page: Page, actions: Actions) => {
 }
 
 /** Where and since when the ticket was used; what else there is to know. */
-const circumstances = ({ point, startsOnly }: Session, { reason, since, where, leftAt }: Shown): string[] => {
+const circumstances = (session: Session, { reason, since, where, leftAt, ticket }: Shown): string[] => {
+  const { point, startsOnly } = session
   const hasLeft = leftAt !== null
   const isForGood = reason === 'goodbye' ? point?.admission !== 're_entry' : reason === 'already_checked_in' && hasLeft
   const known = [
@@ -200,7 +201,22 @@ const circumstances = ({ point, startsOnly }: Session, { reason, since, where, l
     isForGood ? words.noReEntry : '',
     reason === 'welcome' && startsOnly !== null ? fill(words.startsOnly, { moment: dayAndTime(startsOnly) }) : '',
   ].filter(Boolean)
-  return known.length > 0 ? known : [words.verdicts[reason][1]].filter(Boolean)
+  if (known.length > 0) return known
+  return [words.verdicts[reason][1], ...elsewhere(session, reason, ticket)].filter(Boolean)
+}
+
+/** When or where the ticket is admitted that is not here and now. */
+const elsewhere = ({ door, point }: Session, reason: Shown['reason'], ticket: Ticket | undefined): string[] => {
+  if (reason === 'point_closed') {
+    const { opens_at = null, closes_at = null } = point ?? {}
+    return [
+      opens_at === null ? '' : fill(words.openFrom, { moment: moment(opens_at) }),
+      closes_at === null ? '' : fill(words.openUntil, { moment: moment(closes_at) }),
+    ]
+  }
+  if (reason !== 'not_admitted_here' || ticket === undefined) return []
+  const points = door?.points.filter((each) => each.status === 'active' && admits(each, ticket)) ?? []
+  return points.length === 0 ? [] : [fill(words.admittedAt, { points: points.map(({ name }) => name).join(', ') })]
 }
 
 const decidedBy = ({ listAt }: Session, { offline }: Shown): string =>

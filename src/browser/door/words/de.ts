@@ -156,6 +156,9 @@ export const de: Words = {
   since: 'Seit {moment}',
   sinceAt: 'Seit {moment}, {where}',
   wentOut: 'Gegangen: {moment}',
+  openFrom: 'Geöffnet ab {moment}',
+  openUntil: 'Geöffnet bis {moment}',
+  admittedAt: 'Sie gilt an: {points}',
   noReEntry: 'Hier gibt es keinen Wiedereinlass.',
   byList: 'Offline: nach der Liste, Stand {moment}',
 
@@ -170,7 +173,10 @@ export const de: Words = {
     wrong_event: ['Falsche Veranstaltung', 'Dieses Ticket gilt für eine andere Veranstaltung.'],
     not_admitted_here: ['Falscher Eingang', 'Diese Ticketart gilt hier nicht.'],
     point_closed: ['Geschlossen', 'Dieser Check-in-Punkt ist gerade nicht geöffnet.'],
-    not_found: ['Unbekannt', 'Kein Ticket dieser Veranstaltung hat diesen Code.'],
+    not_found: [
+      'Unbekannt',
+      'Kein Ticket dieser Veranstaltung hat diesen Code. Vielleicht wurde es ersetzt: Suchen Sie den Namen.',
+    ],
     turned_away: ['Abgewiesen', ''],
     not_kept: ['Nicht gespeichert', 'Dieses Gerät ist voll und offline: Der Scan zählt nicht.'],
   },

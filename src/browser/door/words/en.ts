@@ -154,6 +154,9 @@ export const en = {
   since: 'Since {moment}',
   sinceAt: 'Since {moment}, {where}',
   wentOut: 'Went out: {moment}',
+  openFrom: 'Open from {moment}',
+  openUntil: 'Open until {moment}',
+  admittedAt: 'Admitted at: {points}',
   noReEntry: 'There is no re-entry here.',
   byList: 'Offline: going by the list from {moment}',
 
@@ -168,7 +171,7 @@ export const en = {
     wrong_event: ['Wrong event', 'This ticket is for another event.'],
     not_admitted_here: ['Wrong point', 'This type of ticket is not admitted here.'],
     point_closed: ['Closed', 'This check-in point is not open at the moment.'],
-    not_found: ['Unknown', 'No ticket of this event has this code.'],
+    not_found: ['Unknown', 'No ticket of this event has this code. Perhaps it was replaced: search the name.'],
     turned_away: ['Turned away', ''],
     not_kept: ['Not saved', 'This device is full and offline: the scan does not count.'],
   } as Verdicts,

@@ -154,6 +154,9 @@ export const es: Words = {
   since: 'Entró: {moment}',
   sinceAt: 'Entró: {moment}, {where}',
   wentOut: 'Salió: {moment}',
+  openFrom: 'Abre: {moment}',
+  openUntil: 'Cierra: {moment}',
+  admittedAt: 'Se admite en: {points}',
   noReEntry: 'Aquí no se puede volver a entrar.',
   byList: 'Sin conexión: según la lista ({moment})',
 
@@ -168,7 +171,10 @@ export const es: Words = {
     wrong_event: ['Otro evento', 'Esta entrada es de otro evento.'],
     not_admitted_here: ['Aquí no', 'Este tipo de entrada no da acceso aquí.'],
     point_closed: ['Cerrado', 'Este punto de control no está abierto ahora.'],
-    not_found: ['Desconocida', 'Ninguna entrada de este evento tiene este código.'],
+    not_found: [
+      'Desconocida',
+      'Ninguna entrada de este evento tiene este código. Quizá se haya sustituido: busca el nombre.',
+    ],
     turned_away: ['Acceso denegado', ''],
     not_kept: ['No guardado', 'Este dispositivo está lleno y sin conexión: el escaneo no cuenta.'],
   },

@@ -154,6 +154,9 @@ export const fr: Words = {
   since: 'Entrée : {moment}',
   sinceAt: 'Entrée : {moment}, {where}',
   wentOut: 'Sortie : {moment}',
+  openFrom: 'Ouverture : {moment}',
+  openUntil: 'Fermeture : {moment}',
+  admittedAt: 'Admis à : {points}',
   noReEntry: 'Toute sortie est définitive ici.',
   byList: 'Hors ligne : d’après la liste ({moment})',
 
@@ -168,7 +171,7 @@ export const fr: Words = {
     wrong_event: ['Autre événement', 'Ce billet est valable pour un autre événement.'],
     not_admitted_here: ['Pas ici', 'Ce type de billet n’est pas admis ici.'],
     point_closed: ['Fermé', 'Ce point de contrôle n’est pas ouvert en ce moment.'],
-    not_found: ['Inconnu', 'Aucun billet de cet événement n’a ce code.'],
+    not_found: ['Inconnu', 'Aucun billet de cet événement n’a ce code. Il a peut-être été remplacé : cherchez le nom.'],
     turned_away: ['Accès refusé', ''],
     not_kept: ['Non enregistré', 'Cet appareil est plein et hors ligne : le scan ne compte pas.'],
   },

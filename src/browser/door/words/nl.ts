@@ -155,6 +155,9 @@ export const nl: Words = {
   since: 'Sinds {moment}',
   sinceAt: 'Sinds {moment}, {where}',
   wentOut: 'Vertrokken: {moment}',
+  openFrom: 'Open vanaf {moment}',
+  openUntil: 'Open tot {moment}',
+  admittedAt: 'Wel geldig bij: {points}',
   noReEntry: 'Hier kun je niet opnieuw naar binnen.',
   byList: 'Offline: volgens de lijst van {moment}',
 
@@ -169,7 +172,7 @@ export const nl: Words = {
     wrong_event: ['Ander evenement', 'Dit ticket is voor een ander evenement.'],
     not_admitted_here: ['Hier niet', 'Dit soort ticket is hier niet geldig.'],
     point_closed: ['Gesloten', 'Dit check-inpunt is nu niet open.'],
-    not_found: ['Onbekend', 'Geen ticket van dit evenement heeft deze code.'],
+    not_found: ['Onbekend', 'Geen ticket van dit evenement heeft deze code. Misschien is het vervangen: zoek op naam.'],
     turned_away: ['Geweigerd', ''],
     not_kept: ['Niet opgeslagen', 'Dit apparaat is vol en offline: de scan telt niet.'],
   },
