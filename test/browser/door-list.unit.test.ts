@@ -1,13 +1,14 @@
 // The search of the door page: in the list alone, as somebody says a name who stands before it.
 
 import { expect, test } from 'vitest'
-import type { Ticket } from '../../src/browser/door/offline-rules.ts'
+import type { Door, Ticket } from '../../src/browser/door/offline-rules.ts'
 
 /** What is tried here. The types of the page know a window, which those of the tests do not. */
 type TicketList = {
   put(tickets: readonly Ticket[]): void
   search(text: string, most: number): { found: Ticket[] }
   nearest(text: string, most: number): Ticket[]
+  count(door: Door, pointId: string | null, waiting: Map<string, unknown[]>): { arrived: number; expected: number }
 }
 const folder = new URL('../../src/browser/door/', import.meta.url)
 const { TicketList } = (await import(new URL('list.ts', folder).href)) as { TicketList: new () => TicketList }
@@ -38,6 +39,34 @@ test('people are found by the reference of their order, as it is read out; a lis
   const find = (text: string) => namesOf(list.search(text, 30).found)
   expect([find('7kq2m9xz'), find('7KQ2 M9XZ'), find('ada 7kq')]).toEqual(Array(3).fill(['Ada Lovelace']))
   expect([find('navy'), find('undefined'), find('null')]).toEqual([['Grace Hopper'], [], []])
+})
+
+test('at a point where people come and go those inside are counted, and elsewhere those who came', () => {
+  const entry = { scanned_at: '2026-01-15T10:00:00Z', exited_at: null, day: null }
+  const left = { ...entry, exited_at: '2026-01-15T11:00:00Z' }
+  const at = (id: string) => [
+    { ...entry, check_in_point_id: id },
+    { ...left, check_in_point_id: id },
+  ]
+  const list = listOf(
+    ...['hall', 'gate', null].flatMap((id) =>
+      at(id as string).map((each, i): [string, Partial<Ticket>] => [`${id} ${i}`, { entries: [each] }]),
+    ),
+  )
+  const point = { name: '', status: 'active', ticket_type_ids: [], opens_at: null, closes_at: null } as const
+  const door: Door = {
+    event: { id: 'event', name: '', status: 'published', timezone: 'UTC' },
+    points: [
+      { ...point, ticket_type_ids: [], id: 'hall', admission: 're_entry' },
+      { ...point, ticket_type_ids: [], id: 'gate', admission: 'once' },
+    ],
+  }
+  const count = (id: string | null) => list.count(door, id, new Map())
+  expect([count('hall'), count('gate'), count(null)]).toEqual([
+    { arrived: 1, expected: 6 },
+    { arrived: 2, expected: 6 },
+    { arrived: 6, expected: 6 },
+  ])
 })
 
 test('of a name that was heard wrong, the nearest three are shown, and of one that nobody has none', () => {

@@ -141,7 +141,7 @@ test.skipIf(!hasBrowser)(
     await ada.context.setOffline(true)
     await ada.page.reload()
     await ada.button('Scannen').click()
-    expect(await ada.page.locator('main header').textContent()).toMatch(/VIP-Lounge\s+← Gehen/)
+    expect(await ada.page.locator('main header').textContent()).toMatch(/VIP-Lounge\s+← Gehen\s+0 von 55 sind da/)
     await ada.hold(many[0]?.code ?? '')
     await ada.verdict('not_inside')
     await ada.hold(null)
@@ -153,6 +153,7 @@ test.skipIf(!hasBrowser)(
     await ada.page.getByLabel('Check-in-Punkt').selectOption('Die ganze Veranstaltung')
     await ada.page.getByLabel('Kommen').check()
     await ada.button('Scannen').click()
+    await ada.page.getByText('von 55 gekommen').waitFor()
     await look(ada.page)
 
     // A refusal stands, whoever comes next into view.

@@ -97,7 +97,7 @@ export class TicketList {
     return known
   }
 
-  /** Tickets that the point admits, and those of them with an entry there; without a point, with any entry. */
+  /** Tickets that the point admits, and those of them with an entry there, at a point with re_entry one that has not ended; without a point, with any entry. */
   count(door: Door, pointId: string | null, waiting: ReadonlyMap<string, readonly WaitingScan[]>) {
     const point = door.points.find(({ id }) => id === pointId)
     let [arrived, expected] = [0, 0]
@@ -106,7 +106,9 @@ export class TicketList {
       expected++
       const scans = waiting.get(ticket.attendee_id)
       const entries = scans === undefined ? ticket.entries : entriesAfter(door, ticket.entries, acceptedOf(scans))
-      if (entries.some(({ check_in_point_id }) => point === undefined || check_in_point_id === pointId)) arrived++
+      const counts = ({ check_in_point_id, exited_at }: Entry) =>
+        point === undefined || (check_in_point_id === pointId && (point.admission !== 're_entry' || exited_at === null))
+      if (entries.some(counts)) arrived++
     }
     return { arrived, expected }
   }

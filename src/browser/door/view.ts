@@ -121,8 +121,9 @@ const savedOr = ({ saved }: Session, { hasFiles }: Page): string => {
   return saved === 'saved' || saved === 'saving' ? words.saving : `⚠ ${words.notSaved}`
 }
 
-const counter = ({ counts }: Session) => html`
-  <p class="counter"><strong>${number(counts.arrived)}</strong> <span>${fill(words.arrived, { expected: number(counts.expected) })}</span></p>`
+/** Who came, or who is inside where people come and go. */
+const counter = ({ counts, point }: Session) => html`
+  <p class="counter"><strong>${number(counts.arrived)}</strong> <span>${fill(point?.admission === 're_entry' ? words.inside : words.arrived, { expected: number(counts.expected) })}</span></p>`
 
 /** What the person at the door has to know of this device. */
 const health = (session: Session) => {

@@ -47,7 +47,8 @@ export const de: Words = {
   people: 'Richtung',
   entry: 'Kommen',
   exit: 'Gehen',
-  arrived: 'von {expected} sind da',
+  arrived: 'von {expected} gekommen',
+  inside: 'von {expected} sind da',
   start: 'Scannen',
 
   online: 'Online',

@@ -48,6 +48,7 @@ export const en = {
   entry: 'Coming in',
   exit: 'Leaving',
   arrived: 'of {expected} arrived',
+  inside: 'of {expected} inside',
   start: 'Start scanning',
 
   online: 'Online',

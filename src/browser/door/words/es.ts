@@ -46,6 +46,7 @@ export const es: Words = {
   entry: 'Entran',
   exit: 'Salen',
   arrived: 'de {expected} han llegado',
+  inside: 'de {expected} dentro',
   start: 'Escanear',
 
   online: 'En línea',

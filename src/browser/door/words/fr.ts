@@ -48,6 +48,7 @@ export const fr: Words = {
   entry: 'Entrée',
   exit: 'Sortie',
   arrived: 'sur {expected} arrivés',
+  inside: 'sur {expected} présents',
   start: 'Scanner',
 
   online: 'En ligne',

@@ -45,7 +45,8 @@ export const nl: Words = {
   people: 'Richting',
   entry: 'Naar binnen',
   exit: 'Naar buiten',
-  arrived: 'van {expected} zijn er',
+  arrived: 'van {expected} gekomen',
+  inside: 'van {expected} binnen',
   start: 'Scannen',
 
   online: 'Online',
