@@ -85,8 +85,9 @@ try {
     await filming.page.close()
 
     const [first, second] = [await telephone('North gate, Ada'), await telephone('South gate, Bob')]
-    for (const { goOn, begin } of [first, second]) {
+    for (const { page, goOn, begin } of [first, second]) {
       await goOn()
+      await page.getByLabel('Check-in point').selectOption('Main gate')
       await begin()
     }
     await first.type(unpaid)
@@ -100,6 +101,7 @@ try {
     await first.picture('person')
     await first.button('Let in').click()
     await first.next()
+    await first.button('Close').click()
     await first.button('Walk-in').click()
     await first.page.getByLabel('Name', { exact: true }).fill('Katherine Johnson')
     await first.page.getByRole('radio', { name: 'Dinner' }).check()

@@ -291,8 +291,15 @@ test.skipIf(!hasBrowser)('each answer can be read, a name is found, and a scan c
   await expectReadable(page, 'light')
   await page.locator('.verdict').getByRole('button', { name: 'Undo' }).click()
   await page.getByText('to upload').waitFor({ state: 'detached' })
+  // The search is there again for the next one of a group, and a scanner is heard.
+  expect(await page.getByRole('searchbox').inputValue()).toBe('akesson zoe')
   await scanExternally(page, guest.code)
   await shown(page, 'welcome')
+  await next(page)
+  await page.getByRole('button', { name: 'Zoë Åkesson' }).getByText('In since').waitFor()
+  await page.getByRole('button', { name: 'Close' }).click()
+  await typeCode(page, guest.code)
+  await shown(page, 'already_checked_in')
   for (const [code, reason] of [
     [guest.code, 'already_checked_in'],
     [unpaid.code, 'unpaid'],

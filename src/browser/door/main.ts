@@ -49,7 +49,9 @@ function draw(): void {
     root.querySelector<HTMLElement>('.verdict .next')?.focus({ preventScroll: true })
   } else if (shown === null && drawn !== null) {
     said.textContent = ''
-    root.focus({ preventScroll: true })
+    // Not the field of the search, where a scanner that types would type.
+    const place = root.querySelector<HTMLElement>('.panel .close') ?? root
+    place.focus({ preventScroll: true })
   }
   drawn = shown
   if (session.takenBack !== null && session.takenBack !== takenBack) said.textContent = sayTakenBack(session.takenBack)
@@ -185,7 +187,8 @@ const actions: Actions = {
     root.querySelector<HTMLElement>('.panel .close')?.focus()
   },
   async pick(ticket, from) {
-    if (page.panel === from) page.panel = 'none'
+    // Of a group that is called up by name the next one is looked for at once.
+    if (page.panel === from) page.panel = from === 'person' && page.isFound ? 'search' : 'none'
     const isJudged = await session.scanTicket(ticket)
     if (!isJudged) page.panel = from
     draw()

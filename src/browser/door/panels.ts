@@ -16,7 +16,7 @@ const mostFound = 30
 export const panel = (session: Session, page: Page, actions: Actions): TemplateResult => {
   const [title, content] = contentOf(session, page, actions)
   return html`
-    <section class="panel" role="dialog" aria-modal="true" aria-labelledby="panel-title">
+    <section class="panel" role="dialog" aria-modal="true" aria-labelledby="panel-title" ?inert=${session.shown !== null}>
       <header>
         <h2 id="panel-title">${title}</h2>
         <button class="close" @click=${actions.back}>${page.panel === 'person' && page.isFound ? words.back : words.close}</button>
