@@ -23,7 +23,7 @@ import {
   updateOrganisation,
   withDatabase,
 } from '../database/admin.ts'
-import { findRunningStack } from '../embedded/stack.ts'
+import { findRunningStack, recordOfRunningStack } from '../embedded/stack.ts'
 import { prefixOf } from '../gateway/api-key.ts'
 import { type Scope, scopes } from '../operations/operation.ts'
 import { StartError } from '../process/start-error.ts'
@@ -400,19 +400,19 @@ Whoever has the link can use it: take it back with usher keys revoke.`,
     .action(async (options: DoorLinkOptions) => {
       const config = readConfig(environment)
       const { expires, ...rest } = options
-      const { key, eventId, pointId, expiresAt } = await onDatabase((client) =>
+      const { key, eventId, pointId, expiresAt, timezone } = await onDatabase((client) =>
         issueDoorKey(
           client,
           expires === undefined ? rest : { ...rest, expiresAt: new Date(Date.now() + expires * 1000) },
         ),
       )
-      const origin = config.publicUrl ?? `http://127.0.0.1:${config.port}`
+      const origin = await addressOf(config)
       const link = `${origin.replace(/\/$/, '')}/door#event=${eventId}&key=${key}${pointId === null ? '' : `&point=${pointId}`}`
       const { default: qrcode } = await import('qrcode')
       if (options.json) printJson({ link, expires_at: expiresAt.toISOString(), prefix: prefixOf(key) })
       else print(link)
       say(await qrcode.toString(link, { type: 'utf8', errorCorrectionLevel: 'L' }))
-      say(`Good until ${expiresAt.toISOString()}. Take it back with: usher keys revoke ${prefixOf(key)}`)
+      say(`Good until ${onClockOf(timezone, expiresAt)}. Take it back with: usher keys revoke ${prefixOf(key)}`)
       if (!link.startsWith('https:')) {
         say('Browsers give the camera to https pages only, except on this machine: set PUBLIC_URL.')
       }
@@ -495,6 +495,21 @@ async function openLog({ logLevel, logFormat }: Config): Promise<Logger> {
   ])
   return createLog(logLevel, await openLogStream(logFormat))
 }
+
+/** Where people find the API: as it is configured here, or as the server knows itself that runs here, on whatever port. */
+async function addressOf({ publicUrl, database, port }: Config): Promise<string> {
+  const { urlOf } = await import('../http/listener.ts')
+  const isHere = database.kind === 'embedded' && (await findRunningStack(database.dataDir)) !== null
+  const api = isHere ? recordOfRunningStack(database.dataDir)?.api : undefined
+  return publicUrl ?? (api && (api.publicUrl ?? urlOf(api))) ?? `http://127.0.0.1:${port}`
+}
+
+/** Such as "Fri, 27 Nov 2026, 10:00 CET" or "GMT+5:30". */
+const onClockOf = (timeZone: string, at: Date): string =>
+  at.toLocaleString('en-GB', {
+    ...{ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' },
+    ...{ hour: '2-digit', minute: '2-digit', timeZone, timeZoneName: 'short' },
+  })
 
 async function databaseUrl(config: Config): Promise<string> {
   if (config.databaseUrl !== undefined) return config.databaseUrl

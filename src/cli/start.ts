@@ -291,7 +291,10 @@ async function connectBackend(config: Config, log: Logger, progress: Say): Promi
       demoEvent,
       note({ api, metrics }) {
         stack.note({
-          api: { host: config.host, port: portOf(api), forThisMachine: isForThisMachine(config) },
+          api: {
+            ...{ host: config.host, port: portOf(api), forThisMachine: isForThisMachine(config) },
+            ...(config.publicUrl !== undefined && { publicUrl: config.publicUrl }),
+          },
           ...(metrics && config.metrics && { metrics: { host: config.metrics.host, port: portOf(metrics) } }),
         })
       },

@@ -160,9 +160,9 @@ export async function issueDoorKey(
     expiresAt,
     walkIns = false,
   }: { organisation: string; event: string; point?: string; expiresAt?: Date; walkIns?: boolean },
-): Promise<{ key: string; eventId: string; pointId: string | null; expiresAt: Date }> {
-  const { rows } = await client.query<{ id: string; name: string; ends_at: Date | null }>(
-    `select e.id, e.name, coalesce(e.ends_at, e.starts_at) as ends_at
+): Promise<{ key: string; eventId: string; pointId: string | null; expiresAt: Date; timezone: string }> {
+  const { rows } = await client.query<{ id: string; name: string; ends_at: Date | null; timezone: string }>(
+    `select e.id, e.name, coalesce(e.ends_at, e.starts_at) as ends_at, e.timezone
      from public.events e join public.organisations o on o.id = e.organisation_id
      where o.slug = $1 and (e.slug = $2 or e.id::text = lower($2))
      order by e.slug = $2
@@ -179,7 +179,7 @@ export async function issueDoorKey(
   // To register somebody, see the prices, and record money.
   const more = walkIns ? (['events:read', 'attendees:write', 'orders:write'] as const) : []
   const key = await issueKey(client, { organisation, name, scopes: ['checkin:write', ...more], expiresAt: until })
-  return { key, eventId: found.id, pointId, expiresAt: until }
+  return { key, eventId: found.id, pointId, expiresAt: until, timezone: found.timezone }
 }
 
 /** By name or id. */

@@ -10,8 +10,8 @@ export type RunRecord = {
   postgres?: ProcessIdentity & { port: number }
   postgrest?: ProcessIdentity & { port?: number; adminPort?: number }
   dataApiUrl?: string
-  /** Where the process that started the stack serves the API and its metrics. */
-  api?: { host: string; port: number; forThisMachine: boolean }
+  /** Where the process that started the stack serves the API and its metrics; the address by which others know the API. */
+  api?: { host: string; port: number; forThisMachine: boolean; publicUrl?: string }
   metrics?: { host: string; port: number }
   /** True once the database is bootstrapped and migrated, and PostgREST answers. */
   ready: boolean

@@ -1,7 +1,7 @@
 // Starting and stopping, however it comes about, as a process, through npm and in a terminal: everything ends, no child is left, and the
 // data is there at the next start. `npm run bench:stop` shows how long it takes.
 
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -132,6 +132,11 @@ describe('the first start, with a PUBLIC_URL', () => {
           .end('{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
       })
     expect([await ask('tickets.example.com'), await ask('other.example.com')]).toEqual([200, 403])
+  })
+
+  test('records it for commands that are called without it', () => {
+    const { api } = JSON.parse(readFileSync(join(dataDir, 'running.json'), 'utf8'))
+    expect(api).toMatchObject({ port, publicUrl: base })
   })
 
   test('lets a courier join it, which stops cleanly, however often it is told to', async () => {
