@@ -1023,3 +1023,17 @@ async function expectReadable(page: Page, ...inSchemes: ('light' | 'dark')[]): P
   expect(await outline(page)).toEqual({ overflow: false, mains: 1, headings: 1 })
   await expectReadableBy(page, { inSchemes })
 }
+
+test.skipIf(!hasBrowser)('how long the key is good is asked before the list, which is kept no longer', async () => {
+  const own = await organisation.event()
+  await own.guest()
+  const { page } = await telephone()
+  const asked: string[] = []
+  page.on('request', (request) => void asked.push(new URL(request.url()).pathname))
+  await page.goto(link(await organisation.key('checkin:write'), own.id))
+  await setUp(page)
+  await page.getByText('Saved on this device').waitFor()
+  const first = (end: string) => asked.findIndex((path) => path.endsWith(end))
+  expect(first('/me')).toBeGreaterThan(-1)
+  expect(first('/me')).toBeLessThan(first('/door-list'))
+})

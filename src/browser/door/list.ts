@@ -167,7 +167,7 @@ function distanceOf(from: string, to: string, most: number): number {
 }
 
 /** Whether the scan made the entry, or ended it. */
-const isOf = (entry: Ticket['entries'][number], { check_in_point_id, scanned_at, direction }: Scan): boolean => {
+export const isOf = (entry: Ticket['entries'][number], { check_in_point_id, scanned_at, direction }: Scan): boolean => {
   const at = direction === 'exit' ? entry.exited_at : entry.scanned_at
   return entry.check_in_point_id === check_in_point_id && at !== null && Date.parse(at) === Date.parse(scanned_at)
 }

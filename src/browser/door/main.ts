@@ -190,7 +190,7 @@ const actions: Actions = {
     // Of a group that is called up by name the next one is looked for at once.
     if (page.panel === from) page.panel = from === 'person' && page.isFound ? 'search' : 'none'
     const isJudged = await session.scanTicket(ticket)
-    if (!isJudged) page.panel = from
+    if (!isJudged && page.isScanning) page.panel = from
     draw()
     return isJudged
   },
@@ -227,6 +227,8 @@ const actions: Actions = {
 
 function use(link: DoorLink): void {
   if (session.settings === null) holdLink(link)
+  // It goes on with what is kept of it, by the new key.
+  if (session.link?.key !== link.key) page.walkIn = null
   session.use(link)
 }
 

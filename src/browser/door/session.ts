@@ -16,7 +16,7 @@ import {
   upload,
 } from './api.ts'
 import type { DoorLink } from './link.ts'
-import { acceptedOf, TicketList } from './list.ts'
+import { acceptedOf, isOf, TicketList } from './list.ts'
 import {
   canBeCode,
   type Direction,
@@ -572,8 +572,11 @@ export class Session {
   /** The check-in of a ticket that can be taken back: the last one of this device, or the latest entry, whichever device made it. */
   undoable(ticket: Ticket): WaitingScan | null {
     const { attendee_id, name } = ticket
-    if (this.last?.attendeeId === attendee_id) return this.last.scan
-    const entry = latestOf(this.entriesOf(ticket))
+    const entries = this.entriesOf(ticket)
+    // It may have been taken back elsewhere.
+    const { last } = this
+    if (last?.attendeeId === attendee_id && entries.some((each) => isOf(each, last.scan))) return last.scan
+    const entry = latestOf(entries)
     if (entry === undefined || this.link === null) return null
     const { check_in_point_id, scanned_at, check_in_id = null } = entry
     const own = acceptedOf(this.#waitingOf(attendee_id)).find((scan) => scan.scanned_at === scanned_at)
@@ -634,6 +637,7 @@ export class Session {
     try {
       // A long queue does not keep the door shut.
       if (this.door === null) {
+        await this.#readRights(link)
         await this.#refresh(link)
         this.changed()
       }
@@ -646,19 +650,14 @@ export class Session {
         await this.#uploadAll(link)
       } while (failure === undefined && this.link === link && this.waiting.some(isToUndo))
       if (failure !== undefined) throw failure
+      // Before the list, which is not to be kept for longer than the key is good.
+      await this.#readRights(link)
+      if (this.link !== link) return
       await this.#refresh(link)
       if (this.link !== link) return
       const conflicts = await listConflicts(link)
       if (this.link !== link) return
       this.conflicts = conflicts
-      if (!this.#hasReadRights) {
-        const { scopes, expires_at } = await getRights(link)
-        if (this.link !== link) return
-        this.scopes = scopes
-        this.expiresAt = expires_at
-        this.#hasReadRights = true
-        void this.#keep([], false)
-      }
       this.online = true
       this.#failures = 0
     } catch (error) {
@@ -669,6 +668,16 @@ export class Session {
     this.loading = false
     this.#count()
     this.changed()
+  }
+
+  async #readRights(link: DoorLink): Promise<void> {
+    if (this.#hasReadRights || this.link !== link) return
+    const { scopes, expires_at } = await getRights(link)
+    if (this.link !== link) return
+    this.scopes = scopes
+    this.expiresAt = expires_at
+    this.#hasReadRights = true
+    void this.#keep([], false)
   }
 
   async #uploadAll(link: DoorLink): Promise<void> {
@@ -762,6 +771,8 @@ export class Session {
     this.#salt = page.salt
     this.#cursor = page.next_cursor
     this.listAt = page.server_time
+    // The list that was kept may be older than the point.
+    if (this.pointLost) this.#returnToPlace()
     this.#losePoint()
     void this.#keep(tickets, page.complete)
   }
@@ -826,7 +837,8 @@ export class Session {
 
   /** Also without a network, which cannot say so. */
   #endWhenExpired(): boolean {
-    if (this.expiresAt === null || Date.now() + this.clock < Date.parse(this.expiresAt)) return false
+    // Where the server can be asked, it says so; the clock of before may have been put right.
+    if (this.isOnline || this.expiresAt === null || Date.now() + this.clock < Date.parse(this.expiresAt)) return false
     this.#endKey()
     this.changed()
     return true

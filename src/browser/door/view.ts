@@ -199,7 +199,7 @@ const circumstances = (session: Session, { reason, since, where, leftAt, ticket 
       ? ''
       : fill(where === null ? words.since : words.sinceAt, { moment: moment(since), where: where ?? '' }),
     hasLeft ? fill(words.wentOut, { moment: moment(leftAt) }) : '',
-    isForGood ? words.noReEntry : '',
+    isForGood ? (point?.admission === 'once_per_day' ? words.noReEntryToday : words.noReEntry) : '',
     reason === 'welcome' && startsOnly !== null ? fill(words.startsOnly, { moment: dayAndTime(startsOnly) }) : '',
   ].filter(Boolean)
   if (known.length > 0) return known

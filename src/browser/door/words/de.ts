@@ -161,6 +161,7 @@ export const de: Words = {
   openUntil: 'Geöffnet bis {moment}',
   admittedAt: 'Sie gilt an: {points}',
   noReEntry: 'Hier gibt es keinen Wiedereinlass.',
+  noReEntryToday: 'Heute gibt es hier keinen Wiedereinlass mehr.',
   byList: 'Offline: nach der Liste, Stand {moment}',
 
   verdicts: {

@@ -159,6 +159,7 @@ export const en = {
   openUntil: 'Open until {moment}',
   admittedAt: 'Admitted at: {points}',
   noReEntry: 'There is no re-entry here.',
+  noReEntryToday: 'There is no re-entry here today.',
   byList: 'Offline: going by the list from {moment}',
 
   verdicts: {

@@ -159,6 +159,7 @@ export const es: Words = {
   openUntil: 'Cierra: {moment}',
   admittedAt: 'Se admite en: {points}',
   noReEntry: 'Aquí no se puede volver a entrar.',
+  noReEntryToday: 'Hoy ya no se puede volver a entrar aquí.',
   byList: 'Sin conexión: según la lista ({moment})',
 
   verdicts: {

@@ -159,6 +159,7 @@ export const fr: Words = {
   openUntil: 'Fermeture : {moment}',
   admittedAt: 'Admis à : {points}',
   noReEntry: 'Toute sortie est définitive ici.',
+  noReEntryToday: 'Toute sortie est définitive ici pour aujourd’hui.',
   byList: 'Hors ligne : d’après la liste ({moment})',
 
   verdicts: {

@@ -160,6 +160,7 @@ export const nl: Words = {
   openUntil: 'Open tot {moment}',
   admittedAt: 'Wel geldig bij: {points}',
   noReEntry: 'Hier kun je niet opnieuw naar binnen.',
+  noReEntryToday: 'Vandaag kun je hier niet opnieuw naar binnen.',
   byList: 'Offline: volgens de lijst van {moment}',
 
   verdicts: {
