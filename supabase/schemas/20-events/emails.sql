@@ -171,11 +171,14 @@ begin
     v_recipients := array(
       select row(
         r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower,
-        coalesce(case when r.order_id is null then t.reason end, r.reason), r.order_id
+        coalesce(case when r.order_id is null and (r.attendee_id is null or not t.is_only_buyer) then t.reason end, r.reason), r.order_id
       )::private.recipient
       from unnest(v_recipients) with ordinality r
       left join (
-        select distinct t.email_lower, t.reason from unnest(v_told_before) t where t.reason is not null
+        select t.email_lower, min(t.reason) as reason, bool_and(t.order_id is not null) as is_only_buyer
+        from unnest(v_told_before) t
+        where t.reason is not null
+        group by t.email_lower
       ) t using (email_lower)
       where coalesce(r.attendee_id, r.order_id, r.waiting_list_entry_id) not in (
         select coalesce(t.attendee_id, t.order_id, t.waiting_list_entry_id) from unnest(v_told_before) t

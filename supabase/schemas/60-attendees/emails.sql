@@ -199,7 +199,7 @@ begin
     v_notice := private.told_together(v_notice, private.tell('order_cancelled', array(
       select r from unnest(private.with_buyers(v_recipients, array[v_order.id], notify)) r where r.order_id is not null
     )));
-  elsif v_order.status <> 'cancelled' and v_order.payment_method is not null then
+  elsif v_order.status <> 'cancelled' and v_order.payment_method is not null and not is_buyer_told then
     v_cost := (select sum(a.price - a.discount) from public.attendees a where a.id = any (attendee_ids));
     if v_cost > 0 and v_order.total + v_cost > v_order.amount_paid - v_order.amount_refunded then
       v_notice := private.told_together(v_notice, private.confirm_anew(v_order, notify, v_recipients));
@@ -271,6 +271,12 @@ begin
   return private.tell_of_cancelled_tickets(
     v_order.id, v_attendee_ids, notify,
     is_buyer_told => v_order.cancellation_reason is not distinct from 'event_cancelled'
+      -- Of an order that stays, by a confirmation since, or one that waits.
+      or v_order.status <> 'cancelled' and exists (
+        select from public.emails e
+        where e.order_id = v_order.id and e.kind = 'order_confirmation' and e.status <> all (v_failed)
+          and coalesce(e.sent_at, now()) >= (select max(a.cancelled_at) from public.attendees a where a.id = any (v_attendee_ids))
+      )
       or exists (
         select from public.emails e
         where e.order_id = v_order.id and e.kind in ('order_cancelled', 'order_expired') and e.created_at >= v_order.cancelled_at

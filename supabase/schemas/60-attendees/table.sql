@@ -289,8 +289,12 @@ begin
       );
     elsif new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued' and private.takes_no_mail(new.email) then
       perform private.refuse(
-        409, 'no_address', 'This attendee has no address that takes mail.', 'email', hint => 'Correct the address: that sends the ticket.'
+        409, 'no_address', 'This attendee has no address that takes mail.', 'email', hint => 'Correct the address. If that does not send the ticket, ask for it again.'
       );
+    end if;
+    -- What failed before says nothing of what is sent now.
+    if new.ticket_email_status = 'queued' and (old.ticket_email_status <> 'queued' or new.ticket_code <> old.ticket_code) then
+      new.ticket_email_last_error := null;
     end if;
     -- Whose address is corrected to one that takes mail was sent nothing so far.
     if new.email <> old.email and new.erased_at is null and new.status <> 'cancelled' then

@@ -256,7 +256,10 @@ begin
   return (
     select json_build_object(
       'currency', min(o.currency),
-      'amount_unpaid', sum(greatest(o.total - o.amount_paid + o.amount_refunded, 0))::bigint,
+      -- What was returned after the cancellation was not to be paid again.
+      'amount_unpaid', sum(greatest(o.total - o.amount_paid + (
+        select coalesce(sum(r.amount), 0) from public.refunds r where r.order_id = o.id and r.created_at < o.cancelled_at
+      ), 0))::bigint,
       'amount_refundable', sum(private.amount_refundable(o))::bigint
     )
     from public.orders o

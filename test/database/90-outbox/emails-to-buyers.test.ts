@@ -306,3 +306,48 @@ test('whoever manages the order may tell of it, and nobody else', async () => {
     })
   }
 })
+
+test('whoever has paid and got it back is not asked not to pay', async () => {
+  const { order, pay, cancel, send, told } = await arrange()
+  const { id } = await order('desk@example.com', guests)
+  await pay(id, 10_000)
+  await cancel(`/orders/${id}`, { notify: 'nobody' })
+  await send('POST', `/orders/${id}/refunds`, { amount: 10_000 })
+  await told()
+  await studio.query('select public.notify_cancelled($1)', [id])
+  expect((await told())[0]).toEqual(['order_cancelled desk@example.com', 0, 0])
+})
+
+test('a holder who cannot be told makes no second confirmation of the order', async () => {
+  const { order, told } = await arrange()
+  const { id, attendees } = await order('desk@example.com', ['kid@door.invalid', 'bob@example.com'])
+  await told()
+  await studio.query("update public.attendees set status = 'cancelled' where id = $1", [attendees[0]])
+  const notify = async () => (await studio.query('select public.notify_cancelled($1) as n', [id])).rows[0].n
+  const sent = () =>
+    studio.query(
+      "update public.emails set status = 'sent', sent_at = now(), next_attempt_at = null where order_id = $1",
+      [id],
+    )
+  expect(await notify()).toBe(1)
+  expect(await notify()).toBe(0)
+  await sent()
+  expect(await notify()).toBe(0)
+  expect(await told()).toEqual(['order_confirmation desk@example.com'])
+})
+
+test('whoever was told of another order only is told of their own ticket with everybody', async () => {
+  const { event, order, cancel, told, send } = await arrange()
+  await order('ada@example.com', ['ada@example.com'], { send_email: false })
+  await order('ada@example.com', ['bob@example.com'])
+  await told()
+  await cancel(`/events/${event.id}`, { notify: 'nobody' })
+  await studio.query("select public.notify_attendees($1, 'mailed')", [event.id])
+  await studio.query(
+    "update public.emails set status = 'sent', sent_at = now(), next_attempt_at = null where organisation_id = (select organisation_id from public.events where id = $1)",
+    [event.id],
+  )
+  await studio.query("select public.notify_attendees($1, 'everybody')", [event.id])
+  expect(await told()).toContainEqual(['event_cancelled ada@example.com', expect.any(Number), 0])
+  expect((await send('GET', `/events/${event.id}`)).body.data.status).toBe('cancelled')
+})
