@@ -161,6 +161,15 @@ describe('a guest whose external_id is new', () => {
     expect(two.body.data.results[0].attendee_id).toBe(first.body.data.results[0].attendee_id)
     expect(results((await importGuests([{ ...mary, external_id: 'c' }])).body)).toEqual(['created'])
 
+    // Two of one name who are there are two of the list.
+    const { send: office, ...second } = await importer()
+    const register = () =>
+      office('POST', `/events/${second.id}/registrations`, { ticket_type_id: second.ticketTypeId, ...mary })
+    await register()
+    await register()
+    const twins = ['y', 'z'].map((external_id) => ({ ...mary, external_id }))
+    expect(results((await second.importGuests(twins)).body)).toEqual(['updated', 'updated'])
+
     const jane = { name: 'Jane', email: 'jane@example.com' }
     const { body } = await importGuests([jane])
     await send('POST', `/attendees/${body.data.results[0].attendee_id}/cancel`)

@@ -221,7 +221,9 @@ grant execute on function private.errors_of_guests to scope_attendees_write;
 -- by key, with a plan of its own for each way. One who is not cancelled comes first, and then the earliest. A guest whose external_id is new
 -- may have been registered elsewhere, in Studio, say, and so without one; with a ticket of another type it is another ticket. Security
 -- definer: under row level security the planner may read the whole organisation for each guest.
-create function private.attendee_of_guest(event_id uuid, ticket_type_id uuid, guest jsonb) returns public.attendees
+create function private.attendee_of_guest(
+  event_id uuid, ticket_type_id uuid, guest jsonb, taken uuid[] default '{}'
+) returns public.attendees
 language plpgsql stable security definer set search_path = '' set enable_seqscan = off
 as $$
 declare
@@ -261,6 +263,7 @@ begin
       and lower(f.name) = v_name
       and f.external_id is null
       and f.status <> 'cancelled'
+      and f.id <> all (taken)
       and coalesce(f.ticket_type_id::text = v_ticket_type_id, true)
     order by f.id
     limit 1;
@@ -298,17 +301,17 @@ create function private.lock_attendees_of_import(event_id uuid, ticket_type_id u
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_ids uuid[];
+  v_guest jsonb;
+  v_id uuid;
+  v_ids uuid[] := '{}';
 begin
   perform private.lock_event_shared(event_id);
-  v_ids := array(
-    select a.id
-    from jsonb_array_elements(guests) g (guest)
-    cross join lateral private.attendee_of_guest(
-      lock_attendees_of_import.event_id, lock_attendees_of_import.ticket_type_id, g.guest
-    ) a
-    where a.id is not null
-  );
+  for v_guest in select g.guest from jsonb_array_elements(guests) g (guest) loop
+    v_id := (private.attendee_of_guest(event_id, ticket_type_id, v_guest, v_ids)).id;
+    if v_id is not null then
+      v_ids := v_ids || v_id;
+    end if;
+  end loop;
   if v_ids = '{}' then
     return;
   end if;
@@ -367,17 +370,13 @@ declare
 begin
   for v_place in 1..cardinality(guests) loop
     v_guest := guests[v_place];
-    v_attendee := private.attendee_of_guest(import_guests.event_id, import_guests.ticket_type_id, v_guest);
+    v_attendee := private.attendee_of_guest(import_guests.event_id, import_guests.ticket_type_id, v_guest, v_identified);
     v_error := errors[v_place];
     v_changes := case when v_error is null then v_guest - '{ticket_type_id,external_id}'::text[] end;
     if v_error is null and v_attendee.id is not null and v_attendee.external_id is null and v_guest ->> 'external_id' is not null then
-      if v_attendee.id = any (v_identified) then
-        -- Another guest of the list with this e-mail address and name is this attendee.
-        v_attendee := null;
-      else
-        v_identified := v_identified || v_attendee.id;
-        v_changes := v_guest - 'ticket_type_id';
-      end if;
+      -- Another guest of the list with this e-mail address and name is another attendee.
+      v_identified := v_identified || v_attendee.id;
+      v_changes := v_guest - 'ticket_type_id';
     end if;
     if v_error is not null then
       v_verdicts[v_place] := json_build_object('result', 'refused', 'error', v_error);
@@ -461,8 +460,11 @@ declare
   c_part constant integer := 50;
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_organisation_id uuid;
+  v_has_empty_lines constant boolean := attendees::text like '%""%';
   v_guests jsonb[] := array(
-    select private.without_empty_lines(g.guest) from jsonb_array_elements(attendees) with ordinality g (guest, place) order by g.place
+    select case when v_has_empty_lines then private.without_empty_lines(g.guest) else g.guest end
+    from jsonb_array_elements(attendees) with ordinality g (guest, place)
+    order by g.place
   );
   v_sent integer := cardinality(v_guests);
   v_errors json[];
@@ -474,7 +476,9 @@ begin
   if v_outcome is not null then
     return v_outcome;
   end if;
-  attendees := to_jsonb(v_guests);
+  if v_has_empty_lines then
+    attendees := to_jsonb(v_guests);
+  end if;
   if v_sent not between 1 and 1000 then
     perform private.refuse_value('attendees', 'An import has 1 to 1000 attendees.', 'Send the rest in further calls.');
   end if;
