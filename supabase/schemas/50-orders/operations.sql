@@ -323,7 +323,7 @@ begin
       v_ids := array(select o.id from public.orders o where o.reference = upper(list_orders.reference));
     elsif external_id is not null then
       v_ids := array(select o.id from public.orders o where o.external_id = list_orders.external_id);
-    elsif payment_reference is not null then
+    elsif payment_reference is not null and v_is_by_deadline then
       v_ids := array(
         select o.id
         from (
@@ -332,7 +332,15 @@ begin
           where p.organisation_id = v_organisation_id and p.external_reference = payment_reference
         ) p
         cross join lateral (select o.* from public.orders o where o.id = p.order_id offset 0) o
-        order by case when v_is_by_deadline then o.payment_due_at end, case when v_is_by_deadline then o.id end, o.id desc
+        order by o.payment_due_at, o.id
+      );
+    elsif payment_reference is not null then
+      v_ids := array(
+        select distinct p.order_id
+        from public.payments p
+        where p.organisation_id = v_organisation_id and p.external_reference = payment_reference and p.order_id < v_before
+        order by p.order_id desc
+        limit v_chunk
       );
     elsif v_is_by_deadline then
       v_page := private.page_of_due_orders(
@@ -376,7 +384,8 @@ begin
       exit when v_bytes < 0 and cardinality(v_items) > 1;
     end loop;
     exit when cardinality(v_items) > v_size or v_bytes < 0 and cardinality(v_items) > 1
-      or num_nonnulls(reference, external_id, payment_reference) > 0 or cardinality(v_ids) < v_chunk;
+      or num_nonnulls(reference, external_id) > 0 or payment_reference is not null and v_is_by_deadline
+      or cardinality(v_ids) < v_chunk;
     if v_is_by_deadline then
       v_after := v_page[v_chunk];
     else
