@@ -35,7 +35,6 @@ import type { ImportOptions } from './import/import-list.ts'
 /** A command that has said already what failed. */
 class Failed extends Error {}
 
-/** What a command reads and writes: the process, or a test's own. */
 type DoorLinkOptions = {
   organisation: string
   event: string
@@ -45,6 +44,7 @@ type DoorLinkOptions = {
   json?: true
 }
 
+/** What a command reads and writes: the process, or a test's own. */
 export type Surroundings = {
   environment: NodeJS.ProcessEnv
   stdin: NodeJS.ReadableStream & { isTTY?: boolean }

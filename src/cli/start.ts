@@ -29,7 +29,7 @@ import { createLimitStores, type LimitStores } from '../http/middleware/rate-lim
 import { mailPreviewAt } from '../http/pages/mail-preview.ts'
 import { createApp } from '../http/server.ts'
 import type { OwnPorts } from '../outbound/own-ports.ts'
-import { doubtOfProxy } from '../process/loopback.ts'
+import { assertNoProxyBetween } from '../process/loopback.ts'
 import { reachDatabase } from '../process/reach-database.ts'
 import { StartError } from '../process/start-error.ts'
 import { superviseCourier } from './courier-process.ts'
@@ -235,8 +235,7 @@ async function joinBackend(config: Config): Promise<Joined> {
     const address = { url, projectKey: publishableKey }
     return { address, signingKey, installation, ports: () => [], webhooksToLoopback, publicUrl }
   }
-  const doubt = doubtOfProxy()
-  if (doubt !== undefined) throw new StartError(`${doubt.message} ${doubt.fix}`)
+  assertNoProxyBetween()
   const running = await findRunningStack(database.dataDir)
   if (running === null) throw new StartError(`No Usher runs on ${database.dataDir}. Start it with: npm start`)
   let record = recordOfRunningStack(database.dataDir)

@@ -5,9 +5,8 @@ import { existsSync, renameSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { databaseUrlFor } from '../database/client.ts'
 import { applyMigrations } from '../database/migrate.ts'
-import { doubtOfProxy } from '../process/loopback.ts'
+import { assertNoProxyBetween } from '../process/loopback.ts'
 import { identify, isRunning, type ProcessIdentity } from '../process/processes.ts'
-import { StartError } from '../process/start-error.ts'
 import { findPostgres, findPostgrest, type PostgresBinaries } from './binaries.ts'
 import { type DataDirectory, findDataDirectory, openDataDirectory } from './data-directory.ts'
 import { startDatabase } from './database-server.ts'
@@ -46,8 +45,7 @@ type StackOptions = {
 
 /** @throws StartError, with a message for a person. Ctrl-C or SIGTERM during the start makes it undo itself and throw. */
 export async function startEmbeddedStack(options: StackOptions): Promise<EmbeddedStack> {
-  const doubt = doubtOfProxy()
-  if (doubt !== undefined) throw new StartError(`${doubt.message} ${doubt.fix}`)
+  assertNoProxyBetween()
   const directory = openDataDirectory(options.dataDir)
   const lock = await acquireLock(directory)
   const { signal, release } = interruption()

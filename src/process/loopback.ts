@@ -1,6 +1,7 @@
-// Which hosts are this machine.
+// Which hosts are this machine, and whether calls reach it.
 
 import ipaddr from 'ipaddr.js'
+import { StartError } from './start-error.ts'
 
 /** Whether a host name or address, IPv4 in IPv6 included, is this machine. */
 export function isLoopback(host: string): boolean {
@@ -27,6 +28,12 @@ export function doubtOfProxy(
       'HTTP_PROXY and NODE_USE_ENV_PROXY are set, so calls on this machine go to the proxy and not to PostgREST.',
     fix: 'Set NO_PROXY=127.0.0.1,localhost beside them.',
   }
+}
+
+/** @throws StartError, where the embedded stack would not be reached. */
+export function assertNoProxyBetween(): void {
+  const doubt = doubtOfProxy()
+  if (doubt !== undefined) throw new StartError(`${doubt.message} ${doubt.fix}`)
 }
 
 /** The host of a URL, without the brackets of an IPv6 address. */

@@ -97,7 +97,8 @@ export class TicketList {
     return known
   }
 
-  /** Tickets that the point admits, and those of them with an entry there, at a point with re_entry one that has not ended; without a point, with any entry. */
+  /** Tickets that the point admits, and those of them with an entry there, at a point with re_entry one that has not ended; without a
+   * point, with any entry. */
   count(door: Door, pointId: string | null, waiting: ReadonlyMap<string, readonly WaitingScan[]>) {
     const point = door.points.find(({ id }) => id === pointId)
     let [arrived, expected] = [0, 0]

@@ -371,10 +371,8 @@ function paymentReminder(pending: PendingToBuyer, facts: Facts): Body {
 }
 
 function orderExpired(pending: PendingToBuyer, facts: Facts): Body {
-  const { expired, doNotPay, refund } = facts.words.kinds.order_expired
-  const { amount_refundable } = pending.order
-  const amount = moneyOf(pending, facts)(amount_refundable)
-  return toBuyer(pending, facts, [expired, doNotPay, ...(amount_refundable > 0 ? [fill(refund, { amount })] : [])])
+  const { expired, doNotPay } = facts.words.kinds.order_expired
+  return toBuyer(pending, facts, [expired, doNotPay, ...whatIsReturned(pending.order, facts)])
 }
 
 function orderCancelled(pending: Of<'order_cancelled'>, facts: Facts): Body {
@@ -385,14 +383,18 @@ function orderCancelled(pending: Of<'order_cancelled'>, facts: Facts): Body {
 }
 
 /** Said to the contact of a cancelled order, and to nobody else. */
-function whatOfTheMoney(money: CancelledMoney | null, { words }: Facts): string[] {
+function whatOfTheMoney(money: CancelledMoney | null, facts: Facts): string[] {
   if (money === null) return []
-  const { doNotPay, refund } = words.kinds.order_cancelled
-  const { amount_unpaid, amount_refundable, currency } = money
-  return [
-    ...(amount_unpaid > 0 ? [doNotPay] : []),
-    ...(amount_refundable > 0 ? [fill(refund, { amount: amountOf(amount_refundable, currency, words) })] : []),
-  ]
+  const { doNotPay } = facts.words.kinds.order_cancelled
+  return [...(money.amount_unpaid > 0 ? [doNotPay] : []), ...whatIsReturned(money, facts)]
+}
+
+function whatIsReturned(
+  { amount_refundable, currency }: Pick<CancelledMoney, 'amount_refundable' | 'currency'>,
+  { words }: Facts,
+): string[] {
+  if (amount_refundable <= 0) return []
+  return [fill(words.kinds.order_cancelled.refund, { amount: amountOf(amount_refundable, currency, words) })]
 }
 
 /** @param payment blocks about paying, after the amounts. */

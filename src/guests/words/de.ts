@@ -94,7 +94,6 @@ export const de: Words = {
       expired:
         'Ihre Bestellung wurde nicht rechtzeitig bezahlt und deshalb storniert. Die Plätze wurden wieder freigegeben.',
       doNotPay: 'Bitte zahlen Sie jetzt nicht mehr. Wenn Sie weiterhin kommen möchten, bestellen Sie bitte neu.',
-      refund: 'Die {amount}, die Sie schon bezahlt haben, werden Ihnen erstattet.',
     },
     order_cancelled: {
       headline: 'Bestellung {reference} storniert',

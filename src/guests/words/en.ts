@@ -101,14 +101,13 @@ export const en = {
       headline: 'Your order has been cancelled',
       expired: 'Your order was not paid in time and has been cancelled. Its places have been released.',
       doNotPay: 'Please do not make a payment now. If you would still like to come, please place a new order.',
-      refund: 'The {amount} you have paid will be refunded.',
     },
     order_cancelled: {
       headline: 'Order {reference} cancelled',
       requested: 'Your order {reference} for {event} has been cancelled, with all its tickets.',
       eventCancelled:
         'Unfortunately, {event} has been cancelled, and with it your order {reference} and all its tickets.',
-      /** These two are also for a buyer who is told of a ticket or of the event. */
+      /** These two are also for a buyer who is told of a ticket or of the event; the refund is for one that has expired as well. */
       doNotPay: 'Please do not make a payment now.',
       refund: 'The {amount} you have paid will be refunded.',
     },

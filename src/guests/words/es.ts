@@ -94,7 +94,6 @@ export const es: Words = {
       headline: 'Tu pedido se ha cancelado',
       expired: 'Tu pedido no se pagó a tiempo y se ha cancelado. Las plazas han quedado libres.',
       doNotPay: 'Por favor, no hagas ya ningún pago. Si todavía quieres venir, haz un pedido nuevo.',
-      refund: 'Te devolveremos los {amount} que ya habías pagado.',
     },
     order_cancelled: {
       headline: 'Pedido {reference} cancelado',

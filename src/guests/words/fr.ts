@@ -95,7 +95,6 @@ const written: Words = {
       expired: 'Votre commande n’a pas été réglée à temps et a donc été annulée. Les places ont été libérées.',
       doNotPay:
         'Merci de ne plus effectuer de paiement. Si vous souhaitez toujours venir, veuillez passer une nouvelle commande.',
-      refund: 'Les {amount} que vous avez déjà réglés vous seront remboursés.',
     },
     order_cancelled: {
       headline: 'Commande {reference} annulée',

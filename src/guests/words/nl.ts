@@ -92,7 +92,6 @@ export const nl: Words = {
       headline: 'Je bestelling is geannuleerd',
       expired: 'Je bestelling is niet op tijd betaald en daarom geannuleerd. De plaatsen zijn weer vrijgegeven.',
       doNotPay: 'Betaal nu niet meer. Wil je nog steeds komen, plaats dan een nieuwe bestelling.',
-      refund: 'De {amount} die je al hebt betaald, krijg je terug.',
     },
     order_cancelled: {
       headline: 'Bestelling {reference} geannuleerd',

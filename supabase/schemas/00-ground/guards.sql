@@ -1,19 +1,28 @@
 -- Trigger functions that several tables share. private.tg__assert_* raise unless the condition in their name holds;
 -- private.tg__refuse_* always raise.
 
--- Arguments: columns that are fixed once the row exists. The trigger is `before update of` the same columns, so that no
--- other update pays for it.
-create function private.tg__assert_unchanged() returns trigger
+create function private.refuse_changed("row" jsonb, old_row jsonb, columns text[], hint text default null) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_column text;
 begin
-  foreach v_column in array tg_argv loop
-    if to_jsonb(new) -> v_column is distinct from to_jsonb(old) -> v_column then
-      perform private.refuse(409, 'read_only_field', 'This field is fixed once the row exists.', v_column);
+  foreach v_column in array columns loop
+    if "row" -> v_column is distinct from old_row -> v_column then
+      perform private.refuse(409, 'read_only_field', 'This field is fixed once the row exists.', v_column, hint => refuse_changed.hint);
     end if;
   end loop;
+end
+$$;
+grant execute on function private.refuse_changed to api_key, authenticated;
+
+-- Arguments: columns that are fixed once the row exists. The trigger is `before update of` the same columns, so that no
+-- other update pays for it.
+create function private.tg__assert_unchanged() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse_changed(to_jsonb(new), to_jsonb(old), tg_argv);
   return new;
 end
 $$;
@@ -22,16 +31,8 @@ $$;
 create function private.tg__assert_unchanged_with_hint() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
-declare
-  v_column text;
 begin
-  foreach v_column in array tg_argv[1:] loop
-    if to_jsonb(new) -> v_column is distinct from to_jsonb(old) -> v_column then
-      perform private.refuse(
-        409, 'read_only_field', 'This field is fixed once the row exists.', v_column, hint => tg_argv[0]
-      );
-    end if;
-  end loop;
+  perform private.refuse_changed(to_jsonb(new), to_jsonb(old), tg_argv[1:], tg_argv[0]);
   return new;
 end
 $$;
@@ -161,8 +162,7 @@ begin
   -- Deleting an API key empties recorded_by.
   if tg_op = 'UPDATE' and new.recorded_by is null and to_jsonb(new) - 'recorded_by' = to_jsonb(old) - 'recorded_by' then
     return new;
-  -- See 10-organisations/deletion.sql.
-  elsif tg_op = 'DELETE' and current_setting('usher.deletes_organisation', true) = old.organisation_id::text then
+  elsif tg_op = 'DELETE' and private.is_deleted_wholly(old.organisation_id) then
     return old;
   end if;
   perform private.refuse(409, 'append_only', tg_argv[0], hint => tg_argv[1]);

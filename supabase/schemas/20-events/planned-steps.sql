@@ -1,5 +1,5 @@
--- What apply_event, public.copy_event and public.move_event do: match, move, copy, change and add what belongs to an event, step by step. Whether it is a plan
--- or done for good, 20-events/plans.sql decides.
+-- What apply_event, public.copy_event and public.move_event do: match, move, copy, change and add what belongs to an event, step by step.
+-- Whether it is a plan or done for good, 20-events/plans.sql decides.
 
 -- What may be written of each table; the first names the row.
 create function private.planned_fields("table" text) returns text[]

@@ -1,5 +1,6 @@
 -- apply_event: an event as it is to be, with its ticket types, promo codes and check-in points, in one body. A plan is made by doing
--- everything and undoing it, so plan and act cannot differ, and the rules are those of the tables. public.copy_event and public.move_event do the same by hand.
+-- everything and undoing it, so plan and act cannot differ, and the rules are those of the tables. public.copy_event and
+-- public.move_event do the same by hand.
 
 create table private.event_plans (
   id text not null default lower(private.random_code(10)),

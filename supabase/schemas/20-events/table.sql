@@ -303,8 +303,8 @@ create function private.tg_events__delete() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  -- What belongs to it is gone then: see 10-organisations/deletion.sql.
-  if current_setting('usher.deletes_organisation', true) = old.organisation_id::text then
+  -- What belongs to it is gone then.
+  if private.is_deleted_wholly(old.organisation_id) then
     return old;
   elsif exists (select from public.orders o where o.event_id = old.id) then
     perform private.refuse(

@@ -386,7 +386,7 @@ create function private.tg_attendees__assert_over() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  if old.status <> 'cancelled' and current_setting('usher.deletes_organisation', true) is distinct from old.organisation_id::text then
+  if old.status <> 'cancelled' and not private.is_deleted_wholly(old.organisation_id) then
     perform private.refuse(
       409, 'in_use', 'A ticket that stands cannot be deleted: its order and everybody who was told of it count on it.',
       hint => 'Set status to cancelled instead; to remove what identifies the person, call erase_attendee.'

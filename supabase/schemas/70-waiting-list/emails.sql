@@ -13,17 +13,25 @@ begin
 end
 $$;
 
+create function private.recipient_of_entry(entry public.waiting_list_entries, notify public.notify) returns private.recipient
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return row(entry.organisation_id, null, entry.id, entry.email_lower, case
+    when entry.email = private.erased_fields() ->> 'email' then 'erased'
+    when private.takes_no_mail(entry.email) then 'no_address'
+    when notify = 'mailed' and not entry.send_email then 'send_email_false'
+  end, null)::private.recipient;
+end
+$$;
+
 -- Whom the cancellation of the event took off its waiting list, offers first, and nobody whom it had lost before.
 create function private.recipients_on_waiting_list(event public.events, notify public.notify) returns private.recipient[]
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return array(
-    select row(w.organisation_id, null, w.id, w.email_lower, case
-      when w.email = private.erased_fields() ->> 'email' then 'erased'
-      when private.takes_no_mail(w.email) then 'no_address'
-      when notify = 'mailed' and not w.send_email then 'send_email_false'
-    end, null)::private.recipient
+    select private.recipient_of_entry(w, notify)
     from public.waiting_list_entries w
     where w.event_id = event.id and w.status = 'cancelled' and w.updated_at = event.cancelled_at
     order by w.offered_at is null, w.id
@@ -37,11 +45,7 @@ language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return array(
-    select row(w.organisation_id, null, w.id, w.email_lower, case
-      when w.email = private.erased_fields() ->> 'email' then 'erased'
-      when private.takes_no_mail(w.email_lower) then 'no_address'
-      when notify = 'mailed' and not w.send_email then 'send_email_false'
-    end, null)::private.recipient
+    select private.recipient_of_entry(w, notify)
     from public.waiting_list_entries w
     where w.event_id = event.id and w.status = 'offered' and w.offered_at < changed_at and w.offer_expires_at > now()
     order by w.id

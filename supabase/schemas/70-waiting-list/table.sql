@@ -192,7 +192,7 @@ create function private.tg_waiting_list_entries__assert_over() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  if old.status in ('waiting', 'offered') and current_setting('usher.deletes_organisation', true) is distinct from old.organisation_id::text then
+  if old.status in ('waiting', 'offered') and not private.is_deleted_wholly(old.organisation_id) then
     perform private.refuse(
       409, 'in_use', 'This person is still on the waiting list.', hint => 'Set status to cancelled first.'
     );

@@ -1,6 +1,6 @@
 -- What a registration is warned of beside the waiting list.
 
--- By key, and asked only where the ticket type holds places for offers.
+-- By key: the first states are those of the unique index. Asked only where the ticket type holds places for offers.
 create function private.has_offer(ticket_type_id uuid, email_lower text) returns boolean
 language plpgsql stable set search_path = ''
 as $$

@@ -139,7 +139,8 @@ end
 $$;
 grant execute on function private.door_list to scope_checkin_write;
 
--- The entries by which a scanner decides, and by whose id it takes one back: of those that an exit ended at a point with re_entry, the latest if nothing came after it.
+-- The entries by which a scanner decides, and by whose id it takes one back: of those that an exit ended at a point with re_entry, the latest
+-- if nothing came after it.
 create function private.standing_entries(attendee_id uuid) returns json
 language plpgsql stable security definer set search_path = ''
 as $$

@@ -281,7 +281,7 @@ declare
   v_free text[] := '{undone_at,updated_at,api_key_id}';
 begin
   if tg_op = 'DELETE' then
-    if current_setting('usher.deletes_organisation', true) = old.organisation_id::text then
+    if private.is_deleted_wholly(old.organisation_id) then
       return old;
     end if;
     perform private.refuse(
