@@ -37,7 +37,7 @@ try {
       page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`), fullPage: true })
     await page.goto(`${usher.url}/oauth/auth?${request}`)
     await picture('login')
-    await page.getByLabel('API key').fill(usher.demo.key)
+    await page.getByLabel('API key').fill(usher.demo.keyForPeople)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await picture('consent')
     await page.getByRole('button', { name: 'Allow' }).click()

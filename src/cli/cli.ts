@@ -115,6 +115,7 @@ Stop it with Ctrl-C or SIGTERM: requests in progress are finished first.`,
       if (running.demo) print(describeDemo(publicUrl, running.demo))
       else if (config.database.kind === 'embedded') {
         print('Another key: npx usher keys create --organisation demo --name "My key" --scopes all')
+        print('One to sign in with: npx usher keys create --organisation demo --person "Jane Doe" --scopes all')
       }
 
       const failure = await Promise.race([running.failed, untilAborted(stopping).then(() => null)])
@@ -290,7 +291,13 @@ to keep. Backups have it still.`,
     .command('create')
     .description('Create an API key and print it; it cannot be shown again')
     .requiredOption('--organisation <slug>', 'organisation that owns the key')
-    .requiredOption('--name <name>', 'what the key is for')
+    .option('--name <name>', 'what the key is for: a program calls with it')
+    .addOption(
+      new Option(
+        '--person <name>',
+        'whose key it is: they sign in with it on pages, allow assistants and confirm, up to its scopes',
+      ).conflicts(['name', 'confirmations']),
+    )
     .requiredOption('--scopes <scopes>', `all, or a list of: ${scopes.join(', ')}`, parseScopes)
     .option('--expires <duration>', 'refuse the key after this time, such as 90d or 12h', parseDuration)
     .addOption(
@@ -304,18 +311,25 @@ to keep. Backups have it still.`,
     .option('--json', 'print { key, prefix } as JSON')
     .addHelpText(
       'after',
-      '\nExample:\n  $ KEY=$(usher keys create --organisation acme --name "Door scanners" --scopes events:read,checkin:write)',
+      `
+Examples:
+  $ KEY=$(usher keys create --organisation acme --name "Door scanners" --scopes events:read,checkin:write)
+  $ usher keys create --organisation acme --person "Jane Doe" --scopes all`,
     )
     .action(
       async (options: {
         organisation: string
-        name: string
+        name?: string
+        person?: string
         scopes: Scope[]
         confirmations: Confirmations
         expires?: number
         json?: true
       }) => {
-        const { expires, ...rest } = options
+        const { expires, person, name = person, ...others } = options
+        if (name === undefined)
+          throw new CommandError(2, 'Give --name for a program, or --person for somebody who signs in.')
+        const rest = { ...others, name, kind: person === undefined ? 'key' : 'person' } as const
         const key = await onDatabase((client) =>
           issueKey(
             client,
@@ -334,7 +348,7 @@ to keep. Backups have it still.`,
     .action(async (options: { organisation: string; json?: true }) => {
       const rows = await onDatabase((client) => listKeys(client, options.organisation))
       if (options.json) return printJson(rows)
-      for (const row of rows) print([row.prefix, stateOf(row), row.scopes.join(','), row.name].join('\t'))
+      for (const row of rows) print([row.prefix, stateOf(row), row.scopes.join(','), row.name, row.kind].join('\t'))
     })
 
   keys
@@ -352,7 +366,7 @@ to keep. Backups have it still.`,
   keys
     .command('rotate')
     .description(
-      'Replace a key: print a new one with the same name, scopes and expiry; the old one works until the overlap ends',
+      'Replace a key: print a new one with the same name, kind, scopes and expiry; the old one works until the overlap ends',
     )
     .argument('<key>', 'first characters of the key, as `usher keys list` prints them, or all of it')
     .addOption(

@@ -10,8 +10,8 @@ export class AdminError extends Error {}
 export type Organisation = { id: string; name: string; slug: string; plan: string; created_at: Date }
 export type KeyRow = {
   prefix: string
-  /** A grant is what a person allowed a client. */
-  kind: 'key' | 'grant'
+  /** A person signs in with theirs. A grant is what they allowed a client. */
+  kind: 'key' | 'person' | 'grant'
   name: string
   organisation: string
   scopes: string[]
@@ -135,19 +135,21 @@ export async function issueKey(
     scopes,
     expiresAt,
     confirmations = 'asked',
+    kind = 'key',
   }: {
     organisation: string
     name: string
     scopes: readonly string[]
     expiresAt?: Date
     confirmations?: Confirmations
+    kind?: 'key' | 'person'
   },
 ): Promise<string> {
   const key = createKey()
   await client.query(
     `select private.create_api_key($1, $2, $3::public.api_scope[], $4, decode($5, 'hex'), $6,
-       confirmations => $7::public.api_key_confirmations)`,
-    [organisation, name, scopes, prefixOf(key), hashOf(key), expiresAt ?? null, confirmations],
+       confirmations => $7::public.api_key_confirmations, kind => $8::public.api_key_kind)`,
+    [organisation, name, scopes, prefixOf(key), hashOf(key), expiresAt ?? null, confirmations, kind],
   )
   return key
 }
@@ -300,7 +302,7 @@ const messages: Record<string, string> = {
   organisations_slug_key: 'An organisation with this slug exists already. Choose another --slug.',
   'already_exists slug': 'An organisation with this slug exists already. Choose another --slug.',
   'validation_failed slug': '--slug takes lower-case letters, digits and hyphens, at most 63.',
-  'validation_failed name': '--name takes one line of 1 to 200 characters.',
+  'validation_failed name': '--name, or --person, takes one line of 1 to 200 characters.',
   'not_found plan': 'There is no such plan. The table public.plans lists them.',
 }
 

@@ -1,4 +1,4 @@
-// Adds demo data and an API key on the first start of an embedded stack, and describes them by commands that work as pasted.
+// Adds demo data and two API keys on the first start of an embedded stack, and describes them by commands that work as pasted.
 // It must never run on a Supabase project.
 
 import { readFile } from 'node:fs/promises'
@@ -7,7 +7,7 @@ import { issueKey } from '../database/admin.ts'
 import { scopes } from '../operations/operation.ts'
 
 export type DemoEvent = { eventId: string; ticketTypeId: string; ticketCode: string }
-export type Demo = DemoEvent & { key: string }
+export type Demo = DemoEvent & { key: string; keyForPeople: string }
 
 const seed = new URL('../../supabase/seed.sql', import.meta.url)
 
@@ -18,7 +18,8 @@ export async function seedDemo(client: pg.ClientBase): Promise<Demo | null> {
 
   await client.query(await readFile(seed, 'utf8'))
   const key = await issueKey(client, { organisation: 'demo', name: 'First steps', scopes })
-  return { key, ...((await findDemo(client)) as DemoEvent) }
+  const keyForPeople = await issueKey(client, { organisation: 'demo', name: 'Organiser', scopes, kind: 'person' })
+  return { key, keyForPeople, ...((await findDemo(client)) as DemoEvent) }
 }
 
 /** Undefined once it is no longer as it was added. */
@@ -33,11 +34,13 @@ export async function findDemo(client: pg.ClientBase): Promise<DemoEvent | undef
 }
 
 /** What `usher start` prints below the ready line. */
-export function describeDemo(url: string, { key, eventId, ticketTypeId, ticketCode }: Demo): string {
+export function describeDemo(url: string, { key, keyForPeople, eventId, ticketTypeId, ticketCode }: Demo): string {
   return `
 Your API key for the organisation "demo", with every scope. It is shown only this once:
 
   ${key}
+
+Your own key, to sign in with on pages and confirm what assistants ask for (shown once as well): ${keyForPeople}
 
 Register a guest:
 

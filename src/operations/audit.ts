@@ -26,7 +26,7 @@ const objectTypes = [
 const AuditEntrySchema = z.strictObject({
   object: z.literal('audit_entry'),
   id: id('entry'),
-  action: z.enum(['created', 'updated', 'deleted']),
+  action: z.enum(['created', 'updated', 'deleted', 'confirmed']),
   object_type: z.enum(objectTypes),
   object_id: z.string().describe('Identifier of the object.'),
   actor: z.enum(['api_key', 'member', 'studio', 'courier']),
@@ -41,7 +41,7 @@ const AuditEntrySchema = z.strictObject({
     .record(z.string(), z.unknown())
     .nullable()
     .describe(
-      'Changed fields, each as { from, to }; secrets and ticket codes are named without values. Of an export, what was asked for.',
+      'Changed fields, each as { from, to }; secrets and ticket codes are named without values. Of an export, what was asked for; of a confirmation, its operation.',
     ),
   created_at: timestamp,
 })

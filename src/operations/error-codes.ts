@@ -10,6 +10,7 @@ export const errorStatuses = {
   api_key_revoked: 401,
   invalid_credentials: 401,
   api_key_expired: 401,
+  key_for_people: 403,
   missing_scope: 403,
   read_only: 403,
   forbidden: 403,

@@ -76,9 +76,13 @@ describe('the first start', () => {
     expect(await document.text()).toContain(eventId)
   })
 
-  test('prints one key, of the organisation demo and with every scope', async () => {
+  test('prints one key, of the organisation demo and with every scope, and on a line of its own one for a person', async () => {
     const keys = running.stdout().match(/usher_live_\w+/g) ?? []
-    expect(new Set(keys).size).toBe(1)
+    expect(new Set(keys).size).toBe(2)
+    // The first and the last that is printed are the one that calls.
+    expect(keys.at(-1)).toBe(keys[0])
+    const [, own = ''] = /^Your own key, .*: (usher_live_\w+)$/m.exec(running.stdout()) ?? []
+    expect((await as(own)('GET', '/me')).body.error.code).toBe('key_for_people')
     const { body } = await as(keys[0] ?? '')('GET', '/me')
     expect(body.data).toMatchObject({ organisation: { slug: 'demo' }, scopes: [...scopes] })
   })
@@ -117,7 +121,7 @@ describe.concurrent('organisations create', () => {
   test.each([
     [['--name', 'Again', '--slug', 'demo'], 'An organisation with this slug exists already. Choose another --slug.'],
     [['--name', 'Acme', '--slug', 'Acme Events'], '--slug takes lower-case letters, digits and hyphens, at most 63.'],
-    [['--name', ' ', '--slug', 'blank'], '--name takes one line of 1 to 200 characters.'],
+    [['--name', ' ', '--slug', 'blank'], '--name, or --person, takes one line of 1 to 200 characters.'],
     [
       ['--name', 'Acme', '--slug', 'acme', '--plan', 'gold'],
       'There is no such plan. The table public.plans lists them.',
@@ -343,6 +347,30 @@ describe.concurrent('keys create', () => {
     expect(days).toBeLessThanOrEqual(90)
   })
 
+  test('--person makes a key for somebody who signs in, which rotation and the list know', async () => {
+    const slug = await organisation()
+    const create = (...options: string[]) =>
+      run('keys', 'create', '--organisation', slug, '--scopes', 'events:read', ...options)
+    const { code, stdout, stderr } = await create('--person', 'Jane Doe')
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(/^usher_live_[0-9A-Za-z]{38}\n$/)
+    expect((await as(stdout.trim())('GET', '/me')).body.error.code).toBe('key_for_people')
+    await run('keys', 'rotate', stdout.trim())
+    await create('--name', 'CRM')
+    const listed = (await run('keys', 'list', '--organisation', slug)).stdout.trimEnd().split('\n')
+    expect(listed.map((line) => line.split('\t').slice(3))).toEqual([
+      ['Jane Doe', 'person'],
+      ['Jane Doe', 'person'],
+      ['CRM', 'key'],
+    ])
+    for (const [wrong, named] of [
+      [[], '--name for a program, or --person'],
+      [['--person', 'Jane Doe', '--name', 'CRM'], '--name'],
+      [['--person', 'Jane Doe', '--confirmations', 'none'], '--confirmations'],
+    ] as const)
+      expect(await create(...wrong)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(named) })
+  })
+
   test('for an organisation there is not, it ends with 1 and says how to create one', async () => {
     const { code, stdout, stderr } = await run(
       ...['keys', 'create', '--organisation', 'nobody', '--name', 'x', '--scopes', 'all'],
@@ -353,7 +381,7 @@ describe.concurrent('keys create', () => {
 })
 
 describe.concurrent('keys list', () => {
-  test('shows prefix, state, scopes and name of each key, and never a whole key', async () => {
+  test('shows prefix, state, scopes, name and kind of each key, and never a whole key', async () => {
     const slug = await organisation()
     const [active, ending, revoked] = [
       await createKey(slug),
@@ -366,9 +394,9 @@ describe.concurrent('keys list', () => {
     expect(code).toBe(0)
     const lines = stdout.trimEnd().split('\n')
     expect(lines.map((line) => line.split('\t'))).toEqual([
-      [prefixOf(active), 'active', scopes.join(','), 'Test key'],
-      [prefixOf(ending), expect.stringMatching(/^until \d{4}-/), scopes.join(','), 'Test key'],
-      [prefixOf(revoked), expect.stringMatching(/^revoked \d{4}-.+Z$/), scopes.join(','), 'Test key'],
+      [prefixOf(active), 'active', scopes.join(','), 'Test key', 'key'],
+      [prefixOf(ending), expect.stringMatching(/^until \d{4}-/), scopes.join(','), 'Test key', 'key'],
+      [prefixOf(revoked), expect.stringMatching(/^revoked \d{4}-.+Z$/), scopes.join(','), 'Test key', 'key'],
     ])
 
     const asJson = await run('keys', 'list', '--organisation', slug, '--json')

@@ -91,7 +91,10 @@ async function expectDataThere(): Promise<void> {
   expect([scan.status, scan.body.error.code]).toEqual([409, 'already_checked_in'])
 
   const { stdout } = await usher(['keys', 'list', '--organisation', 'demo', '--json'], dataDir)
-  expect(JSON.parse(stdout)).toMatchObject([{ prefix: prefixOf(first.key), organisation: 'demo' }])
+  expect(JSON.parse(stdout)).toMatchObject([
+    { prefix: prefixOf(first.key), organisation: 'demo', kind: 'key' },
+    { organisation: 'demo', kind: 'person' },
+  ])
 }
 
 async function guestOf(send: ReturnType<typeof rest>, eventId: string): Promise<Record<string, unknown>> {

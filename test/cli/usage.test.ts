@@ -51,7 +51,7 @@ describe.concurrent('help', () => {
     [['organisations', '--help'], /create/],
     [['organisations', 'create', '--help'], /Example:\n {2}\$ usher organisations create --name/],
     [['keys', '--help'], /create[\s\S]+list[\s\S]+revoke[\s\S]+rotate/],
-    [['keys', 'create', '--help'], /Example:[\s\S]+--scopes events:read,checkin:write/],
+    [['keys', 'create', '--help'], /Examples:[\s\S]+--scopes events:read,checkin:write[\s\S]+--person "Jane Doe"/],
     [['keys', 'list', '--help'], /without their secrets/],
     [['keys', 'revoke', '--help'], /first characters of the key/],
     [['keys', 'rotate', '--help'], /such as 24h, 7d or 0s/],

@@ -63,7 +63,10 @@ export async function keyOf(
   organisation: TestOrganisation,
   ...chosen: Scope[]
 ): Promise<{ id: string; claims: Claims }> {
-  const key = await organisation.key(...chosen)
+  return claimsOf(organisation, await organisation.key(...chosen))
+}
+
+export async function claimsOf(organisation: TestOrganisation, key: string): Promise<{ id: string; claims: Claims }> {
   const { id, family_id } = await row<{ id: string; family_id: string }>(
     'select id, family_id from public.api_keys where prefix = $1',
     [prefixOf(key)],

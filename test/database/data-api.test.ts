@@ -10,7 +10,7 @@ import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import type { Claims } from './actor.ts'
 import { optOutFunctions, tablesIn } from './catalogue.ts'
-import { argumentsOf, call, keyOf, send, sign } from './data-api-client.ts'
+import { argumentsOf, call, claimsOf, keyOf, send, sign } from './data-api-client.ts'
 
 // Which role may execute which function, roles.test.ts asks Postgres, of each with each. Here each is asked for once, by one of those who
 // may not: that PostgREST takes the role of the token.
@@ -56,6 +56,13 @@ describe('a token', () => {
     const { id, claims } = await keyOf(await createOrganisation())
     await studio.query("update public.api_keys set expires_at = now() + interval '1 hour' where id = $1", [id])
     expect((await call('list_events', await sign({ ...claims, role: 'scope_events_read' }))).status).toBe(200)
+  })
+
+  test.each(['api_key', 'scope_events_read'])('of a key for people is refused, as the role %s too', async (role) => {
+    const organisation = await createOrganisation()
+    const { claims } = await claimsOf(organisation, await organisation.personKey())
+    const answer = await call(role === 'api_key' ? 'get_api_key' : 'list_events', await sign({ ...claims, role }))
+    expect(answer).toMatchObject({ status: 403, code: 'key_for_people' })
   })
 
   test('of a key that is gone is refused', async () => {

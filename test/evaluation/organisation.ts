@@ -55,6 +55,13 @@ export async function createOrganisation(database: Database, apiUrl: string) {
     apiUrl,
     row,
     key,
+    personKey: () =>
+      issueKey(database as pg.ClientBase, {
+        organisation: slug,
+        name: 'Jane Doe',
+        scopes: [...scopes],
+        kind: 'person',
+      }),
 
     /** What somebody else did over REST before. */
     async as(keyName: string, method: string, path: string, body: object): Promise<void> {

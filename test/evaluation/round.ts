@@ -31,7 +31,7 @@ export async function arrange(
     errand,
     organisationId: organisation.id,
     key: await organisation.key('Assistant', undefined, confirmations),
-    person: new Person(apiUrl, await organisation.key('Person')),
+    person: new Person(apiUrl, await organisation.personKey()),
     facts,
     before: await stateOf(database, organisation.id),
   }

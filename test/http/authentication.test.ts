@@ -57,6 +57,27 @@ test('a refusal does not repeat the key', async () => {
   expect(JSON.stringify((await rest(key)('GET', '/me')).body)).not.toContain(key)
 })
 
+test('a key for people calls nothing, over REST or MCP, remembered or not, and once it is revoked it says that', async () => {
+  const key = await (await createOrganisation()).personKey()
+  const post = () =>
+    fetch(`${url}/api/mcp`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+    })
+  for (const _ of ['first', 'remembered']) {
+    const { status, body } = await rest(key)('GET', '/me')
+    expect([status, body.error]).toMatchObject([
+      403,
+      { code: 'key_for_people', hint: expect.stringContaining('--name') },
+    ])
+    const overMcp = await post()
+    expect([overMcp.status, await overMcp.json()]).toMatchObject([403, { error: { code: 'key_for_people' } }])
+  }
+  await change(key, 'revoked_at = now()')
+  expectRefused(await rest(key)('GET', '/me'), 'api_key_revoked')
+})
+
 test('the word Bearer may be written in any case', async () => {
   const key = await (await createOrganisation()).key()
   expect((await with_(`bearer ${key}`)).status).toBe(200)

@@ -12,6 +12,8 @@ export type TestOrganisation = {
   key(...chosen: Scope[]): Promise<string>
   /** One with all scopes that has a person confirm what cannot be undone. */
   askingKey(...scopes: Scope[]): Promise<string>
+  /** Jane Doe's, who signs in with it; with all scopes when none are named. */
+  personKey(...scopes: Scope[]): Promise<string>
   /** A published event with one ticket type. */
   event(options?: { capacity?: number; quantity?: number; status?: 'draft' | 'published' }): Promise<TestEvent>
 }
@@ -49,6 +51,13 @@ export async function createOrganisation({ plan = 'enterprise' } = {}): Promise<
         name: 'test',
         scopes: chosen.length > 0 ? chosen : scopes,
         confirmations: 'none',
+      }),
+    personKey: (...chosen) =>
+      issueKey(ofKnownRight, {
+        organisation: slug,
+        name: 'Jane Doe',
+        scopes: chosen.length > 0 ? chosen : scopes,
+        kind: 'person',
       }),
     askingKey: (...chosen) =>
       issueKey(ofKnownRight, { organisation: slug, name: 'Assistant', scopes: chosen.length > 0 ? chosen : scopes }),

@@ -1,5 +1,5 @@
-// Middleware: resolves the key in the Authorization header to `res.locals.caller`, or answers 401. Invalid keys are counted per
-// address, to stop guessing and clients that keep sending a revoked key.
+// Middleware: resolves the key in the Authorization header to `res.locals.caller`, or answers 401, and 403 to a key for people. Invalid keys
+// are counted per address, to stop guessing and clients that keep sending a revoked key.
 
 import type { RequestHandler, Response } from 'express'
 import { type RateLimitRequestHandler, rateLimit, type Store } from 'express-rate-limit'
@@ -23,6 +23,7 @@ export function authenticate(
     const known = principals.known(key)
     const principal = known ?? (await lookups.resolve(key, req, res))
     res.locals.caller = new Caller(key, source, principal, known !== undefined, principals)
+    if (principal.kind === 'person') throw keyForPeople()
     next()
   }
 }
@@ -45,6 +46,11 @@ export function limitFailures(log: Logger, store?: Store): RateLimitRequestHandl
 export function callerOf(res: Response): Caller {
   return res.locals.caller as Caller
 }
+
+const keyForPeople = () =>
+  new ApiError(403, 'key_for_people', 'This API key is for a person, who signs in with it on pages.', {
+    hint: 'Create a key for the program: npx usher keys create --name …, or create_api_key in SQL.',
+  })
 
 const missingKey = () =>
   new ApiError(401, 'missing_api_key', 'The request carries no API key.', {

@@ -55,6 +55,7 @@ export const keyTaker =
       return undefined
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) return words.keyRefused
+      if (error instanceof ApiError && error.status === 403) return words.keyOfProgram
       if (error instanceof ApiError && error.status === 429) return words.keyTriedTooOften
       throw error
     }

@@ -10,6 +10,7 @@ export type SignInWords = {
   key: string
   keyHint: string
   keyRefused: string
+  keyOfProgram: string
   keyTriedTooOften: string
   formOutdated: string
   /** {client} */
@@ -56,14 +57,18 @@ export type SignInWords = {
   failed: string
 }
 
+const keyFor = (name: string) => `npx usher keys create --organisation SLUG --person "${name}" --scopes all`
+
 const en: SignInWords = {
   locale: 'en-GB',
   signIn: 'Sign in',
   signInTo: 'Sign in to Usher',
   signInFor: '{client} wants to use Usher for you. Sign in first; you then decide what it may do.',
   key: 'API key',
-  keyHint: 'An API key of your organisation, which begins with usher_live_. It stays here: the client never gets it.',
+  keyHint:
+    'A key of your own for your organisation, which begins with usher_live_. It stays here: the client never gets it.',
   keyRefused: 'This key is not valid: it was mistyped, revoked, or has expired.',
+  keyOfProgram: `This key is for a program. Make one for yourself: ${keyFor('Your name')}`,
   keyTriedTooOften: 'Too many keys were tried from your network. Wait a minute, and try again.',
   formOutdated: 'The page was too old. Please do it once more.',
   allowTitle: 'Allow {client} to use Usher?',
@@ -121,8 +126,9 @@ const de: SignInWords = {
     '{client} möchte Usher für Sie benutzen. Melden Sie sich zuerst an; danach entscheiden Sie, was erlaubt ist.',
   key: 'API-Schlüssel',
   keyHint:
-    'Ein API-Schlüssel Ihrer Organisation, der mit usher_live_ beginnt. Er bleibt hier: Das Programm bekommt ihn nie.',
+    'Ihr eigener Schlüssel Ihrer Organisation, der mit usher_live_ beginnt. Er bleibt hier: Das Programm bekommt ihn nie.',
   keyRefused: 'Dieser Schlüssel gilt nicht: Er ist vertippt, widerrufen oder abgelaufen.',
+  keyOfProgram: `Dieser Schlüssel ist für ein Programm. Legen Sie einen für sich an: ${keyFor('Ihr Name')}`,
   keyTriedTooOften:
     'Aus Ihrem Netz wurden zu viele Schlüssel probiert. Warten Sie eine Minute und versuchen Sie es noch einmal.',
   formOutdated: 'Die Seite war zu alt. Bitte noch einmal.',
@@ -184,8 +190,9 @@ const es: SignInWords = {
   signInFor: '{client} quiere usar Usher en su nombre. Inicie sesión primero; después usted decide qué puede hacer.',
   key: 'Clave de API',
   keyHint:
-    'Una clave de API de su organización, que empieza por usher_live_. Se queda aquí: el programa nunca la recibe.',
+    'Su propia clave de su organización, que empieza por usher_live_. Se queda aquí: el programa nunca la recibe.',
   keyRefused: 'Esta clave no es válida: está mal escrita, revocada o caducada.',
+  keyOfProgram: `Esta clave es para un programa. Cree una para usted: ${keyFor('Su nombre')}`,
   keyTriedTooOften: 'Se han probado demasiadas claves desde su red. Espere un minuto e inténtelo de nuevo.',
   formOutdated: 'La página era demasiado antigua. Hágalo otra vez, por favor.',
   allowTitle: '¿Permitir que {client} use Usher?',
@@ -244,8 +251,9 @@ const fr: SignInWords = {
     '{client} veut utiliser Usher pour vous. Connectez-vous d’abord ; vous décidez ensuite de ce qui est permis.',
   key: 'Clé d’API',
   keyHint:
-    'Une clé d’API de votre organisation, qui commence par usher_live_. Elle reste ici : le programme ne la reçoit jamais.',
+    'Votre propre clé de votre organisation, qui commence par usher_live_. Elle reste ici : le programme ne la reçoit jamais.',
   keyRefused: 'Cette clé n’est pas valable : elle est mal saisie, révoquée ou expirée.',
+  keyOfProgram: `Cette clé est pour un programme. Créez-en une pour vous : ${keyFor('Votre nom')}`,
   keyTriedTooOften: 'Trop de clés ont été essayées depuis votre réseau. Attendez une minute et réessayez.',
   formOutdated: 'La page était trop ancienne. Recommencez, s’il vous plaît.',
   allowTitle: 'Permettre à {client} d’utiliser Usher ?',
@@ -303,8 +311,9 @@ const nl: SignInWords = {
   signInFor: '{client} wil Usher voor u gebruiken. Log eerst in; daarna bepaalt u wat het mag.',
   key: 'API-sleutel',
   keyHint:
-    'Een API-sleutel van uw organisatie, die met usher_live_ begint. Hij blijft hier: het programma krijgt hem nooit.',
+    'Uw eigen sleutel van uw organisatie, die met usher_live_ begint. Hij blijft hier: het programma krijgt hem nooit.',
   keyRefused: 'Deze sleutel is niet geldig: verkeerd getypt, ingetrokken of verlopen.',
+  keyOfProgram: `Deze sleutel is voor een programma. Maak er een voor uzelf: ${keyFor('Uw naam')}`,
   keyTriedTooOften: 'Vanaf uw netwerk zijn te veel sleutels geprobeerd. Wacht een minuut en probeer het opnieuw.',
   formOutdated: 'De pagina was te oud. Doe het alstublieft nog een keer.',
   allowTitle: 'Mag {client} Usher gebruiken?',

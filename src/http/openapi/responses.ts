@@ -78,9 +78,9 @@ const commonErrors: Record<string, CommonError> = {
   },
   Forbidden: {
     status: 403,
-    codes: ['missing_scope', 'forbidden'],
-    description: 'The key lacks the scope.',
-    appliesTo: ({ scope }) => scope !== null,
+    codes: ['missing_scope', 'key_for_people', 'forbidden'],
+    description: 'The key lacks the scope, or is for a person.',
+    appliesTo: () => true,
   },
   NotFound: {
     status: 404,

@@ -3,8 +3,9 @@
 -- at once.
 
 -- A grant is what a person allowed a client by OAuth (15-oauth): a key without a secret of its own, made from another key. It never
--- may more, nor lasts longer, than that key.
-create type public.api_key_kind as enum ('key', 'grant');
+-- may more, nor lasts longer, than that key. A person's key signs in on pages and calls nothing, so no program that holds a key, or was
+-- granted one, can confirm what it asks for.
+create type public.api_key_kind as enum ('key', 'grant', 'person');
 -- Whether a person confirms what the key asks for over MCP and cannot be undone (16-confirmations).
 create type public.api_key_confirmations as enum ('asked', 'none');
 
@@ -30,19 +31,19 @@ create table public.api_keys (
   -- Its grants are deleted by a trigger: a cascade within one table would take the place of the statement that the audit trail is to keep.
   constraint api_keys_parent_id_fkey foreign key (parent_id) references public.api_keys (id) deferrable initially deferred,
   constraint api_keys_grant_has_a_parent_and_an_end check (
-    (kind = 'grant') = (parent_id is not null) and (kind = 'key' or expires_at is not null)
+    (kind = 'grant') = (parent_id is not null) and (kind <> 'grant' or expires_at is not null)
   ),
   constraint api_keys_grant_asks check (kind = 'key' or confirmations = 'asked'),
   constraint api_keys_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
   constraint api_keys_prefix_is_of_its_kind check (
-    prefix ~ case kind when 'key' then '^usher_live_[0-9A-Za-z]{8}$' else '^usher_grant_[0-9a-z]{12}$' end
+    prefix ~ case kind when 'grant' then '^usher_grant_[0-9a-z]{12}$' else '^usher_live_[0-9A-Za-z]{8}$' end
   ),
   constraint api_keys_scopes_are_chosen check (cardinality(scopes) > 0 and array_position(scopes, null) is null)
 );
 comment on table public.api_keys is 'API keys of an organisation, without their secrets. Set revoked_at to refuse a key from its next request on.';
-comment on column public.api_keys.name is 'What it is for, for people. Of a grant: what the client calls itself.';
+comment on column public.api_keys.name is 'What it is for, for people. Of a person: their name. Of a grant: what the client calls itself.';
 comment on column public.api_keys.scopes is 'What it may do: at least one scope.';
-comment on column public.api_keys.kind is 'key: made for a program. grant: what a person allowed a client that they signed in from.';
+comment on column public.api_keys.kind is 'key: made for a program. person: somebody signs in with it on pages, and no program calls with it. grant: what a person allowed a client that they signed in from.';
 comment on column public.api_keys.confirmations is
   'asked: over MCP, a person confirms what cannot be undone. none: for programs, which nobody sits at. A grant always asks.';
 comment on column public.api_keys.prefix is 'First 19 characters of the key, to recognise it by. The key itself is not stored.';
@@ -224,11 +225,11 @@ create trigger api_keys_300_name before insert or update of name on public.api_k
 create trigger api_keys_900_updated_at before update of name, scopes, confirmations, expires_at, revoked_at on public.api_keys
   for each row execute function private.tg__set_updated_at();
 create trigger api_keys_950_shrink_grants after update of scopes, expires_at, revoked_at on public.api_keys
-  for each row when (new.kind = 'key') execute function private.tg_api_keys__shrink_grants();
+  for each row when (new.kind <> 'grant') execute function private.tg_api_keys__shrink_grants();
 create trigger api_keys_955_forget_tokens after update of revoked_at on public.api_keys
   for each row when (new.kind = 'grant' and new.revoked_at is not null) execute function private.tg_api_keys__forget_tokens();
 create trigger api_keys_960_delete_grants after delete on public.api_keys
-  for each row when (old.kind = 'key') execute function private.tg_api_keys__delete_grants();
+  for each row when (old.kind <> 'grant') execute function private.tg_api_keys__delete_grants();
 
 revoke all on public.api_keys from anon, authenticated, service_role;
 
@@ -265,6 +266,7 @@ begin
   return (
     select json_build_object(
       'api_key_id', v_key.id,
+      'kind', v_key.kind,
       'family_id', v_key.family_id,
       'organisation_id', v_key.organisation_id,
       'scopes', to_jsonb(v_key.scopes),
@@ -277,7 +279,7 @@ begin
 end
 $$;
 comment on function api.resolve_api_key is
-  'The principal behind a key: { api_key_id, family_id, organisation_id, scopes, rate_limit_per_minute }. Takes the SHA-256 of the key in hex. 401 when the key is unknown, revoked or expired.';
+  'The principal behind a key: { api_key_id, kind, family_id, organisation_id, scopes, rate_limit_per_minute }. Takes the SHA-256 of the key in hex. 401 when the key is unknown, revoked or expired.';
 grant execute on function api.resolve_api_key to gateway;
 
 -- PostgREST runs it first in every request, in the same transaction and as the role of the token. It checks the key as it is
@@ -293,6 +295,7 @@ declare
   v_organisation_id uuid;
   v_scope public.api_scope;
   v_is_usable boolean;
+  v_kind public.api_key_kind;
   v_scopes public.api_scope[];
 begin
   -- Whoever else calls the Data API of this project is none of Usher's business.
@@ -309,13 +312,17 @@ begin
   end if;
 
   v_organisation_id := v_claims ->> 'organisation_id';
-  select private.is_usable_key(k), k.scopes into v_is_usable, v_scopes
+  select private.is_usable_key(k), k.kind, k.scopes into v_is_usable, v_kind, v_scopes
   from public.api_keys k
   where k.id = (v_claims ->> 'api_key_id')::uuid and k.organisation_id = v_organisation_id;
   if v_is_usable is not true then
     perform private.refuse_key((
       select k from public.api_keys k where k.id = (v_claims ->> 'api_key_id')::uuid and k.organisation_id = v_organisation_id
     ));
+  elsif v_kind = 'person' then
+    perform private.refuse(
+      403, 'key_for_people', 'This API key is for a person, who signs in with it on pages.', hint => 'Create a key for the program.'
+    );
   end if;
 
   if v_role <> 'api_key' then
@@ -332,7 +339,7 @@ begin
   perform set_config('usher.checked', v_organisation_id::text, true);
 end
 $$;
-comment on function private.check_request is 'PostgREST pre-request: refuses a revoked, expired or down-scoped key inside the request''s own transaction.';
+comment on function private.check_request is 'PostgREST pre-request: refuses a revoked, expired or down-scoped key, and one for people, inside the request''s own transaction.';
 -- Every role of the project runs it, anon and the project's own included. What else is in the schema is granted by name.
 grant usage on schema private to public;
 grant execute on function private.check_request to public;
@@ -396,7 +403,8 @@ create function private.create_api_key(
   key_hash bytea,
   expires_at timestamptz default null,
   family_id uuid default null,
-  confirmations public.api_key_confirmations default 'asked'
+  confirmations public.api_key_confirmations default 'asked',
+  kind public.api_key_kind default 'key'
 ) returns public.api_keys
 language plpgsql volatile set search_path = ''
 as $$
@@ -412,10 +420,10 @@ begin
     );
   end if;
 
-  insert into public.api_keys (organisation_id, family_id, name, prefix, scopes, expires_at, confirmations)
+  insert into public.api_keys (organisation_id, family_id, name, prefix, scopes, expires_at, confirmations, kind)
   values (
     v_organisation_id, create_api_key.family_id, create_api_key.name, create_api_key.prefix,
-    create_api_key.scopes, create_api_key.expires_at, create_api_key.confirmations
+    create_api_key.scopes, create_api_key.expires_at, create_api_key.confirmations, create_api_key.kind
   )
   returning * into v_key;
 
@@ -424,7 +432,7 @@ begin
 end
 $$;
 
--- The new key takes over name, scopes, confirmations, expiry and family; the old one works until the overlap ends.
+-- The new key takes over name, kind, scopes, confirmations, expiry and family; the old one works until the overlap ends.
 create function private.rotate_api_key(prefix text, new_prefix text, new_key_hash bytea, overlap interval)
 returns public.api_keys
 language plpgsql volatile set search_path = ''
@@ -455,7 +463,7 @@ begin
 
   return private.create_api_key(
     (select o.slug from public.organisations o where o.id = v_old.organisation_id),
-    v_old.name, v_old.scopes, new_prefix, new_key_hash, v_old.expires_at, v_old.family_id, v_old.confirmations
+    v_old.name, v_old.scopes, new_prefix, new_key_hash, v_old.expires_at, v_old.family_id, v_old.confirmations, v_old.kind
   );
 end
 $$;

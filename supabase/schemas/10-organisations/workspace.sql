@@ -79,7 +79,8 @@ create function public.create_api_key(
   scopes public.api_scope[],
   organisation_id uuid default null,
   expires_at timestamptz default null,
-  confirmations public.api_key_confirmations default 'asked'
+  confirmations public.api_key_confirmations default 'asked',
+  for_person boolean default false
 ) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -92,10 +93,13 @@ begin
     perform private.refuse_value('scopes', 'A key has at least one scope.', 'events:read, for example.');
   elsif expires_at <= now() then
     perform private.refuse_value('expires_at', 'A key expires in the future.', 'Leave it empty for a key that does not expire.');
+  elsif for_person and confirmations = 'none' then
+    perform private.refuse_value('confirmations', 'confirmations none is for programs.', 'Leave it out: a person confirms, and calls nothing.');
   end if;
   v_row := private.create_api_key(
     (select o.slug from public.organisations o where o.id = v_organisation_id), name, scopes, left(v_key, 19),
-    sha256(v_key::bytea), expires_at, confirmations => confirmations
+    sha256(v_key::bytea), expires_at, confirmations => confirmations,
+    kind => case when for_person then 'person' else 'key' end::public.api_key_kind
   );
   return json_build_object(
     'key', v_key, 'prefix', v_row.prefix, 'name', v_row.name, 'scopes', v_row.scopes, 'expires_at', private.rfc3339(v_row.expires_at)
@@ -103,7 +107,7 @@ begin
 end
 $$;
 comment on function public.create_api_key is
-  'Creates an API key, as its owner: { key, prefix, name, scopes, expires_at }. The key is shown here and never again. confirmations: none is for programs.';
+  'Creates an API key, as its owner: { key, prefix, name, scopes, expires_at }. The key is shown here and never again. confirmations: none is for programs. for_person: the name is a person''s, who signs in with it on pages.';
 revoke all on function public.create_api_key from public, anon, service_role;
 grant execute on function public.create_api_key to authenticated;
 

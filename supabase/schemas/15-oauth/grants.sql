@@ -117,7 +117,7 @@ declare
   v_grant public.api_keys;
 begin
   if v_key.id is null then
-    perform private.refuse(401, 'invalid_api_key', 'Nobody is signed in.', hint => 'Sign in with an API key.');
+    perform private.refuse(401, 'invalid_api_key', 'Nobody is signed in.', hint => 'Sign in with a key for people.');
   end if;
   -- Before any of its grants, as whoever revokes it. Who allows twice at once finds the grant of the first.
   perform from public.api_keys k where k.id = v_key.id for no key update;

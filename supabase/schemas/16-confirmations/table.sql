@@ -1,6 +1,6 @@
 -- Acts that a person confirms: what cannot be undone, asked for over MCP by a key that asks. The operation refuses with what it would have
 -- done; the gateway keeps that as a request and hands out its link. The link confirms nothing by itself: somebody who is signed in
--- (15-oauth) with a key of the same organisation and the scope of the operation presses a button. Then the same call, by the same key
+-- (15-oauth) with a person's key of the same organisation and the scope of the operation presses a button. Then the same call, by the same key
 -- with the same arguments, goes through once, in the transaction that spends the confirmation.
 
 create table private.confirmations (
@@ -86,6 +86,7 @@ declare
   -- Postgres may log the refusal: the gateway adds these from the call.
   c_personal constant text[] := '{email,names,external_reference}';
   v_fingerprint bytea;
+  v_confirmed_by uuid;
 begin
   if not private.is_asking() then
     return;
@@ -118,7 +119,8 @@ begin
     order by o.confirmed_at
     limit 1
     for update
-  );
+  )
+  returning c.confirmed_by into v_confirmed_by;
   if not found then
     perform private.refuse(
       428, 'confirmation_required', 'A person has to confirm this first.',
@@ -130,6 +132,19 @@ begin
       hint => 'Repeat the call once they have.'
     );
   end if;
+  -- The entries of the act itself name the key that asked.
+  insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, source, changes)
+  values (
+    private.current_organisation_id(), 'confirmed',
+    case
+      when arguments ? 'attendee_id' then 'attendee'
+      when arguments ? 'order_id' then 'order'
+      when arguments ? 'event_id' then 'event'
+      else 'organisation'
+    end::public.audit_object,
+    coalesce(arguments ->> 'attendee_id', arguments ->> 'order_id', arguments ->> 'event_id', private.current_organisation_id()::text)::uuid,
+    'api_key', v_confirmed_by, 'api', jsonb_build_object('operation', jsonb_build_object('from', null, 'to', operation))
+  );
 end
 $$;
 grant execute on function private.assert_confirmed to api_key;

@@ -1,7 +1,7 @@
 -- The audit trail: who changed what, when and from where, written by triggers. It holds what somebody did, not what followed from
 -- it: cancelling an event is one entry, not one for each of its orders. Values of secrets and ticket codes are left out.
 
-create type public.audit_action as enum ('created', 'updated', 'deleted');
+create type public.audit_action as enum ('created', 'updated', 'deleted', 'confirmed');
 create type public.audit_actor as enum ('api_key', 'member', 'studio', 'courier');
 create type public.audit_object as enum (
   'organisation', 'member', 'api_key', 'event', 'ticket_type', 'promo_code', 'order', 'payment', 'payment_void', 'refund',
@@ -27,11 +27,11 @@ comment on table public.audit_entries is 'Who changed what, when and from where.
 comment on column public.audit_entries.created_at is 'When it was done.';
 comment on column public.audit_entries.actor is 'An API key, a signed-in member, somebody in Studio or with SQL, or the courier.';
 comment on column public.audit_entries.source is 'Where it came from: the REST API, MCP, or Studio.';
-comment on column public.audit_entries.action is 'created, updated or deleted.';
+comment on column public.audit_entries.action is 'created, updated, deleted; or confirmed by a person, over MCP.';
 comment on column public.audit_entries.object_type is 'What kind of object it is about.';
 comment on column public.audit_entries.object_id is 'The object; of a member, their user_id.';
 comment on column public.audit_entries.changes is
-  'Of an update each changed field as { from, to }; of a deletion each field as { from }. Empty for what was created, for the object shows it; of an export, which is no object, its operation and arguments. Secrets and ticket codes are named without values.';
+  'Of an update each changed field as { from, to }; of a deletion each field as { from }. Empty for what was created, for the object shows it; of an export, which is no object, its operation and arguments; of a confirmation its operation. Secrets and ticket codes are named without values.';
 comment on column public.audit_entries.api_key_id is 'The API key, where it was one.';
 comment on column public.audit_entries.user_id is 'The member, where it was one.';
 comment on column public.audit_entries.id is 'Identifier, a UUID of version 7: it holds the time of creation.';

@@ -596,4 +596,25 @@ describe('the workspace settings', () => {
     )
     expect((await rest(rows[0]?.made.key)('GET', '/me')).status).toBe(200)
   })
+
+  test('a key for a person is of their kind, stays so when it is rotated, and asks nobody', async () => {
+    const { id } = await createOrganisation()
+    const make = (more = '') =>
+      studio.query<{ made: { key: string; prefix: string } }>(
+        `select public.create_api_key('Jane Doe', '{events:read}', $1, for_person => true ${more}) as made`,
+        [id],
+      )
+    await expect(make(", confirmations => 'none'")).rejects.toMatchObject({ code: 'PT422' })
+    const { key, prefix } = (await make()).rows[0]?.made ?? { key: '', prefix: '' }
+    expect(key).toMatch(/^usher_live_/)
+    await studio.query('select public.rotate_api_key($1)', [prefix])
+    const keys = await studio.query('select kind, name from public.api_keys where organisation_id = $1 order by id', [
+      id,
+    ])
+    expect(keys.rows).toEqual([
+      { kind: 'person', name: 'Jane Doe' },
+      { kind: 'person', name: 'Jane Doe' },
+    ])
+    expect((await rest(key)('GET', '/me')).body.error.code).toBe('key_for_people')
+  })
 })

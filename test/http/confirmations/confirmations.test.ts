@@ -28,7 +28,7 @@ beforeEach(async () => {
   event = await organisation.event()
   key = await organisation.askingKey()
   assistant = await negotiating(key, apiUrl)
-  person = new Person(apiUrl, await organisation.key())
+  person = new Person(apiUrl, await organisation.personKey())
 })
 
 /** What the model is told instead of the answer. */
@@ -112,8 +112,25 @@ describe('to cancel an event', () => {
     expect(await statusOf()).toBe('published')
     expect(await assistant.call('cancel_event', args)).toMatchObject({ data: { status: 'cancelled' } })
     expect(await assistant.refusal('cancel_event', args)).toMatchObject({ code: 'invalid_transition' })
-    expect(await spent()).toEqual([{ operation: 'cancel_event', arguments: {}, by: 'test' }])
+    expect(await spent()).toEqual([{ operation: 'cancel_event', arguments: {}, by: 'Jane Doe' }])
+    const { body } = await rest(key, apiUrl)('GET', `/audit-entries?object_id=${event.id}&limit=2`)
+    expect(body.data).toMatchObject([
+      { action: 'confirmed', actor_name: 'Jane Doe', changes: { operation: { to: 'cancel_event' } } },
+      { action: 'updated', actor_name: 'Assistant', changes: { status: { to: 'cancelled' } } },
+    ])
     expect((await person.open(url)).text).toContain('was carried out')
+  })
+
+  test('the key that asks, and any other for a program, cannot sign in to confirm', async () => {
+    const url = await askedFor('cancel_event', { event: event.id })
+    for (const own of [key, await organisation.key()]) {
+      const program = new Person(apiUrl, own)
+      const page = await program.open(url)
+      expect(page.text).not.toContain('Test event')
+      const refused = await program.press(url, page, 'confirm')
+      expect([refused.text.includes('Test event'), await statusOf()]).toEqual([false, 'published'])
+    }
+    expect(await askedFor('cancel_event', { event: event.id })).toBe(url)
   })
 
   test('by name it is the same as by id', async () => {
@@ -185,7 +202,7 @@ describe('to cancel an event', () => {
     expect(JSON.stringify(refused)).not.toContain('9900')
     const { url } = refused.details as { url: string }
     expect((await person.open(url)).text).toMatch(/To be refunded<\/dt><dd><bdi>€99\.00</)
-    const colleague = new Person(apiUrl, await organisation.key('events:read', 'events:write'))
+    const colleague = new Person(apiUrl, await organisation.personKey('events:read', 'events:write'))
     const theirs = (await colleague.open(url)).text
     expect(theirs).toMatch(/To be refunded<\/dt><dd><bdi>The key that you signed in with may not see it/)
     expect(theirs).not.toContain('99.00')
@@ -359,7 +376,7 @@ describe('what was confirmed', () => {
       'once the key of whoever confirmed has ended',
       async () => {
         await studio.query(
-          "update public.api_keys set revoked_at = now() where organisation_id = $1 and name = 'test'",
+          "update public.api_keys set revoked_at = now() where organisation_id = $1 and name = 'Jane Doe'",
           [organisation.id],
         )
         return [{}]
@@ -584,8 +601,8 @@ describe('by what it would do', () => {
 describe('a page', () => {
   test('is of nobody, of another organisation, or of a key that may not', async () => {
     const url = await askedFor('cancel_event', { event: event.id })
-    const stranger = new Person(apiUrl, await (await createOrganisation()).key())
-    const clerk = new Person(apiUrl, await organisation.key('events:read', 'orders:write'))
+    const stranger = new Person(apiUrl, await (await createOrganisation()).personKey())
+    const clerk = new Person(apiUrl, await organisation.personKey('events:read', 'orders:write'))
 
     const nobody = await new Jar(apiUrl).ask(url)
     expect([nobody.status, nobody.text.includes('Test event')]).toEqual([200, false])

@@ -7,7 +7,7 @@ import { codeGrant, decide, formTokenOf, Jar, pkce, register, requestUrl } from 
 
 test('addresses have the path of PUBLIC_URL, and cookies stay below it', async () => {
   const { url } = await ownApp({ publicUrl: 'https://events.example/usher', trustProxy: true })
-  const key = await (await createOrganisation()).key()
+  const key = await (await createOrganisation()).personKey()
   const jar = new Jar(url)
   const { body } = await register(url)
   const { verifier, challenge } = pkce()

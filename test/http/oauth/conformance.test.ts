@@ -19,7 +19,7 @@ test('metadata and the grant of a code are what the revision asks for', async ()
   const folder = await mkdtemp(join(tmpdir(), 'usher-conformance-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const { url } = await ownApp({ trustProxy: true })
-  const key = await (await createOrganisation()).key()
+  const key = await (await createOrganisation()).personKey()
   const port = await freePort()
   const { body } = await register(url, { redirect_uris: [`http://127.0.0.1:${port}/callback`] })
   const args = [

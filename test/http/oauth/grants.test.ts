@@ -63,7 +63,7 @@ async function whileHeld(id: string, begin: () => Promise<unknown>[], rest: stri
 }
 
 test('an access token keeps the scopes that it was issued for when its grant gets more', async () => {
-  const key = await organisation.key()
+  const key = await organisation.personKey()
   const jar = new Jar(url)
   const first = await walkToConsent(key, { jar, scope: 'events:read' })
   const token = (await codeGrant(first, await decide(first))).body.access_token
@@ -90,7 +90,7 @@ test('an access token keeps the scopes that it was issued for when its grant get
 })
 
 test('whoever revokes a key and whoever allows a client with it do not lock each other out', async () => {
-  const key = await organisation.key()
+  const key = await organisation.personKey()
   const { id, allow } = await signedIn(key)
   await allow(studio, 1)
   const revoke = 'update public.api_keys set revoked_at = now() where id = $1'
@@ -100,7 +100,7 @@ test('whoever revokes a key and whoever allows a client with it do not lock each
 })
 
 test('pressed twice at once, the button makes one grant', async () => {
-  const key = await organisation.key()
+  const key = await organisation.personKey()
   const { id, allow } = await signedIn(key)
   const { outcomes } = await whileHeld(id, () => [allow(studio, 1), allow(studio, 1)], 'select $1::uuid')
   expect(outcomes).toEqual(['done', 'done'])
@@ -108,7 +108,7 @@ test('pressed twice at once, the button makes one grant', async () => {
 })
 
 test('a key has a hundred grants at most, and the page says what to do', async () => {
-  const key = await organisation.key()
+  const key = await organisation.personKey()
   const { id, walk } = await signedIn(key)
   await addGrants(key, 100)
   const refused = await walk.jar.ask(walk.at, {
@@ -125,7 +125,7 @@ test('a key has a hundred grants at most, and the page says what to do', async (
 })
 
 test('a key that shrinks touches no grant that has ended', async () => {
-  const key = await organisation.key()
+  const key = await organisation.personKey()
   await addGrants(key, 2)
   const [ended] = await grantsOf(key)
   await studio.query("update public.api_keys set expires_at = now() - interval '1 minute' where id = $1", [ended.id])
@@ -138,7 +138,7 @@ test('a key that shrinks touches no grant that has ended', async () => {
 })
 
 test('a grant that ended unused is forgotten after a day, and one that was used is kept', async () => {
-  const key = await organisation.key()
+  const key = await organisation.personKey()
   await addGrants(key, 3)
   const [unused, used, good] = await grantsOf(key)
   await studio.query("update public.api_keys set expires_at = now() - interval '25 hours' where id = any ($1)", [
@@ -150,7 +150,7 @@ test('a grant that ended unused is forgotten after a day, and one that was used 
 })
 
 test('an owner can let a grant last longer, and nobody moves one to another organisation', async () => {
-  const key = await organisation.key()
+  const key = await organisation.personKey()
   await addGrants(key, 1)
   const [grant] = await grantsOf(key)
   const owner = await signUp()
@@ -165,8 +165,33 @@ test('an owner can let a grant last longer, and nobody moves one to another orga
   ).rejects.toThrow('cannot be edited')
 })
 
+test('a key for a program does not sign in, and the page says what to make instead', async () => {
+  const jar = new Jar(url)
+  const form_token = formTokenOf(await jar.ask('/oauth/grants'))
+  const { status, text } = await jar.ask('/oauth/grants', {
+    form: { action: 'sign_in', key: await organisation.key(), form_token },
+  })
+  expect([status, jar.cookies.size]).toEqual([400, 1])
+  expect(text).toContain('npx usher keys create --organisation SLUG --person &quot;Your name&quot; --scopes all')
+})
+
+test('a browser that was signed in with the key of a program no longer is, and its grants go on', async () => {
+  const { id, walk } = await signedIn(await organisation.personKey())
+  const { body } = await codeGrant(walk, await decide(walk))
+  const program = await organisation.key()
+  await addGrants(program, 1)
+  const [grant] = await grantsOf(program)
+  await studio.query(
+    'update private.oauth_records set grant_id = $2 where grant_id in (select id from public.api_keys where parent_id = $1)',
+    [id, grant.id],
+  )
+  await studio.query('update private.oauth_sign_ins set api_key_id = $2 where api_key_id = $1', [id, grant.parent_id])
+  expect((await walk.jar.ask('/oauth/grants')).text).toContain('name="key"')
+  expect((await callWith(body.access_token, url)).status).toBe(200)
+})
+
 test('a browser is signed in for as long as the key is good', async () => {
-  const key = await organisation.key()
+  const key = await organisation.personKey()
   const id = await idOf(key)
   await studio.query("update public.api_keys set expires_at = now() + interval '1 hour' where id = $1", [id])
   const jar = new Jar(url)

@@ -9,7 +9,7 @@ import { openPerson, paste } from './client.ts'
 import { callback, elsewhere, pkce, register, requestUrl } from './walk.ts'
 
 test.skipIf(!hasBrowser)('each page can be read by everybody, and fits on a telephone', async () => {
-  const key = await (await createOrganisation()).key()
+  const key = await (await createOrganisation()).personKey()
   const { body } = await register(inject('apiUrl'))
   const { page } = await openPerson({ javaScriptEnabled: true, bypassCSP: true })
   const expectSound = async () => {
@@ -50,6 +50,7 @@ test.each(Object.entries(signInLanguages))(
     const text = await login.text()
     expect(text).toContain(`<html lang="${language}">`)
     expect(text.replaceAll('&#39;', "'")).toContain(words.keyHint)
+    expect(words.keyOfProgram).toContain('npx usher keys create --organisation SLUG --person ')
     const said = Object.values(words).flatMap((value) => (typeof value === 'string' ? [value] : Object.values(value)))
     expect(said.filter((sentence) => sentence.trim() === '')).toEqual([])
     expect(new Set(Object.values(words.scopeSentences)).size).toBe(7)

@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 
 async function signedIn() {
-  const key = await organisation.key()
+  const key = await organisation.personKey()
   const walk = await walkToConsent(key, { jar: new Jar(url) })
   const answer = await decide(walk)
   const { body } = await codeGrant(walk, answer)
@@ -74,7 +74,7 @@ test('a grant is renewed twenty times a minute at most, and a client is told to 
 })
 
 test('a renewal of one sign-in that broke off can be done again, whatever another sign-in of the grant renewed', async () => {
-  const key = await organisation.key()
+  const key = await organisation.personKey()
   const jar = new Jar(url)
   const first = await walkToConsent(key, { jar })
   const x = (await codeGrant(first, await decide(first))).body
@@ -145,7 +145,7 @@ test('what a thief gives away is in the log, without the token', async () => {
 })
 
 test('what somebody was about to do is forgotten when it ends, and of a code it is known for an hour', async () => {
-  const walk = await walkToConsent(await organisation.key(), { jar: new Jar(url) })
+  const walk = await walkToConsent(await organisation.personKey(), { jar: new Jar(url) })
   const { answer, ...done } = await signedIn()
   const interaction = recordHash('Interaction', walk.at.split('/').at(-1) as string)
   const code = recordHash('AuthorizationCode', answer.searchParams.get('code') as string)

@@ -60,7 +60,7 @@ test.skipIf(!hasBrowser || !certificate).each([
   '$sdk signs in by $by, calls, asks for more, renews its tokens, and is refused once revoked',
   async ({ by, start }) => {
     const organisation = await createOrganisation()
-    const key = await organisation.key('events:read', 'events:write', 'orders:read', 'attendees:read')
+    const key = await organisation.personKey('events:read', 'events:write', 'orders:read', 'attendees:read')
     const { url } = await ownApp({
       oauth: { fetchDocument: createDocumentFetcher({ allowLoopback: true }) },
     })
@@ -145,7 +145,7 @@ test.skipIf(!hasBrowser)('two processes share each step of a sign-in', async () 
   const { url, processes } = await inTurn()
   for (const _ of [1, 2]) processes.push((await ownApp({ publicUrl: url })).url)
   const organisation = await createOrganisation()
-  const key = await organisation.key()
+  const key = await organisation.personKey()
   const person = await openPerson()
   const host = new Host((await listenForReturn()).url, 'Assistant')
   const client = await connectBySigningIn(sdks['client 2'], connectUrl(url), host, (to) => allow(person, to, { key }))
@@ -158,7 +158,7 @@ test.skipIf(!hasBrowser)(
   'a browser stays signed in until its key ends, and then nothing that was allowed is left',
   async () => {
     const organisation = await createOrganisation()
-    const key = await organisation.key()
+    const key = await organisation.personKey()
     const person = await openPerson()
     const sign = (name: string, also: { key?: string }) => async () => {
       const host = new Host((await listenForReturn()).url, name)

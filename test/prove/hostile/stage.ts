@@ -42,6 +42,7 @@ export async function setStage(database: pg.Client, apiUrl: string, address: str
     asking: await keyOf('asked', scopes),
     few: await keyOf('none', ['events:read']),
   }
+  const personKey = await issueKey(database, { organisation: slug, name: 'Hostile', scopes, kind: 'person' })
 
   const event = async (name: string, capacity: number | null) =>
     one(
@@ -161,7 +162,7 @@ export async function setStage(database: pg.Client, apiUrl: string, address: str
   const file = new URL((body.data as { url: string }).url).pathname
   const confirmation = await browser.askToConfirm(keys.asking, main)
   const client = await browser.registerClient()
-  const signIn = await browser.signIn(keys.full, client.request)
+  const signIn = await browser.signIn(personKey, client.request)
   const withToken = async (path: string, form: Record<string, string>) => ({
     path,
     form: { ...form, form_token: await browser.formTokenAt(path) },

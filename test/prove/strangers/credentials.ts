@@ -24,13 +24,16 @@ export type Credential = {
 export type Interface = 'rest' | 'png' | 'svg' | 'csv' | 'mcp' | 'connect'
 const withKeys = ['rest', 'png', 'svg', 'csv', 'mcp'] as const
 
-export async function issueKeyOf(organisationId: string, ...chosen: Scope[]): Promise<string> {
+export const issueKeyOf = (organisationId: string, ...chosen: Scope[]): Promise<string> =>
+  issue(organisationId, 'key', chosen)
+
+async function issue(organisationId: string, kind: 'key' | 'person', chosen: Scope[] = []): Promise<string> {
   const { slug } = await row<{ slug: string }>('select slug from public.organisations where id = $1', [organisationId])
   return issueKey(studio, {
     organisation: slug,
     name: 'test',
     scopes: chosen.length > 0 ? chosen : scopes,
-    confirmations: 'none',
+    ...(kind === 'person' ? { kind } : { confirmations: 'none' }),
   })
 }
 
@@ -62,9 +65,10 @@ export async function credentialsOf(
   await studio.query('delete from public.api_keys where prefix = $1', [prefixOf(deleted)])
   const wrongEnd = valid.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
   const unknown = createKey()
-  const token = await tokenOf(valid, apiUrl)
-  const foreign = await tokenOf(valid, elsewhereUrl)
-  const ended = await tokenOf(await key(), apiUrl)
+  const person = await issue(organisationId, 'person')
+  const token = await tokenOf(person, apiUrl)
+  const foreign = await tokenOf(person, elsewhereUrl)
+  const ended = await tokenOf(person, apiUrl)
   await studio.query(
     'update public.api_keys k set revoked_at = now() from private.oauth_grants g where g.api_key_id = k.id and g.client_id = $1',
     [ended.clientId],
@@ -99,6 +103,7 @@ export async function credentialsOf(
     { what: 'a deleted key', key: deleted, to: withKeys, ...invalid },
     { what: 'a revoked key', key: revoked, to: withKeys, ...invalid, code: 'api_key_revoked' },
     { what: 'an expired key', key: expired, to: withKeys, ...invalid, code: 'api_key_expired' },
+    { what: 'a key for people', key: person, to: withKeys, status: 403, code: 'key_for_people' },
     { what: 'a token in the place of a key', key: token.token, to: withKeys, ...invalid },
     {
       what: 'a key in the place of a token',
@@ -117,7 +122,7 @@ export async function credentialsOf(
 export async function withoutScope(organisationId: string, scope: Scope, apiUrl: string): Promise<Credential[]> {
   const others = scopes.filter((other) => other !== scope)
   const missing = { status: 403, code: 'missing_scope' }
-  const { token } = await tokenOf(await issueKeyOf(organisationId), apiUrl, others)
+  const { token } = await tokenOf(await issue(organisationId, 'person'), apiUrl, others)
   return [
     { what: 'every other scope', key: await issueKeyOf(organisationId, ...others), to: withKeys, ...missing },
     {

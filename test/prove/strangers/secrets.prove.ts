@@ -68,8 +68,9 @@ async function tellStory(
   const issue = (confirmations: 'asked' | 'none') =>
     issueKey(database, { organisation: 'story', name: 'story', scopes, confirmations })
   const [key, askingKey] = [await issue('none'), await issue('asked')]
+  const personKey = await issueKey(database, { organisation: 'story', name: 'story', scopes, kind: 'person' })
   const guest = { name: 'Wilhelmina Ostrogorska', email: 'wilhelmina@private.example', company: 'Quietude Holdings' }
-  const secrets: Secrets = { key, askingKey, beginning: key.slice(0, 19), ...guest, jwt: 'eyJ' }
+  const secrets: Secrets = { key, askingKey, personKey, beginning: key.slice(0, 19), ...guest, jwt: 'eyJ' }
   const call = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const { text } = await send(url, key, { method, path: `/api/v1${path}`, body, headers })
     return text.startsWith('{') ? (JSON.parse(text).data ?? {}) : {}
@@ -176,7 +177,7 @@ async function tellStory(
   await database.query(`select '${guest.email}'::uuid`).catch(() => {})
 
   // A client signs in, renews, asks for what a person confirms; then its grant is ended.
-  const walk = await walkToConsent(key, { jar: new Jar(url) })
+  const walk = await walkToConsent(personKey, { jar: new Jar(url) })
   const answer = await decide(walk, { scope: [...scopes] })
   secrets.authorisationCode = answer.searchParams.get('code') as string
   secrets.codeVerifier = walk.verifier
@@ -192,7 +193,7 @@ async function tellStory(
   for (const [name, value] of walk.jar.cookies) secrets[`cookie ${name}`] = value
   const asked = JSON.parse((await mcp(askingKey, 'erase_person', { email: guest.email, names: [guest.name] })).text)
   const { url: page } = JSON.parse(asked.result.content[0].text).error.details
-  const person = new Person(url, key)
+  const person = new Person(url, personKey)
   await person.confirm(page)
   for (const [name, value] of person.jar.cookies) secrets[`cookie of the person ${name}`] = value
   await mcp(askingKey, 'erase_person', { email: guest.email, names: [guest.name] })
