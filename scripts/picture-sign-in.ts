@@ -46,7 +46,7 @@ try {
     await page.getByRole('button', { name: 'End it now' }).click()
     await page.goto(await linkToConfirm(usher.url, usher.demo))
     await picture('confirm')
-    await page.getByRole('button', { name: 'Confirm' }).click()
+    await page.getByRole('button', { name: 'Cancel the event' }).click()
     await picture('confirmed')
     await page.getByRole('button', { name: 'Take it back' }).click()
     await context.close()

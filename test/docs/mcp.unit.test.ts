@@ -38,6 +38,11 @@ test('each recipe has a key of its own, with some of the scopes', () => {
   }
 })
 
+test('the guide lists every operation that a person confirms', () => {
+  const [, section = ''] = guide.split('## What a person confirms')
+  for (const { name } of operations.filter(({ confirmed }) => confirmed)) expect(section).toContain(`\`${name}\``)
+})
+
 test('the guide names every prompt with its scopes', () => {
   for (const prompt of prompts) {
     expect(guide.replaceAll(/\s+/g, ' ')).toContain(`\`${prompt.name}\` (${prompt.scopes.join(', ')})`)

@@ -78,7 +78,7 @@ export function confirmationPage(
       <form method="post">
         ${hidden(formToken)}
         ${asked.may_confirm && html`<p class="hint">${fill(minutes === 1 ? said.minute : said.minutes, { minutes: String(minutes) })}</p>`}
-        ${asked.may_confirm && !isConfirmed && html`<button class="main" name="action" value="confirm">${said.confirm}</button>`}
+        ${asked.may_confirm && !isConfirmed && html`<p class="error">${said.final}</p><button class="main final" name="action" value="confirm">${actOf(asked, said)}</button>`}
         ${asked.may_confirm && html`<button name="action" value="refuse">${isConfirmed ? said.takeBack : words.deny}</button>`}
         <button name="action" value="sign_out">${words.otherKey}</button>
       </form>`,
@@ -101,24 +101,28 @@ const quoted = (text: string | null | undefined, words: ConfirmWords) =>
   text ? fill(words.quoted, { text: clip(oneLine(text), 100) }) : '…'
 
 const titleOf = ({ operation, subject }: Confirmation, said: ConfirmWords): string =>
-  fill(said.titles[operation] ?? said.anyTitle, {
+  fill(said.titles[operation]?.[0] ?? said.anyTitle, {
     operation,
     event: quoted(subject?.event, said),
     person: quoted(subject?.person, said),
     order: subject?.order ?? '…',
   })
 
+const actOf = ({ operation, subject }: Confirmation, said: ConfirmWords): string =>
+  fill(said.titles[operation]?.[1] ?? said.confirm, { person: clip(oneLine(subject?.person ?? '…'), 100) })
+
 function factsOf({ operation, subject, effect, changes, news, steps, more_steps }: Confirmation, said: ConfirmWords) {
   const { orders, attendees, waiting_list, told, not_told = [], refund_due, refunded, currency = '' } = effect ?? {}
   const notTold = not_told.reduce((sum, { count }) => sum + count, 0)
   // A count of none is said where there might have been some.
-  const numbers: [string, number | undefined][] = [
+  const counts: [ConfirmWords['told'], number | undefined][] = [
     [said.orders, orders],
     [said.attendees, attendees],
     [said.waitingList, waiting_list || undefined],
     [said.told, operation.startsWith('erase_') ? undefined : told],
     [said.notTold, notTold || undefined],
   ]
+  const numbers = counts.flatMap(([sentences, count]) => (count === undefined ? [] : [countOf(count, sentences, said)]))
   const amounts: [string, number | undefined][] = [
     [said.refundDue, refund_due || undefined],
     [said.refunded, refunded],
@@ -139,7 +143,7 @@ function factsOf({ operation, subject, effect, changes, news, steps, more_steps 
           ),
         ]
       : [],
-    numbers.flatMap(([name, count]) => (count === undefined ? [] : [entry(name, numberOf(count, said))])),
+    numbers.length === 0 ? [] : [entryOf(said.effect, numbers)],
     amounts.flatMap(([name, amount]) => (amount === undefined ? [] : [entry(name, amountOf(amount, currency, said))])),
     refund_due === null ? [entry(said.refundDue, said.unseen)] : [],
     changes === null || Object.keys(changes).length === 0 ? [] : [entry(said.changes, changesOf(changes, false))],
@@ -202,6 +206,9 @@ function changesOf(changes: Record<string, unknown>, arePairs: boolean): string 
 }
 
 const numberOf = (count: number, { locale }: ConfirmWords) => new Intl.NumberFormat(locale).format(count)
+
+const countOf = (count: number, [one, many]: ConfirmWords['told'], said: ConfirmWords) =>
+  fill(new Intl.PluralRules(said.locale).select(count) === 'one' ? one : many, { count: numberOf(count, said) })
 
 const amountOf = (amount: number, currency: string, { locale }: ConfirmWords) =>
   new Intl.NumberFormat(locale, currencyStyle(currency)).format(amount / 10 ** decimalsOf(currency))

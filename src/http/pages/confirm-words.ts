@@ -1,23 +1,27 @@
 // What the page of a confirmation says, in each language that it has.
 
+type Counted = [one: string, many: string]
+
 export type ConfirmWords = {
   locale: string
   signInFirst: string
   /** What somebody else named: {text} */
   quoted: string
-  /** By operation; {event}, {person}, {order} */
-  titles: Record<string, string>
+  /** By operation: the title and the button; {event}, {person}, {order} */
+  titles: Record<string, [title: string, act: string]>
   /** {operation} */
   anyTitle: string
   askedBy: string
   event: string
   order: string
   person: string
-  orders: string
-  attendees: string
-  waitingList: string
-  told: string
-  notTold: string
+  effect: string
+  /** Singular and plural; {count} */
+  orders: Counted
+  attendees: Counted
+  waitingList: Counted
+  told: Counted
+  notTold: Counted
   refundDue: string
   refunded: string
   /** In place of an amount. */
@@ -43,6 +47,7 @@ export type ConfirmWords = {
   /** {minutes} */
   minute: string
   minutes: string
+  final: string
   confirm: string
   confirmedTitle: string
   confirmed: string
@@ -58,27 +63,31 @@ const en: ConfirmWords = {
   signInFirst: 'An assistant asks for your confirmation. Sign in to see what it wants to do.',
   quoted: '“{text}”',
   titles: {
-    cancel_event: 'Cancel {event}?',
-    update_event: 'Tell the guests of {event} what has changed?',
-    apply_event: 'Tell the guests of {event} what has changed?',
-    cancel_order: 'Cancel the order {order} and tell its guests?',
-    cancel_attendee: 'Cancel the ticket of {person} and tell the guests?',
-    erase_attendee: 'Erase {person} for good?',
-    erase_person: 'Erase {person} for good?',
-    import_attendees: 'E-mail new guests of {event} their tickets?',
-    send_payment_reminders: 'Remind the buyers of {event} of what they have to pay?',
-    record_refund: 'Record a refund for the order {order}?',
+    cancel_event: ['Cancel {event}?', 'Cancel the event'],
+    update_event: ['Tell the guests of {event} what has changed?', 'E-mail the guests'],
+    apply_event: ['Tell the guests of {event} what has changed?', 'E-mail the guests'],
+    cancel_order: ['Cancel the order {order} and tell its guests?', 'Cancel the order'],
+    cancel_attendee: ['Cancel the ticket of {person} and tell the guests?', 'Cancel the ticket'],
+    erase_attendee: ['Erase {person} for good?', 'Erase {person}’s data'],
+    erase_person: ['Erase {person} for good?', 'Erase {person}’s data'],
+    import_attendees: ['E-mail new guests of {event} their tickets?', 'E-mail the tickets'],
+    send_payment_reminders: ['Remind the buyers of {event} of what they have to pay?', 'Send the reminders'],
+    record_refund: ['Record a refund for the order {order}?', 'Record the refund'],
   },
   anyTitle: 'Carry out {operation}?',
   askedBy: 'Asked by',
   event: 'Event',
   order: 'Order',
   person: 'Person',
-  orders: 'Orders affected',
-  attendees: 'Tickets affected',
-  waitingList: 'On the waiting list',
-  told: 'Told by e-mail',
-  notTold: 'Not told',
+  effect: 'What will happen',
+  orders: ['{count} order will be affected', '{count} orders will be affected'],
+  attendees: ['{count} ticket will be affected', '{count} tickets will be affected'],
+  waitingList: [
+    '{count} person on the waiting list will be affected',
+    '{count} people on the waiting list will be affected',
+  ],
+  told: ['{count} person will be e-mailed', '{count} people will be e-mailed'],
+  notTold: ['{count} person will not be e-mailed', '{count} people will not be e-mailed'],
   refundDue: 'To be refunded',
   refunded: 'Refund',
   changes: 'Changes',
@@ -102,6 +111,7 @@ const en: ConfirmWords = {
   mayNot: 'The key that you signed in with may not do this. It would have to: {scope}.',
   minute: 'Good for one more minute, and once.',
   minutes: 'Good for {minutes} more minutes, and once.',
+  final: 'This cannot be undone.',
   confirm: 'Confirm',
   confirmedTitle: 'Confirmed',
   confirmed: 'Go back to the assistant and tell it so. Nothing has happened yet: it asks Usher once more.',
@@ -118,27 +128,31 @@ const de: ConfirmWords = {
   signInFirst: 'Ein Assistent bittet um Ihre Bestätigung. Melden Sie sich an, um zu sehen, was er tun möchte.',
   quoted: '„{text}“',
   titles: {
-    cancel_event: '{event} absagen?',
-    update_event: 'Den Gästen von {event} sagen, was sich geändert hat?',
-    apply_event: 'Den Gästen von {event} sagen, was sich geändert hat?',
-    cancel_order: 'Die Bestellung {order} stornieren und es den Gästen sagen?',
-    cancel_attendee: 'Das Ticket von {person} stornieren und es den Gästen sagen?',
-    erase_attendee: '{person} endgültig löschen?',
-    erase_person: '{person} endgültig löschen?',
-    import_attendees: 'Neuen Gästen von {event} ihre Tickets schicken?',
-    send_payment_reminders: 'Die Käufer von {event} daran erinnern, was noch zu zahlen ist?',
-    record_refund: 'Eine Erstattung für die Bestellung {order} erfassen?',
+    cancel_event: ['{event} absagen?', 'Veranstaltung absagen'],
+    update_event: ['Den Gästen von {event} sagen, was sich geändert hat?', 'Gäste benachrichtigen'],
+    apply_event: ['Den Gästen von {event} sagen, was sich geändert hat?', 'Gäste benachrichtigen'],
+    cancel_order: ['Die Bestellung {order} stornieren und es den Gästen sagen?', 'Bestellung stornieren'],
+    cancel_attendee: ['Das Ticket von {person} stornieren und es den Gästen sagen?', 'Ticket stornieren'],
+    erase_attendee: ['{person} endgültig löschen?', 'Daten von {person} löschen'],
+    erase_person: ['{person} endgültig löschen?', 'Daten von {person} löschen'],
+    import_attendees: ['Neuen Gästen von {event} ihre Tickets schicken?', 'Tickets schicken'],
+    send_payment_reminders: ['Die Käufer von {event} daran erinnern, was noch zu zahlen ist?', 'Erinnerungen schicken'],
+    record_refund: ['Eine Erstattung für die Bestellung {order} erfassen?', 'Erstattung erfassen'],
   },
   anyTitle: '{operation} ausführen?',
   askedBy: 'Angefragt von',
   event: 'Veranstaltung',
   order: 'Bestellung',
   person: 'Person',
-  orders: 'Betroffene Bestellungen',
-  attendees: 'Betroffene Tickets',
-  waitingList: 'Auf der Warteliste',
-  told: 'Per E-Mail benachrichtigt',
-  notTold: 'Nicht benachrichtigt',
+  effect: 'Was geschehen wird',
+  orders: ['{count} Bestellung wird betroffen sein', '{count} Bestellungen werden betroffen sein'],
+  attendees: ['{count} Ticket wird betroffen sein', '{count} Tickets werden betroffen sein'],
+  waitingList: [
+    '{count} Person auf der Warteliste wird betroffen sein',
+    '{count} Personen auf der Warteliste werden betroffen sein',
+  ],
+  told: ['{count} Person wird eine E-Mail bekommen', '{count} Personen werden eine E-Mail bekommen'],
+  notTold: ['{count} Person wird keine E-Mail bekommen', '{count} Personen werden keine E-Mail bekommen'],
   refundDue: 'Zu erstatten',
   refunded: 'Erstattung',
   changes: 'Änderungen',
@@ -162,6 +176,7 @@ const de: ConfirmWords = {
   mayNot: 'Der Schlüssel, mit dem Sie angemeldet sind, darf das nicht. Er müsste dürfen: {scope}.',
   minute: 'Gilt noch eine Minute, und einmal.',
   minutes: 'Gilt noch {minutes} Minuten, und einmal.',
+  final: 'Das lässt sich nicht rückgängig machen.',
   confirm: 'Bestätigen',
   confirmedTitle: 'Bestätigt',
   confirmed:
@@ -179,27 +194,34 @@ const es: ConfirmWords = {
   signInFirst: 'Un asistente le pide su confirmación. Inicie sesión para ver qué quiere hacer.',
   quoted: '«{text}»',
   titles: {
-    cancel_event: '¿Cancelar {event}?',
-    update_event: '¿Avisar a los asistentes de {event} de lo que ha cambiado?',
-    apply_event: '¿Avisar a los asistentes de {event} de lo que ha cambiado?',
-    cancel_order: '¿Cancelar el pedido {order} y avisar a sus asistentes?',
-    cancel_attendee: '¿Cancelar la entrada de {person} y avisar a los asistentes?',
-    erase_attendee: '¿Borrar a {person} para siempre?',
-    erase_person: '¿Borrar a {person} para siempre?',
-    import_attendees: '¿Enviar sus entradas a los nuevos asistentes de {event}?',
-    send_payment_reminders: '¿Recordar a los compradores de {event} lo que les queda por pagar?',
-    record_refund: '¿Anotar un reembolso del pedido {order}?',
+    cancel_event: ['¿Cancelar {event}?', 'Cancelar el evento'],
+    update_event: ['¿Avisar a los asistentes de {event} de lo que ha cambiado?', 'Avisar a los asistentes'],
+    apply_event: ['¿Avisar a los asistentes de {event} de lo que ha cambiado?', 'Avisar a los asistentes'],
+    cancel_order: ['¿Cancelar el pedido {order} y avisar a sus asistentes?', 'Cancelar el pedido'],
+    cancel_attendee: ['¿Cancelar la entrada de {person} y avisar a los asistentes?', 'Cancelar la entrada'],
+    erase_attendee: ['¿Borrar a {person} para siempre?', 'Borrar los datos de {person}'],
+    erase_person: ['¿Borrar a {person} para siempre?', 'Borrar los datos de {person}'],
+    import_attendees: ['¿Enviar sus entradas a los nuevos asistentes de {event}?', 'Enviar las entradas'],
+    send_payment_reminders: [
+      '¿Recordar a los compradores de {event} lo que les queda por pagar?',
+      'Enviar los recordatorios',
+    ],
+    record_refund: ['¿Anotar un reembolso del pedido {order}?', 'Anotar el reembolso'],
   },
   anyTitle: '¿Ejecutar {operation}?',
   askedBy: 'Pedido por',
   event: 'Evento',
   order: 'Pedido',
   person: 'Persona',
-  orders: 'Pedidos afectados',
-  attendees: 'Entradas afectadas',
-  waitingList: 'En la lista de espera',
-  told: 'Avisados por correo',
-  notTold: 'No avisados',
+  effect: 'Lo que va a pasar',
+  orders: ['{count} pedido se verá afectado', '{count} pedidos se verán afectados'],
+  attendees: ['{count} entrada se verá afectada', '{count} entradas se verán afectadas'],
+  waitingList: [
+    '{count} persona de la lista de espera se verá afectada',
+    '{count} personas de la lista de espera se verán afectadas',
+  ],
+  told: ['{count} persona recibirá un correo', '{count} personas recibirán un correo'],
+  notTold: ['{count} persona no recibirá ningún correo', '{count} personas no recibirán ningún correo'],
   refundDue: 'Por reembolsar',
   refunded: 'Reembolso',
   changes: 'Cambios',
@@ -223,6 +245,7 @@ const es: ConfirmWords = {
   mayNot: 'La clave con la que inició sesión no puede hacer esto. Tendría que poder: {scope}.',
   minute: 'Vale un minuto más, y una sola vez.',
   minutes: 'Vale {minutes} minutos más, y una sola vez.',
+  final: 'Esto no se puede deshacer.',
   confirm: 'Confirmar',
   confirmedTitle: 'Confirmado',
   confirmed: 'Vuelva al asistente y dígaselo. Todavía no ha pasado nada: él se lo pide a Usher otra vez.',
@@ -239,27 +262,31 @@ const fr: ConfirmWords = {
   signInFirst: 'Un assistant demande votre confirmation. Connectez-vous pour voir ce qu’il veut faire.',
   quoted: '« {text} »',
   titles: {
-    cancel_event: 'Annuler {event} ?',
-    update_event: 'Dire aux invités de {event} ce qui a changé ?',
-    apply_event: 'Dire aux invités de {event} ce qui a changé ?',
-    cancel_order: 'Annuler la commande {order} et le dire à ses invités ?',
-    cancel_attendee: 'Annuler le billet de {person} et le dire aux invités ?',
-    erase_attendee: 'Effacer {person} pour toujours ?',
-    erase_person: 'Effacer {person} pour toujours ?',
-    import_attendees: 'Envoyer leurs billets aux nouveaux invités de {event} ?',
-    send_payment_reminders: 'Rappeler aux acheteurs de {event} ce qu’il leur reste à payer ?',
-    record_refund: 'Noter un remboursement pour la commande {order} ?',
+    cancel_event: ['Annuler {event} ?', 'Annuler l’événement'],
+    update_event: ['Dire aux invités de {event} ce qui a changé ?', 'Prévenir les participants'],
+    apply_event: ['Dire aux invités de {event} ce qui a changé ?', 'Prévenir les participants'],
+    cancel_order: ['Annuler la commande {order} et le dire à ses invités ?', 'Annuler la commande'],
+    cancel_attendee: ['Annuler le billet de {person} et le dire aux invités ?', 'Annuler le billet'],
+    erase_attendee: ['Effacer {person} pour toujours ?', 'Effacer les données de {person}'],
+    erase_person: ['Effacer {person} pour toujours ?', 'Effacer les données de {person}'],
+    import_attendees: ['Envoyer leurs billets aux nouveaux invités de {event} ?', 'Envoyer les billets'],
+    send_payment_reminders: ['Rappeler aux acheteurs de {event} ce qu’il leur reste à payer ?', 'Envoyer les rappels'],
+    record_refund: ['Noter un remboursement pour la commande {order} ?', 'Enregistrer le remboursement'],
   },
   anyTitle: 'Exécuter {operation} ?',
   askedBy: 'Demandé par',
   event: 'Événement',
   order: 'Commande',
   person: 'Personne',
-  orders: 'Commandes concernées',
-  attendees: 'Billets concernés',
-  waitingList: 'Sur la liste d’attente',
-  told: 'Prévenus par e-mail',
-  notTold: 'Non prévenus',
+  effect: 'Ce qui va se passer',
+  orders: ['{count} commande sera concernée', '{count} commandes seront concernées'],
+  attendees: ['{count} billet sera concerné', '{count} billets seront concernés'],
+  waitingList: [
+    '{count} personne de la liste d’attente sera concernée',
+    '{count} personnes de la liste d’attente seront concernées',
+  ],
+  told: ['{count} personne recevra un e-mail', '{count} personnes recevront un e-mail'],
+  notTold: ['{count} personne ne recevra pas d’e-mail', '{count} personnes ne recevront pas d’e-mail'],
   refundDue: 'À rembourser',
   refunded: 'Remboursement',
   changes: 'Changements',
@@ -283,6 +310,7 @@ const fr: ConfirmWords = {
   mayNot: 'La clé avec laquelle vous êtes connecté ne le permet pas. Elle devrait pouvoir : {scope}.',
   minute: 'Valable encore une minute, et une seule fois.',
   minutes: 'Valable encore {minutes} minutes, et une seule fois.',
+  final: 'Cela ne peut pas être annulé.',
   confirm: 'Confirmer',
   confirmedTitle: 'Confirmé',
   confirmed:
@@ -300,27 +328,34 @@ const nl: ConfirmWords = {
   signInFirst: 'Een assistent vraagt om uw bevestiging. Log in om te zien wat hij wil doen.',
   quoted: '‘{text}’',
   titles: {
-    cancel_event: '{event} annuleren?',
-    update_event: 'De gasten van {event} vertellen wat er is veranderd?',
-    apply_event: 'De gasten van {event} vertellen wat er is veranderd?',
-    cancel_order: 'De bestelling {order} annuleren en het de gasten vertellen?',
-    cancel_attendee: 'Het ticket van {person} annuleren en het de gasten vertellen?',
-    erase_attendee: '{person} voorgoed wissen?',
-    erase_person: '{person} voorgoed wissen?',
-    import_attendees: 'Nieuwe gasten van {event} hun tickets mailen?',
-    send_payment_reminders: 'De kopers van {event} herinneren aan wat ze nog moeten betalen?',
-    record_refund: 'Een terugbetaling voor de bestelling {order} vastleggen?',
+    cancel_event: ['{event} annuleren?', 'Het evenement annuleren'],
+    update_event: ['De gasten van {event} vertellen wat er is veranderd?', 'De gasten mailen'],
+    apply_event: ['De gasten van {event} vertellen wat er is veranderd?', 'De gasten mailen'],
+    cancel_order: ['De bestelling {order} annuleren en het de gasten vertellen?', 'De bestelling annuleren'],
+    cancel_attendee: ['Het ticket van {person} annuleren en het de gasten vertellen?', 'Het ticket annuleren'],
+    erase_attendee: ['{person} voorgoed wissen?', 'Gegevens van {person} wissen'],
+    erase_person: ['{person} voorgoed wissen?', 'Gegevens van {person} wissen'],
+    import_attendees: ['Nieuwe gasten van {event} hun tickets mailen?', 'De tickets mailen'],
+    send_payment_reminders: [
+      'De kopers van {event} herinneren aan wat ze nog moeten betalen?',
+      'De herinneringen sturen',
+    ],
+    record_refund: ['Een terugbetaling voor de bestelling {order} vastleggen?', 'De terugbetaling vastleggen'],
   },
   anyTitle: '{operation} uitvoeren?',
   askedBy: 'Gevraagd door',
   event: 'Evenement',
   order: 'Bestelling',
   person: 'Persoon',
-  orders: 'Betrokken bestellingen',
-  attendees: 'Betrokken tickets',
-  waitingList: 'Op de wachtlijst',
-  told: 'Per e-mail bericht',
-  notTold: 'Geen bericht',
+  effect: 'Wat er gaat gebeuren',
+  orders: ['{count} bestelling zal worden geraakt', '{count} bestellingen zullen worden geraakt'],
+  attendees: ['{count} ticket zal worden geraakt', '{count} tickets zullen worden geraakt'],
+  waitingList: [
+    '{count} persoon op de wachtlijst zal worden geraakt',
+    '{count} personen op de wachtlijst zullen worden geraakt',
+  ],
+  told: ['{count} persoon zal een e-mail krijgen', '{count} personen zullen een e-mail krijgen'],
+  notTold: ['{count} persoon zal geen e-mail krijgen', '{count} personen zullen geen e-mail krijgen'],
   refundDue: 'Terug te betalen',
   refunded: 'Terugbetaling',
   changes: 'Wijzigingen',
@@ -344,6 +379,7 @@ const nl: ConfirmWords = {
   mayNot: 'De sleutel waarmee u bent ingelogd, mag dit niet. Hij zou moeten mogen: {scope}.',
   minute: 'Nog één minuut geldig, en één keer.',
   minutes: 'Nog {minutes} minuten geldig, en één keer.',
+  final: 'Dit kan niet ongedaan worden gemaakt.',
   confirm: 'Bevestigen',
   confirmedTitle: 'Bevestigd',
   confirmed: 'Ga terug naar de assistent en zeg het hem. Er is nog niets gebeurd: hij vraagt het Usher nog een keer.',

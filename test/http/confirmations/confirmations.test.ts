@@ -2,8 +2,10 @@
 
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { hasBrowser } from '../../../scripts/support/browser.ts'
 import { confirmLanguages } from '../../../src/http/pages/confirm-words.ts'
 import { operations } from '../../../src/operations/index.ts'
+import { expectReadable } from '../../browser/accessibility.ts'
 import { join as joinAs, signUp } from '../../database/tenant-fixture.ts'
 import { during, knownRight, row, studio } from '../../support/database.ts'
 import { bearing, clients, type McpCaller, negotiating } from '../../support/mcp.ts'
@@ -13,6 +15,7 @@ import { Person } from '../../support/person.ts'
 import { rest } from '../../support/rest.ts'
 import { validator } from '../../support/schema-validators.ts'
 import { addOrder } from '../../support/studio.ts'
+import { openPerson, paste } from '../oauth/client.ts'
 import { codeGrant, decide, formTokenOf, Jar, walkToConsent } from '../oauth/walk.ts'
 
 // Each who asks is at an address of their own: see walk.ts.
@@ -103,8 +106,9 @@ describe('to cancel an event', () => {
     const page = await person.open(url)
     expect(page.text).toContain('Cancel “Test event”?')
     expect(page.text).toMatch(
-      /Asked by<\/dt><dd><bdi>Assistant<.*Tickets affected<\/dt><dd><bdi>2<.*Told by e-mail<\/dt><dd><bdi>2</s,
+      /Asked by<\/dt><dd><bdi>Assistant<.*2 tickets will be affected<.*2 people will be e-mailed<.*Signed in.*Jane Doe/s,
     )
+    expect(page.text).toMatch(/This cannot be undone\.<.*<button class="main final" [^>]*>Cancel the event</s)
     expect(await statusOf()).toBe('published')
     expect(await askedFor('cancel_event', args)).toBe(url)
 
@@ -234,7 +238,7 @@ describe('what guests are told', () => {
     await guests(21)
     await assistant.call(...rename('Gala by night'))
     const { text } = await person.open(await askedFor('update_event', { event: event.id, ...told }))
-    expect(text).toMatch(/Told by e-mail<\/dt><dd><bdi>21</)
+    expect(text).toMatch(/21 people will be e-mailed</)
     expect(text).toMatch(/What they read<.*name: Test event → Gala by night</s)
   })
 
@@ -271,7 +275,7 @@ describe('what guests are told', () => {
     await assistant.call('update_event', { event: event.id, changes: { description: 'Doors at eight' } })
     const [tool, args] = await prepare('Buy now')
     const url = await askedFor(tool, args)
-    expect((await person.open(url)).text).toMatch(/Told by e-mail<\/dt><dd><bdi>21<.*name: Gala by night → Buy now</s)
+    expect((await person.open(url)).text).toMatch(/21 people will be e-mailed<.*name: Gala by night → Buy now</s)
     await person.confirm(url)
     await assistant.call(tool, args)
     expect(await row('select name from public.events where id = $1', [event.id])).toEqual({ name: 'Buy now' })
@@ -306,7 +310,7 @@ describe('what guests are told', () => {
       data: { created: 22 },
     })
     const url = await askedFor('import_attendees', args(21))
-    expect((await person.open(url)).text).toMatch(/Test event.*Told by e-mail<\/dt><dd><bdi>21</s)
+    expect((await person.open(url)).text).toMatch(/Test event.*21 people will be e-mailed</s)
     await person.confirm(url)
     const others = { ...args(21), attendees: guestsOf(23) }
     expect(await askedFor('import_attendees', others)).not.toBe(url)
@@ -320,7 +324,7 @@ describe('what guests are told', () => {
     })
     for (let n = 0; n < 21; n++) await addOrder(event, { subtotal: 3000 })
     const url = await askedFor('send_payment_reminders', { event: event.id })
-    expect((await person.open(url)).text).toMatch(/Remind the buyers of.*Told by e-mail<\/dt><dd><bdi>21</s)
+    expect((await person.open(url)).text).toMatch(/Remind the buyers of.*21 people will be e-mailed</s)
     await person.confirm(url)
     expect(await assistant.call('send_payment_reminders', { event: event.id })).toMatchObject({
       data: { reminded: 21, not_reminded: 20 },
@@ -421,7 +425,9 @@ describe('what was confirmed', () => {
     await event.guest()
     const args = { email: 'guest@example.com' }
     const url = await askedFor('erase_person', args)
-    expect((await person.open(url)).text).toMatch(/guest@example\.com.*Tickets affected<\/dt><dd><bdi>1</s)
+    expect((await person.open(url)).text).toMatch(
+      /guest@example\.com.*1 ticket will be affected<.*Erase guest@example\.com’s data<\/button>/s,
+    )
     await person.confirm(url)
     expect(await askedFor('erase_person', { ...args, everyone: true })).not.toBe(url)
     expect(await assistant.call('erase_person', args)).toMatchObject({ data: { attendees: 1 } })
@@ -543,7 +549,7 @@ describe('by what it would do', () => {
     changes.name = `${changes.name} again`
     const [, many] = await prepare()
     const url = await askedFor(tool, many)
-    expect((await person.open(url)).text).toMatch(/Told by e-mail<\/dt><dd><bdi>21<.*name: Moved event again/s)
+    expect((await person.open(url)).text).toMatch(/21 people will be e-mailed<.*name: Moved event again/s)
     await person.confirm(url)
     expect(await assistant.call(tool, many)).toMatchObject({ effect: { told: 21 } })
   })
@@ -582,7 +588,7 @@ describe('by what it would do', () => {
     )
     const args = { order: id, notify: 'everybody' }
     const url = await askedFor('cancel_order', args)
-    expect((await person.open(url)).text).toMatch(/Told by e-mail<\/dt><dd><bdi>21</)
+    expect((await person.open(url)).text).toMatch(/21 people will be e-mailed</)
     await person.confirm(url)
     expect(await assistant.call('cancel_order', args)).toMatchObject({ effect: { told: 21 } })
   })
@@ -673,6 +679,22 @@ describe('a page', () => {
     }
   })
 
+  test.skipIf(!hasBrowser)('can be read by everybody, by day and by night, and its button is red', async () => {
+    const { page } = await openPerson({ javaScriptEnabled: true, bypassCSP: true })
+    await page.goto(await askedFor('cancel_event', { event: event.id }))
+    await paste(page, person.key)
+    await expectReadable(page, {
+      hasOutline: true,
+      also: async () => {
+        const colour = await page.evaluate("getComputedStyle(document.querySelector('button.main')).backgroundColor")
+        const [red = 0, green = 0, blue = 0] = String(colour).match(/\d+/g)?.map(Number) ?? []
+        expect(red - Math.max(green, blue)).toBeGreaterThan(80)
+      },
+    })
+    await page.getByRole('button', { name: 'Cancel the event' }).click()
+    await expectReadable(page, { hasOutline: true })
+  })
+
   test('shows what others wrote as text', async () => {
     const name = '<b>Gala</b> {person} \u202etxt'
     await studio.query('update public.events set name = $2 where id = $1', [event.id, '<b>Gala</b> {person}'])
@@ -683,12 +705,19 @@ describe('a page', () => {
 
   test('speaks the languages that it has, with a title for each operation', async () => {
     const confirmed = operations.filter((operation) => operation.confirmed).map(({ name }) => name)
-    for (const { titles } of Object.values(confirmLanguages))
+    for (const { titles } of Object.values(confirmLanguages)) {
       expect(Object.keys(titles)).toEqual(expect.arrayContaining(confirmed))
+      expect(
+        Object.values(titles)
+          .flat()
+          .filter((text) => text.trim() === ''),
+      ).toEqual([])
+    }
     const url = await askedFor('cancel_event', { event: event.id })
     await person.open(url)
     const german = await person.jar.ask(url, { headers: { 'Accept-Language': 'de' } })
     expect(german.text).toContain('„Test event“ absagen?')
+    expect(german.text).toMatch(/0 Tickets werden betroffen sein<.*>Veranstaltung absagen<\/button>/s)
   })
 
   test('is below the path of PUBLIC_URL, which a proxy strips', async () => {
