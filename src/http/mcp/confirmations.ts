@@ -77,8 +77,9 @@ export const createAskPerson =
 type Sent = { params?: { _meta?: Record<string, unknown>; inputResponses?: unknown } }
 
 /**
- * The same for a host that opens links itself, from revision 2026-07-28 on. Undefined where it does not, or has just done so: then the model
- * is told, and repeats the call when the person has confirmed.
+ * The same for a host that opens links itself, from revision 2026-07-28 on, or shows its person a form, with the link in its text: what they
+ * answer there counts for nothing. Undefined where it does neither, or has just done so: then the model is told, and repeats the call when
+ * the person has confirmed.
  */
 export function inputForPerson(
   refusal: ApiError,
@@ -87,15 +88,19 @@ export function inputForPerson(
 ): InputRequiredResult | undefined {
   const { _meta = {}, inputResponses } = (request as Sent | undefined)?.params ?? {}
   const capabilities = _meta[CLIENT_CAPABILITIES_META_KEY] as { elicitation?: { url?: object } } | undefined
+  const elicitation = capabilities?.elicitation
   const { url } = refusal.details as { url?: string }
-  if (url === undefined || inputResponses !== undefined || capabilities?.elicitation?.url === undefined)
-    return undefined
+  if (url === undefined || inputResponses !== undefined || elicitation === undefined) return undefined
+  const message = `${title}: look at what will happen, and confirm it on Usher's page`
   return inputRequired({
     inputRequests: {
-      confirmation: inputRequired.elicitUrl({
-        message: `${title}: look at what will happen, and confirm it on Usher's page.`,
-        url,
-      }),
+      confirmation: elicitation.url
+        ? inputRequired.elicitUrl({ message: `${message}.`, url })
+        : // Without a mode: forms, as of the revisions that had no other.
+          inputRequired.elicit({
+            message: `${message}: ${url} Then accept here.`,
+            requestedSchema: { type: 'object', properties: {} },
+          }),
     },
   })
 }

@@ -764,22 +764,29 @@ test('a grant asks', async () => {
   expect(again.isError ?? false).toBe(false)
 })
 
-describe('a host that opens links', () => {
-  /** @param answer what it does with a link before it says that it opened it. */
+describe.each([
+  ['opens links', { url: {} }],
+  ['opens links and shows forms', { form: {}, url: {} }],
+  ['shows forms', { form: {} }],
+  ['shows forms, as before there were links', {}],
+])('a host that %s', (_what, elicitation) => {
+  const byLink = 'url' in elicitation
+  /** @param answer what it does with a link, or its person does with a form, before it says that this is done. */
   async function hostThat(answer: (url: string) => Promise<void>) {
     const client = new Client(
       { name: 'test', version: '1' },
       {
         jsonSchemaValidator: validator,
-        capabilities: { elicitation: { url: {} } },
+        capabilities: { elicitation },
         versionNegotiation: { mode: { pin: '2026-07-28' } },
       },
     )
     const asked: unknown[] = []
     client.setRequestHandler('elicitation/create', async ({ params }) => {
       asked.push(params)
-      await answer((params as { url: string }).url)
-      return { action: 'accept' as const }
+      const { url, message } = params as { url?: string; message: string }
+      await answer(url ?? /https?:\S+/.exec(message)?.[0] ?? '')
+      return { action: 'accept' as const, ...(!byLink && { content: {} }) }
     })
     await client.connect(new StreamableHTTPClientTransport(new URL(`${apiUrl}/api/mcp`), { requestInit: bearing(key) }))
     onTestFinished(() => client.close())
@@ -794,7 +801,9 @@ describe('a host that opens links', () => {
     const { cancel, asked } = await hostThat(async (url) => void (await person.confirm(url)))
     expect(await cancel()).toMatchObject({ structuredContent: { data: { status: 'cancelled' } } })
     expect(asked).toMatchObject([
-      { mode: 'url', url: expect.stringContaining('/confirm/'), message: expect.any(String) },
+      byLink
+        ? { mode: 'url', url: expect.stringContaining('/confirm/'), message: expect.any(String) }
+        : { mode: 'form', message: expect.stringContaining('/confirm/'), requestedSchema: { properties: {} } },
     ])
   })
 
