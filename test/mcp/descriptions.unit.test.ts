@@ -112,6 +112,10 @@ test('a write that may not be taken back says to ask first', () => {
   }
 })
 
+test('the instructions say where keys are made, which no tool does', () => {
+  expect(instructions).toMatch(/npx usher keys create --name … .*--person …/)
+})
+
 test('the instructions fit beside the list', () => {
   expect(countTokens(instructions)).toBeLessThanOrEqual(750)
 })

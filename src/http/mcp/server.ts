@@ -40,6 +40,7 @@ export const instructions = [
   'Amounts are in minor units: 49.00 EUR is 4900; answers say them in words besides (total_text). Times are RFC 3339 with offset; answers have those of an event in its own zone, and its day in words (when).',
   'Answers leave out what is null or empty. Lists answer 20 items (limit: at most 100) of the useful fields: fields takes the names of those you want, or ["*"]; while has_more, send next_cursor as cursor. Long text is cut, unless fields names it.',
   'An error is a result with isError: act on error.code, read error.hint, and repeat a call only when error.retryable is true. On confirmation_required give the person its url, and repeat the same call once they say that they confirmed. Give every write an idempotency_key, the same one when repeating the call. In changes, fields left out stay, and null clears one. On version_mismatch read the object again. For a sync, pass when the last one began as updated_since.',
+  'API keys are made outside of MCP, where Usher runs (npx usher keys create --name … for a program, --person … for somebody who signs in and confirms), or in SQL.',
   `Tools whose scope the key lacks are not listed, nor are those of rarer use: the person can connect with ?toolsets=${Object.keys(toolsets).join(',')} (or all, default), or read_only=true.`,
 ].join('\n')
 
