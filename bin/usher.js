@@ -4,6 +4,12 @@
 import module from 'node:module'
 import { join } from 'node:path'
 
+// Node 22 warns of its SQLite, which undici loads and Usher does not use: between lines of a JSON log.
+process.removeAllListeners('warning')
+process.on('warning', (warning) => {
+  if (warning.name !== 'ExperimentalWarning') process.stderr.write(`${warning.stack}\n`)
+})
+
 if (process.features.typescript) {
   // Half of the time of a command is stripping types and compiling. Without a folder that it may write to, nothing is kept.
   module.enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/usher'))

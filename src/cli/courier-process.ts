@@ -79,7 +79,7 @@ export function superviseCourier(
   function begin() {
     const child = fork(join(import.meta.dirname, 'courier-main.ts'), {
       env,
-      execArgv: flagsFrom(process.execArgv),
+      execArgv: ['--disable-warning=ExperimentalWarning', ...flagsFrom(process.execArgv)],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
     const ended = ending(child)

@@ -115,6 +115,7 @@ test('it has no secret but those that it uses, and what Node was told', () => {
     ['HOME', 'PATH', ...Object.keys(kept)].sort(),
   )
   expect(inProc(pid, 'cmdline').slice(1, -1)).toEqual([
+    '--disable-warning=ExperimentalWarning',
     '--stack-trace-limit=20',
     join(repository, 'src/cli/courier-main.ts'),
   ])

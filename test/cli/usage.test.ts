@@ -32,6 +32,17 @@ describe.concurrent('as a process', () => {
   })
 })
 
+test.each([
+  ['ExperimentalWarning', /^$/],
+  ['DeprecationWarning', /^DeprecationWarning: of a test\n/],
+])('an %s of Node is printed as %s', async (name, printed) => {
+  const warn = `process.once('beforeExit',()=>process.emitWarning('of%20a%20test','${name}'))`
+  const { stderr } = await usherProcess(['--version'], dataDir, {
+    NODE_OPTIONS: `--import=data:text/javascript,${warn}`,
+  })
+  expect(stderr).toMatch(printed)
+})
+
 test.each([['start'], ['courier']])(
   '%s says at once that Node would send calls on this machine to a proxy',
   async (command) => {
