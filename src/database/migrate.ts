@@ -1,7 +1,7 @@
 // Applies supabase/migrations with the Supabase CLI, as on a hosted project, as the role `postgres`. It changes nothing if all of them are
 // applied. It must never run as a superuser.
 
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -60,12 +60,12 @@ export async function applyMigrations(databaseUrl: string, options: MigrateOptio
 
 /**
  * Versions that only the files have (`pending`), and that only the database has (`unknown`), both sorted; and that of the first file, the
- * `baseline`, which replaced what is older.
+ * `baseline`, which replaced what is older. `isNew` where none of ours or others was applied.
  */
 export async function compareMigrations(
   databaseUrl: string,
   projectDir = projectRoot,
-): Promise<{ pending: string[]; unknown: string[]; baseline: string }> {
+): Promise<{ pending: string[]; unknown: string[]; baseline: string; isNew: boolean }> {
   const versions = migrationVersions(projectDir).sort()
   const files = new Set(versions)
   const applied = new Set(await appliedVersions(databaseUrl))
@@ -73,6 +73,7 @@ export async function compareMigrations(
     pending: [...files.difference(applied)],
     unknown: [...applied.difference(files)].sort(),
     baseline: versions[0] ?? '',
+    isNew: applied.size === 0,
   }
 }
 
@@ -80,6 +81,14 @@ function migrationVersions(projectDir: string): string[] {
   const folder = join(projectDir, 'supabase', 'migrations')
   if (!existsSync(folder)) return []
   return readdirSync(folder).flatMap((name) => /^(\d+)_.*\.sql$/.exec(name)?.[1] ?? [])
+}
+
+/** Names that the migrations create in schema `public`. A first `db push` fails where an object of the project has one of them. */
+export function namesInPublic(projectDir = projectRoot): string[] {
+  const folder = join(projectDir, 'supabase', 'migrations')
+  const sql = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'))
+  const created = /^create (?:or replace )?(?:table|view|type|function) "?public"?\."?(\w+)/gim
+  return [...new Set(sql.flatMap((text) => [...text.matchAll(created)].map(([, name = '']) => name)))].sort()
 }
 
 async function appliedVersions(databaseUrl: string): Promise<string[]> {

@@ -2,7 +2,7 @@
 
 import type pg from 'pg'
 import { AdminError, withDatabase } from '../database/admin.ts'
-import { compareMigrations } from '../database/migrate.ts'
+import { compareMigrations, namesInPublic } from '../database/migrate.ts'
 import { applyMigrations } from '../gateway/database-probe.ts'
 import { operations } from '../operations/index.ts'
 import { roleOf } from '../operations/operation.ts'
@@ -33,6 +33,7 @@ export async function checkDatabase(
     return await withDatabase(databaseUrl, async (client) => {
       const history = await compareMigrations(databaseUrl)
       const findings = [await checkRole(client), checkHistory(history)]
+      if (history.isNew) findings.push(...(await checkNames(client)))
       // Without the migrations there is nothing to grant, and no table of keys.
       if (history.pending.length === 0)
         findings.push(
@@ -80,6 +81,30 @@ function checkHistory({ pending, unknown }: { pending: string[]; unknown: string
     )
   }
   return ok('migration_history', 'Every migration is applied.')
+}
+
+/** Before the first migration: what the project has by a name that Usher gives to something of its own. */
+async function checkNames(client: pg.ClientBase): Promise<Finding[]> {
+  const { rows } = await client.query<{ taken: string }>(
+    `select 'schema ' || nspname as taken from pg_namespace where nspname in ('api', 'private')
+     union all
+     select 'public.' || c.relname from pg_class c where c.relnamespace = 'public'::regnamespace and c.relname = any ($1)
+     union all
+     select 'type public.' || t.typname from pg_type t
+     where t.typnamespace = 'public'::regnamespace and t.typrelid = 0 and t.typname = any ($1)
+     union all
+     select 'function ' || p.oid::regprocedure from pg_proc p where p.pronamespace = 'public'::regnamespace and p.proname = any ($1)
+     order by 1`,
+    [namesInPublic()],
+  )
+  if (rows.length === 0) return []
+  return [
+    failed(
+      'names',
+      `The project has what Usher would create: ${rows.map(({ taken }) => taken).join(', ')}.`,
+      'Rename these, or give Usher a project of its own: "On a project with other tables" in docs/operations.md names everything.',
+    ),
+  ]
 }
 
 async function checkGrants(client: pg.ClientBase): Promise<Finding> {

@@ -338,6 +338,26 @@ test('it warns of e-mails that a mail service refuses after the login, with the 
   ])
 })
 
+test('objects of an application that a first `db push` would fail on are named, one by one', async () => {
+  const projectUrl = await emptyDatabase()
+  const url = Object.assign(new URL(stack.databaseUrl), { pathname: new URL(projectUrl).pathname }).href
+  await withDatabase(url, (client) =>
+    client.query(`
+      create table public.events (id bigint primary key);
+      create type public.order_status as enum ('new');
+      create function public.find_person(text) returns int language sql return 1;
+      create table public.menus (id bigint primary key)`),
+  )
+  const findings = await checkDatabase(url, undefined)
+  expect(findings).toContainEqual({
+    check: 'names',
+    status: 'failed',
+    message:
+      'The project has what Usher would create: function find_person(text), public.events, schema api, type public.order_status.',
+    fix: expect.stringContaining('docs/operations.md'),
+  })
+})
+
 test('a database of another project is told from one that is away', async () => {
   const pooler = 'postgresql://postgres.abcdefghijklmnopqrst:x@127.0.0.1:9/postgres'
   const [finding] = await checkDatabase(pooler, 'https://bbcdefghijklmnopqrst.supabase.co/rest/v1')
