@@ -276,8 +276,10 @@ describe('it finds, and says how to mend,', () => {
       () =>
         change(
           `create table public.kept_history as table supabase_migrations.schema_migrations;
-           delete from supabase_migrations.schema_migrations`,
-          `insert into supabase_migrations.schema_migrations table public.kept_history; drop table public.kept_history`,
+           delete from supabase_migrations.schema_migrations where version = (select max(version) from public.kept_history)`,
+          `insert into supabase_migrations.schema_migrations
+             select * from public.kept_history order by version desc limit 1;
+           drop table public.kept_history`,
         ),
       'migration_history',
       /npx supabase db push --remote/,

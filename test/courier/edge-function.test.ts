@@ -10,6 +10,7 @@ import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { SignJWT } from 'jose'
 import { PNG } from 'pngjs'
+import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import packageLock from '../../package-lock.json' with { type: 'json' }
 import { serveApp } from '../../scripts/support/serve-app.ts'
@@ -328,8 +329,42 @@ describe('beside a Supabase project', () => {
       chat.answerWith((response) => void response.writeHead(200).end())
       url = await serveExample('webhook-consumer', environment)
       await send('PATCH', `/webhook-endpoints/${endpoint.id}`, { url })
-      await redeliverAll()
-      expect(said()).toEqual(['Mary Jackson is here.'])
+      // The one that ended keeps the others off for six seconds.
+      await expect
+        .poll(async () => {
+          await redeliverAll()
+          return said()
+        })
+        .toEqual(['Mary Jackson is here.'])
+    })
+
+    test('what five requests for one webhook at the same time say once', async () => {
+      const body = JSON.stringify({
+        type: 'attendee.checked_in',
+        timestamp: '2026-11-26T10:00:00Z',
+        data: { name: 'Mary' },
+      })
+      const now = new Date()
+      const headers = {
+        'webhook-id': 'msg_5',
+        'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
+        'webhook-signature': new Webhook(endpoint.secret).sign('msg_5', now, body),
+      }
+      chat.answerWith((response) => void setTimeout(() => response.writeHead(200).end(), 200))
+      const post = async () => (await fetch(url, { method: 'POST', body, headers })).status
+      const answers = await Promise.all(Array.from({ length: 5 }, post))
+      expect(said()).toEqual(['Mary is here.'])
+      expect(answers.filter((status) => status !== 204 && status !== 503)).toEqual([])
+      expect([await post(), said().length]).toEqual([204, 1])
+    })
+
+    test.each([
+      ['WEBHOOK_SECRET', '', 'WEBHOOK_SECRET must be set'],
+      ['WEBHOOK_SECRET', 'whsec_', 'WEBHOOK_SECRET must be set'],
+      ['CHAT_WEBHOOK_URL', 'hooks.slack.com', 'CHAT_WEBHOOK_URL must be set'],
+      ['SUPABASE_SECRET_KEYS', '', 'SUPABASE_SECRET_KEYS has no key'],
+    ])('nothing of it where %s is %j, and the start says so', async (name, value, sentence) => {
+      await expect(serveExample('webhook-consumer', { ...environment, [name]: value })).rejects.toThrow(sentence)
     })
   })
 

@@ -1,6 +1,6 @@
 // An example of a consumer: verifies Usher's webhooks, keeps each once in the table webhook_inbox (table.sql), and says in a chat who has
 // arrived. It records first and posts after: whatever ends in between, the next attempt of the same webhook finds what is still to be
-// said. docs/organisers.md, "Edge functions", goes from here to a message in a chat.
+// said. Requests for one webhook at the same time post it once: the first of them takes it for as long as a post may take. docs/organisers.md, "Edge functions", goes from here to a message in a chat.
 
 import { env } from 'node:process'
 import { createClient } from '@supabase/supabase-js'
@@ -13,9 +13,9 @@ declare const Deno: { serve(handler: (request: Request) => Promise<Response>): u
 const chatTimeoutMs = 5_000
 
 const { SUPABASE_URL = '', SUPABASE_SECRET_KEYS = '{}', WEBHOOK_SECRET = '', CHAT_WEBHOOK_URL = '' } = env
-if (!WEBHOOK_SECRET.startsWith('whsec_')) throw new Error('WEBHOOK_SECRET must be set, to the secret of the endpoint.')
-if (!CHAT_WEBHOOK_URL) throw new Error('CHAT_WEBHOOK_URL must be set, to the incoming webhook of a chat.')
-const [secretKey] = Object.values<string>(JSON.parse(SUPABASE_SECRET_KEYS))
+if (!/^whsec_./.test(WEBHOOK_SECRET)) throw new Error('WEBHOOK_SECRET must be set, to the secret of the endpoint.')
+if (!URL.canParse(CHAT_WEBHOOK_URL)) throw new Error('CHAT_WEBHOOK_URL must be set, to the incoming webhook of a chat.')
+const [secretKey] = Object.values<string>(JSON.parse(SUPABASE_SECRET_KEYS || '{}'))
 if (!secretKey) throw new Error('SUPABASE_SECRET_KEYS has no key: create a secret key in the dashboard, "API Keys".')
 
 const webhook = new Webhook(WEBHOOK_SECRET)
@@ -43,11 +43,20 @@ Deno.serve(async (request) => {
 
   const text = messageOf(received)
   if (text === undefined || kept.posted_at !== null) return new Response(null, { status: 204 })
-  if (!(await post(text))) return new Response('The chat does not answer.', { status: 502 })
+  const now = new Date()
+  const taken = await inbox
+    .update({ taken_until: new Date(now.getTime() + chatTimeoutMs + 1_000) }, { count: 'exact' })
+    .eq('webhook_id', webhook_id)
+    .is('posted_at', null)
+    .or(`taken_until.is.null,taken_until.lt.${now.toISOString()}`)
+  if (taken.count !== 1) return new Response('Another request is posting it.', { status: 503 })
+  const isPosted = await post(text)
   // If it ends right here, the message is said a second time: a chat cannot be asked whether it has it.
-  const said = await supabase.from('webhook_inbox').update({ posted_at: new Date() }).eq('webhook_id', webhook_id)
-  if (said.error) console.error(said.error.message)
-  return new Response(null, { status: 204 })
+  const ended = await inbox
+    .update(isPosted ? { posted_at: new Date() } : { taken_until: null })
+    .eq('webhook_id', webhook_id)
+  if (ended.error) console.error(ended.error.message)
+  return isPosted ? new Response(null, { status: 204 }) : new Response('The chat does not answer.', { status: 502 })
 })
 
 /** What is said of a webhook; undefined where it is only kept. */

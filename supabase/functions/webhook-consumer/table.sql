@@ -5,6 +5,8 @@ create table public.webhook_inbox (
   sent_at timestamptz not null,
   data jsonb not null,
   received_at timestamptz not null default now(),
+  -- A request is posting it until then.
+  taken_until timestamptz,
   -- When it was said in the chat.
   posted_at timestamptz
 );
