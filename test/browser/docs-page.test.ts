@@ -13,16 +13,16 @@ beforeAll(async () => {
   if (hasBrowser) browser = await sharedBrowser()
 })
 
-/** The page when its operations are drawn, and what the browser complained of. */
-async function docs(apiUrl: string, width: number): Promise<{ page: Page; complaints: string[] }> {
+/** The page when its chapters are drawn, and what the browser complained of. */
+async function docs(apiUrl: string, width: number, part = ''): Promise<{ page: Page; complaints: string[] }> {
   const page = await browser.newPage({ viewport: { width, height: 844 }, reducedMotion: 'reduce' })
   onTestFinished(() => page.close())
   page.setDefaultTimeout(120_000)
   const complaints: string[] = []
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
   page.on('pageerror', ({ message }) => complaints.push(message))
-  await page.goto(`${apiUrl}/docs`)
-  await page.locator('.opblock').first().waitFor()
+  await page.goto(`${apiUrl}/docs${part}`)
+  await page.locator('.opblock-tag').first().waitFor()
   return { page, complaints }
 }
 
@@ -50,6 +50,9 @@ test.skipIf(!hasBrowser)('on a phone a guest is registered at the first click, a
   await page.locator('.auth-btn-wrapper [type=submit]').click()
   await page.locator('.btn-done').click()
 
+  // Nothing of a closed chapter is drawn.
+  expect(await page.locator('[id^=operations-Orders-]').count()).toBe(0)
+  await page.locator('#operations-tag-Orders').click()
   const operation = page.locator('#operations-Orders-register_attendee')
   await operation.locator('.opblock-summary-control').click()
   // Where the mail preview leads.
@@ -79,6 +82,11 @@ const keepOneOfEachMethod = `
 
 const boxesOf = async (rows: Locator) =>
   (await Promise.all((await rows.all()).map((row) => row.boundingBox()))).map((box) => box ?? { height: Number.NaN })
+
+test.skipIf(!hasBrowser)('a link to an operation opens its chapter', async () => {
+  const { page } = await docs(inject('apiUrl'), 375, '#/Orders/register_attendee')
+  await page.locator('#operations-Orders-register_attendee.is-open').waitFor()
+})
 
 test.skipIf(!hasBrowser)('a guide fits and can be read', async () => {
   const page = await browser.newPage()

@@ -91,6 +91,8 @@ window.SwaggerUIBundle({
   displayRequestDuration: true,
   filter: true,
   tryItOutEnabled: true,
+  // Chapters are closed: all operations at once keep a telephone busy for seconds.
+  docExpansion: 'none',
   // The list of objects is collapsed: each operation shows its own.
   defaultModelsExpandDepth: 0,
   defaultModelExpandDepth: 3,

@@ -34,8 +34,13 @@ true. Give every write an \`Idempotency-Key\`, and repeat it when repeating the 
 AI assistants find every operation as a tool of the same name at the MCP endpoint, \`POST /api/mcp\`, with the same key.
 `.trim()
 
-/** @param path that a proxy strips: generated clients join `servers` to a host, so it has no relative address. */
-export function describeApi(operations: readonly Operation[], path = ''): OpenApiDocument {
+/**
+ * @param publicUrl where others reach the API. Links to guides are absolute with it, as the schema of OpenAPI has them. A proxy strips its path:
+ *   generated clients join `servers` to a host, so it has no relative address.
+ */
+export function describeApi(operations: readonly Operation[], publicUrl = ''): OpenApiDocument {
+  const url = publicUrl.replace(/\/$/, '')
+  const path = url && new URL(url).pathname.replace(/\/$/, '')
   return createDocument({
     openapi: '3.1.1',
     info: {
@@ -48,7 +53,7 @@ export function describeApi(operations: readonly Operation[], path = ''): OpenAp
     },
     servers: [{ url: `${path}/api/v1`, description: 'This server: in production, or local.', 'x-internal': false }],
     security: [{ api_key: [] }],
-    tags: tagsAt(path),
+    tags: tagsAt(url),
     paths: pathsOf(operations),
     webhooks: describeWebhooks(),
     components: {

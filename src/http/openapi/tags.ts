@@ -77,12 +77,12 @@ const chapters: readonly Tag[] = [
   },
 ]
 
-/** @param path of this server, before that of the guides. */
-export const tagsAt = (path: string) =>
+/** @param url of this server, or '' where it is not known. */
+export const tagsAt = (url: string) =>
   chapters.map(({ name, description, guide }) => ({
     name,
     description,
-    externalDocs: { description: 'Guide', url: `${path}/docs/guides/${guide}` },
+    externalDocs: { description: 'Guide', url: `${url}/docs/guides/${guide}` },
   }))
 
 export function tagOf(operation: Operation): string {

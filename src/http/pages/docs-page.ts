@@ -54,7 +54,7 @@ export function publicRouter(operations: readonly Operation[], demo?: Demo, publ
     const docs = path === '' ? '/docs' : `${publicUrl}/docs`
     res.format({ json: asJson, html: () => res.redirect(docs), default: asJson })
   })
-  const openApi = () => Buffer.from(withDemo(JSON.stringify(describeApi(operations, path)), demo))
+  const openApi = () => Buffer.from(withDemo(JSON.stringify(describeApi(operations, publicUrl)), demo))
   router.get('/openapi.json', serveContent(openApi, 'json', 300))
   router.use('/docs', restrictPage)
   const read = (name: string) => readFileSync(join(ownFiles, name), 'utf8')

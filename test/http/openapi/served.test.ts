@@ -37,6 +37,15 @@ test('its server is this one: every path of it wants a key', async () => {
   }
 })
 
+test('below a public URL its links to guides are absolute', async () => {
+  const { url } = await ownApp({ publicUrl: 'https://tickets.example.com/usher/' })
+  const { servers, tags } = (await (await fetch(`${url}/openapi.json`)).json()) as ReturnType<typeof describeApi>
+  expect(servers?.[0]?.url).toBe('/usher/api/v1')
+  expect(tags?.map(({ externalDocs }) => URL.parse(externalDocs?.url ?? '')?.href)).toContain(
+    'https://tickets.example.com/usher/docs/guides/integrators#exports',
+  )
+})
+
 test('the headers that it declares are sent', async () => {
   const described = describedOperations(describeApi(operations))
   const send = rest(await (await createOrganisation()).key())
