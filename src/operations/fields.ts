@@ -170,7 +170,7 @@ export const metadataInput = z
   )
   .refine((value) => Object.keys(value).length <= 50, 'must have at most 50 keys')
   .meta({ maxProperties: 50 })
-  .describe('Your own flat object, replaced as a whole.')
+  .describe('Merged; null removes keys.')
 
 export const count = (min: number) =>
   z

@@ -169,6 +169,38 @@ test('what is so already makes no step, what is named changes, and what is not n
   ])
 })
 
+test('a plan merges metadata, of the event, a ticket type and a copy, and says what they come to', async () => {
+  const { apply, belongings } = await organiser()
+  const metadata = { hall: 3, caterer: 'Kopps' }
+  const list = {
+    changes: { ...conference.changes, external_id: 'dd', metadata },
+    ticket_types: [{ name: 'VIP', price: 100, metadata: { ...metadata, none: null } }],
+  }
+  const { applied } = await apply(list)
+  expect((await apply({ ...list, event: 'dd' })).plan.steps).toEqual([])
+
+  const change = { hall: null, bar: true }
+  const { plan } = await apply({
+    event: 'dd',
+    changes: { metadata: change },
+    ticket_types: [{ name: 'VIP', metadata: change }],
+  })
+  const merged = { bar: true, caterer: 'Kopps' }
+  expect(plan.steps.map(({ changes }: Step) => changes)).toEqual(Array(2).fill({ metadata: [{ ...metadata }, merged] }))
+  const { event, ticketTypes } = await belongings(applied.event.id)
+  expect([event.metadata, ticketTypes[0].metadata]).toEqual([merged, merged])
+
+  const copy = await apply({
+    copy_of: 'dd',
+    move: 'P364D',
+    changes: { metadata: { hall: 4 } },
+    ticket_types: [{ name: 'VIP', metadata: { hall: 4 } }],
+  })
+  const copied = await belongings(copy.applied.event.id)
+  const both = { ...merged, hall: 4 }
+  expect([copied.event.metadata, copied.ticketTypes[0].metadata]).toEqual([both, both])
+})
+
 test('an id is never taken for a name, and an event with many promo codes is changed and moved', async () => {
   const { organisation, call } = await organiser()
   const event = await organisation.event()

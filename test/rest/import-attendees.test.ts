@@ -61,6 +61,28 @@ test('a list is imported, changed and imported again, with a result for each gue
   expect(results(again.body), 'fields left out stay as they are').toEqual(['unchanged', 'unchanged', 'unchanged'])
 })
 
+test('an import merges metadata: null removes a key, and the same list again changes nothing', async () => {
+  const { importGuests, send } = await importer()
+  const list = [guest(0, { metadata: { diet: 'vegan', table: null } }), guest(1)]
+  const first = await importGuests(list)
+  const again = await importGuests(list)
+  expect([results(first.body), results(again.body)]).toEqual([
+    ['created', 'created'],
+    ['unchanged', 'unchanged'],
+  ])
+  const { attendee_id: id } = first.body.data.results[0]
+  await send('PATCH', `/attendees/${id}`, { metadata: { bus: true } })
+  expect(results((await importGuests(list)).body)).toEqual(['unchanged', 'unchanged'])
+  const merged = await importGuests([guest(0, { metadata: { diet: null, table: 4 } })])
+  expect(results(merged.body)).toEqual(['updated'])
+  expect((await send('GET', `/attendees/${id}`)).body.data.metadata).toEqual({ bus: true, table: 4 })
+
+  const many = Object.fromEntries(Array.from({ length: 49 }, (_, i) => [`key ${i}`, i]))
+  const { body } = await importGuests([guest(0, { metadata: many }), guest(1, { metadata: many })])
+  expect(results(body)).toEqual(['refused', 'updated'])
+  expect(body.data.results[0].error).toMatchObject({ code: 'validation_failed', param: 'metadata' })
+})
+
 test('a dry run answers what an import would, and changes nothing', async () => {
   const { id, addTicketType, importGuests } = await importer()
   const vip = await addTicketType({ quantity: 1 })

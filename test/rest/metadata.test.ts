@@ -1,6 +1,6 @@
-// What is kept is what was sent, or it is refused by name: nothing of metadata changes on its way.
+// What is kept is what was sent, or it is refused by name: nothing of metadata changes on its way. A change is merged into what is there.
 
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { clients, type HttpAnswer, jsonHeaders, post } from '../support/mcp.ts'
 import { once } from '../support/once.ts'
 import { createOrganisation } from '../support/organisation.ts'
@@ -119,4 +119,47 @@ test('lengths are counted in characters, as the database counts them', async () 
   const { status, body } = await send('POST', '/events', { name: '\u{1f600}'.repeat(200) })
   expect([status, body.data?.name]).toEqual([201, '\u{1f600}'.repeat(200)])
   expect((await send('POST', '/events', { name: '\u{1f600}'.repeat(201) })).body.error.param).toBe('name')
+})
+
+describe('a change of metadata', () => {
+  const organisationOfAll = once(async () => {
+    const organisation = await createOrganisation()
+    const event = await organisation.event({ quantity: 1 })
+    const { orderId, attendeeId } = await event.guest()
+    const send = rest(await organisation.key())
+    const ada = { ticket_type_id: event.ticketTypeId, name: 'Ada', email: 'ada@example.com' }
+    const waiting = await send('POST', `/events/${event.id}/waiting-list`, ada)
+    const paths = {
+      event: `/events/${event.id}`,
+      'ticket type': `/ticket-types/${event.ticketTypeId}`,
+      order: `/orders/${orderId}`,
+      attendee: `/attendees/${attendeeId}`,
+      'entry of the waiting list': `/waiting-list-entries/${waiting.body.data.id}`,
+    }
+    return { send, paths }
+  })
+
+  test.each(['event', 'ticket type', 'order', 'attendee', 'entry of the waiting list'] as const)(
+    'of an %s keeps the keys that it does not name; null removes one, and what changes nothing is no edit',
+    async (kind) => {
+      const { send, paths } = await organisationOfAll()
+      const patch = async (metadata: object) => (await send('PATCH', paths[kind], { metadata })).body
+      await patch({ diet: 'vegan', table: 4, vip: true })
+      const { data } = await patch({ table: null, diet: 'none', bus: false, unknown: null })
+      expect(data.metadata).toEqual({ diet: 'none', vip: true, bus: false })
+      for (const same of [{}, { diet: 'none' }, { table: null }]) {
+        expect((await patch(same)).data).toMatchObject({ metadata: data.metadata, version: data.version })
+      }
+      // The limit is that of the result, and what is removed with it makes room.
+      const many = Object.fromEntries(Array.from({ length: 48 }, (_, i) => [`key ${i}`, i]))
+      expect((await patch(many)).error).toMatchObject({ code: 'validation_failed', param: 'metadata' })
+      expect((await send('GET', paths[kind])).body.data).toEqual(data)
+      expect((await patch({ ...many, vip: null })).data.metadata).toEqual({ diet: 'none', bus: false, ...many })
+      // Each knows a key of its own.
+      await patch(Object.fromEntries(Object.keys(many).map((key) => [key, null])))
+      await Promise.all(Array.from({ length: 12 }, (_, i) => patch({ [`system ${i}`]: i })))
+      const { body } = await send('GET', paths[kind])
+      expect(Object.keys(body.data.metadata)).toHaveLength(14)
+    },
+  )
 })

@@ -384,7 +384,7 @@ async function everywhere(organisation: TestOrganisation) {
     [organisation.id, `550 <${jane.email}> unknown`],
   )
   await write('PATCH', `/attendees/${ownId}`, { company: `${jane.company} again` })
-  const cy = { name: 'Cy Young', email: 'cy@example.com', company: null, external_id: null, metadata: {} }
+  const cy = { name: 'Cy Young', email: 'cy@example.com', company: null, external_id: null, metadata: { phone: null } }
   await write('PATCH', `/attendees/${passedId}`, { ...cy, reissue_ticket: false })
   await studio.query('update public.orders set company = $2, name = name where id = $1', [own.id, `${mark} AG`])
   await fanOut(organisation.id)

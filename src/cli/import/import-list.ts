@@ -248,7 +248,7 @@ async function agrees(question: string, { stdin, stderr }: Surroundings): Promis
       // Ctrl-D, and Ctrl-C. A last line that ends the input counts before its end.
       terminal.once('close', () => setImmediate(resolve, ''))
       terminal.once('SIGINT', () => terminal.close())
-      terminal.question(question).then(resolve, () => resolve(''))
+      terminal.question(printable(question)).then(resolve, () => resolve(''))
     })
     return /^(y|yes)$/i.test(answer.trim())
   } finally {

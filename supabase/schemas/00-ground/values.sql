@@ -174,6 +174,22 @@ end
 $$;
 grant execute on function private.is_metadata to api_key, authenticated;
 
+-- Changes with what metadata they come to: theirs merged into those that are there, in which null removes a key. So systems that each know
+-- a few keys of one object do not take them from one another.
+create function private.with_merged_metadata(changes jsonb, metadata jsonb) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  if jsonb_typeof(changes -> 'metadata') is distinct from 'object' then
+    return changes;
+  end if;
+  return changes || jsonb_build_object('metadata',
+    coalesce(nullif(metadata, 'null') - array(select jsonb_object_keys(changes -> 'metadata')), '{}') || jsonb_strip_nulls(changes -> 'metadata')
+  );
+end
+$$;
+grant execute on function private.with_merged_metadata to api_key;
+
 -- How many minor units one of the currency has (ISO 4217).
 create function private.minor_units(currency text) returns integer
 language plpgsql immutable set search_path = ''

@@ -287,7 +287,7 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_new public.events := jsonb_populate_record(
-    "was", changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end
+    "was", private.with_merged_metadata(changes, "was".metadata) || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end
   );
 begin
   update public.events e set

@@ -354,7 +354,7 @@ as $$
 begin
   return (
     select jsonb_object_agg(n.key, jsonb_build_array(o.value, n.value))
-    from jsonb_each(private.plan_words(fields, event)) n
+    from jsonb_each(private.plan_words(private.with_merged_metadata(fields, old_row -> 'metadata'), event)) n
     left join jsonb_each(private.plan_words(
       (select jsonb_object_agg(f.key, old_row -> f.key) from jsonb_object_keys(fields) f (key)), was
     )) o using (key)
@@ -367,10 +367,12 @@ grant execute on function private.plan_changes to scope_events_write;
 create function private.fields_to_change("table" text, old_row jsonb, fields jsonb) returns jsonb
 language plpgsql stable set search_path = ''
 as $$
+declare
+  v_row jsonb := private.planned_row("table", fields);
 begin
   return (
-    select jsonb_object_agg(f.key, f.value)
-    from jsonb_each(private.planned_row("table", fields)) f
+    select jsonb_object_agg(f.key, v_row -> f.key)
+    from jsonb_each(private.with_merged_metadata(v_row, old_row -> 'metadata')) f
     where f.value is distinct from old_row -> f.key
   );
 end
@@ -389,7 +391,7 @@ declare
   v_id uuid := "row" ->> 'id';
 begin
   if "row" is null or is_copy then
-    v_fields := private.planned_row("table", coalesce("row" - 'external_id', '{}') || fields);
+    v_fields := private.planned_row("table", coalesce("row" - 'external_id', '{}') || private.with_merged_metadata(fields, "row" -> 'metadata'));
     if v_fields ->> v_label is null then
       perform private.refuse_value(v_label, 'What is to be added needs a name, or a promo code its code.');
     end if;
@@ -443,6 +445,7 @@ begin
       'changes', private.plan_changes(to_jsonb(base), v_fields, base, v_event)
     );
   end if;
+  v_fields := private.with_merged_metadata(v_fields, to_jsonb(base.metadata));
   if move.is_copy then
     -- Its slug is made from its name, and an external_id belongs to one event.
     v_fields := (to_jsonb(base) - '{slug,external_id}'::text[]) || v_fields;

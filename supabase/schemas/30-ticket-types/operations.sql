@@ -152,7 +152,7 @@ begin
   end if;
   perform private.assert_version(v_ticket_type.version, if_version);
 
-  v_new := jsonb_populate_record(v_ticket_type, changes);
+  v_new := jsonb_populate_record(v_ticket_type, private.with_merged_metadata(changes, v_ticket_type.metadata));
   update public.ticket_types t set
     name = v_new.name,
     description = v_new.description,

@@ -662,7 +662,8 @@ begin
   perform private.assert_version(v_order.version, if_version);
   update public.orders o set
     (name, email, company, payment_due_at, external_id, metadata) = (
-      select n.name, n.email, n.company, n.payment_due_at, n.external_id, n.metadata from jsonb_populate_record(v_order, changes) n
+      select n.name, n.email, n.company, n.payment_due_at, n.external_id, n.metadata
+      from jsonb_populate_record(v_order, private.with_merged_metadata(changes, v_order.metadata)) n
     )
   where o.id = v_order.id
   returning * into v_order;

@@ -391,7 +391,7 @@ begin
         'event_id', import_guests.event_id,
         'ticket_type_id', import_guests.ticket_type_id,
         'send_email', coalesce(import_guests.send_email, false),
-        'attendees', jsonb_build_array(v_guest)
+        'attendees', jsonb_build_array(private.with_merged_metadata(v_guest, '{}'))
       );
     elsif v_attendee.event_id <> import_guests.event_id then
       v_verdicts[v_place] := json_build_object('result', 'refused', 'error', json_build_object(
@@ -410,7 +410,7 @@ begin
         'code', 'read_only_field', 'message', 'The ticket type of an attendee cannot be changed.', 'param', 'ticket_type_id',
         'hint', 'Cancel the attendee, and register the person again.'
       ));
-    elsif jsonb_populate_record(v_attendee, v_changes) is not distinct from v_attendee then
+    elsif jsonb_populate_record(v_attendee, private.with_merged_metadata(v_changes, v_attendee.metadata)) is not distinct from v_attendee then
       v_verdicts[v_place] := json_build_object(
         'result', 'unchanged', 'attendee_id', v_attendee.id, 'order_id', v_attendee.order_id, 'status', v_attendee.status
       );

@@ -488,7 +488,8 @@ begin
   return query
   update public.attendees a set
     (name, email, company, external_id, metadata) = (
-      select n.name, n.email, n.company, n.external_id, n.metadata from jsonb_populate_record(a, c.change) n
+      select n.name, n.email, n.company, n.external_id, n.metadata
+      from jsonb_populate_record(a, private.with_merged_metadata(c.change, a.metadata)) n
     ),
     ticket_type_id = coalesce((c.change ->> 'ticket_type_id')::uuid, a.ticket_type_id),
     ticket_code = case when (c.change ->> 'reissue_ticket')::boolean then null else a.ticket_code end

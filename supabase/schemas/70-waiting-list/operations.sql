@@ -136,7 +136,7 @@ begin
   v_entry := private.lock_waiting_list_entry(waiting_list_entry_id);
   perform private.assert_version(v_entry.version, if_version);
 
-  v_new := jsonb_populate_record(v_entry, changes);
+  v_new := jsonb_populate_record(v_entry, private.with_merged_metadata(changes, v_entry.metadata));
   update public.waiting_list_entries w set
     name = v_new.name,
     email = v_new.email,
