@@ -21,6 +21,8 @@ export type OpenExport = {
   fields: string[] | undefined
   /** Throws ApiError 401 or 403 once the key is revoked, expired or without the scope. */
   pages: AsyncIterable<Row[]>
+  /** Aborted where another export needs the place of one that is read too slowly. */
+  signal: AbortSignal
   /** To be called when the file is sent, or given up. */
   close(): void
 }
@@ -49,9 +51,18 @@ const pauseAfterNothing = 1
 const leastPauseMs = 5
 const mostPauseMs = 1_000
 const atOncePerOrganisation = 2
+// The speed below which a reader makes way: 25 rows a second, once so much time is lost. Any slower, two links held back all exports.
+const mostMsOfPage = 2_000
+const mostMsLost = 10_000
 // Of a page, while the database is busy or away.
 const tries = 5
 const longestMs = 60 * 60_000
+
+/** `lostMs` by a reader who takes pages slower than they may be; `waitingSince` is unset while the reader waits for us. */
+type Reading = { lostMs: number; waitingSince?: number | undefined; makeWay: AbortController }
+
+const lostMsOf = ({ lostMs, waitingSince = Number.POSITIVE_INFINITY }: Reading): number =>
+  lostMs + Math.max(performance.now() - waitingSince, 0)
 
 export function createExports({
   dataApi,
@@ -62,21 +73,27 @@ export function createExports({
   tokens: Tokens
   places: Places
 }): Exports {
-  const running = new Map<string, number>()
+  const running = new Map<string, Set<Reading>>()
 
-  /** @returns what gives the place back, once. */
-  function begin(organisation: string): () => void {
-    const already = running.get(organisation) ?? 0
-    if (already >= atOncePerOrganisation) throw tooManyExports()
-    running.set(organisation, already + 1)
-    let isOpen = true
-    return () => {
-      if (!isOpen) return
-      isOpen = false
-      const left = (running.get(organisation) ?? 1) - 1
-      if (left > 0) running.set(organisation, left)
-      else running.delete(organisation)
+  /** @throws ApiError where the others of the organisation are all read at a speed. */
+  function begin(organisation: string): Reading {
+    const others = running.get(organisation) ?? new Set()
+    if (others.size >= atOncePerOrganisation) {
+      // The oldest comes first.
+      const slow = [...others].find((other) => lostMsOf(other) > mostMsLost)
+      if (slow === undefined) throw tooManyExports()
+      slow.makeWay.abort()
+      others.delete(slow)
     }
+    const reading: Reading = { lostMs: 0, makeWay: new AbortController() }
+    running.set(organisation, others.add(reading))
+    return reading
+  }
+
+  function end(organisation: string, reading: Reading): void {
+    const all = running.get(organisation)
+    all?.delete(reading)
+    if (all?.size === 0) running.delete(organisation)
   }
 
   return {
@@ -84,7 +101,8 @@ export function createExports({
       const args = parseInput(operation.input, input)
       const { fields, ...filters } = args as Input & { fields?: string[] }
       const organisation = principal.organisation_id
-      const close = begin(organisation)
+      const reading = begin(organisation)
+      const close = () => end(organisation, reading)
 
       const rpc = async (fn: string, sent: Input) => {
         const token = await tokens.forPrincipal(principal, roleOf(operation), source)
@@ -98,24 +116,27 @@ export function createExports({
           ...(cursor !== undefined && { cursor }),
         }) as Promise<Page>
 
-      async function* pages(first: Page): AsyncGenerator<Row[]> {
+      async function* pages({ rows, next_cursor: cursor }: Page): AsyncGenerator<Row[]> {
         const end = performance.now() + longestMs
-        yield first.rows
-        for (let cursor = first.next_cursor; cursor !== null; ) {
+        for (;;) {
+          reading.waitingSince = performance.now()
+          yield rows
+          // What is in buffers when the last page is taken has to be read as well.
+          if (cursor === null) return
+          reading.lostMs = Math.max(lostMsOf(reading) - mostMsOfPage, 0)
+          reading.waitingSince = undefined
           if (performance.now() > end) throw new Error('An export took too long.')
           const before = performance.now()
-          const next = await persistently(page, cursor)
-          cursor = next.next_cursor
-          const times = next.rows.length === 0 ? pauseAfterNothing : pause
+          ;({ rows, next_cursor: cursor } = await persistently(page, cursor))
+          const times = rows.length === 0 ? pauseAfterNothing : pause
           await sleep(Math.min(Math.max(times * (performance.now() - before), leastPauseMs), mostPauseMs))
-          yield next.rows
         }
       }
 
       try {
         const first = await page()
         await rpc('begin_export', { operation: operation.name, arguments: args, ...(link && { link_id: link.id }) })
-        return { operation, asOf: first.as_of, fields, pages: pages(first), close }
+        return { operation, asOf: first.as_of, fields, pages: pages(first), signal: reading.makeWay.signal, close }
       } catch (error) {
         close()
         throw error

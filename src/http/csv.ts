@@ -23,7 +23,7 @@ export function headersOfCsv({ csv }: Operation, day = new Date().toISOString().
 
 /** @throws ApiError, after the answer has begun and is cut off, when the key is no longer valid. */
 export async function sendCsv(res: Response, open: OpenExport, bom: boolean): Promise<void> {
-  const { operation, asOf, fields, pages } = open
+  const { operation, asOf, fields, pages, signal } = open
   const columns = [...new Set(fields ?? operation.csv?.columns)]
   res.set({ ...headersOfCsv(operation, asOf.slice(0, 10)), 'Usher-Export-As-Of': asOf })
   // The listener's limit is for a reader who does not read. A page of which no row matches writes nothing, and more than one may follow.
@@ -36,20 +36,21 @@ export async function sendCsv(res: Response, open: OpenExport, bom: boolean): Pr
       Readable.from(linesOf(pages, columns), { highWaterMark: rowsAtOnce }),
       stringify({ bom, record_delimiter: '\r\n' }),
       res as ServerResponse,
+      { signal },
     )
   } catch (error) {
-    // The client has gone away, which is no error of anybody; during the first page, before there was anything to send.
+    // The client has gone away, which is no error of anybody; during the first page, before there was anything to send. Or it gives way.
     if (!isGone.includes((error as NodeJS.ErrnoException).code ?? '')) throw error
   } finally {
     open.close()
   }
 }
 
-const isGone = ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE']
+const isGone = ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE', 'ABORT_ERR']
 
 /** The header is written before the first row is there. */
 async function* linesOf(pages: AsyncIterable<Row[]>, columns: string[]): AsyncGenerator<string[]> {
-  yield columns
+  yield columns.map(withoutFormulas)
   for await (const rows of pages) {
     for (const [i, row] of rows.entries()) {
       if (i % rowsAtOnce === 0) await others()

@@ -27,6 +27,7 @@ async function serve(pages: () => AsyncIterable<Row[]>, before = async (_: Respo
       asOf: '2026-01-01T00:00:00Z',
       fields: ['id', 'name'],
       pages: pages(),
+      signal: new AbortController().signal,
       close,
     }
     await sendCsv(res, file, false).then(

@@ -2,6 +2,7 @@
 
 import { type IncomingMessage, request } from 'node:http'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { findColumns } from '../../src/cli/import/columns.ts'
 import { prefixOf } from '../../src/gateway/api-key.ts'
 import { operations } from '../../src/operations/index.ts'
 import { parseCsv } from '../support/csv.ts'
@@ -101,6 +102,17 @@ describe('the file of attendees', () => {
       ["'-Dorothy", '', "'+49 30 1", '-5', ''],
       ['\'=HYPERLINK("https://evil.example","x")', "'@SUM(A1)", '', '', ''],
     ])
+  })
+
+  test('holds no formula in its first line either, and an import reads the name back', async () => {
+    const { text } = await get(
+      key,
+      `attendees?event_id=${event.id}&fields=name,${encodeURIComponent('metadata.x;=1+1')}`,
+    )
+    const header = text.slice(0, text.indexOf('\r\n'))
+    expect(header).toBe(`name,metadata.x;'=1+1`)
+    const { metadata } = findColumns([...header.split(','), 'email'], new Map(), false)
+    expect([...metadata.values()]).toEqual(['x;=1+1'])
   })
 
   test('has metadata as JSON, money in both forms, and a byte order mark where one is wanted', async () => {
@@ -291,12 +303,13 @@ describe('a file that fits into no buffer', () => {
   const guests = 900
   let organisation: TestOrganisation
   let event: TestEvent
-  beforeAll(async () => {
+  const arrange = async () => {
     organisation = await createOrganisation()
     event = await organisation.event()
     const notes = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`note${i}`, 'x'.repeat(500)]))
     await crowd(event, guests, notes)
-  })
+  }
+  beforeAll(arrange)
 
   test('is complete for whoever reads it slowly: each row once, and none that was added meanwhile', async () => {
     const { answer, body } = await slowly(await organisation.key(), 'attendees')
@@ -323,6 +336,20 @@ describe('a file that fits into no buffer', () => {
     first.answer.destroy()
     await expect.poll(async () => (await get(key, 'orders')).status).toBe(200)
     second.answer.destroy()
+  })
+
+  test('of two that are read too slowly the older makes way, and the other is complete', async () => {
+    await arrange()
+    const key = await organisation.key()
+    const [first, second] = [await slowly(key, 'attendees'), await slowly(key, 'attendees')]
+    // The listener's own limit is for whoever reads nothing at all.
+    const drip = setInterval(() => [first, second].map(({ answer }) => answer.read(8 * 1024)), 200)
+    await expect.poll(async () => (await get(key, 'orders')).status, { timeout: 25_000, interval: 500 }).toBe(200)
+    clearInterval(drip)
+    second.answer.resume()
+    first.answer.resume()
+    expect(parseCsv(await second.body)).toHaveLength(guests)
+    await expect(first.body).rejects.toMatchObject({ code: 'ECONNRESET' })
   })
 })
 
