@@ -450,7 +450,7 @@ Whoever has the link can use it: take it back with usher keys revoke.`,
     .option('--metadata', 'keep all other columns as metadata')
     .option('--external-id-prefix <text>', 'put before each external_id, which belongs to one event')
     .option('--send-email', 'e-mail new guests their tickets')
-    .option('--encoding <name>', 'such as utf-8, utf-16le or windows-1252 (default: detected)')
+    .option('--encoding <name>', 'such as windows-1252 (default: utf-8, or what a byte order mark says)')
     .option('--delimiter <character>', 'between the cells: a character, or tab (default: detected)', parseDelimiter)
     .option('--refused <file>', 'where those who are refused are written (default: FILE.refused.csv)')
     .option('--url <url>', 'where Usher is (default: USHER_URL, or the one that runs on this machine)')
@@ -460,9 +460,10 @@ Whoever has the link can use it: take it back with usher keys revoke.`,
     .addHelpText(
       'after',
       `
-A column is known by its name: name (or first and last name), email, company, ticket type, external_id, metadata.KEY; also in German, and as
-pretix, Eventbrite and Tito call it. A guest is known by external_id, or else by e-mail address and name. So after Ctrl-C, or when the
-network was away for too long, run the same command again. Tickets are complimentary.
+A column is known by its name: name (or first and last name), email, company, ticket type, external_id, metadata.KEY; also in German,
+French, Spanish and Dutch, and as pretix, Eventbrite and Tito call it. Rows of which a column of statuses says that they are cancelled or
+declined are left out. A guest is known by external_id, or else by e-mail address and name. So after Ctrl-C, or when the network was away
+for too long, run the same command again. Tickets are complimentary.
 
 The key needs events:read and attendees:write. Where the database of Usher can be reached, as beside npm start, none is needed.
 Ends with 0 if every row was imported, with 1 if not: who was refused stands in a file, with the reason, to be mended and imported.
@@ -565,7 +566,7 @@ function parseMap(text: string, told?: Map<string, string>): Map<string, string>
   const map = readMap(text, told)
   if (map !== null) return map
   throw new InvalidArgumentError(
-    `Give COLUMN=FIELD, where a field is ${importedFields.join(', ')} or metadata.KEY, or nothing.`,
+    `Give COLUMN=FIELD, where a field is ${importedFields.join(', ')}, status or metadata.KEY, or nothing.`,
   )
 }
 

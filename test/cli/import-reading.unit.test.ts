@@ -4,9 +4,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { countKnown, findColumns, readMap } from '../../src/cli/import/columns.ts'
+import { countKnown, findColumns, isOut, readMap } from '../../src/cli/import/columns.ts'
 import { describeShortages } from '../../src/cli/import/preview.ts'
+import { withProgress } from '../../src/cli/import/progress.ts'
 import { lineOf, openSheet } from '../../src/cli/import/sheet.ts'
+import { printable } from '../../src/cli/import/shown.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'usher-import-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -30,14 +32,13 @@ const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le')
 describe('encodings', () => {
   const text = 'name;email\nZoë Müller;zoe@example.com\n'
   test.each([
-    ['UTF-8', Buffer.from(text), 'utf-8', true],
-    ['UTF-8 with a byte order mark', Buffer.from(`\ufeff${text}`), 'utf-8', true],
-    ['UTF-16, as Excel calls Unicode text', utf16(text), 'utf-16le', true],
-    ['UTF-16 with the other order of bytes', utf16(text).swap16(), 'utf-16be', true],
-    ['Latin-1', Buffer.from(text, 'latin1'), 'windows-1252', false],
-  ])('%s is found out', async (_, content, label, certain) => {
+    ['UTF-8', Buffer.from(text), 'utf-8'],
+    ['UTF-8 with a byte order mark', Buffer.from(`\ufeff${text}`), 'utf-8'],
+    ['UTF-16, as Excel calls Unicode text', utf16(text), 'utf-16le'],
+    ['UTF-16 with the other order of bytes', utf16(text).swap16(), 'utf-16be'],
+  ])('%s is read as it is', async (_, content, label) => {
     const { encoding, header, rows } = await read(content)
-    expect([encoding, header]).toEqual([{ label, certain }, ['name', 'email']])
+    expect([encoding, header]).toEqual([label, ['name', 'email']])
     expect(rows).toEqual([{ line: 2, cells: ['Zoë Müller', 'zoe@example.com'] }])
   })
 
@@ -45,17 +46,27 @@ describe('encodings', () => {
     const many = `${'ü'.repeat(40_000)};x\n`.repeat(3)
     const [even, odd] = await Promise.all([read(`name;email\n${many}`), read(`name;email2\n${many}`)])
     for (const { encoding, rows } of [even, odd]) {
-      expect(encoding.label).toBe('utf-8')
+      expect(encoding).toBe('utf-8')
       expect(rows.map(({ cells }) => cells[0])).toEqual(Array(3).fill('ü'.repeat(40_000)))
     }
-    const late = await read(Buffer.concat([Buffer.from('name;email\n'), Buffer.alloc(100_000, 'a'), bytes([0xfc])]))
-    expect(late.encoding.label).toBe('windows-1252')
+  })
+
+  test.each([
+    ['Latin-1', Buffer.from(text, 'latin1'), 2],
+    ['one byte far down', bytes('name;email\r\n', `${'a'.repeat(100_000)}\n`, [0xfc], '\n', [0xfc]), 3],
+    ['half a letter at the end, after a byte order mark', bytes([0xef, 0xbb, 0xbf], 'name;email\rx;y\r', [0xc3]), 3],
+  ])('%s is not guessed: the first line that is no UTF-8 is named, and the way on', async (_, content, line) => {
+    const complaint = new RegExp(`is not UTF-8: see line ${line}\\..+--encoding windows-1252`)
+    await expect(read(content)).rejects.toMatchObject({ exitCode: 2, message: expect.stringMatching(complaint) })
   })
 
   test('--encoding decides, and is held against the file', async () => {
     const { rows } = await read(bytes('name;email\nZo', [0x91], ';x\n'), { encoding: 'macintosh' })
     expect(rows[0]?.cells[0]).toBe('Zoë')
-    await expect(read(Buffer.from(text, 'latin1'), { encoding: 'UTF8' })).rejects.toThrow(/is not in utf-8/)
+    const latin = await read(bytes('name;email\nZo', [0xeb], ' ', [0x80], ';x\n'), { encoding: 'windows-1252' })
+    expect([latin.encoding, latin.rows[0]?.cells[0]]).toEqual(['windows-1252', 'Zoë €'])
+    await expect(read(Buffer.from(text, 'latin1'), { encoding: 'UTF8' })).rejects.toThrow(/is not UTF-8: see line 2/)
+    await expect(read(bytes('name;email\nxy'), { encoding: 'utf-16le' })).rejects.toThrow(/is not in utf-16le/)
     const withMark = await read(`\ufeff${text}`, { encoding: 'windows-1252' })
     expect(withMark.rows[0]?.cells[0]).toBe('Zoë Müller')
     await expect(read(text, { encoding: 'klingon' })).rejects.toThrow(/--encoding .+ not klingon/)
@@ -89,6 +100,7 @@ describe('cells', () => {
     ['\t', 'name\temail\r\n"Jackson, Mary"\tm@example.com\r\n'],
     ['|', 'name|email\rJackson, Mary|m@example.com\r'],
     [';', 'sep=;\r\nname;email\r\nJackson, Mary;m@example.com\r\n'],
+    [';', '"sep=;"\r\nname;email\r\nJackson, Mary;m@example.com\r\n'],
     // More commas than semicolons, but in one name.
     [';', '"a,b,c,d";email;name\nx;m@example.com;Jackson, Mary\n'],
   ])('the delimiter %j is found out', async (delimiter, content) => {
@@ -125,8 +137,9 @@ describe('cells', () => {
 describe('columns', () => {
   const found = (header: string, map = '', restIsMetadata = false) => {
     const names = header.split(',')
-    const { fields, metadata, leftOut } = findColumns(names, readMap(map) ?? new Map(), restIsMetadata)
+    const { fields, metadata, statuses, leftOut } = findColumns(names, readMap(map) ?? new Map(), restIsMetadata)
     return {
+      ...(statuses.length > 0 && { status: statuses.map((column) => names[column]) }),
       ...Object.fromEntries([...fields].map(([field, column]) => [field, names[column]])),
       ...Object.fromEntries([...metadata].map(([column, key]) => [`metadata.${key}`, names[column]])),
       leftOut,
@@ -149,11 +162,26 @@ describe('columns', () => {
         company: 'Company',
         ticket_type: 'Product',
         external_id: 'Pseudonymization ID',
+        first_name: 'Attendee name: Given name',
+        last_name: 'Attendee name: Family name',
       },
-      ['Order code', 'Email', 'Attendee name: Given name', 'Attendee name: Family name'],
+      ['Order code', 'Email'],
     ],
     [
       'Eventbrite',
+      'Order no.,First Name,Surname,Email,Quantity,Ticket Type,Attendee no.,Attendee Status',
+      {
+        first_name: 'First Name',
+        last_name: 'Surname',
+        email: 'Email',
+        ticket_type: 'Ticket Type',
+        external_id: 'Attendee no.',
+        status: ['Attendee Status'],
+      },
+      ['Order no.', 'Quantity'],
+    ],
+    [
+      'Eventbrite in the United States',
       'Order #,First Name,Last Name,Email,Quantity,Ticket Type,Attendee #,Company',
       {
         first_name: 'First Name',
@@ -174,8 +202,55 @@ describe('columns', () => {
         ticket_type: 'Ticket',
         company: 'Ticket Company Name',
         external_id: 'Ticket Reference',
+        first_name: 'Ticket First Name',
+        last_name: 'Ticket Last Name',
       },
-      ['Number', 'Ticket First Name', 'Ticket Last Name', 'Order Email'],
+      ['Number', 'Order Email'],
+    ],
+    [
+      'French lists',
+      'Prénom,NOM,Adresse e-mail,Société,Type de billet,Réponse',
+      {
+        first_name: 'Prénom',
+        last_name: 'NOM',
+        email: 'Adresse e-mail',
+        company: 'Société',
+        ticket_type: 'Type de billet',
+        status: ['Réponse'],
+      },
+      [],
+    ],
+    [
+      'Spanish lists',
+      'Nombre,Apellidos,Correo electrónico,Empresa,Entrada,Estado,Teléfono',
+      {
+        first_name: 'Nombre',
+        last_name: 'Apellidos',
+        email: 'Correo electrónico',
+        company: 'Empresa',
+        ticket_type: 'Entrada',
+        status: ['Estado'],
+      },
+      ['Teléfono'],
+    ],
+    [
+      'Dutch lists',
+      'Voornaam,Achternaam,E-mailadres,Bedrijf,Soort ticket,Status,RSVP',
+      {
+        first_name: 'Voornaam',
+        last_name: 'Achternaam',
+        email: 'E-mailadres',
+        company: 'Bedrijf',
+        ticket_type: 'Soort ticket',
+        status: ['Status', 'RSVP'],
+      },
+      [],
+    ],
+    [
+      'a list with decomposed letters',
+      'Pre\u0301nom,Nom,mail',
+      { first_name: 'Pre\u0301nom', last_name: 'Nom', email: 'mail' },
+      [],
     ],
     [
       'German lists',
@@ -202,23 +277,22 @@ describe('columns', () => {
   })
 
   test('are what --map says, in spite of their names', () => {
-    const map = 'Mail=email,Firm, or so=company,Id=,Notes=metadata.remarks,Wer=name'
-    const names = ['Wer', 'Vorname', 'Mail', 'Firm, or so', 'Id', 'Notes', 'Phone']
-    const { fields, metadata, leftOut } = findColumns(names, readMap(map) ?? new Map(), true)
-    expect(Object.fromEntries(fields)).toEqual({ name: 0, email: 2, company: 3 })
+    const map = 'Mail=email,Firm, or so=company,Id=,Notes=metadata.remarks,Wer=name,Kommt=status,Status='
+    const names = ['Wer', 'Vorname', 'Mail', 'Firm, or so', 'Id', 'Notes', 'Phone', 'Status', 'Kommt']
+    const { fields, metadata, statuses, leftOut } = findColumns(names, readMap(map) ?? new Map(), true)
+    expect([Object.fromEntries(fields), statuses]).toEqual([{ name: 0, email: 2, company: 3 }, [8]])
     expect([...metadata]).toEqual([
       [5, 'remarks'],
       [1, 'Vorname'],
       [6, 'Phone'],
     ])
-    expect(leftOut).toEqual(['Id'])
+    expect(leftOut).toEqual(['Id', 'Status'])
   })
 
   test('both parts of a name are metadata too, where the list has any, and none of its own is called so', () => {
     const parts = { 'metadata.first_name': 'Vorname', 'metadata.last_name': 'Nachname' }
     expect(found('Vorname,Nachname,email,metadata.diet')).toMatchObject(parts)
     expect(found('Vorname,Nachname,email', '', true)).toMatchObject({ ...parts, first_name: 'Vorname' })
-    // Metadata are replaced as a whole: a list without any leaves those that a guest has.
     expect(Object.keys(found('Vorname,Nachname,email'))).not.toContain('metadata.last_name')
     const own: Record<string, unknown> = found('Vorname,Nachname,email,metadata.last_name')
     expect([own['metadata.last_name'], own['metadata.first_name']]).toEqual(['metadata.last_name', undefined])
@@ -257,6 +331,45 @@ describe('columns', () => {
   test.each(['Ticket', 'Ticket=ticket', '=email', 'a=email,b'])('--map %s is of no use', (text) => {
     expect(readMap(text)).toBeNull()
   })
+})
+
+test.each([
+  'Cancelled',
+  'canceled',
+  'Declined',
+  'Not Attending',
+  'Void',
+  'No',
+  'storniert',
+  'Abgesagt',
+  'Nein',
+  'Annulé',
+  'refusée',
+  'Non',
+  'Cancelada',
+  'anulado',
+  'Rechazado',
+  'Geannuleerd',
+  'afgemeld',
+  'Nee',
+])('%s says that somebody does not come', (status) => {
+  expect(isOut(status)).toBe(true)
+})
+
+test.each(['', 'Attending', 'Checked In', 'ja', 'paid', 'Zugesagt', 'Payé', 'Confirmado', 'Bevestigd'])(
+  '%s does not',
+  (status) => {
+    expect(isOut(status)).toBe(false)
+  },
+)
+
+test('what a terminal gets has no character that turns the direction of text, or that it obeys', () => {
+  const text = 'a\u202eb\u2066c\u200fd\u061ce\u001b[1mf\ng\u2028h'
+  expect(printable(text)).toBe('a b c d e [1mf g h')
+  const said: string[] = []
+  const write = (line: string) => void said.push(line)
+  withProgress({ stderr: { write: () => {} }, print: write, say: write }).say('one \u202e\n  two')
+  expect(said).toEqual(['one  \n  two'])
 })
 
 test('a dry run of several calls names the ticket types, and the event, that have fewer places than new guests', () => {

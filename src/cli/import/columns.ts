@@ -1,5 +1,6 @@
 // Which column of a list holds what of a guest: by its name, in the words of spreadsheets and of other systems, or as it is told.
 
+import { withFormulas } from '../../http/formulas.ts'
 import { CommandError } from '../command-error.ts'
 import { shown } from './shown.ts'
 
@@ -12,61 +13,86 @@ export type Columns = {
   fields: Map<Field, number>
   /** Columns that go into metadata, with the name that they have there. */
   metadata: Map<number, string>
+  /** Columns that say who does not come. */
+  statuses: number[]
   /** Names of columns that are not imported. */
   leftOut: string[]
 }
 
 // The first group that the header has a name of counts: what says that it is about the attendee comes before what may be the buyer's.
-// From exports of pretix, Eventbrite, Tito and CRMs, in English and German; letters, digits and # alone.
-const names: Record<Field, string[][]> = {
+// From exports of pretix, Eventbrite, Tito and CRMs, in Usher's languages; as `plain` gives them.
+const names: Record<Field, string[]> = {
   name: [
-    ['attendeename', 'ticketfullname', 'teilnehmername', 'guestname', 'gastname', 'participantname'],
-    ['name', 'fullname', 'displayname', 'vorundnachname', 'vornamenachname', 'vollständigername', 'guest', 'gast'],
+    'attendeename ticketfullname teilnehmername guestname gastname participantname naamdeelnemer',
+    `name fullname displayname vorundnachname vornamenachname vollstandigername guest gast
+     nom nomcomplet nometprenom prenometnom nomprenom prenomnom participant
+     nombrecompleto nombreyapellidos apellidosynombre asistente naam volledigenaam voorenachternaam deelnemer`,
   ],
   first_name: [
-    ['attendeefirstname', 'ticketfirstname', 'attendeenamegivenname', 'teilnehmernamevorname', 'guestfirstname'],
-    ['firstname', 'givenname', 'forename', 'vorname'],
+    'attendeefirstname ticketfirstname attendeenamegivenname teilnehmernamevorname guestfirstname',
+    // In Spanish the whole name too, where no Apellidos stand beside it.
+    'firstname givenname forename vorname prenom nombre voornaam',
   ],
   last_name: [
-    ['attendeelastname', 'ticketlastname', 'attendeenamefamilyname', 'teilnehmernamenachname', 'guestlastname'],
-    ['lastname', 'surname', 'familyname', 'nachname', 'familienname', 'zuname'],
+    'attendeelastname ticketlastname attendeenamefamilyname teilnehmernamenachname guestlastname',
+    `lastname surname familyname nachname familienname zuname
+     nomdefamille apellido apellidos achternaam familienaam`,
   ],
   email: [
-    ['attendeeemail', 'attendeeemailaddress', 'ticketemail', 'teilnehmeremail', 'teilnehmeremailadresse', 'guestemail'],
-    ['email', 'emailaddress', 'mail', 'mailaddress', 'emailadresse', 'mailadresse', 'email1value'],
+    'attendeeemail attendeeemailaddress ticketemail teilnehmeremail teilnehmeremailadresse guestemail',
+    `email emailaddress mail mailaddress emailadresse mailadresse email1value
+     adresseemail adressemail adresseelectronique courriel courrierelectronique
+     correo correoelectronico direcciondecorreo direcciondecorreoelectronico emailadres mailadres`,
   ],
   company: [
-    ['attendeecompany', 'ticketcompanyname', 'ticketcompany', 'teilnehmerfirma'],
-    ['company', 'companyname', 'firma', 'firmenname', 'unternehmen', 'organisation', 'organization', 'employer'],
+    'attendeecompany ticketcompanyname ticketcompany teilnehmerfirma',
+    `company companyname firma firmenname unternehmen organisation organization employer
+     entreprise societe empresa organizacion bedrijf bedrijfsnaam organisatie`,
   ],
   ticket_type: [
-    ['tickettype', 'tickettypename', 'ticketart', 'tickettyp', 'ticketname', 'ticketkategorie', 'ticketcategory'],
-    ['ticket'],
-    ['product', 'produkt'],
+    `tickettype tickettypename ticketart tickettyp ticketname ticketkategorie ticketcategory
+     typedebillet categoriedebillet tipodeentrada tipodebillete ticketsoort soortticket`,
+    'ticket billet entrada',
+    'product produkt produit producto',
   ],
   external_id: [
-    ['externalid'],
-    ['attendee#', 'attendeeid', 'attendeenumber', 'ticketreference', 'pseudonymizationid', 'teilnehmerid', 'guestid'],
-    ['id', 'contactid', 'kontaktid', 'recordid', 'uid', 'uuid'],
+    'externalid',
+    `attendee# attendeeno attendeeid attendeenumber ticketreference pseudonymizationid guestid
+     teilnehmerid teilnehmernr teilnehmernummer numerodeparticipant deelnemernummer deelnemersnummer`,
+    'id contactid kontaktid recordid uid uuid',
   ],
 }
+
+// A list may have several, of an order and of a ticket, say.
+const statusNames = `
+  status attendeestatus attendancestatus ticketstatus ticketstate orderstatus bookingstatus rsvp rsvpstatus response
+  teilnehmerstatus teilnahmestatus bestellstatus antwort ruckmeldung statut etat reponse estado respuesta reactie antwoord`
+const statusesOut = `
+  cancelled canceled declined refunded notattending notgoing void voided deleted no
+  storniert abgesagt abgelehnt absage nein annule annulee decline declinee refuse refusee non
+  cancelado cancelada anulado anulada rechazado rechazada geannuleerd afgemeld afgewezen geweigerd nee`
+
+/** Whether a cell of a column of statuses says that somebody does not come. */
+export const isOut = (status: string): boolean => isAmong(statusesOut, status)
 
 const metadataPrefix = /^metadata\.(.+)$/is
 const longestKey = 40
 const mostKeys = 50
 const mostListed = 40
 
-/** Case, blanks and punctuation do not tell names apart. */
+/** Case, accents, blanks and punctuation do not tell names apart. */
 const plain = (name: string): string =>
   name
-    .normalize('NFKC')
+    .normalize('NFKD')
     .toLowerCase()
     .replace(/[^\p{L}\p{N}#]+/gu, '')
 
+const isAmong = (words: string, name: string): boolean => plain(name) !== '' && words.split(/\s+/).includes(plain(name))
+
 /** How many columns have a name that is known. */
 export const countKnown = (header: string[]): number => {
-  const known = new Set(Object.values(names).flat(2))
-  return header.filter((name) => known.has(plain(name)) || metadataPrefix.test(name)).length
+  const known = Object.values(names).flat().join(' ')
+  return header.filter((name) => isAmong(known, name) || metadataPrefix.test(name)).length
 }
 
 /**
@@ -74,7 +100,7 @@ export const countKnown = (header: string[]): number => {
  * @throws CommandError 2: a name that is there twice, or a column that is not there and has to be
  */
 export function findColumns(header: string[], told: Map<string, string>, restIsMetadata: boolean): Columns {
-  const found: Columns = { fields: new Map(), metadata: new Map(), leftOut: [] }
+  const found: Columns = { fields: new Map(), metadata: new Map(), statuses: [], leftOut: [] }
   const place = (name: string) =>
     requireOne(
       header,
@@ -88,13 +114,16 @@ export function findColumns(header: string[], told: Map<string, string>, restIsM
     used.add(column)
     const [, key] = metadataPrefix.exec(holds) ?? []
     if (key !== undefined) found.metadata.set(column, key.trim())
+    else if (holds === 'status') found.statuses.push(column)
     else if (holds !== '') found.fields.set(holds as Field, column)
     else found.leftOut.push(header[column] as string)
   }
+  const statuses = placesOf(header, (name) => isAmong(statusNames, name)).filter((column) => !used.has(column))
+  found.statuses.push(...statuses)
   for (const field of fields) {
     if (found.fields.has(field)) continue
     for (const group of names[field]) {
-      const columns = placesOf(header, (name) => group.includes(plain(name))).filter((column) => !used.has(column))
+      const columns = placesOf(header, (name) => isAmong(group, name)).filter((column) => !used.has(column))
       if (columns.length === 0) continue
       found.fields.set(field, requireOne(header, columns, field))
       break
@@ -102,12 +131,14 @@ export function findColumns(header: string[], told: Map<string, string>, restIsM
   }
   readName(found.fields, new Set(told.values()))
   for (const column of found.fields.values()) used.add(column)
-  for (const [column, name] of header.entries()) {
+  for (const [column, written] of header.entries()) {
     if (used.has(column)) continue
+    // As an export wrote it.
+    const name = withFormulas(written)
     const [, key] = metadataPrefix.exec(name) ?? []
     if (key !== undefined) found.metadata.set(column, key.trim())
     else if (restIsMetadata && name !== '') found.metadata.set(column, name)
-    else if (name !== '') found.leftOut.push(name)
+    else if (name !== '' && !statuses.includes(column)) found.leftOut.push(name)
   }
   if (restIsMetadata || found.metadata.size > 0) keepNameParts(found)
   requireMetadata(found.metadata)
@@ -134,11 +165,12 @@ function requireOne(header: string[], columns: number[], meant: string): number 
   )
 }
 
-/** In German lists a Name beside a Vorname is the surname; beside both parts, or where it is told, it is the whole. */
+/** In German and French lists a Name beside a Vorname is the surname; beside both parts, or where it is told, it is the whole. */
 function readName(fields: Map<Field, number>, told: Set<string>): void {
   const name = fields.get('name')
-  if (name === undefined) return
-  if (fields.has('first_name') && !fields.has('last_name') && !told.has('name')) {
+  // Of a row in which it is empty, the parts are the name.
+  if (name === undefined || (fields.has('first_name') && fields.has('last_name'))) return
+  if (fields.has('first_name') && !told.has('name')) {
     fields.delete('name')
     fields.set('last_name', name)
   } else {
@@ -147,10 +179,7 @@ function readName(fields: Map<Field, number>, told: Set<string>): void {
   }
 }
 
-/**
- * Both parts of a name, for lists by last name. Only where the list has metadata: they are replaced as a whole, so a list without any would
- * take from guests what they have from elsewhere. What the list calls so itself stays.
- */
+/** Both parts of a name, for lists by last name, where the list has metadata. What the list calls so itself stays. */
 function keepNameParts({ fields, metadata }: Columns): void {
   const [first, last] = [fields.get('first_name'), fields.get('last_name')]
   const keys = [...metadata.values()]
@@ -203,7 +232,7 @@ export function readMap(text: string, told: Map<string, string> = new Map()): Ma
     const at = part.lastIndexOf('=')
     const [name, holds] = [part.slice(0, at).trim(), part.slice(at + 1).trim()]
     if (at < 1 || name === '') return null
-    if (holds !== '' && !metadataPrefix.test(holds) && !(fields as readonly string[]).includes(holds)) return null
+    if (!['', 'status', ...fields].includes(holds) && !metadataPrefix.test(holds)) return null
     told.set(name, holds)
   }
   return told

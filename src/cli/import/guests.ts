@@ -3,7 +3,7 @@
 import type * as z from 'zod'
 import { withFormulas } from '../../http/formulas.ts'
 import { importAttendees } from '../../operations/registrations.ts'
-import type { Columns, Field } from './columns.ts'
+import { type Columns, type Field, isOut } from './columns.ts'
 import type { Row } from './sheet.ts'
 
 const GuestSchema = importAttendees.input.shape.attendees.element
@@ -19,14 +19,32 @@ export type Reading = {
   externalIdPrefix: string
 }
 
-/** In the order of the rows. A guest who is there twice counts the first time, however far apart the two are. */
-export async function* judge(rows: AsyncIterable<Row>, reading: Reading): AsyncGenerator<Judged> {
+/**
+ * In the order of the rows. A guest who is there twice counts the first time, however far apart the two are.
+ * @param leftOut counts the rows of those who do not come, by the reason
+ */
+export async function* judge(
+  rows: AsyncIterable<Row>,
+  reading: Reading,
+  leftOut: Map<string, number>,
+): AsyncGenerator<Judged> {
   const findRepeated = createFinderOfRepeated()
   for await (const row of rows) {
+    const reason = whyLeftOut(row, reading.columns)
+    if (reason !== undefined) {
+      leftOut.set(reason, (leftOut.get(reason) ?? 0) + 1)
+      continue
+    }
     const judged = judgeRow(row, reading)
     const error = 'guest' in judged ? findRepeated(judged.guest, row.line) : undefined
     yield error === undefined ? judged : { row, error }
   }
+}
+
+function whyLeftOut({ cells }: Row, { fields, statuses }: Columns): string | undefined {
+  // By which Usher replaces the address of whoever was erased.
+  if (/@erased\.invalid\s*$/.test(cells[fields.get('email') ?? -1] ?? '')) return 'erased'
+  return statuses.map((column) => cells[column]?.trim() ?? '').find(isOut)
 }
 
 function judgeRow(row: Row, reading: Reading): Judged {
@@ -34,11 +52,12 @@ function judgeRow(row: Row, reading: Reading): Judged {
   // As an export wrote them.
   const cells = row.cells.map(withFormulas)
   const isTooLong = cells.slice(width).some((cell) => cell.trim() !== '')
-  if (cells.length < width || isTooLong) {
+  // Excel writes no empty cells at the end of a row.
+  if (isTooLong) {
     return { row, error: `The row has ${cells.length} cells, and the header ${width}.` }
   }
   const cell = (field: Field) => cells[columns.fields.get(field) ?? -1]?.trim() ?? ''
-  const name = columns.fields.has('name') ? cell('name') : `${cell('first_name')} ${cell('last_name')}`.trim()
+  const name = cell('name') || `${cell('first_name')} ${cell('last_name')}`.trim()
   const [company, externalId, called] = [cell('company'), cell('external_id'), cell('ticket_type')]
   const metadata = [...columns.metadata].flatMap(([column, key]) => {
     const value = cells[column] ?? ''

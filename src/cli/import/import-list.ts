@@ -13,7 +13,7 @@ import { withProgress } from './progress.ts'
 import { openRefusedFile, type RefusedFile } from './refused-file.ts'
 import { type Outcome, type Sending, send } from './send.ts'
 import { openSheet, type Row, type Sheet } from './sheet.ts'
-import { printable } from './shown.ts'
+import { printable, shown } from './shown.ts'
 
 export type ImportOptions = {
   event: string
@@ -92,19 +92,16 @@ type Work = {
 
 /** Says what would become of each row, and changes nothing. */
 async function tryOut(work: Work): Promise<boolean> {
-  const { sheet, event, ticketTypes, defaultTicketType, client, options, around } = work
+  const { event, ticketTypes, defaultTicketType, client, options, around } = work
   const { print, say } = around
+  const { leftOut } = await lookThrough(work)
   const counts = { new: 0, known: 0, refused: 0 }
-  // Shown once there are some, before most of the refusals.
-  const first: Guest[] = []
-  const show = (guests: Guest[]) => say(describeGuests(guests, ticketTypes, defaultTicketType))
   const refusals: { line: number; error: string }[] = []
   const places = new Map<string | undefined, number>()
   const warnings = new Set<string>()
   const sending = { ...sendingOf(work), dryRun: true as const }
   for await (const outcomes of send(judgedRows(work), sending, client, (warning) => warnings.add(warning))) {
     for (const { row, guest, result, error } of outcomes) {
-      if (guest !== undefined && first.length < previewed && first.push(guest) === previewed) show(first)
       if (result === 'refused') {
         const refusal = { line: row.line, error: error ?? '' }
         if (options.json) refusals.push(refusal)
@@ -117,13 +114,11 @@ async function tryOut(work: Work): Promise<boolean> {
       counts[result === 'refused' ? result : result === 'created' ? 'new' : 'known'] += 1
     }
   }
-  requireRows(sheet, counts.new + counts.known + counts.refused)
-  if (first.length > 0 && first.length < previewed) show(first)
-  for (const doubt of describeDoubts(event, options.sendEmail === true)) say(doubt)
   for (const warning of warnings) say(`Warning: ${warning}`)
   const shortages = describeShortages(event, ticketTypes, places)
   for (const shortage of shortages) say(shortage)
-  if (options.json) print(JSON.stringify({ dry_run: true, event_id: event.id, ...counts, refusals }, null, 2))
+  if (options.json)
+    print(JSON.stringify({ dry_run: true, event_id: event.id, ...counts, left_out: leftOut, refusals }, null, 2))
   else {
     print(
       `A dry run for ${event.name}: ${count(counts.new)} new, ${count(counts.known)} already there, ${count(counts.refused)} refused. Nothing was changed.`,
@@ -147,7 +142,11 @@ async function importAll(work: Work): Promise<boolean> {
   const refusedPath = refusedFile.path()
   if (options.json) {
     around.print(
-      JSON.stringify({ event_id: event.id, ...counts, refused_file: refusedPath, complete: isComplete }, null, 2),
+      JSON.stringify(
+        { event_id: event.id, ...counts, left_out: survey.leftOut, refused_file: refusedPath, complete: isComplete },
+        null,
+        2,
+      ),
     )
   } else around.print(describeCounts(event, counts, refusedPath))
   if (!isComplete) {
@@ -165,27 +164,38 @@ const sendingOf = ({ event, defaultTicketType, options }: Work): Sending => ({
   sendEmail: options.sendEmail === true,
 })
 
-const judgedRows = ({ sheet, reading, around }: Work): AsyncGenerator<Judged> =>
-  judge(untilStopped(sheet.rows(), around.stopping), reading)
+const judgedRows = ({ sheet, reading, around }: Work, leftOut = new Map<string, number>()): AsyncGenerator<Judged> =>
+  judge(untilStopped(sheet.rows(), around.stopping), reading, leftOut)
 
-/** Reads the list once to its end, and shows what it is. */
-async function lookThrough(work: Work): Promise<{ rows: number; guests: number }> {
+/** Reads the list once to its end, and shows what it is: first those by whose letters a wrong encoding shows. */
+async function lookThrough(work: Work): Promise<{ rows: number; guests: number; leftOut: number }> {
   const { sheet, event, ticketTypes, defaultTicketType, options, around } = work
-  const [first, refused]: [Guest[], { row: Row; error: string }[]] = [[], []]
+  const [beyondAscii, ascii, refused]: [Guest[], Guest[], { row: Row; error: string }[]] = [[], [], []]
+  const reasons = new Map<string, number>()
   let [rows, guests] = [0, 0]
-  for await (const one of judgedRows(work)) {
+  for await (const one of judgedRows(work, reasons)) {
     rows += 1
-    if ('guest' in one) guests += 1
-    if ('guest' in one && first.length < previewed) first.push(one.guest)
-    if ('error' in one && refused.length < refusalsShown) refused.push(one)
+    if ('guest' in one) {
+      guests += 1
+      const alike = /\P{ASCII}/u.test(JSON.stringify(one.guest)) ? beyondAscii : ascii
+      if (alike.length < previewed) alike.push(one.guest)
+    } else if (refused.length < refusalsShown) refused.push(one)
+  }
+  const leftOut = sum(Object.fromEntries(reasons))
+  if (leftOut > 0) {
+    const why = [...reasons].map(([reason, number]) => `${count(number)} ${shown(reason)}`).join(', ')
+    around.say(`Rows of those who do not come are left out: ${why}.`)
   }
   requireRows(sheet, rows)
-  if (first.length > 0) around.say(describeGuests(first, ticketTypes, defaultTicketType))
-  for (const { row, error } of refused) around.say(`line ${row.line}: ${printable(error)}`)
-  const more = rows - guests - refused.length
-  if (more > 0) around.say(`… and ${count(more)} more rows that are refused; --dry-run lists them.`)
+  const some = [...beyondAscii, ...ascii].slice(0, previewed)
+  if (some.length > 0) around.say(describeGuests(some, ticketTypes, defaultTicketType))
+  if (!options.dryRun) {
+    for (const { row, error } of refused) around.say(`line ${row.line}: ${printable(error)}`)
+    const more = rows - guests - refused.length
+    if (more > 0) around.say(`… and ${count(more)} more rows that are refused; --dry-run lists them.`)
+  }
   for (const doubt of describeDoubts(event, options.sendEmail === true)) around.say(doubt)
-  return { rows, guests }
+  return { rows, guests, leftOut }
 }
 
 /** What became of each row that an answer came for; `failure` is why there are no more. */

@@ -10,14 +10,11 @@ import { shown } from './shown.ts'
 /** What the file is, and what its columns hold. */
 export function describeSheet({ path, encoding, delimiter, header }: Sheet, columns: Columns): string {
   const called = delimiters[delimiter as keyof typeof delimiters] ?? `"${delimiter}"`
-  const doubt = encoding.certain
-    ? ''
-    : '\nIt is not UTF-8, so it is read as Windows-1252. If letters look wrong below, name another with --encoding.'
   const { left, right } = columnsOf(columns, header)
   const width = Math.max(...left.map(({ length }) => length))
   const lines = left.map((name, i) => `  ${name.padEnd(width)}  → ${right[i]}`)
   const leftOut = columns.leftOut.length > 0 ? `\nLeft out: ${columns.leftOut.map(shown).join(', ')}` : ''
-  return `${path}: ${encoding.label}, separated by ${called}${doubt}\n${lines.join('\n')}${leftOut}`
+  return `${path}: ${encoding}, separated by ${called}\n${lines.join('\n')}${leftOut}`
 }
 
 function columnsOf(columns: Columns, header: string[]): { left: string[]; right: string[] } {
@@ -26,11 +23,12 @@ function columnsOf(columns: Columns, header: string[]): { left: string[]; right:
     return column === undefined ? [] : [[column, field] as const]
   })
   const metadata = [...columns.metadata].map(([column, key]) => [column, `metadata.${key}`] as const)
-  const all = [...known, ...metadata]
+  const statuses = columns.statuses.map((column) => [column, 'status'] as const)
+  const all = [...known, ...metadata, ...statuses]
   return { left: all.map(([column]) => shown(header[column] ?? '')), right: all.map(([, holds]) => holds) }
 }
 
-/** The first guests, as a table. */
+/** Some guests, as a table. */
 export function describeGuests(guests: Guest[], ticketTypes: TicketType[], defaultTicketType: TicketType | undefined) {
   const nameOf = (id: string | undefined) =>
     ticketTypes.find((each) => each.id === id)?.name ?? defaultTicketType?.name ?? ''

@@ -1,6 +1,7 @@
 // How far an import is: in a terminal one line that is written over, and makes way for whatever else is said; elsewhere a line now and then.
 
 import { count } from './preview.ts'
+import { printable } from './shown.ts'
 
 type Output = {
   stderr: { write(text: string): unknown; isTTY?: boolean }
@@ -17,7 +18,7 @@ export function withProgress<T extends Output>(around: T): T & { tell: (done: nu
   const after = (write: (text: string) => void) => (text: string) => {
     if (isShown) around.stderr.write(clear)
     isShown = false
-    write(text)
+    write(text.split('\n').map(printable).join('\n'))
   }
   const say = after(around.say)
   return {

@@ -4,14 +4,14 @@ import { Readable } from 'node:stream'
 import { CsvError, type Options, parse } from 'csv-parse'
 import { parse as parseAtOnce } from 'csv-parse/sync'
 import { CommandError } from '../command-error.ts'
-import { type Encoding, findEncoding, readText } from './text.ts'
+import { findEncoding, readText } from './text.ts'
 
 /** `line` is the one that the row begins in, from 1, as an editor counts. */
 export type Row = { line: number; cells: string[] }
 
 export type Sheet = {
   path: string
-  encoding: Encoding
+  encoding: string
   delimiter: string
   header: string[]
   /** From the start, each time. Lines without anything in them are left out. */
@@ -45,10 +45,10 @@ export async function openSheet(
 ): Promise<Sheet> {
   const encoding = await findEncoding(path, asked.encoding)
   const beginning = await beginningOf(path, encoding)
-  // Excel's own note about the delimiter.
-  const note = /^sep=(.)(?:\r\n|\n|\r)/.exec(beginning)
+  // Excel's own note about the delimiter, in quotes where another program has saved the file.
+  const note = /^("?)sep=(.)\1(?:\r\n|\n|\r)/.exec(beginning)
   const from_line = note ? 2 : 1
-  const delimiter = asked.delimiter ?? note?.[1]
+  const delimiter = asked.delimiter ?? note?.[2]
   const tried = (delimiter === undefined ? Object.keys(delimiters) : [delimiter]).map((delimiter) => {
     const header = headerOf(beginning, { ...options, delimiter, from_line })
     return { delimiter, header, known: knows(header) }
@@ -64,7 +64,7 @@ export async function openSheet(
   }
 }
 
-async function beginningOf(path: string, encoding: Encoding): Promise<string> {
+async function beginningOf(path: string, encoding: string): Promise<string> {
   let text = ''
   for await (const part of readText(path, encoding)) {
     text += part
@@ -84,7 +84,7 @@ function headerOf(text: string, options: Options): string[] {
   }
 }
 
-async function* rowsOf(path: string, encoding: Encoding, options: Options): AsyncGenerator<Row> {
+async function* rowsOf(path: string, encoding: string, options: Options): AsyncGenerator<Row> {
   const parser = parse({ ...options, info: true })
   const text = Readable.from(readText(path, encoding))
   text.on('error', (error) => parser.destroy(error))

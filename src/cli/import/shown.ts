@@ -2,8 +2,8 @@
 
 const longest = 32
 
-/** One line without control characters, which a terminal would obey. */
-export const printable = (text: string): string => text.replace(/\p{Cc}+/gu, ' ')
+/** One line without control characters, which a terminal would obey, those that turn the direction of text among them. */
+export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]+/gu, ' ')
 
 /** No longer than a column of a table, too. */
 export function shown(text: string): string {

@@ -1,15 +1,8 @@
-// The text of a file, in whatever encoding spreadsheets write: a stream, so that its size does not matter.
+// The text of a file, in the encoding that it is in: a stream, so that its size does not matter.
 
 import { createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { CommandError } from '../command-error.ts'
-
-export type Encoding = {
-  /** As TextDecoder takes it. */
-  label: string
-  /** Said by the file itself or by an option, or only inferred. */
-  certain: boolean
-}
 
 const boms = [
   { label: 'utf-8', bytes: [0xef, 0xbb, 0xbf] },
@@ -24,11 +17,11 @@ const workbooks = [
 ]
 
 /**
- * Reads the whole file unless it begins with a byte order mark: what is valid UTF-8 to the end is UTF-8, anything else Windows-1252, of which
- * Latin-1 is a part.
- * @throws CommandError 2 where the file cannot be read, is empty, or is no text
+ * What its byte order mark says, else what is asked for, else UTF-8; nothing is guessed.
+ * @returns a name that TextDecoder takes
+ * @throws CommandError 2 where the file cannot be read, is empty, is no text, or is not the UTF-8 that it should be
  */
-export async function findEncoding(path: string, asked?: string): Promise<Encoding> {
+export async function findEncoding(path: string, asked?: string): Promise<string> {
   const first = await firstBytes(path)
   const startsWith = (bytes: number[]) => bytes.every((byte, i) => first[i] === byte)
   if (workbooks.some(startsWith)) {
@@ -37,18 +30,17 @@ export async function findEncoding(path: string, asked?: string): Promise<Encodi
       `${path} is a workbook, not text. In Excel, save it as "CSV UTF-8", and import that file.`,
     )
   }
-  const label = asked === undefined ? undefined : labelOf(asked)
+  const told = asked === undefined ? undefined : labelOf(asked)
   // The file of the refused has one, whatever --encoding its list needed.
-  const bom = boms.find(({ bytes }) => startsWith(bytes))
-  if (bom) return { label: bom.label, certain: true }
-  if (label !== undefined) return { label, certain: true }
-  if (first.includes(0)) {
+  const label = boms.find(({ bytes }) => startsWith(bytes))?.label ?? told
+  if (label === undefined && first.includes(0)) {
     throw new CommandError(
       2,
       `${path} is no text: it holds bytes of value 0. Save the list as CSV; if it is UTF-16, add --encoding utf-16le.`,
     )
   }
-  return (await isUtf8(path)) ? { label: 'utf-8', certain: true } : { label: 'windows-1252', certain: false }
+  if (label === undefined || label === 'utf-8') await requireUtf8(path)
+  return label ?? 'utf-8'
 }
 
 async function firstBytes(path: string): Promise<Buffer> {
@@ -84,20 +76,30 @@ function labelOf(asked: string): string {
   }
 }
 
-async function isUtf8(path: string): Promise<boolean> {
+async function requireUtf8(path: string): Promise<void> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
+  let line = 1
   try {
-    for await (const chunk of createReadStream(path)) decoder.decode(chunk, { stream: true })
+    // Latin-1 has a character for each byte.
+    for await (const chunk of createReadStream(path, 'latin1') as AsyncIterable<string>) {
+      const parts = chunk.split(/(?<=\n|\r(?=[^\n]))/)
+      for (const [i, part] of parts.entries()) {
+        decoder.decode(Buffer.from(part, 'latin1'), { stream: true })
+        if (part.endsWith('\n') || i + 1 < parts.length) line += 1
+      }
+    }
     decoder.decode()
-    return true
   } catch (error) {
-    if (error instanceof TypeError) return false
-    throw error
+    if (!(error instanceof TypeError)) throw error
+    throw new CommandError(
+      2,
+      `${path} is not UTF-8: see line ${line}. Save it as "CSV UTF-8", or say what it is: --encoding windows-1252 for a CSV file of Excel on Windows, macintosh on a Mac.`,
+    )
   }
 }
 
 /** The text without its byte order mark. @throws CommandError 2 at bytes that the encoding does not have */
-export async function* readText(path: string, { label }: Encoding): AsyncGenerator<string> {
+export async function* readText(path: string, label: string): AsyncGenerator<string> {
   const decoder = new TextDecoder(label, { fatal: true })
   try {
     for await (const chunk of createReadStream(path)) {
@@ -108,6 +110,6 @@ export async function* readText(path: string, { label }: Encoding): AsyncGenerat
     if (rest !== '') yield rest
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
-    throw new CommandError(2, `${path} is not in ${label}. Leave --encoding out to have it detected, or name another.`)
+    throw new CommandError(2, `${path} is not in ${label}. Name another with --encoding.`)
   }
 }
