@@ -6,10 +6,12 @@ import { attendeeStatuses } from './attendees.ts'
 import { eventStatuses } from './events.ts'
 import {
   changesOf,
+  currency,
   id,
   ifVersions,
   line,
   listOf,
+  money,
   one,
   oneOf,
   paging,
@@ -157,6 +159,10 @@ const DoorTicketSchema = z.strictObject({
   ticket_type_id: id('ticket type'),
   status: z.enum(attendeeStatuses),
   reference: z.string().describe('Of the order, by which people are found too.'),
+  order: z
+    .strictObject({ id: id('order'), amount_due: money, currency })
+    .nullable()
+    .describe('What is due for the whole order of a ticket that is not paid; null for keys without orders:write.'),
   entries: z
     .array(
       z.strictObject({

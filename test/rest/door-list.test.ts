@@ -7,6 +7,7 @@ import { expect, inject, test } from 'vitest'
 import { knownRight, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
+import { pay } from '../support/studio.ts'
 
 type Ticket = { attendee_id: string; code_hash: string; entries: unknown[]; status: string; name: string }
 
@@ -115,6 +116,25 @@ test('each ticket has the reference of its order', async () => {
   const { orderId } = await event.guest()
   const { rows } = await studio.query('select reference from public.orders where id = $1', [orderId])
   expect((await read()).tickets).toMatchObject([{ reference: rows[0].reference }])
+})
+
+test('what is due for an order is told to a key that may record payments, and whenever it changes', async () => {
+  const { organisation, event, read } = await door()
+  const { orderId } = await event.payer({ price: 4900 })
+  expect((await read()).tickets).toMatchObject([{ status: 'awaiting_payment', order: null }])
+
+  const send = rest(await organisation.key('checkin:write', 'orders:write'))
+  const since = async (cursor = '') =>
+    (await send('GET', `/events/${event.id}/door-list${cursor && `?cursor=${cursor}`}`)).body.data
+  const whole = await since()
+  expect(whole.tickets).toMatchObject([{ order: { id: orderId, amount_due: 4900, currency: 'EUR' } }])
+  await pay(orderId, 900)
+  // No ticket changed, and nothing did for a key that is not told.
+  const partly = await since(whole.next_cursor)
+  expect(partly.tickets).toMatchObject([{ order: { amount_due: 4000 } }])
+  expect((await since(partly.next_cursor)).tickets).toEqual([])
+  await pay(orderId, 4000)
+  expect((await since(partly.next_cursor)).tickets).toMatchObject([{ status: 'active', order: null }])
 })
 
 test('each entry has the id by which it is taken back', async () => {

@@ -41,6 +41,7 @@ declare
   v_last uuid := '00000000-0000-0000-0000-000000000000';
   v_ids uuid[];
   v_has_more boolean;
+  v_may_record_payments boolean := coalesce('orders:write' = any (private.current_scopes()), false);
 begin
   if cursor !~ '^[A-Za-z0-9_-]{64}$' then
     perform private.refuse(
@@ -83,7 +84,14 @@ begin
         select a.id
         from public.attendees a
         where a.ticket_type_id = any (v_ticket_type_ids)
-          and ((v_now - a.xmin::text::bigint) & 4294967295) <= v_now - v_since
+          and (
+            ((v_now - a.xmin::text::bigint) & 4294967295) <= v_now - v_since
+            -- What is due changes with the order alone.
+            or v_may_record_payments and a.status = 'awaiting_payment' and exists (
+              select from public.orders o
+              where o.id = a.order_id and ((v_now - o.xmin::text::bigint) & 4294967295) <= v_now - v_since
+            )
+          )
         offset 0
       ) f
       where f.id > v_last
@@ -122,6 +130,10 @@ begin
         'status', a.status,
         -- Never changed, so that it is no change that the list would miss. The company of the order may be.
         'reference', (select o.reference from public.orders o where o.id = a.order_id),
+        'order', case when v_may_record_payments and a.status = 'awaiting_payment' then (
+          select json_build_object('id', o.id, 'amount_due', private.amount_due(o), 'currency', o.currency)
+          from public.orders o where o.id = a.order_id
+        ) end,
         'entries', case when a.checked_in then private.standing_entries(a.id) else '[]' end
       ) order by a.id), '[]')
       from unnest(v_ids[1:v_size]) i (id)
