@@ -4,6 +4,15 @@ import type { Verdicts } from './words/en.ts'
 
 export type Tone = 'welcome' | 'caution' | 'stop'
 
+type Sound = { hertz: readonly number[]; wave: 'sine' | 'square'; gain: number }
+/** Welcome and refusal differ in melody, not only in pitch. The speaker of a telephone plays little below 500 Hz; what is missed
+ * must not be the refusal. */
+export const sounds: Record<Tone, Sound> = {
+  welcome: { hertz: [660, 990], wave: 'sine', gain: 0.25 },
+  caution: { hertz: [740, 740], wave: 'square', gain: 0.35 },
+  stop: { hertz: [1100, 830, 620], wave: 'square', gain: 0.5 },
+}
+
 const caution: readonly (keyof Verdicts)[] = ['already_checked_in', 'not_inside']
 
 export const toneOf = (reason: keyof Verdicts): Tone =>
