@@ -50,6 +50,7 @@ function ownFile(name: string): Buffer {
   // but HTML, where blanks at the beginning of one mean nothing.
   const text = stripTypeScriptTypes(content.toString())
     .replace(/^[ \t]+|[ \t]+$/gm, '')
+    .replace(/ {2,}/g, ' ')
     .replace(/^(?:\/\/.*|\/\*\*.*\*\/)?\n/gm, '')
   return Buffer.from(text.replace(/(?<= from )'([^'.][^']*)'/g, (_, from: string) => `'${packages[from]}'`))
 }
