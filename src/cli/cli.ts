@@ -402,7 +402,7 @@ While the original is in use as well, both then send what was pending at the tim
       'refuse the key after this time, such as 12h (default: a day after the event)',
       parseDuration,
     )
-    .option('--walk-ins', 'the link may also register people, and record what they pay in cash')
+    .option('--walk-ins', 'the link may also register people, and record what people pay')
     .option('--json', 'print { link, expires_at, prefix } as JSON')
     .addHelpText(
       'after',

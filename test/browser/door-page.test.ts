@@ -1,16 +1,26 @@
 // The door page in a browser, as wide as a telephone, without a camera and sound: below-a-path.test.ts has both.
 
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest'
 import { hasBrowser } from '../../scripts/support/browser.ts'
-import { sharedBrowser } from '../support/browser.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
 import { pay } from '../support/studio.ts'
-import { expectReadable as expectReadableBy, outline, schemes } from './accessibility.ts'
+import { schemes } from './accessibility.ts'
+import {
+  choose,
+  expectReadable,
+  newContext,
+  next,
+  pageOf,
+  scanExternally,
+  setUp,
+  shown,
+  start,
+  typeCode,
+} from './door-telephone.ts'
 import { isWritten } from './kept.ts'
 
-let browser: Browser
 let organisation: TestOrganisation
 let event: TestEvent
 let key: string
@@ -20,18 +30,11 @@ beforeAll(async () => {
   organisation = await createOrganisation()
   event = await organisation.event()
   key = await organisation.key('checkin:write')
-  browser = await sharedBrowser()
   shared = await newContext()
 })
 afterAll(() => shared?.close())
 
 const link = (of = key, eventId = event.id) => `${inject('apiUrl')}/door#event=${eventId}&key=${of}`
-
-async function newContext(): Promise<BrowserContext> {
-  const context = await browser.newContext({ viewport: { width: 390, height: 844 }, reducedMotion: 'reduce' })
-  await context.addInitScript(noDevices)
-  return context
-}
 
 /** A telephone of its own. */
 async function ownTelephone() {
@@ -53,45 +56,6 @@ async function telephone() {
     await Promise.all(shared.pages().map((each) => each.close()))
   })
   return { context: shared, page }
-}
-
-async function pageOf(context: BrowserContext): Promise<Page> {
-  const page = await context.newPage()
-  page.setDefaultTimeout(120_000)
-  return page
-}
-
-// The sounds are made, but not played: a context that plays keeps two threads busy, with silence as well.
-const noDevices = `
-  navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('', 'NotFoundError'))
-  AudioContext = class extends OfflineAudioContext {
-    constructor() { super(1, 48_000, 48_000) }
-    async resume() {}
-  }`
-
-/** Whoever opens the page for the first time is asked what the device is. */
-const setUp = async (page: Page, device = '', keep = true) => {
-  await page.getByLabel('Name of this device').fill(device)
-  await page.getByLabel('Keep the guest list').setChecked(keep)
-  await page.getByRole('button', { name: 'Continue' }).click()
-}
-/** Where the event has points, one has to be chosen before anything is scanned. */
-const choose = (page: Page, point = 'The whole event') => page.getByLabel('Check-in point').selectOption(point)
-const start = (page: Page) => page.getByRole('button', { name: 'Start scanning' }).click()
-const shown = async (page: Page, reason: string) => {
-  await page.locator(`.verdict[data-reason=${reason}]`).waitFor()
-}
-const next = (page: Page) => page.getByRole('button', { name: 'Next' }).click()
-/** As an external scanner types: all keys at once. Each after the other, they are as slow as a person's on a busy machine. */
-const scanExternally = async (page: Page, code: string) => {
-  const keys = [...code, 'Enter']
-  await Promise.all(keys.map((key) => page.keyboard.down(key)))
-  await Promise.all(keys.map((key) => page.keyboard.up(key)))
-}
-const typeCode = async (page: Page, code: string) => {
-  await page.getByRole('button', { name: 'Code' }).click()
-  await page.getByLabel('Code of the ticket').fill(code)
-  await page.getByRole('button', { name: 'Check in' }).click()
 }
 
 test.skipIf(!hasBrowser)(
@@ -449,10 +413,13 @@ test.skipIf(!hasBrowser)(
     const other = await context.newPage()
     await context.setOffline(false)
     await other.goto(link(key, own.id))
+    await other.getByRole('button', { name: 'Go on here' }).click()
     await page.getByText('open in another tab').waitFor()
     await start(other)
     await other.getByText('to upload').waitFor({ state: 'detached' })
     await studio.query("update public.events set status = 'cancelled' where id = $1", [own.id])
+    await other.evaluate(`dispatchEvent(new Event('online'))`)
+    await other.getByText('This event has been cancelled').waitFor()
     await typeCode(other, guest.code)
     await shown(other, 'event_cancelled')
     await next(other)
@@ -520,7 +487,7 @@ test.skipIf(!hasBrowser)(
     await page.getByRole('radio', { name: 'Priced' }).check()
     await page.getByRole('button', { name: 'Register and let in' }).click()
     const received = page.locator('.panel .primary')
-    await page.getByText('Take €25.00 in cash').waitFor()
+    await page.getByText('Take €25.00 from Paula Prepaid').waitFor()
     const { orderId } = await row<{ orderId: string }>(
       'select order_id as "orderId" from public.attendees where ticket_type_id = $1',
       [priced],
@@ -528,7 +495,7 @@ test.skipIf(!hasBrowser)(
     await pay(orderId, 1000)
     await received.click()
     await page.getByText('A part was paid elsewhere').waitFor()
-    await page.getByText('Take €15.00 in cash').waitFor()
+    await page.getByText('Take €15.00 from Paula Prepaid').waitFor()
     await pay(orderId, 1500)
     await received.click()
     await page.getByText('Nothing is to be paid any more').waitFor()
@@ -1018,11 +985,6 @@ const holdList = `new Promise((resolve) => {
 const fillDisk = `
   var whole = IDBObjectStore.prototype.put
   IDBObjectStore.prototype.put = () => { throw new DOMException('full', 'QuotaExceededError') }`
-
-async function expectReadable(page: Page, ...inSchemes: ('light' | 'dark')[]): Promise<void> {
-  expect(await outline(page)).toEqual({ overflow: false, mains: 1, headings: 1 })
-  await expectReadableBy(page, { inSchemes })
-}
 
 test.skipIf(!hasBrowser)('how long the key is good is asked before the list, which is kept no longer', async () => {
   const own = await organisation.event()

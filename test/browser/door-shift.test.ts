@@ -135,6 +135,12 @@ test.skipIf(!hasBrowser)(
     expect(await ada.page.evaluate('getComputedStyle(document.querySelector("header")).backgroundColor')).toBe(
       'rgb(255, 212, 0)',
     )
+    // Long words of a language are divided where the browser knows how.
+    expect(
+      await ada.page.evaluate(
+        "[document.documentElement.lang, getComputedStyle(document.querySelector('h1')).hyphens]",
+      ),
+    ).toEqual(['de', 'auto'])
     await ada.page.evaluate('navigator.serviceWorker.ready')
 
     // The battery dies, and the network is gone: point and direction are as they were, and nobody is asked again.
@@ -181,8 +187,10 @@ test.skipIf(!hasBrowser)(
     await ada.hold(longest.code)
     await ada.verdict('welcome')
     await look(ada.page)
-    for (const part of ['.sign', '.verdict h2', '.verdict .next'])
+    // The type of the ticket, whatever company and name are called.
+    for (const part of ['.sign', '.verdict h2', '.verdict .chip', '.verdict .next'])
       expect(await isWithin(ada.page, part), part).toBe(true)
+    expect(await ada.page.locator('.verdict .chip').textContent()).toBe('General')
     await ada.button('Weiter').click()
     await ada.hold(null)
 

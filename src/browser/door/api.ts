@@ -3,7 +3,7 @@
 import { base } from './base.ts'
 import type { DoorLink } from './link.ts'
 import type { Direction, Door, Point, Reason, Ticket } from './offline-rules.ts'
-import type { Order, WaitingScan } from './store.ts'
+import type { Method, Order, WaitingScan } from './store.ts'
 
 export type DoorList = {
   event: Door['event'] & { accent_colour: string | null }
@@ -173,13 +173,18 @@ export const register = (link: DoorLink, guest: object, { idempotencyKey }: Writ
     ({ data }) => data,
   )
 
-export const recordCash = (link: DoorLink, order: Order, { idempotencyKey }: Write): Promise<Order> =>
+export const recordPayment = (
+  link: DoorLink,
+  order: Order,
+  method: Method,
+  { idempotencyKey }: Write,
+): Promise<Order> =>
   call<{ data: Order }>(
     link,
     'POST',
     `/orders/${order.id}/payments`,
     timeoutMs,
-    { amount: order.amount_due, currency: order.currency, method: 'cash' },
+    { amount: order.amount_due, currency: order.currency, method },
     idempotencyKey,
   ).then(({ data }) => data)
 

@@ -4,24 +4,28 @@ import { render } from 'lit-html'
 import { nameOfStore } from './base.ts'
 import { type Camera, type Facing, openCamera, prepareReader } from './camera.ts'
 import { type DoorLink, heldLink, holdLink, parseLink, takeLink } from './link.ts'
+import type { Ticket } from './offline-rules.ts'
 import type { Actions, Page } from './page.ts'
 import { renew } from './renew.ts'
 import { Session } from './session.ts'
 import { allowSound, signal } from './signals.ts'
 import { toneOf } from './tones.ts'
-import { canRegister, spoken, starting, view } from './view.ts'
+import { canRegister, spoken, starting, view, waiting } from './view.ts'
 import { WalkIn } from './walk-in.ts'
+import { keepWayBack } from './way-back.ts'
 import { sayTakenBack, speak } from './words/index.ts'
 
 const root = document.querySelector('#door') as HTMLElement
 const said = document.querySelector('#said') as HTMLElement
 const page: Page = {
-  panel: 'none',
+  panels: [],
+  get panel() {
+    return this.panels.at(-1) ?? 'none'
+  },
   isScanning: false,
   hasFiles: navigator.serviceWorker === undefined,
   query: '',
   person: null,
-  isFound: false,
   walkIn: null,
   cameraProblem: null,
   hasTorch: false,
@@ -33,6 +37,8 @@ let cameraTurn = 0
 let facing: Facing = 'environment'
 /** The button that a panel was opened by, which has the focus again after it. */
 let opener = ''
+/** Where a panel has its cursor. */
+let field: HTMLElement | null = null
 let coloured: string | null = null
 let drawn: Session['shown'] = null
 let takenBack: string | null = null
@@ -42,6 +48,10 @@ function draw(): void {
   if (session.stopped !== null || session.pointLost || session.door === null) leaveCamera()
   showColour()
   render(view(session, page, actions), root)
+  const former = field
+  field = root.querySelector<HTMLElement>('.panel [data-field]')
+  // Not beneath an answer that is about to be there.
+  if (field !== former && !session.deciding) field?.focus()
   const { shown } = session
   if (shown !== drawn && shown !== null) {
     signal(toneOf(shown.reason))
@@ -115,7 +125,7 @@ function leaveCamera(): void {
   if (!page.isScanning) return
   stopCamera()
   void awake?.release()
-  Object.assign(page, { isScanning: false, panel: 'none' })
+  Object.assign(page, { isScanning: false, panels: [] })
 }
 
 function stayAwake(): void {
@@ -153,18 +163,20 @@ const actions: Actions = {
     leaveCamera()
     draw()
   },
-  open(panel) {
+  open(panel, payer) {
     if (page.panel === 'none') opener = document.activeElement?.id ?? ''
-    Object.assign(page, { panel, ...(panel === 'search' && { query: '' }) })
-    if (panel === 'walkIn' && page.walkIn?.isUnfinished !== true) page.walkIn = newWalkIn()
+    page.panels = [...page.panels, panel]
+    if (panel === 'search') page.query = ''
+    if (panel === 'walkIn' && page.walkIn?.isUnfinished !== true) page.walkIn = newWalkIn(payer)
     draw()
-    root.querySelector<HTMLElement>('.panel :is(input, .close)')?.focus()
+    if (field === null) root.querySelector<HTMLElement>('.panel .close')?.focus()
   },
   back() {
     if (page.panel === 'walkIn') page.walkIn?.leave()
-    page.panel = page.panel === 'person' && page.isFound ? 'search' : 'none'
+    page.panels = page.panels.slice(0, -1)
     draw()
-    document.querySelector<HTMLElement>(page.panel === 'search' ? '.panel input' : `#${opener || 'door'}`)?.focus()
+    if (field === null)
+      document.querySelector<HTMLElement>(page.panel === 'none' ? `#${opener || 'door'}` : '.panel .close')?.focus()
   },
   search(text) {
     page.query = text
@@ -172,9 +184,12 @@ const actions: Actions = {
   },
   look(ticket) {
     page.person = ticket.attendee_id
-    page.isFound = page.panel === 'search'
     actions.open('person')
     root.querySelector<HTMLElement>('.panel .thumb button')?.focus()
+  },
+  pay(ticket) {
+    session.dismiss()
+    actions.open('walkIn', ticket)
   },
   undo() {
     const ticket = session.list.of(session.last?.attendeeId ?? null)
@@ -182,24 +197,25 @@ const actions: Actions = {
     else actions.look(ticket)
   },
   takeBack(ticket, scan) {
-    page.panel = page.isFound ? 'search' : 'none'
+    page.panels = page.panels.filter((panel) => panel === 'search')
     void session.takeBack(scan, ticket.attendee_id, ticket.name)
     root.querySelector<HTMLElement>('.panel .close')?.focus()
   },
   async pick(ticket, from) {
     // Of a group that is called up by name the next one is looked for at once.
-    if (page.panel === from) page.panel = from === 'person' && page.isFound ? 'search' : 'none'
+    const former = page.panels
+    if (page.panel === from) page.panels = former.filter((panel) => panel === 'search')
     const isJudged = await session.scanTicket(ticket)
-    if (!isJudged && page.isScanning) page.panel = from
+    if (!isJudged && page.isScanning) page.panels = former.includes(from) ? former : [from]
     draw()
     return isJudged
   },
   code(text) {
-    page.panel = 'none'
+    page.panels = page.panels.filter((panel) => panel === 'search')
     void session.scanCode(text)
   },
   setUp(device, keep) {
-    page.panel = 'none'
+    page.panels = []
     holdLink(null)
     void session.setUp(device, keep)
   },
@@ -223,6 +239,11 @@ const actions: Actions = {
     await session.forget()
     location.reload()
   },
+  async goOnHere() {
+    await holdDoor({ steal: true })
+    page.walkIn = null
+    await enter(session.link)
+  },
 }
 
 function use(link: DoorLink): void {
@@ -232,23 +253,20 @@ function use(link: DoorLink): void {
   session.use(link)
 }
 
-function newWalkIn(): WalkIn | null {
-  if (session.link === null || !session.may('events:read')) return null
+function newWalkIn(payer?: Ticket): WalkIn | null {
+  if (session.link === null || (payer === undefined && !session.may('events:read'))) return null
   const close = () => {
     if (page.panel === 'walkIn') actions.back()
   }
   const walkIn = new WalkIn(session, session.link, (guest) => actions.pick(guest, 'walkIn'), close)
-  walkIn.begin()
+  walkIn.begin(payer)
   return walkIn
 }
 
-/** Escape is the way back, from a verdict as from a panel. */
-function listenToEscape(): void {
-  window.addEventListener('keydown', ({ key }) => {
-    if (key !== 'Escape') return
-    if (session.shown !== null) session.dismiss()
-    else if (page.panel !== 'none') actions.back()
-  })
+/** From a verdict as from a panel. */
+function goBack(): void {
+  if (session.shown !== null) session.dismiss()
+  else if (page.panel !== 'none') actions.back()
 }
 
 /** An external scanner types the code, faster than people, and ends with Enter. */
@@ -268,16 +286,27 @@ function listenToScanner(): void {
   })
 }
 
-/** Two tabs would upload and undo each other's scans: the latest one has the queue, and the other says so. */
-async function holdDoor(): Promise<void> {
-  await new Promise<void>((isHeld) => {
-    void navigator.locks
-      .request(nameOfStore, { steal: true }, () => {
-        isHeld()
-        return new Promise(() => {})
-      })
-      .catch(() => session?.close())
+/** Two tabs would upload and undo each other's scans: one of them has the queue, and the other offers to go on with it. A page that
+ * is reloaded may have it for a moment more. @returns whether this one has it. */
+const holdDoor = (how: LockOptions = { signal: AbortSignal.timeout(1_000) }): Promise<boolean> =>
+  new Promise((isHeld) => {
+    const hold = () => {
+      isHeld(true)
+      return new Promise(() => {})
+    }
+    navigator.locks.request(nameOfStore, how, hold).catch(() => {
+      isHeld(false)
+      session?.close()
+    })
   })
+
+/** With what this device kept, and the link that it is opened with. */
+async function enter(opened: DoorLink | null): Promise<void> {
+  session = await Session.open(opened, draw)
+  // In the address until now: a reload must find it. Another one may have been opened meanwhile.
+  const link = takeLink() ?? session.link
+  if (link === null) draw()
+  else use(link)
 }
 
 async function main(): Promise<void> {
@@ -289,18 +318,29 @@ async function main(): Promise<void> {
   }
   // Not earlier: in Chromium no new version takes over while a web worker of the page is starting.
   prepareReader()
-  await holdDoor()
-  session = await Session.open(parseLink(location.hash) ?? heldLink(), draw)
-  // In the address until now: a reload must find it. Another one may have been opened meanwhile.
-  const link = takeLink() ?? session.link
-  if (link === null) draw()
-  else use(link)
+  if (!(await holdDoor())) {
+    await new Promise<void>((goOn) =>
+      render(
+        waiting(() => goOn()),
+        root,
+      ),
+    )
+    await holdDoor({ steal: true })
+  }
+  await enter(parseLink(location.hash) ?? heldLink())
   void navigator.serviceWorker?.ready.then(() => {
     page.hasFiles = true
     draw()
   })
   listenToScanner()
-  listenToEscape()
+  window.addEventListener('keydown', ({ key }) => {
+    if (key === 'Escape') goBack()
+  })
+  keepWayBack(
+    () => page.isScanning,
+    () => page.panels.length,
+    goBack,
+  )
   document.addEventListener('visibilitychange', followScreen)
   window.addEventListener('online', () => void session.retry())
   window.addEventListener('offline', draw)

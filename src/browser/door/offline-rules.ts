@@ -39,6 +39,8 @@ export type Ticket = {
   status: 'active' | 'awaiting_payment' | 'cancelled'
   /** Of the order; absent in lists that an older page kept. */
   reference?: string
+  /** What is due for the whole order, where it is not paid and the link may take money. */
+  order?: { id: string; amount_due: number; currency: string } | null
   entries: Entry[]
 }
 

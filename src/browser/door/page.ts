@@ -4,15 +4,17 @@ import type { Ticket } from './offline-rules.ts'
 import type { WaitingScan } from './store.ts'
 import type { WalkIn } from './walk-in.ts'
 
+export type Panel = 'search' | 'person' | 'code' | 'more' | 'device' | 'walkIn'
 export type Page = {
-  panel: 'none' | 'search' | 'person' | 'code' | 'more' | 'device' | 'walkIn'
+  /** Those that are open, each above the one that it was opened from. */
+  panels: readonly Panel[]
+  readonly panel: Panel | 'none'
   isScanning: boolean
   /** The files of the page are kept, so that it opens without a network. */
   hasFiles: boolean
   query: string
-  /** Whom the panel `person` is about, and whether the search found them. */
+  /** Whom the panel `person` is about. */
   person: string | null
-  isFound: boolean
   walkIn: WalkIn | null
   cameraProblem: 'cameraNeedsHttps' | 'cameraForbidden' | 'cameraMissing' | 'cameraUnread' | null
   hasTorch: boolean
@@ -21,18 +23,22 @@ export type Page = {
 export type Actions = {
   start(): void
   stop(): void
-  open(panel: Page['panel']): void
+  open(panel: Panel, payer?: Ticket): void
   back(): void
   search(text: string): void
   look(ticket: Ticket): void
+  /** Takes what a guest has to pay. */
+  pay(ticket: Ticket): void
   undo(): void
   takeBack(ticket: Ticket, scan: WaitingScan): void
   /** @returns false when nobody can be judged now; `from` is open then. */
-  pick(ticket: Ticket, from: Page['panel']): Promise<boolean>
+  pick(ticket: Ticket, from: Panel): Promise<boolean>
   code(text: string): void
   setUp(device: string, keep: boolean): void
   torch(): void
   turnCamera(): void
   paste(text: string): boolean
   forget(): void
+  /** Works in this tab from now on, and in the other one no longer. */
+  goOnHere(): void
 }

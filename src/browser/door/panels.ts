@@ -7,8 +7,8 @@ import type { Ticket } from './offline-rules.ts'
 import type { Actions, Page } from './page.ts'
 import type { Session } from './session.ts'
 import { signOf } from './tones.ts'
-import { registering } from './walk-in-panel.ts'
-import { counted, fill, moment, number, sayTakenBack, words } from './words/index.ts'
+import { isPayment, payable, registering, whyNoPayment } from './walk-in-panel.ts'
+import { counted, fill, moment, momentAndSeconds, money, number, sayTakenBack, words } from './words/index.ts'
 
 /** More than can be read at a door. */
 const mostFound = 30
@@ -19,7 +19,7 @@ export const panel = (session: Session, page: Page, actions: Actions): TemplateR
     <section class="panel" role="dialog" aria-modal="true" aria-labelledby="panel-title" ?inert=${session.shown !== null}>
       <header>
         <h2 id="panel-title">${title}</h2>
-        <button class="close" @click=${actions.back}>${page.panel === 'person' && page.isFound ? words.back : words.close}</button>
+        <button class="close" @click=${actions.back}>${page.panel === 'person' && page.panels.includes('search') ? words.back : words.close}</button>
       </header>
       ${content}
     </section>`
@@ -33,17 +33,33 @@ function contentOf(session: Session, page: Page, actions: Actions): [string, Tem
   }
   if (page.panel === 'code') return [words.code, typing(actions)]
   if (page.panel === 'device') return [words.thisDevice, settingUp(session, actions)]
-  if (page.panel === 'walkIn') return [words.registerSomebody, registering(session, page.walkIn)]
+  if (page.panel === 'walkIn')
+    return [isPayment(page.walkIn) ? words.pay : words.registerSomebody, registering(session, page.walkIn)]
   return [words.more, more(session, actions)]
 }
 
-const searching = (session: Session, { query }: Page, { search, look }: Actions) => {
+/** As Usher makes codes, typed by a scanner behind what was there. */
+const scannedAtEnd = /[0-9A-HJKMNP-TV-Z]{16}$/i
+
+const searching = (session: Session, { query }: Page, { search, look, code }: Actions) => {
   const { found, total } = session.list.search(query, mostFound)
   const near = total === 0 ? session.list.nearest(query, 3) : []
   const none = near.length === 0 ? words.noneFound : `${words.noneFound} ${words.similar}`
+  const enter = (event: SubmitEvent) => {
+    event.preventDefault()
+    const [only] = found
+    const [scanned] = scannedAtEnd.exec(query.trim()) ?? []
+    if (total === 1 && only !== undefined) look(only)
+    else if (total === 0 && scanned !== undefined) {
+      search('')
+      code(scanned)
+    }
+  }
   return html`
     ${session.takenBack === null ? nothing : html`<p class="notice">${sayTakenBack(session.takenBack)}</p>`}
-    <label>${words.nameOrCompany} <input type="search" autocomplete="off" .value=${query} @input=${(event: Event) => search((event.target as HTMLInputElement).value)}></label>
+    <form @submit=${enter}>
+      <label>${words.nameOrCompany} <input type="search" data-field autocomplete="off" .value=${query} @input=${(event: Event) => search((event.target as HTMLInputElement).value)}></label>
+    </form>
     <p class="hint" role="status">${query.trim().length > 1 && total === 0 ? none : total > found.length ? fill(words.found, { shown: number(found.length), total: number(total) }) : nothing}</p>
     <ul class="found">
       ${[...found, ...near].map(
@@ -57,7 +73,7 @@ const searching = (session: Session, { query }: Page, { search, look }: Actions)
 }
 
 const aboutOf = (session: Session, ticket: Ticket): string =>
-  [ticket.company, session.ticketTypes.get(ticket.ticket_type_id)].filter(Boolean).join(' · ')
+  [session.ticketTypes.get(ticket.ticket_type_id), ticket.company].filter(Boolean).join(' · ')
 
 const pointName = (session: Session, pointId: string | null): string | undefined =>
   session.door?.points.find(({ id }) => id === pointId)?.name
@@ -75,17 +91,21 @@ const standingOf = (session: Session, ticket: Ticket) => {
   return latest === null ? nothing : html`<span class="standing caution">${latest.text}</span>`
 }
 
-const person = (session: Session, ticket: Ticket, { pick, takeBack }: Actions) => {
+const person = (session: Session, ticket: Ticket, { pick, pay, takeBack }: Actions) => {
   const scan = session.undoable(ticket)
   const { reason } = session.look(ticket)
   const standing = standingOf(session, ticket)
+  const due = payable(session, ticket) ? ticket.order : null
   return html`
     <div class="person">
-      <p>${[aboutOf(session, ticket), ticket.reference].filter(Boolean).join(' · ')}</p>
+      <p class="chip">${session.ticketTypes.get(ticket.ticket_type_id)}</p>
+      <p>${[ticket.company, ticket.reference].filter(Boolean).join(' · ')}</p>
       <p>${standing === nothing ? words.notYet : standing}</p>
       ${reason === null ? nothing : html`<p class="notice">${signOf(reason)} ${words.verdicts[reason].filter(Boolean).join('. ')}</p>`}
+      ${due ? html`<p>${whyNoPayment(session)}</p>` : nothing}
     </div>
     <div class="thumb">
+      ${due && session.isOnline ? html`<button class="primary" @click=${() => pay(ticket)}>${words.pay}: ${money(due.amount_due, due.currency)}</button>` : nothing}
       <button class=${reason === null ? 'primary' : ''} @click=${() => pick(ticket, 'person')}>
         ${reason !== null ? words.askAnyway : session.direction === 'entry' ? words.letIn : words.letOut}</button>
       ${scan === null ? nothing : html`<button @click=${() => takeBack(ticket, scan)}>${scan.direction === 'exit' ? words.undo : words.undoCheckIn}</button>`}
@@ -99,7 +119,7 @@ const typing = ({ code }: Actions) => {
   }
   return html`
     <form @submit=${submit}>
-      <label>${words.codeOfTicket} <input name="code" autocomplete="off" autocapitalize="characters" spellcheck="false" required></label>
+      <label>${words.codeOfTicket} <input name="code" data-field autocomplete="off" autocapitalize="characters" spellcheck="false" required></label>
       <button class="primary">${words.checkIn}</button>
     </form>`
 }
@@ -110,7 +130,7 @@ const more = (session: Session, { open, stop, forget }: Actions) => {
   return html`
     <button @click=${stop}>${words.changePoint}</button>
     <h3>${words.letInWrongly}</h3>
-    ${openConflicts.length === 0 ? html`<p>${words.none}</p>` : html`<ul class="conflicts">${openConflicts.map((each) => conflict(session, each))}</ul>`}
+    ${openConflicts.length === 0 ? html`<p>${words.none}</p>` : html`<ul class="conflicts">${openConflicts.toSorted(inTime).map((each) => conflict(session, each))}</ul>`}
     ${aside > 0 ? html`<p class="hint">${counted(words.putAsideCount, aside)}</p>` : nothing}
     ${
       refusedScans.length === 0
@@ -130,9 +150,11 @@ const more = (session: Session, { open, stop, forget }: Actions) => {
     ${forgetting(session, forget)}`
 }
 
+const inTime = (a: Conflict, b: Conflict) => Date.parse(a.check_in.scanned_at) - Date.parse(b.check_in.scanned_at)
+
 const conflict = (session: Session, { id, check_in, earlier }: Conflict) => {
   const scan = ({ scanned_at, check_in_point_id, device }: CheckIn) =>
-    [moment(scanned_at), pointName(session, check_in_point_id), device].filter(Boolean).join(', ')
+    [momentAndSeconds(scanned_at), pointName(session, check_in_point_id), device].filter(Boolean).join(', ')
   const [reason] = words.verdicts[check_in.reason ?? 'not_found']
   const values = { reason, scan: scan(check_in), earlier: earlier === null ? '' : scan(earlier) }
   return html`

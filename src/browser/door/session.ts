@@ -69,7 +69,8 @@ export type Shown = {
   ticket: Ticket | undefined
   reason: Reason | 'welcome' | 'goodbye' | 'not_kept'
   name: string | null
-  detail: string | null
+  company: string | null
+  type: string | null
   since: string | null
   /** The device at which the ticket was used. */
   where: string | null
@@ -537,8 +538,6 @@ export class Session {
     checkIn?: CheckIn,
   ) {
     const attendee = checkIn?.attendee ?? null
-    const type = attendee?.ticket_type.name ?? this.ticketTypes.get(ticket?.ticket_type_id ?? '')
-    const company = attendee?.company ?? ticket?.company
     const { since } = verdict
     const isOwn = (scan: WaitingScan) => scan.scanned_at === since
     const isSince = (entry: Entry) => since === null || Date.parse(entry.scanned_at) === Date.parse(since)
@@ -549,7 +548,8 @@ export class Session {
       ticket,
       reason: verdict.reason ?? (this.direction === 'entry' ? 'welcome' : 'goodbye'),
       name: attendee?.name ?? ticket?.name ?? null,
-      detail: [company, type].filter(Boolean).join(' · ') || null,
+      company: attendee?.company ?? ticket?.company ?? null,
+      type: attendee?.ticket_type.name ?? this.ticketTypes.get(ticket?.ticket_type_id ?? '') ?? null,
       since,
       where: checkIn?.earlier?.device ?? this.#waitingOf(ticket?.attendee_id ?? null).find(isOwn)?.device ?? null,
       leftAt:
@@ -895,11 +895,12 @@ export class Session {
     return this.scopes?.includes(scope) === true
   }
 
-  /** Somebody was registered here: known before the next refresh says so. */
+  /** Somebody was registered here, or paid: known before the next refresh says so. */
   welcomeNew(attendee: Pick<Ticket, 'name' | 'company' | 'ticket_type_id' | 'status'> & { id: string }): Ticket {
     const { id, name, company, ticket_type_id, status } = attendee
-    // By its code it is known from the next refresh on.
-    const ticket = { attendee_id: id, code_hash: id, name, company, ticket_type_id, status, entries: [] }
+    // By its code a new one is known from the next refresh on.
+    const known = { attendee_id: id, code_hash: id, entries: [], ...this.list.of(id) }
+    const ticket = { ...known, name, company, ticket_type_id, status, order: null }
     this.list.put([ticket])
     this.#keepTicket(id)
     return ticket
@@ -938,6 +939,8 @@ export class Session {
   close(): void {
     this.stopped = 'otherTab'
     clearTimeout(this.#timer)
+    // What is being uploaded is the other tab's from now on.
+    this.link = this.link && { ...this.link }
     this.#store.close()
     this.#scanStore.close()
     this.changed()

@@ -69,13 +69,19 @@ export type Order = {
   amount_due: number
   currency: string
   attendees: { id: string; name: string; company: string | null; ticket_type_id: string; status: Ticket['status'] }[]
+  /** Of a guest on the list: it was not made here, and is not cancelled here. */
+  isListed?: boolean
 }
+
+export type Method = 'cash' | 'card'
 
 /** What is in the form. `type`: the id of a ticket type; empty before one was chosen. */
 export type Typed = { name: string; email: string; type: string }
 export type Step = { idempotencyKey: string } & (
   | { does: 'register'; guest: object }
-  | { does: 'pay' | 'cancel'; order: Order }
+  /** The method is absent in what an older page kept. */
+  | { does: 'pay'; order: Order; method?: Method }
+  | { does: 'cancel'; order: Order }
 )
 /** Somebody without a ticket, who is not in yet. */
 export type WalkInState = {

@@ -8,6 +8,7 @@ import type { Actions, Page } from './page.ts'
 import { panel } from './panels.ts'
 import { clockTolerance, type Session, type Shown } from './session.ts'
 import { signOf, toneOf } from './tones.ts'
+import { payable, whyNoPayment } from './walk-in-panel.ts'
 import { counted, dayAndTime, fill, moment, number, sayTakenBack, words } from './words/index.ts'
 
 export function view(session: Session, page: Page, actions: Actions): TemplateResult {
@@ -51,6 +52,17 @@ const asking = (session: Session, actions: Actions) => html`
 /** Before there is a session. */
 export const starting = () => announcing(words.checking)
 
+/** The same, where another tab has the door. */
+export const waiting = (goOn: () => void) => html`
+  <main class="card">
+    <h1>${words.door}</h1>
+    ${goingOn(goOn)}
+  </main>`
+
+const goingOn = (goOn: () => void) => html`
+  <p class="notice" role="alert">${words.otherTab}</p>
+  <button class="primary" @click=${goOn}>${words.goOnHere}</button>`
+
 const opening = (session: Session) => announcing(session.isOnline ? words.reading : words.noNetworkYet)
 
 const announcing = (why: string) => html`
@@ -59,12 +71,12 @@ const announcing = (why: string) => html`
     <p role="status">${why}</p>
   </main>`
 
-const stopped = (session: Session, { paste, forget }: Actions) => {
+const stopped = (session: Session, { paste, forget, goOnHere }: Actions) => {
   const { stopped: why, waiting } = session
   return html`
     <main class="card">
       <h1>${words.closed}</h1>
-      <p class="notice" role="alert">${typeof why === 'string' ? words[why] : why?.message}</p>
+      ${why === 'otherTab' ? goingOn(goOnHere) : html`<p class="notice" role="alert">${typeof why === 'string' ? words[why] : why?.message}</p>`}
       <p>${waiting.length === 0 ? words.noScanWaits : counted(words.scansWait, waiting.length)}</p>
       ${pasting(paste)}
       ${forgetting(session, forget)}
@@ -85,7 +97,6 @@ const choosing = (session: Session, page: Page, actions: Actions) => {
         ${counter(session)}
       </header>
       <div class="card">
-        ${door.event.status === 'cancelled' ? html`<p class="notice" role="alert">${words.eventCancelled}</p>` : nothing}
         ${session.startsOnly === null ? nothing : html`<p class="notice">${fill(words.startsOnly, { moment: dayAndTime(session.startsOnly) })}</p>`}
         ${session.pointLost ? html`<p class="notice" role="alert">${words.pointLost}</p>` : nothing}
         ${session.mustChoose && !session.pointLost ? html`<p class="notice" role="status">${words.choosePoint}</p>` : nothing}
@@ -107,7 +118,7 @@ const choosing = (session: Session, page: Page, actions: Actions) => {
           <p><strong>${settings.device}</strong><br>${savedOr(session, page)}</p>
           <button id="open-device" @click=${() => actions.open('device')}>${words.change}</button>
         </div>
-        ${health(session)}
+        ${health(session, actions)}
         ${forgetting(session, actions.forget)}
       </div>
       <div class="thumb"><button class="primary" ?disabled=${session.mustChoose} @click=${actions.start}>${words.start}</button></div>
@@ -126,15 +137,18 @@ const counter = ({ counts, point }: Session) => html`
   <p class="counter"><strong>${number(counts.arrived)}</strong> <span>${fill(point?.admission === 're_entry' ? words.inside : words.arrived, { expected: number(counts.expected) })}</span></p>`
 
 /** What the person at the door has to know of this device. */
-const health = (session: Session) => {
-  const { waiting, listAt, clock, openConflicts } = session
+const health = (session: Session, { open }: Actions) => {
+  const { door, waiting, listAt, clock, openConflicts } = session
+  const told: Record<string, string | undefined> = words.eventIs
+  const event = told[door?.event.status ?? '']
   const list = listAt === null ? nothing : html` · ${fill(words.listOf, { moment: moment(listAt) })}`
   const minutes = Math.round(Math.abs(clock) / 60_000)
   return html`
+    ${event === undefined ? nothing : html`<p class="notice" role="alert">${event}</p>`}
     <div class="health" role="status">
       ${session.isOnline ? html`<p>● ${words.online}${list}</p>` : html`<p class="notice">○ ${words.offline}${list}</p>`}
       ${waiting.length > 0 ? html`<p>↑ ${counted(words.toUpload, waiting.length)}</p>` : nothing}
-      ${openConflicts.length > 0 ? html`<p class="notice">⚠ ${counted(words.conflicts, openConflicts.length)}</p>` : nothing}
+      ${openConflicts.length > 0 ? html`<button class="notice" id="open-conflicts" @click=${() => open('more')}>⚠ ${counted(words.conflicts, openConflicts.length)}</button>` : nothing}
       ${Math.abs(clock) > clockTolerance ? html`<p class="notice">${counted(clock > 0 ? words.clockSlow : words.clockFast, minutes)}</p>` : nothing}
       ${session.storageFull ? html`<p class="notice">${words.storageFull}</p>` : nothing}
     </div>`
@@ -166,7 +180,7 @@ const scanning = (session: Session, page: Page, actions: Actions) => {
         ${session.deciding ? html`<p class="checking">${words.checking}</p>` : nothing}
         ${page.cameraProblem === null ? nothing : html`<p class="notice" role="alert">${fill(words.noCamera, { problem: words[page.cameraProblem] })}</p>`}
       </div>
-      ${health(session)}
+      ${health(session, actions)}
       <nav class="thumb" aria-label=${words.tools}>
         <div class="tools">
           ${tool('code')}
@@ -186,7 +200,7 @@ const scanning = (session: Session, page: Page, actions: Actions) => {
       </nav>
     </main>
     ${hasPanel ? panel(session, page, actions) : nothing}
-    ${shown === null ? nothing : verdict(session, shown)}`
+    ${shown === null ? nothing : verdict(session, shown, actions)}`
 }
 
 /** Where and since when the ticket was used; what else there is to know. */
@@ -200,6 +214,7 @@ const circumstances = (session: Session, { reason, since, where, leftAt, ticket 
       : fill(where === null ? words.since : words.sinceAt, { moment: moment(since), where: where ?? '' }),
     hasLeft ? fill(words.wentOut, { moment: moment(leftAt) }) : '',
     isForGood ? (point?.admission === 'once_per_day' ? words.noReEntryToday : words.noReEntry) : '',
+    reason === 'unpaid' && payable(session, ticket) ? `${words.verdicts.unpaid[1]} ${whyNoPayment(session)}` : '',
     reason === 'welcome' && startsOnly !== null ? fill(words.startsOnly, { moment: dayAndTime(startsOnly) }) : '',
   ].filter(Boolean)
   if (known.length > 0) return known
@@ -223,8 +238,8 @@ const elsewhere = ({ door, point }: Session, reason: Shown['reason'], ticket: Ti
 const decidedBy = ({ listAt }: Session, { offline }: Shown): string =>
   offline && listAt !== null ? fill(words.byList, { moment: moment(listAt) }) : ''
 
-const verdict = (session: Session, shown: Shown) => {
-  const { reason, name, detail } = shown
+const verdict = (session: Session, shown: Shown, actions: Actions) => {
+  const { reason, name, company, type, ticket } = shown
   const tone = toneOf(reason)
   const [headline] = words.verdicts[reason]
   const length = name?.length ?? 0
@@ -234,12 +249,14 @@ const verdict = (session: Session, shown: Shown) => {
       <div class="message">
         <p class="sign" aria-hidden="true">${signOf(reason)}</p>
         <h2 id="headline" class=${headline.length > 12 ? 'long' : ''}>${headline}</h2>
+        ${type === null ? nothing : html`<p class="chip">${type}</p>`}
         ${name === null ? nothing : html`<p class="name ${length > 60 ? 'longest' : length > 24 ? 'long' : ''}">${name}</p>`}
-        ${detail === null ? nothing : html`<p class="detail">${detail}</p>`}
+        ${company === null ? nothing : html`<p class="company">${company}</p>`}
         ${circumstances(session, shown).map((each) => html`<p>${each}</p>`)}
         ${decided === '' ? nothing : html`<p class="by-list">${decided}</p>`}
       </div>
       <div class="answers">
+        ${reason === 'unpaid' && ticket !== undefined && payable(session, ticket) && session.isOnline ? html`<button @click=${() => actions.pay(ticket)}>${words.pay}</button>` : nothing}
         ${tone === 'welcome' && session.last !== null ? html`<button @click=${() => session.undoLast()}>${words.undo}</button>` : nothing}
         <button class="next" @click=${() => session.dismiss()}>${words.next}</button>
       </div>
@@ -251,7 +268,8 @@ export const spoken = (session: Session, shown: Shown): string =>
   [
     words.verdicts[shown.reason][0],
     shown.name,
-    shown.detail,
+    shown.type,
+    shown.company,
     ...circumstances(session, shown),
     decidedBy(session, shown),
   ]

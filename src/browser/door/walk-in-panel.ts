@@ -1,22 +1,31 @@
-// The panel in which somebody without a ticket is registered.
+// The panel in which somebody without a ticket is registered, and in which a guest pays.
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { KeyRefused, type Refusal, type TicketType } from './api.ts'
 import type { Ticket } from './offline-rules.ts'
 import type { Session } from './session.ts'
+import type { Order } from './store.ts'
 import type { WalkIn } from './walk-in.ts'
-import { fill, money, words } from './words/index.ts'
+import { fill, money, number, words } from './words/index.ts'
+
+/** The server says what is due only where the link may take money. */
+export const payable = ({ direction }: Session, ticket: Ticket | undefined): boolean =>
+  direction === 'entry' && ticket?.status === 'awaiting_payment' && Boolean(ticket.order)
+
+export const whyNoPayment = ({ isOnline }: Session): string => (isOnline ? '' : words.payOffline)
+
+/** Of somebody on the list. */
+export const isPayment = (walkIn: WalkIn | null): boolean => walkIn?.order?.isListed === true
 
 export function registering(session: Session, walkIn: WalkIn | null): TemplateResult {
-  if (!session.may('events:read')) return html`<p class="notice">${words.noPrices}</p>`
-  if (walkIn === null) return html``
+  if (walkIn === null) return html`<p class="notice">${words.noPrices}</p>`
   if (walkIn.guest !== null) return entering(session, walkIn, walkIn.guest)
   if (walkIn.unanswered) {
     return html`
-      <p class="notice" role="alert">${session.isOnline ? words.noAnswer : words.walkInOffline}</p>
+      <p class="notice" role="alert">${session.isOnline ? words.noAnswer : walkIn.step?.does === 'pay' ? words.payOffline : words.walkInOffline}</p>
       <button class="primary" @click=${() => walkIn.again()}>${words.tryAgain}</button>`
   }
-  if (walkIn.order !== null) return paying(walkIn, walkIn.order)
+  if (walkIn.order !== null) return paying(session, walkIn, walkIn.order)
   if (walkIn.types === null) return refusal(walkIn.problem) ?? html`<p role="status">${words.checking}</p>`
   if (walkIn.types.length === 0) return html`<p class="notice">${words.nothingOnSale}</p>`
   return form(session, walkIn, walkIn.types)
@@ -40,7 +49,7 @@ const form = (session: Session, walkIn: WalkIn, types: readonly TicketType[]) =>
   }
   return html`
     <form class="walk-in" @submit=${submit} @input=${keep}>
-      <label>${words.name} <input name="name" required maxlength="200" pattern=".*\\S.*" autocomplete="off" autocapitalize="words" .value=${typed.name}></label>
+      <label>${words.name} <input name="name" data-field required maxlength="200" pattern=".*\\S.*" autocomplete="off" autocapitalize="words" .value=${typed.name}></label>
       <label>${words.email} <input name="email" type="email" maxlength="254" autocomplete="off" aria-describedby="email-hint" .value=${typed.email}></label>
       <p class="hint" id="email-hint">${words.emailHint}</p>
       <fieldset>
@@ -68,14 +77,17 @@ const refusal = (problem: Refusal | null): TemplateResult | null => {
   return html`<p class="notice" role="alert">${text ?? html`${words.notAccepted}.<br><small lang="en">${problem.message}</small>`}</p>`
 }
 
-const paying = (walkIn: WalkIn, order: NonNullable<WalkIn['order']>) => {
+const paying = (session: Session, walkIn: WalkIn, order: Order) => {
   const price = money(order.amount_due, order.currency)
+  const size = [...session.list.tickets].filter((ticket) => ticket.order?.id === order.id).length
   return html`
-    <p class="cash">${fill(words.takeCash, { price, name: order.attendees[0]?.name ?? '' })}</p>
+    <p class="cash">${fill(words.takeMoney, { price, name: order.attendees[0]?.name ?? '' })}</p>
+    ${size > 1 ? html`<p class="notice">${fill(words.wholeOrder, { n: number(size) })}</p>` : nothing}
     ${refusal(walkIn.problem)}
-    <button ?disabled=${walkIn.busy} @click=${() => walkIn.drop(order)}>${words.dropOrder}</button>
+    ${order.isListed ? nothing : html`<button ?disabled=${walkIn.busy} @click=${() => walkIn.drop(order)}>${words.dropOrder}</button>`}
     <div class="thumb">
-      <button class="primary" ?disabled=${walkIn.busy} @click=${() => walkIn.takeCash(order)}>${fill(words.cashReceived, { price })}</button>
+      <button class="primary" ?disabled=${walkIn.busy} @click=${() => walkIn.pay(order, 'cash')}>${fill(words.paidInCash, { price })}</button>
+      <button ?disabled=${walkIn.busy} @click=${() => walkIn.pay(order, 'card')}>${fill(words.paidByCard, { price })}</button>
     </div>`
 }
 

@@ -1,11 +1,11 @@
-// Registers somebody who came without a ticket, takes the money, and lets them in. Needs the network for every step; each step is on
+// Registers somebody who came without a ticket, or takes a guest's money, and lets them in. Needs the network for every step; each step is on
 // the disk before it is sent, and is sent again as it was when there was no answer, so that nothing happens twice. Draws nothing.
 
-import { cancelOrder, listTicketTypes, Refusal, recordCash, register, type TicketType, Unreachable } from './api.ts'
+import { cancelOrder, listTicketTypes, Refusal, recordPayment, register, type TicketType, Unreachable } from './api.ts'
 import type { DoorLink } from './link.ts'
 import type { Ticket } from './offline-rules.ts'
 import type { Session } from './session.ts'
-import { isExpired, type Order, type Step, type Typed, type WalkInState } from './store.ts'
+import { isExpired, type Method, type Order, type Step, type Typed, type WalkInState } from './store.ts'
 
 /** Of whom no address is known. The top-level domain takes no mail (RFC 2606), and the order sends none. */
 const nobodysAddress = 'walk-in@door.invalid'
@@ -41,7 +41,8 @@ export class WalkIn implements WalkInState {
 
   /** Another one would register the same person again, with another idempotency key. */
   get isUnfinished(): boolean {
-    return this.#isHere && (this.step !== null || this.order !== null || this.guest !== null)
+    const isOpen = this.order !== null && this.order.isListed !== true
+    return this.#isHere && (this.step !== null || isOpen || this.guest !== null)
   }
 
   get #isHere(): boolean {
@@ -53,8 +54,8 @@ export class WalkIn implements WalkInState {
     return this.#link.key.slice(0, 19)
   }
 
-  /** Goes on with what the device kept, or with an empty form. */
-  begin(): void {
+  /** Goes on with what the device kept, or with what a guest has to pay, or an empty form. */
+  begin(payer?: Ticket): void {
     const kept = this.#session.walkIn
     if (kept?.event_id === this.#link.event_id && !isExpired(kept)) {
       const { typed, step, order, guest } = kept
@@ -62,7 +63,10 @@ export class WalkIn implements WalkInState {
       Object.assign(this, { typed, order, guest, step: kept.prefix === this.#prefix ? step : null })
     }
     this.unanswered = this.step !== null
-    if (!this.isUnfinished) this.again()
+    if (this.isUnfinished) return
+    const due = payer?.order
+    this.order = due ? essentials({ ...due, attendees: [{ ...payer, id: payer.attendee_id }], isListed: true }) : null
+    if (this.order === null) this.again()
   }
 
   type(typed: Typed): void {
@@ -85,8 +89,8 @@ export class WalkIn implements WalkInState {
     void this.#take({ does: 'register', guest, idempotencyKey: crypto.randomUUID() })
   }
 
-  takeCash(order: Order): void {
-    void this.#take({ does: 'pay', order, idempotencyKey: crypto.randomUUID() })
+  pay(order: Order, method: Method): void {
+    void this.#take({ does: 'pay', order, method, idempotencyKey: crypto.randomUUID() })
   }
 
   drop(order: Order): void {
@@ -131,7 +135,8 @@ export class WalkIn implements WalkInState {
     this.busy = false
     this.#session.changed()
     // The way back to the form, of one that was kept.
-    if (step !== null && this.problem !== null && this.types === null && !this.isUnfinished) await this.#attempt()
+    const isForm = step !== null && !isOfGuest(step) && this.types === null
+    if (isForm && this.problem !== null && !this.isUnfinished) await this.#attempt()
   }
 
   async #send(step: Step): Promise<void> {
@@ -144,13 +149,23 @@ export class WalkIn implements WalkInState {
       return
     }
     const order =
-      step.does === 'register' ? await register(link, step.guest, write) : await recordCash(link, step.order, write)
-    Object.assign(this, { step: null, order: order.amount_due > 0 ? essentials(order) : null, typed: nothingTyped })
-    const [attendee] = order.attendees
-    if (this.order === null && attendee !== undefined && this.#isHere) {
-      this.guest = this.#session.welcomeNew(attendee)
+      step.does === 'register'
+        ? await register(link, step.guest, write)
+        : await recordPayment(link, step.order, step.method ?? 'cash', write)
+    const asked = step.does === 'pay' ? step.order : order
+    const [first] = asked.attendees
+    const isDue = order.amount_due > 0
+    Object.assign(this, {
+      step: null,
+      order: isDue ? essentials({ ...asked, amount_due: order.amount_due }) : null,
+      typed: nothingTyped,
+    })
+    if (!isDue && first !== undefined && this.#isHere) {
+      // The payment was for all of the order.
+      const guests = order.attendees.map((attendee) => this.#session.welcomeNew(attendee))
+      this.guest = guests.find(({ attendee_id }) => attendee_id === first.id) ?? null
       await this.#keep()
-      await this.letIn(this.guest)
+      if (this.guest !== null) await this.letIn(this.guest)
     } else await this.#keep()
   }
 
@@ -160,6 +175,8 @@ export class WalkIn implements WalkInState {
     // Settled elsewhere, or not to be settled here: the way back to the form.
     if (step?.does === 'cancel' || (step?.does === 'pay' && settled.includes(problem.code))) {
       this.order = null
+      // The list says what became of a guest's.
+      if (isOfGuest(step)) void this.#session.sync()
       return this.#finish()
     }
     const { amount_due } = problem.details
@@ -183,9 +200,12 @@ export class WalkIn implements WalkInState {
   }
 }
 
+/** It pays for somebody on the list. */
+const isOfGuest = (step: Step): boolean => step.does === 'pay' && step.order.isListed === true
+
 /** No more of the buyer stays on the device than is needed: no address, and no code of a ticket. */
-const essentials = ({ id, amount_due, currency, attendees }: Order): Order => ({
-  ...{ id, amount_due, currency },
+const essentials = ({ id, amount_due, currency, attendees, isListed = false }: Order): Order => ({
+  ...{ id, amount_due, currency, isListed },
   attendees: attendees.map(({ id, name, company, ticket_type_id, status }) => ({
     id,
     name,

@@ -24,6 +24,7 @@ export const de: Words = {
   keyRefused: 'Der Link wurde zurückgezogen oder ist abgelaufen. Bitten Sie den Veranstalter um einen neuen.',
   eventGone: 'Die Veranstaltung zu diesem Link gibt es nicht.',
   otherTab: 'Der Einlass ist in einem anderen Tab geöffnet.',
+  goOnHere: 'Hier weitermachen',
 
   thisDevice: 'Dieses Gerät',
   deviceName: 'Name dieses Geräts',
@@ -37,7 +38,11 @@ export const de: Words = {
   saved: 'Auf diesem Gerät gespeichert',
   notSaved: 'Nicht gespeichert: Nach dem Neuladen wird der Link wieder gebraucht',
 
-  eventCancelled: 'Diese Veranstaltung wurde abgesagt: Kein Ticket ist gültig.',
+  eventIs: {
+    cancelled: 'Diese Veranstaltung wurde abgesagt: Kein Ticket ist gültig.',
+    completed: 'Der Veranstalter hat diese Veranstaltung beendet. Ihre Tickets gelten weiter.',
+    draft: 'Diese Veranstaltung ist nicht veröffentlicht. Ihre Tickets gelten trotzdem.',
+  },
   startsOnly: 'Beginnt erst am {moment}',
   pointLost: 'Den gewählten Check-in-Punkt gibt es nicht mehr. Wählen Sie einen anderen.',
   choosePoint:
@@ -109,8 +114,13 @@ export const de: Words = {
   emailHint: 'Dorthin geht das Ticket. Ohne Adresse wird nichts verschickt.',
   free: 'kostenlos',
   register: 'Anmelden und einlassen',
-  takeCash: 'Nehmen Sie von {name} {price} in bar entgegen.',
-  cashReceived: '{price} erhalten, einlassen',
+  takeMoney: 'Nehmen Sie von {name} {price} entgegen.',
+  paidInCash: '{price} bar erhalten',
+  paidByCard: '{price} mit Karte bezahlt',
+  pay: 'Zahlung annehmen',
+  wholeOrder: 'Damit ist die ganze Bestellung von {n} Tickets bezahlt.',
+  payOffline:
+    'Ohne Netz kann keine Zahlung verbucht werden: Die Bestellung könnte inzwischen anderswo bezahlt worden sein.',
   dropOrder: 'Anmeldung stornieren',
   noAnswer: 'Es kam keine Antwort. Versuchen Sie es noch einmal: Nichts wird doppelt gebucht.',
   tryAgain: 'Noch einmal',

@@ -24,6 +24,7 @@ export const fr: Words = {
   keyRefused: 'Le lien a été retiré ou a expiré. Demandez-en un nouveau à l’organisateur.',
   eventGone: 'L’événement lié à ce lien n’existe pas.',
   otherTab: 'Le contrôle d’accès est ouvert dans un autre onglet.',
+  goOnHere: 'Continuer ici',
 
   thisDevice: 'Cet appareil',
   deviceName: 'Nom de cet appareil',
@@ -37,7 +38,11 @@ export const fr: Words = {
   saved: 'Enregistré sur cet appareil',
   notSaved: 'Non enregistré : il faudra rouvrir le lien après un rechargement',
 
-  eventCancelled: 'Cet événement est annulé : aucun billet n’est valable.',
+  eventIs: {
+    cancelled: 'Cet événement est annulé : aucun billet n’est valable.',
+    completed: 'L’organisateur a clôturé cet événement. Ses billets restent valables.',
+    draft: 'Cet événement n’est pas publié. Ses billets sont tout de même valables.',
+  },
   startsOnly: 'Ne commence que le {moment}',
   pointLost: 'Le point de contrôle choisi n’existe plus. Choisissez-en un autre.',
   choosePoint:
@@ -110,8 +115,12 @@ export const fr: Words = {
   emailHint: 'Le billet sera envoyé à cette adresse. Sans adresse, rien n’est envoyé.',
   free: 'gratuit',
   register: 'Inscrire et faire entrer',
-  takeCash: 'Encaissez {price} en espèces : {name}.',
-  cashReceived: '{price} reçus, faire entrer',
+  takeMoney: 'Encaissez {price} : {name}.',
+  paidInCash: '{price} reçus en espèces',
+  paidByCard: '{price} payés par carte',
+  pay: 'Encaisser',
+  wholeOrder: 'Toute la commande de {n} billets est ainsi payée.',
+  payOffline: 'Sans réseau, aucun paiement ne peut être enregistré : la commande a pu être payée ailleurs entre-temps.',
   dropOrder: 'Annuler cette inscription',
   noAnswer: 'Pas de réponse. Réessayez : rien ne sera fait deux fois.',
   tryAgain: 'Réessayer',

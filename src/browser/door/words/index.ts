@@ -45,11 +45,14 @@ export function money(amount: number, currency: string): string {
   return new Intl.NumberFormat(locale, { style: 'currency', currency, ...digits }).format(amount / 10 ** decimals)
 }
 
-const time = (at: string): string => new Date(at).toLocaleTimeString(locale, { hour: '2-digit', minute: '2-digit' })
+const time = (at: string, second?: '2-digit'): string =>
+  new Date(at).toLocaleTimeString(locale, { hour: '2-digit', minute: '2-digit', ...(second && { second }) })
 
 /** The time; of another day the day as well. */
-export const moment = (at: string): string =>
-  new Date(at).toDateString() === new Date().toDateString() ? time(at) : dayAndTime(at)
+export const moment = (at: string, second?: '2-digit'): string =>
+  new Date(at).toDateString() === new Date().toDateString() ? time(at, second) : dayAndTime(at, second)
 
-export const dayAndTime = (at: string): string =>
-  `${new Date(at).toLocaleDateString(locale, { weekday: 'short', day: 'numeric', month: 'short' })}, ${time(at)}`
+export const momentAndSeconds = (at: string): string => moment(at, '2-digit')
+
+export const dayAndTime = (at: string, second?: '2-digit'): string =>
+  `${new Date(at).toLocaleDateString(locale, { weekday: 'short', day: 'numeric', month: 'short' })}, ${time(at, second)}`
