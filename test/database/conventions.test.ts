@@ -57,6 +57,7 @@ test('functions of schema public are for people who sign in, though Supabase wou
     'the_event',
     'the_member',
     'the_order',
+    'the_organisation',
     'the_payment',
     'the_ticket_type',
     'the_waiting_list_entry',

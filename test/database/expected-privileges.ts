@@ -69,6 +69,7 @@ export const views = [
   'event_sales',
   'failing_webhook_endpoints',
   'members',
+  'no_shows',
   'order_export',
   'payment_export',
   'registrations',

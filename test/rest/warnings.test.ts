@@ -459,6 +459,17 @@ test('an event that moves by itself leaves its sales, codes and doors behind, an
   expect(await warned('PATCH', path, { starts_at: day(5, 9) })).toEqual(['windows_stay'])
 })
 
+test('a time zone that is changed moves the hours of a published event, and nothing is said of a draft', async () => {
+  const { event, organisation, warned } = await arrange()
+  const path = `/events/${event.id}`
+  expect(await warned('PATCH', path, { timezone: 'Asia/Tokyo' })).toEqual(['hours_moved'])
+  expect(await warned('PATCH', path, { timezone: 'Asia/Tokyo' })).toEqual([])
+  const moved = { timezone: 'Europe/Berlin', starts_at: '2091-01-01T09:00:00Z', ends_at: '2091-01-01T18:00:00Z' }
+  expect(await warned('PATCH', path, moved)).toEqual([])
+  const draft = await organisation.event({ status: 'draft' })
+  expect(await warned('PATCH', `/events/${draft.id}`, { timezone: 'Asia/Tokyo' })).toEqual([])
+})
+
 test('somebody who is offered a place and is registered beside the offer holds two, and both ways out are named', async () => {
   const { organisation, send, warned } = await arrange()
   const event = await organisation.event({ quantity: 1 })

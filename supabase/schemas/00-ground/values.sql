@@ -236,3 +236,4 @@ begin
   return to_char(moment at time zone timezone, 'YYYY-MM-DD HH24:MI') || ' ' || timezone;
 end
 $$;
+grant execute on function private.clock_time to scope_events_write;

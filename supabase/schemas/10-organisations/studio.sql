@@ -24,6 +24,21 @@ create trigger members_100_read_only instead of insert or update or delete on pu
 revoke all on public.members from anon, authenticated, service_role;
 grant select on public.members to authenticated;
 
+-- The organisation of a slug: see 20-events/studio.sql.
+create function public.the_organisation(slug text) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.only_one(
+    array(select o.id from public.organisations o where o.slug = lower(btrim(the_organisation.slug))),
+    'There is no organisation with this slug.', null, 'slug'
+  );
+end
+$$;
+comment on function public.the_organisation is 'The id of the organisation with this slug. Refuses one that is not there.';
+revoke all on function public.the_organisation from public, anon, service_role;
+grant execute on function public.the_organisation to authenticated;
+
 -- The account of a member: see 20-events/studio.sql.
 create function public.the_member(email text) returns uuid
 language plpgsql stable set search_path = ''

@@ -358,7 +358,7 @@ begin
     end;
     v_outcome := private.with_warnings(
       v_outcome, private.warning_of_offset_in(changes, v_new.timezone), private.warning_of_capacity(v_event, v_new),
-      private.warning_of_windows(v_event, v_new)
+      private.warning_of_windows(v_event, v_new), private.warning_of_timezone(v_event, v_new)
     );
     perform private.undo_if_dry_run(dry_run);
     if private.is_asking() then

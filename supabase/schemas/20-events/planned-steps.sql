@@ -178,24 +178,38 @@ $$;
 grant execute on function private.row_of_item to scope_events_write;
 
 -- By how much everything moves, and between which zones. A copy moves all its times. Of an event that moves itself, sales and codes that
--- have begun or ended stay so: a sale that runs goes on. A door opens with the event.
+-- have begun or ended stay so: a sale that runs goes on. A door opens with the event. Nothing that is to come moves into the past, so a move
+-- back finds all that moved.
 create type private.event_move as (distance interval, from_zone text, to_zone text, is_copy boolean);
 
 -- The times of a row as they move, at the same hour of the event's day on either side of a change of daylight saving time.
 create function private.moved_times("row" jsonb, move private.event_move) returns jsonb
 language plpgsql stable set search_path = ''
 as $$
+declare
+  v_time record;
+  v_times jsonb := '{}';
 begin
-  return (
-    select coalesce(jsonb_object_agg(
-      f.key, ((f.value::timestamptz at time zone move.from_zone) + move.distance) at time zone move.to_zone
-    ), '{}')
+  for v_time in
+    select
+      f.key as field, f.value::timestamptz as before,
+      ((f.value::timestamptz at time zone move.from_zone) + move.distance) at time zone move.to_zone as after
     from jsonb_each_text("row") f
     where f.key in ('starts_at', 'ends_at', 'sales_start_at', 'sales_end_at', 'valid_from', 'valid_until', 'opens_at', 'closes_at')
       and f.value is not null
       and move.distance is not null
       and (move.is_copy or f.key in ('starts_at', 'ends_at', 'opens_at', 'closes_at') or f.value::timestamptz > now())
-  );
+    order by f.key desc
+  loop
+    if not move.is_copy and v_time.before > now() and v_time.after <= now() then
+      perform private.refuse_value(
+        v_time.field, format('With this move, %s would be in the past.', v_time.field),
+        format('Move the event less far, or change %s first.', v_time.field)
+      );
+    end if;
+    v_times := v_times || jsonb_build_object(v_time.field, v_time.after);
+  end loop;
+  return v_times;
 end
 $$;
 grant execute on function private.moved_times to scope_events_write;
@@ -472,7 +486,8 @@ language plpgsql stable set search_path = ''
 as $$
 declare
   -- When all is done: a ticket type may have been raised as well.
-  v_warnings jsonb[] := array[case when base.id = event.id then private.warning_of_capacity(base, event) end];
+  v_warnings jsonb[] := case when base.id = event.id
+    then array[private.warning_of_capacity(base, event), private.warning_of_timezone(base, event)] else '{}' end;
 begin
   if (base.id is null or source_id is not null) and exists (
     select from public.events e

@@ -25,6 +25,9 @@ left join lateral (
   from public.attendees a
   where a.ticket_type_id = t.id and a.status <> 'cancelled'
 ) a on true
+-- Whoever may not read attendees, as at the door, would see none of them in.
+where private.claims() ->> 'role' is distinct from 'authenticated'
+  or e.organisation_id in (select private.organisations_as('{owner,manager,viewer}'))
 order by e.starts_at desc nulls first, e.id, t.position, t.id;
 comment on view public.event_sales is 'Tickets sold of each ticket type, what they come to, and how many people are in.';
 comment on column public.event_sales.event is 'Name of the event.';

@@ -53,6 +53,22 @@ end
 $$;
 grant execute on function private.warning_of_capacity to scope_events_write;
 
+-- In another time zone the same moments have other hours, which guests were told.
+create function private.warning_of_timezone(before public.events, event public.events) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if before.status <> 'published' or event.timezone = before.timezone or event.starts_at is distinct from before.starts_at then
+    return null;
+  end if;
+  return private.warning('hours_moved', format(
+    'The event starts at the same moment, and by the clock at %s instead of %s. If it is to keep its hours, change starts_at and ends_at.',
+    private.clock_time(event.starts_at, event.timezone), private.clock_time(before.starts_at, before.timezone)
+  ));
+end
+$$;
+grant execute on function private.warning_of_timezone to scope_events_write;
+
 -- Of a waiting list that ends with the event, asked before it does. Security definer: a key for events may not read who waits.
 create function private.warning_of_waiting_list(event_id uuid) returns jsonb
 language plpgsql stable security definer set search_path = '' set enable_seqscan = off

@@ -58,7 +58,7 @@ alter table public.ticket_types add constraint ticket_types_are_sound check (pri
 comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop issuing it; tickets already issued stay valid.';
 comment on column public.ticket_types.name is 'Name for people.';
 comment on column public.ticket_types.event_id is 'The event that it belongs to.';
-comment on column public.ticket_types.price is 'In minor units (cents) of the event''s currency. 0 is free.';
+comment on column public.ticket_types.price is 'In minor units (cents) of the event''s currency: 49.90 is 4990. 0 is free.';
 comment on column public.ticket_types.quantity is 'How many can be issued. Empty: no limit. Cannot be set below quantity_sold and quantity_held together.';
 comment on column public.ticket_types.quantity_sold is 'Tickets that hold a place. Counted from the attendees, not edited.';
 comment on column public.ticket_types.quantity_held is 'Places held for offers of the waiting list. Counted by Usher, not edited.';

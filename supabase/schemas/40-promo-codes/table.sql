@@ -41,7 +41,7 @@ comment on table public.promo_codes is 'Discounts that buyers claim by a code. D
 comment on column public.promo_codes.code is 'What the buyer types: one word of up to 50 characters; case does not matter.';
 comment on column public.promo_codes.event_id is 'The event that it belongs to.';
 comment on column public.promo_codes.percent_off is 'Taken off each ticket: above 0, up to 100, with at most two decimals. Empty: amount_off.';
-comment on column public.promo_codes.amount_off is 'Taken off each order, in minor units, spread over the tickets that use it. Empty: percent_off.';
+comment on column public.promo_codes.amount_off is 'Taken off each order, in minor units (49.90 is 4990), spread over the tickets that use it. Empty: percent_off.';
 comment on column public.promo_codes.max_redemptions is 'How many tickets may use it. Empty: no limit.';
 comment on column public.promo_codes.times_redeemed is 'Tickets that use it: those it is for, however much it takes off them. Counted from the attendees, not edited.';
 comment on column public.promo_codes.status is 'active or disabled.';

@@ -34,7 +34,7 @@ create table public.payments (
 );
 comment on table public.payments is 'Money received for orders. Add a row to record a payment; the order completes when nothing is due. A wrong one is taken back by a row in payment_voids.';
 comment on column public.payments.order_id is 'The order that was paid for.';
-comment on column public.payments.amount is 'In minor units of currency, which is the order''s; above 0.';
+comment on column public.payments.amount is 'In minor units of currency, which is the order''s: 49.90 is 4990. Above 0.';
 comment on column public.payments.currency is 'ISO 4217 code, three capital letters.';
 comment on column public.payments.method is 'How it was paid.';
 comment on column public.payments.received_at is 'When the money was received; at most a day ahead.';
@@ -218,7 +218,7 @@ create table public.refunds (
 );
 comment on table public.refunds is 'Money returned for orders that are paid or cancelled. Add a row to record a refund; refund_due ends when nothing is left to refund. What is returned for a ticket that stands is due again.';
 comment on column public.refunds.order_id is 'The order whose money was returned.';
-comment on column public.refunds.amount is 'In minor units of currency, which is the order''s. At most what was paid and not refunded yet.';
+comment on column public.refunds.amount is 'In minor units of currency, which is the order''s: 49.90 is 4990. At most what was paid and not refunded yet.';
 comment on column public.refunds.currency is 'ISO 4217 code, three capital letters.';
 comment on column public.refunds.method is 'How it was returned.';
 comment on column public.refunds.refunded_at is 'When the money was returned; at most a day ahead.';

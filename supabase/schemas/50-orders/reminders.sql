@@ -68,7 +68,7 @@ begin
       end if;
       perform private.refuse(
         409, 'order_expired', 'The deadline of this order has passed, and it expires now.', 'order_id',
-        jsonb_build_object('payment_due_at', private.rfc3339(v_order.payment_due_at)), 'Give it more time with update_order first.'
+        jsonb_build_object('payment_due_at', private.rfc3339(v_order.payment_due_at)), 'Change payment_due_at first.'
       );
     when 'order_cancelled' then
       perform private.refuse(409, 'order_cancelled', 'A cancelled order is not to be paid.', 'order_id');

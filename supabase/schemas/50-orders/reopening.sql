@@ -84,7 +84,7 @@ begin
     perform private.refuse(
       409, 'invalid_transition', 'Only an order that has expired is reopened.', 'status',
       jsonb_build_object('from', v_order.status, 'to', 'pending'),
-      case v_order.status when 'pending' then 'Change its deadline with update_order.' else 'A completed order keeps its tickets.' end
+      case v_order.status when 'pending' then 'Change its payment_due_at instead.' else 'A completed order keeps its tickets.' end
     );
   elsif v_order.cancellation_reason <> 'expired' then
     perform private.refuse(

@@ -191,8 +191,8 @@ begin
       409, 'already_exists', 'Another object has this external_id already.', 'external_id',
       jsonb_build_object('object', 'order', 'id', holder.id),
       case when holder.amount_paid > holder.amount_refunded
-        then 'A cancelled order keeps it until its money is returned: see record_refund. Or give that order another one by update_order.'
-        else 'A cancelled order has it: give that order another one, or none, by update_order.'
+        then 'A cancelled order keeps it until its money is returned. Or give that order another external_id.'
+        else 'A cancelled order has it: give that order another external_id, or none.'
       end
     );
   end if;

@@ -74,7 +74,7 @@ comment on column public.attendees.status is 'active, awaiting_payment, or cance
 comment on column public.attendees.event_id is 'The event that it belongs to.';
 comment on column public.attendees.ticket_type_id is 'The kind of ticket. Change it to another one of the event: the ticket takes a place of that one, and keeps its price and discount.';
 comment on column public.attendees.order_id is 'The order that it is part of.';
-comment on column public.attendees.price is 'Price of the ticket when it was registered, in minor units; 0 where the order has no payment method.';
+comment on column public.attendees.price is 'Price of the ticket when it was registered, in minor units (49.90 is 4990); 0 where the order has no payment method.';
 comment on column public.attendees.discount is 'Discount of the promo code on the price: a percentage is rounded half up, an amount is spread over the tickets of the order.';
 comment on column public.attendees.currency is 'ISO 4217 code, three capital letters.';
 comment on column public.attendees.ticket_email_status is 'State of the ticket e-mail. Set it to queued to send it once more, or at once where it waits after a failure.';

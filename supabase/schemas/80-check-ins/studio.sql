@@ -30,6 +30,34 @@ comment on column public.door_list.event_id is 'The event. Filter by it.';
 comment on column public.door_list.attendee_id is 'The attendee.';
 comment on column public.door_list.organisation_id is 'The organisation that it belongs to.';
 
+create view public.no_shows with (security_invoker = true) as
+select
+  a.name,
+  a.email,
+  a.company,
+  t.name as ticket_type,
+  o.reference,
+  e.name as event,
+  a.event_id,
+  a.id as attendee_id,
+  a.organisation_id
+from public.attendees a
+join public.events e on e.id = a.event_id
+join public.ticket_types t on t.id = a.ticket_type_id
+join public.orders o on o.id = a.order_id
+where a.status = 'active' and a.checked_in_at is null and e.status in ('published', 'completed') and coalesce(e.ends_at, e.starts_at) < now()
+order by a.event_id, lower(a.name), a.id;
+comment on view public.no_shows is 'Who had a ticket and did not come, of events that are over.';
+comment on column public.no_shows.name is 'Name of the person.';
+comment on column public.no_shows.email is 'E-mail address of the person.';
+comment on column public.no_shows.company is 'Company of the person.';
+comment on column public.no_shows.ticket_type is 'Name of the ticket type.';
+comment on column public.no_shows.reference is 'Short code of the order that can be read over the telephone.';
+comment on column public.no_shows.event is 'Name of the event.';
+comment on column public.no_shows.event_id is 'The event. Filter by it.';
+comment on column public.no_shows.attendee_id is 'The attendee.';
+comment on column public.no_shows.organisation_id is 'The organisation that it belongs to.';
+
 -- Days and hours are without a time zone: one with it is shown in that of the session, which in Studio is UTC.
 create view public.arrivals with (security_invoker = true) as
 select
@@ -69,10 +97,14 @@ comment on column public.arrivals.check_in_point_id is 'The check-in point. Empt
 comment on column public.arrivals.organisation_id is 'The organisation of the event.';
 create trigger door_list_100_read_only instead of insert or update or delete on public.door_list
   for each row execute function private.tg__refuse_write();
+create trigger no_shows_100_read_only instead of insert or update or delete on public.no_shows
+  for each row execute function private.tg__refuse_write();
 create trigger arrivals_100_read_only instead of insert or update or delete on public.arrivals
   for each row execute function private.tg__refuse_write();
 
 revoke all on public.door_list from anon, authenticated, service_role;
+revoke all on public.no_shows from anon, authenticated, service_role;
 revoke all on public.arrivals from anon, authenticated, service_role;
 grant select on public.door_list to authenticated;
+grant select on public.no_shows to authenticated;
 grant select on public.arrivals to authenticated;

@@ -307,8 +307,33 @@ test.each(viewNames)('the view %s shows a member their own organisations, and a 
   expect(await read('stranger')).toEqual([])
 })
 
+test('the figures of sales are true, or are not shown to who may not read attendees', async () => {
+  const read = async (role: Role) => (await as(role)('GET', '/event_sales')).body as { ordered: string }[]
+  const seen = await read('owner')
+  expect([await read('manager'), await read('viewer'), await read('door')]).toEqual([seen, seen, []])
+})
+
+test('no_shows has who had a ticket for an event that is over, and did not come', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const guests = [await event.guest(), await event.guest()]
+  const names = () =>
+    studio
+      .query('select attendee_id from public.no_shows where event_id = $1', [event.id])
+      .then(({ rows }) => rows.map(({ attendee_id }) => attendee_id))
+  await studio.query('insert into public.check_ins (event_id, attendee_id) values ($1, $2)', [
+    event.id,
+    guests[0]?.attendeeId,
+  ])
+  expect(await names()).toEqual([])
+  await studio.query("update public.events set starts_at = '2020-01-01Z', ends_at = '2020-01-02Z' where id = $1", [
+    event.id,
+  ])
+  expect(await names()).toEqual([guests[1]?.attendeeId])
+})
+
 // A row that is added to the view of registrations is a registration: see registrations-view.test.ts.
-test.each(viewNames)(
+test.each([...viewNames, 'no_shows'])(
   'a write to the view %s is refused for want of a privilege, and told of in a sentence',
   async (view) => {
     const isAddedTo = view === 'registrations'

@@ -79,6 +79,28 @@ test('a move that cannot be is refused, and nothing is moved', async () => {
   expect(opens.toISOString()).toBe('2090-10-27T06:00:00.000Z')
 })
 
+test('nothing that is to come moves into the past, so a move back restores what moved', async () => {
+  const id = await fair()
+  const times = async () =>
+    (
+      await studio.query(
+        `select e.starts_at, e.ends_at, t.sales_end_at, c.valid_until from public.events e
+         join public.ticket_types t on t.event_id = e.id join public.promo_codes c on c.event_id = e.id where e.id = $1`,
+        [id],
+      )
+    ).rows
+  const before = await times()
+  const move = (to: Date) => studio.query('select public.move_event($1, $2)', [id, to])
+  const days = (n: number) => new Date(Date.now() + n * 86_400_000)
+  expect(await refusalOf(move(days(-1)))).toMatchObject({ code: 'validation_failed', param: 'starts_at' })
+  // The promo code ends a week before the event.
+  expect(await refusalOf(move(days(3)))).toMatchObject({ code: 'validation_failed', param: 'valid_until' })
+  expect(await times()).toEqual(before)
+  await move(days(10))
+  await move(new Date('2090-10-27T08:00:00Z'))
+  expect(await times()).toEqual(before)
+})
+
 test('owners and managers move the events of their organisations', async () => {
   const tenant = await createTenant()
   await studio.query(
