@@ -13,6 +13,9 @@ export const withoutControl = new RegExp(`^[^${control}]*$`)
 /** Rejects lone surrogates, which no portable pattern can. */
 const isWellFormed = (text: string) => text.isWellFormed()
 
+/** Rejects what nobody sees, as private.is_one_line does. */
+const isSeen = (text: string) => /[^\s\p{DI}\u2800\ufff9-\ufffb]/u.test(text)
+
 /** A maximum length in characters, as Postgres and JSON Schema count them: zod's `.max` counts UTF-16 code units. */
 export function characters(max: number, error = `must be at most ${max} characters`) {
   const check = z.check<string>(({ value, issues }) => {
@@ -35,6 +38,7 @@ export const line = (max: number, pattern = oneLine, error = 'must be one line o
     .min(1, { error: 'must not be empty', abort: true })
     .check(characters(max))
     .regex(pattern, error)
+    .refine(isSeen, 'must not be empty')
     .refine(isWellFormed, 'must be text in Unicode')
 
 export const id = (of: string) => z.guid().describe(`Identifier of the ${of}.`)

@@ -41,6 +41,22 @@ test('people are found by the reference of their order, as it is read out; a lis
   expect([find('navy'), find('undefined'), find('null')]).toEqual([['Grace Hopper'], [], []])
 })
 
+test('every apostrophe, dash, blank and form of a letter is one, in the list as in what is typed', () => {
+  const list = listOf(
+    ...['Bob O\u2019Leary', 'Cy Smith\u2013Wesson', 'Eva Novakova\u0301', 'J\u00fcrgen  Gro\u00df'].map(
+      (name) => [name] as [string],
+    ),
+  )
+  const find = (text: string) => namesOf(list.search(text, 30).found)
+  for (const text of ["o'leary", 'O\u2018Leary', 'O`LEARY', 'o leary']) expect(find(text)).toEqual(['Bob O\u2019Leary'])
+  for (const text of ['smith-wes', 'SMITH\u2011WES', 'smith\u2212wes'])
+    expect(find(text)).toEqual(['Cy Smith\u2013Wesson'])
+  for (const text of ['nov\u00e1k', 'nova\u0301k', '\u200bNo\u00advak'])
+    expect(find(text)).toEqual(['Eva Novakova\u0301'])
+  for (const text of ['juergen gross', 'JURGEN\u00a0GRO\u00df', 'gross, j\u00fcrgen'])
+    expect(find(text)).toEqual(['J\u00fcrgen  Gro\u00df'])
+})
+
 test('at a point where people come and go those inside are counted, and elsewhere those who came', () => {
   const entry = { scanned_at: '2026-01-15T10:00:00Z', exited_at: null, day: null }
   const left = { ...entry, exited_at: '2026-01-15T11:00:00Z' }

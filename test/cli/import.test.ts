@@ -198,7 +198,9 @@ test('a dry run foresees each refusal, and the file of the refused is mended and
     expect.stringMatching(/names no ticket type.+,Narrow,narrow@example\.com$/),
     '"The event has no ticket type Pres. It has: Press, General, VIP.",Odd,odd@example.com,Pres,"i\nj"',
     expect.stringMatching(/names no ticket type.+,Typeless,typeless@example\.com,,k$/),
-    expect.stringMatching(/^"?Line 5 has this e-mail address and name already.+,First,FIRST@example\.com,General,l$/),
+    expect.stringMatching(
+      /^"?An earlier guest of the list has this e-mail address and name\..+,First,FIRST@example\.com,General,l$/,
+    ),
   ])
 
   const mended = text.replace('typing@example,', 'typing@example.com,').replace('Pres,', 'Press,')
@@ -283,6 +285,17 @@ const wide = () => {
   ])
   return [['name', 'email', ...keys], ...rows].map((cells) => cells.join(',')).join('\n')
 }
+
+test('who comes again in another call is refused as in the same one, whatever the form of the name', async () => {
+  const list = await arrange()
+  const rows = wide().split('\n')
+  rows[1] = rows[1]?.replace('Guest 0,', 'Zo\u00eb O\u2019Leary,') ?? ''
+  const again = rows[1].replace('Zo\u00eb O\u2019Leary,', "Zoe\u0308  O'LEARY,")
+  const { stdout } = await run(list, file([...rows, again].join('\n'), 'again.csv'), '--yes')
+  expect(stdout).toMatch(/^60 guests in Test event: 60 new, 0 changed, 0 already there\.\n1 refused/)
+  expect(textOf(join(folder, 'again.refused.csv'))).toContain('Line 2 has this e-mail address and name already')
+  expect(await attendeesOf(list)).toHaveLength(60)
+})
 
 test('what there was no time for is sent again, in a call of its own or in smaller ones', async () => {
   const list = await arrange()

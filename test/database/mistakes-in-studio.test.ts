@@ -19,6 +19,7 @@ const mistakes: Record<string, Record<string, unknown>> = {
   text: {
     empty: '',
     blank: '  ',
+    unseen: '\u3164\u00ad\u200e',
     'too long': 'x'.repeat(20_001),
     'wrong form': ' Ä b?\u0007c ',
     'two lines': 'one\ntwo',
@@ -113,7 +114,11 @@ function faultOf({ about, column, value }: Attempt, answer: Answer): string | un
   const says = `${about}: ${sqlstate} ${message}${detail ? ` | ${detail}` : ''}`
   if (sqlstate === null) {
     const kept = (saved as Record<string, unknown> | null)?.[column.name]
-    if (typeof value === 'string' && typeof kept === 'string' && (kept.trim() === '' || kept.length > 20_000)) {
+    if (
+      typeof value === 'string' &&
+      typeof kept === 'string' &&
+      (/^[\s\p{DI}]*$/u.test(kept) || kept.length > 20_000)
+    ) {
       return `${about}: is saved`
     }
     if (column.kind === 'number' && Number(kept) < 0) return `${about}: is saved`

@@ -60,6 +60,14 @@ test('an event is called by its slug, its external_id or its name, whatever the 
   }
 })
 
+test('a person is called by every form of their name', async () => {
+  const { event, mcp } = await arrange()
+  const { attendeeId } = await register(event, { name: 'Zo\u00eb O\u2019Leary\u2013Smith' })
+  for (const attendee of ["Zoe\u0308  O'Leary-Smith", ' zoe o`leary\u2011smith\u200b']) {
+    expect(dataOf(await mcp.call('get_attendee', { attendee })).id, attendee).toBe(attendeeId)
+  }
+})
+
 test('each other kind of object is called by what names it', async () => {
   const { event, mcp, organisation } = await arrange()
   const { attendeeId, orderId, reference } = await register(event, { externalId: 'p-1', buyer: 'Ada Lovelace' })

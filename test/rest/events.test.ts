@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { knownRight, row, studio } from '../support/database.ts'
+import { during, knownRight, row, studio } from '../support/database.ts'
 import { once } from '../support/once.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
@@ -399,6 +399,39 @@ test.each([
   const { event, send } = await refusing()
   const { status, body } = await send('POST', `/events/${event.id}/ticket-types`, { name: 'Odd', ...fields })
   expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
+})
+
+const unseen = '\u3164\u2800\u00ad\u200e'
+
+test.each<[string, object, string]>([
+  ['/events', { name: unseen }, 'name'],
+  ['/events', { name: 'Fair', venue: { name: unseen } }, 'venue.name'],
+  ['/events/:event/ticket-types', { name: unseen }, 'name'],
+  ['/events/:event/check-in-points', { name: unseen }, 'name'],
+  ['/events/:event/waiting-list', { name: unseen, email: 'ada@example.com' }, 'name'],
+])('at %s, %j has a name of which nothing is seen', async (path, body, param) => {
+  const { event, send } = await refusing()
+  const more = path.endsWith('waiting-list') && { ticket_type_id: event.ticketTypeId }
+  const refused = await send('POST', path.replace(':event', event.id), { ...body, ...more })
+  expect([refused.status, refused.body.error.code, refused.body.error.param]).toEqual([422, 'validation_failed', param])
+})
+
+test('in SQL, a name of which nothing is seen is refused as an empty one, whoever writes it', async () => {
+  const { event, organisation } = await refusing()
+  const attempts = [
+    ['insert into public.events (organisation_id, name) values ($1, $2)', organisation.id],
+    ['update public.ticket_types set name = $2 where event_id = $1', event.id],
+    ['insert into public.check_in_points (event_id, name) values ($1, $2)', event.id],
+    ['update public.organisations set name = $2 where id = $1', organisation.id],
+  ] as const
+  for (const [sql, id] of attempts) {
+    // As a script that writes many rows, whose mistakes are not looked for any more.
+    const script = during(async (client) => {
+      await client.query("select set_config('usher.explained_rows', '200', true)")
+      await client.query(sql, [id, unseen])
+    })
+    await expect(script, sql).rejects.toThrow()
+  }
 })
 
 test('promo codes: the same word in other letters is the same code, and the state follows dates, limit and status', async () => {

@@ -152,6 +152,32 @@ test('what is refused has the error of a call of its own, and does not stop the 
   expect(moved.body.data.results[0]).toMatchObject({ result: 'refused', error: { code: 'read_only_field' } })
 })
 
+// As lists of several systems write one person.
+const forms = [
+  'Zo\u00eb O\u2019Leary-Sm\u00eeth',
+  "Zoe\u0308 O'Leary-Smi\u0302th",
+  "ZO\u00cb  O'LEARY\u2013SM\u00ceTH",
+  '\u200bZo\u00eb\u00a0O\u02bcLeary\u2011Sm\u00eeth ',
+  'Zo\u00eb\u2003O`Leary\u2212S\u00adm\u00eeth',
+  '\uff3ao\u00eb O\u00b4Leary-Sm\u00eeth',
+]
+
+test('a person in another form of their name is who they were, but without their accents somebody else', async () => {
+  const { id, importGuests } = await importer()
+  const guestOf = (name: string) => ({ name, email: 'zoe@example.com' })
+  const { body } = await importGuests(forms.map(guestOf))
+  expect(results(body)).toEqual(['created', ...forms.slice(1).map(() => 'refused')])
+  expect(body.data.results[1].error).toMatchObject({ code: 'already_exists', param: 'email' })
+  for (const form of forms) {
+    const again = await importGuests([guestOf(form)])
+    expect(again.body.data.results, form).toMatchObject([
+      { attendee_id: body.data.results[0].attendee_id, result: expect.stringMatching(/^(updated|unchanged)$/) },
+    ])
+  }
+  expect(results((await importGuests([guestOf("Zoe O'Leary-Smith")])).body)).toEqual(['created'])
+  expect(await countsOf(id)).toMatchObject({ attendees: 2 })
+})
+
 describe('a guest whose external_id is new', () => {
   const mary = { name: 'Mary Jackson', email: 'mary@example.com' }
 
@@ -168,6 +194,19 @@ describe('a guest whose external_id is new', () => {
     expect(attendee).toMatchObject({ external_id: 'contact-1', company: 'NASA' })
     expect(results((await importGuests([contact])).body)).toEqual(['unchanged'])
     expect(await countsOf(id)).toMatchObject({ attendees: 1 })
+  })
+
+  test('is whoever was registered by hand in another form of their name', async () => {
+    for (const form of forms) {
+      const { id, ticketTypeId, importGuests } = await importer()
+      await studio.query(
+        "insert into public.registrations (event_id, ticket_type_id, name, email) values ($1, $2, $3, 'zoe@example.com')",
+        [id, ticketTypeId, form],
+      )
+      const { body } = await importGuests([{ name: forms[0], email: 'ZOE@example.com', external_id: form }])
+      expect([form, ...results(body)]).toEqual([form, 'updated'])
+      expect(await countsOf(id)).toMatchObject({ attendees: 1 })
+    }
   })
 
   test('is somebody else beside a person with another, a cancelled ticket, and one of another type', async () => {
@@ -275,6 +314,7 @@ describe('a guest of the wrong form is refused by itself, with the field', () =>
     ['no name', guest(1, { name: undefined }), 'name'],
     ['an empty name', guest(1, { name: '  ' }), 'name'],
     ['a name of spaces that do not break', guest(1, { name: '\u00a0\u2003' }), 'name'],
+    ['a name of which nothing is seen', guest(1, { name: '\u3164\u2800\u00ad\u200e' }), 'name'],
     ['a name of two lines', guest(1, { name: 'a\nb' }), 'name'],
     ['a name that is too long', guest(1, { name: 'x'.repeat(201) }), 'name'],
     ['a name that Postgres cannot hold', guest(1, { name: 'a\0b' }), 'name'],

@@ -180,6 +180,25 @@ test('of several people the one who is named goes, and the others keep their add
   expect([again.status, again.body.error.code, again.body.error.param]).toEqual([404, 'not_found', 'email'])
 })
 
+test('a person is found and erased in every form of their name', async () => {
+  const { send, register } = await arrange()
+  const forms = [
+    "Zo\u00eb O'Leary-Smith",
+    'Zoe\u0308  O\u2019Leary\u2013Smith',
+    '\u200bZOE\u00a0O\u02bcLEARY\u2011SMITH',
+  ]
+  for (const name of forms) await register({ name, email: 'office@example.com' })
+  await register({ name: "Zoe O'Leary", email: 'office@example.com' })
+  const found = (await find(send, 'office@example.com')).people
+  expect(found.map(({ attendees }: { attendees: number }) => attendees)).toEqual([1, 3])
+  const { body } = await send('POST', '/people/erase', {
+    email: 'office@example.com',
+    names: ['zo\u00eb o`leary\u2014smith'],
+  })
+  expect(body.data).toMatchObject({ people: 1, attendees: 3, orders: 3 })
+  expect((await find(send, 'office@example.com')).people).toHaveLength(1)
+})
+
 test('of several names those that nobody has, or nobody any more, do not keep the others', async () => {
   const { send } = await arrangeGroup()
   await send('POST', '/people/erase', { email: 'bob@example.com', names: ['Ann Lee'] })

@@ -97,6 +97,7 @@ test.each([
   ['a line break', 'Mary\r\nBcc: everyone@example.com'],
   ['half a surrogate pair', 'Mary \ud800'],
   ['201 characters', 'x'.repeat(201)],
+  ['nothing that is seen', '\u3164\u2800\u00ad\u200e'],
 ])('a name with %s is refused by name', async (_what, name) => {
   const event = await organisation.event()
   const { status, body } = await rest(key)('POST', `/events/${event.id}/registrations`, {

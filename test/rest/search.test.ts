@@ -126,6 +126,40 @@ describe('as bank lines write names', () => {
   })
 })
 
+test('a search is met by every apostrophe, dash, blank and form of a letter, on either side', async () => {
+  const ours = await createOrganisation()
+  const { id, ticketTypeId } = await ours.event()
+  const own = rest(await ours.key())
+  await studio.query('update public.events set name = $2 where id = $1', [id, 'Pints \u2019n\u2019 Pies'])
+  const names = [
+    'Bob O\u2019Leary',
+    "Ann O'Leary",
+    'Cy Smith\u2013Wesson',
+    'Di  Smith-Wesson',
+    'Eva Novakova\u0301',
+    'Flo Nov\u00e1kov\u00e1',
+  ]
+  for (const name of names) {
+    await own('POST', `/events/${id}/registrations`, { ticket_type_id: ticketTypeId, name, email: 'x@y.example' })
+  }
+  const found = async (path: string, search: string) =>
+    (await own('GET', `${path}?${new URLSearchParams({ search })}`)).body.data
+      .map(({ name }: { name: string }) => name)
+      .toSorted()
+  for (const path of ['/attendees', '/orders', `/events/${id}/door/attendees`]) {
+    for (const sign of ["'", '\u2019', '\u2018', '\u02bc', '\u00b4', '`']) {
+      expect([path, sign, await found(path, `o${sign}leary`)]).toEqual([path, sign, names.slice(0, 2).toSorted()])
+    }
+    for (const sign of ['-', '\u2013', '\u2011', '\u2212', '\u2014']) {
+      expect([path, sign, await found(path, `smith${sign}wes`)]).toEqual([path, sign, names.slice(2, 4)])
+    }
+    for (const form of ['nov\u00e1kov\u00e1', 'nova\u0301kova\u0301', '\u200bnovakova\u00ad']) {
+      expect([path, form, await found(path, form)]).toEqual([path, form, names.slice(4)])
+    }
+  }
+  expect(await found('/events', "pints 'n' pies")).toHaveLength(1)
+})
+
 test('attendees are found by a part of the reference of their order, and by what they were changed to', async () => {
   expect(await namesFound({ search: orders.group.reference.slice(1, 6).toLowerCase() })).toEqual([
     'José Álvarez',

@@ -309,6 +309,9 @@ test('a person who is registered twice within ten minutes is warned of, and so i
   expect(await warned('POST', path, guest('ADA'))).toEqual(['person_repeated'])
   const group = [guest('eve'), guest('dan'), guest('eve')]
   expect(await warned('POST', path, { attendees: group })).toEqual(['person_repeated'])
+  const leary = (name: string) => guest('leary', { name })
+  expect(await warned('POST', path, leary('Zo\u00eb O\u2019Leary'))).toEqual([])
+  expect(await warned('POST', path, leary(" Zoe\u0308  O'Leary\u200b"))).toEqual(['person_repeated'])
   // Another event, one who was cancelled, and one of long ago are no repetition.
   const other = await organisation.event()
   expect(

@@ -11,6 +11,7 @@ import {
   type Ticket,
   type Verdict,
 } from './offline-rules.ts'
+import { searchForm } from './search-form.ts'
 import type { WaitingScan } from './store.ts'
 
 export class TicketList {
@@ -179,23 +180,14 @@ export const acceptedOf = (waiting: readonly WaitingScan[] = []): readonly Waiti
 /** Without marks, and with umlauts as Germans spell them out; words after a space each. */
 type Text = { plain: string; spelt: string }
 
-const spelling: Record<string, string> = {
-  ...{ ä: 'ae', ö: 'oe', ü: 'ue', ø: 'oe', å: 'aa' },
-  ...{ ß: 'ss', æ: 'ae', œ: 'oe', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ı: 'i' },
-}
-// Those that are no letter with a mark to Unicode.
-const letters: Record<string, string> = { ...spelling, ä: 'a', ö: 'o', ü: 'u', å: 'a', ø: 'o' }
+const spelling: Record<string, string> = { ä: 'ae', ö: 'oe', ü: 'ue', ø: 'oe', å: 'aa' }
 
 function textOf(text: string): Text {
+  const wordsOf = (text: string) => ` ${searchForm(text).replace(/[ \-'.,/]+/g, ' ')}`
   const lower = text.normalize('NFC').toLowerCase()
-  const inLetters = (of: Record<string, string>) =>
-    ` ${lower
-      .replace(/[^\0-\x7f]/g, (letter) => of[letter] ?? letter)
-      .normalize('NFKD')
-      .replace(/\p{M}/gu, '')
-      .replace(/[\s\-'’.,/]+/g, ' ')}`
-  const plain = inLetters(letters)
-  return { plain, spelt: /^[\0-\x7f]*$/.test(lower) ? plain : inLetters(spelling) }
+  const spelt = lower.replace(/[äöüøå]/g, (letter) => spelling[letter] ?? letter)
+  const plain = wordsOf(lower)
+  return { plain, spelt: spelt === lower ? plain : wordsOf(spelt) }
 }
 
 async function hashOf(code: string, salt: string): Promise<string> {

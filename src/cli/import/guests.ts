@@ -20,7 +20,7 @@ export type Reading = {
 }
 
 /**
- * In the order of the rows. A guest who is there twice counts the first time, however far apart the two are.
+ * In the order of the rows. An external_id counts the first time, however far apart the two are: import_attendees sees those of one call.
  * @param leftOut counts the rows of those who do not come, by the reason
  */
 export async function* judge(
@@ -28,7 +28,7 @@ export async function* judge(
   reading: Reading,
   leftOut: Map<string, number>,
 ): AsyncGenerator<Judged> {
-  const findRepeated = createFinderOfRepeated()
+  const lineOfId = new Map<string, number>()
   for await (const row of rows) {
     const reason = whyLeftOut(row, reading.columns)
     if (reason !== undefined) {
@@ -36,8 +36,12 @@ export async function* judge(
       continue
     }
     const judged = judgeRow(row, reading)
-    const error = 'guest' in judged ? findRepeated(judged.guest, row.line) : undefined
-    yield error === undefined ? judged : { row, error }
+    const id = 'guest' in judged ? judged.guest.external_id : undefined
+    const before = id == null ? undefined : lineOfId.get(id)
+    if (id != null && before === undefined) lineOfId.set(id, row.line)
+    yield before === undefined
+      ? judged
+      : { row, error: `Line ${before} has this external_id already: each is for one guest.` }
   }
 }
 
@@ -80,27 +84,3 @@ function judgeRow(row: Row, reading: Reading): Judged {
     error: result.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; '),
   }
 }
-
-/** By the rules of import_attendees, which holds them for the guests of one call. */
-function createFinderOfRepeated() {
-  const lineOfId = new Map<string, number>()
-  const linesOfPerson = new Map<string, { any: number; withoutId?: number }>()
-  return ({ external_id: id, email, name }: Guest, line: number): string | undefined => {
-    if (id != null) {
-      const before = lineOfId.get(id)
-      if (before !== undefined) return `Line ${before} has this external_id already: each is for one guest.`
-      lineOfId.set(id, line)
-    }
-    const person = personOf(email, name)
-    const before = linesOfPerson.get(person)
-    const sameAs = id == null ? before?.any : before?.withoutId
-    if (sameAs !== undefined) {
-      return `Line ${sameAs} has this e-mail address and name already. If they are two people, give each an external_id.`
-    }
-    linesOfPerson.set(person, { ...(before ?? { any: line }), ...(id == null && { withoutId: line }) })
-    return undefined
-  }
-}
-
-/** Whom import_attendees takes for one person where there is no external_id. */
-const personOf = (email: string, name: string): string => `${email.toLowerCase()} ${name.trim().toLowerCase()}`

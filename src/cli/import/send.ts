@@ -29,6 +29,7 @@ export async function* send(
   // An answer that is lost is asked for again under the same key. Another run has other keys, and is matched by the guests themselves.
   const run = randomUUID()
   let calls = 0
+  const lineOfAttendee = new Map<string, number>()
   const importGuests = (attendees: Guest[]) =>
     call<{ data: Import; warnings?: { message: string }[] }>(
       'POST',
@@ -58,7 +59,7 @@ export async function* send(
         size = Math.ceil(guests.length / 2)
         continue
       }
-      const outcomes = outcomesOf(part, results)
+      const outcomes = outcomesOf(part, results, lineOfAttendee)
       // There may have been no time for the last ones.
       rest = rest.slice(outcomes.length)
       yield outcomes
@@ -80,11 +81,15 @@ function take(rows: Judged[], size: number): { part: Judged[]; guests: Guest[] }
   return { part, guests }
 }
 
+const repeated = (line: number) =>
+  `Line ${line} has this e-mail address and name already, and its guest is now as this row says. If they are two people, give each an external_id.`
+
 /** In the words of the command line. */
 export const noTicketType =
   'The row names no ticket type. Fill it in, or give one for all such rows with --ticket-type.'
 
-function outcomesOf(part: Judged[], results: Verdict[]): Outcome[] {
+/** import_attendees refuses whoever is twice in one call. Whoever comes again in a later one is known by the attendee that it answers. */
+function outcomesOf(part: Judged[], results: Verdict[], lineOfAttendee: Map<string, number>): Outcome[] {
   const outcomes: Outcome[] = []
   const verdicts = results.values()
   for (const one of part) {
@@ -94,8 +99,16 @@ function outcomesOf(part: Judged[], results: Verdict[]): Outcome[] {
     }
     const { value: verdict } = verdicts.next()
     if (verdict === undefined) break
-    const { result, error } = verdict
-    outcomes.push({ ...one, result, ...(error !== null && { error: describe(error) }) })
+    const { result, error, attendee_id: id } = verdict
+    const before = lineOfAttendee.get(id ?? '')
+    if (error !== null) {
+      outcomes.push({ ...one, result, error: describe(error) })
+    } else if (before !== undefined) {
+      outcomes.push({ row: one.row, result: 'refused', error: repeated(before) })
+    } else {
+      if (id !== null) lineOfAttendee.set(id, one.row.line)
+      outcomes.push({ ...one, result })
+    }
   }
   return outcomes
 }

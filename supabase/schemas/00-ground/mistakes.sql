@@ -40,7 +40,7 @@ grant execute on function private.refuse_other_organisation to api_key, authenti
 
 -- The values of a row, as JSON, that were written with blanks around them, without these; null where nothing else was written. A blank at the
 -- end is not seen, and by a name with one nothing is found. Of texts of several lines only those that are blank. What is blank is what REST
--- trims, which is JavaScript's.
+-- trims, which is JavaScript's; a text of which nothing is seen is.
 create function private.trimmed_values("row" jsonb, old_row jsonb default null) returns jsonb
 language plpgsql immutable set search_path = ''
 as $$
@@ -50,7 +50,9 @@ begin
   return (
     select coalesce(jsonb_object_agg(e.key, nullif(t.trimmed, '')), '{}')
     from jsonb_each_text("row") e
-    cross join lateral (select regexp_replace(e.value, '^' || v_blanks || '|' || v_blanks || '$', '', 'g') as trimmed) t
+    cross join lateral (
+      select case when private.person_form(e.value) <> '' then regexp_replace(e.value, '^' || v_blanks || '|' || v_blanks || '$', '', 'g') else '' end as trimmed
+    ) t
     where (t.trimmed = '' or t.trimmed <> e.value and e.key <> all ('{description,payment_instructions,last_response_body}'))
       and "row" -> e.key is distinct from old_row -> e.key
   );

@@ -36,12 +36,3 @@ begin
   return (select jsonb_object_agg(c.field, c.erased_as) from private.personal_columns c where c.field is not null);
 end
 $$;
-
--- The form in which names of people are compared: as searches compare them, with single blanks.
-create function private.person_form(name text) returns text
-language plpgsql immutable strict set search_path = ''
-as $$
-begin
-  return btrim(regexp_replace(private.search_form(name), '\s+', ' ', 'g'));
-end
-$$;

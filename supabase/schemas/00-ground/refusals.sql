@@ -164,7 +164,7 @@ create function private.assert_valid_name(name text) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  if name is null or length(btrim(name)) not between 1 and 200 or name ~ '[[:cntrl:]]' then
+  if private.is_one_line(name, 200) is not true then
     perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.', 'Write at least one letter, and no line breaks.');
   end if;
 end

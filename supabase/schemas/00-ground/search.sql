@@ -9,18 +9,52 @@
 create extension if not exists pg_trgm with schema extensions;
 create extension if not exists btree_gin with schema extensions;
 
--- The form in which texts are compared: lower case, in the compatibility decomposition of Unicode, without combining accents. Some Latin
--- letters have no decomposition; they become what is typed in their place.
+-- The form of a person: two names that read alike are one, as is whatever else people call something. Lower case in the compatibility
+-- decomposition of Unicode, which tells apart what its composition does; single blanks, one apostrophe, one dash, and nothing invisible,
+-- which is what Unicode ignores by default, the blank of braille and marks of annotations. What nobody sees has an empty form.
+create function private.person_form(name text) returns text
+language plpgsql immutable strict set search_path = ''
+as $$
+begin
+  name := translate(name, E'`\t\n\x0b\f\r', '''     ');
+  if octet_length(name) > length(name) then
+    name := regexp_replace(
+      name,
+      '[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0'
+      '\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]',
+      '', 'g'
+    );
+    name := normalize(
+      translate(
+        name,
+        E'\u00b4\u02b9\u02bb\u02bc\u02bd\u02be\u02bf\u02c8\u02ca\u02cb\u2018\u2019\u201b\u2032\u2035\u055a\u05f3\ua78b\ua78c\uff07\uff40'
+        '\u02d7\u058a\u05be\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u2e3a\u2e3b\ufe58\ufe63\uff0d'
+        '\u0085\u1680\u2028\u2029',
+        repeat('''', 21) || repeat('-', 16) || repeat(' ', 4)
+      ),
+      nfkd
+    );
+  end if;
+  if strpos(name, '  ') > 0 then
+    name := regexp_replace(name, ' +', ' ', 'g');
+  end if;
+  return lower(btrim(name));
+end
+$$;
+grant execute on function private.person_form to api_key, authenticated;
+
+-- The form in which somebody or something is looked for: that of a person without accents. Some Latin letters have no decomposition; they
+-- become what is typed in their place.
 create function private.search_form(text text) returns text
 language plpgsql immutable strict set search_path = ''
 as $$
 begin
+  text := private.person_form(text);
   if octet_length(text) > length(text) then
-    text := translate(regexp_replace(normalize(text, nfkd), '[\u0300-\u036f]', '', 'g'), 'øØłŁđĐðÐħĦıŧŦ', 'ooLLddddhhitt');
-    text := replace(replace(replace(text, 'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe');
-    text := replace(replace(replace(replace(text, 'Æ', 'ae'), 'Œ', 'oe'), 'þ', 'th'), 'Þ', 'th');
+    text := translate(regexp_replace(text, '[\u0300-\u036f]', '', 'g'), 'øłđðħıŧ', 'olddhit');
+    text := replace(replace(replace(replace(text, 'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe'), 'þ', 'th');
   end if;
-  return lower(text);
+  return text;
 end
 $$;
 -- Members add and edit rows of tables with indexes by it.

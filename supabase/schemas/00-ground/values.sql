@@ -83,12 +83,22 @@ begin
 end
 $$;
 
+-- A name: one line, of which something is seen.
+create function private.is_one_line(text text, characters integer) returns boolean
+language plpgsql immutable strict set search_path = ''
+as $$
+begin
+  return length(btrim(text)) <= characters and text !~ '[[:cntrl:]]' and private.person_form(text) <> '';
+end
+$$;
+grant execute on function private.is_one_line to api_key, authenticated;
+
 -- Whom orders, attendees and entries of the waiting list are for.
 create function private.is_contact(name text, email text) returns boolean
 language plpgsql immutable set search_path = ''
 as $$
 begin
-  return coalesce(length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]' and private.is_email_address(email), false);
+  return coalesce(private.is_one_line(name, 200) and private.is_email_address(email), false);
 end
 $$;
 

@@ -34,7 +34,7 @@ create table public.api_keys (
     (kind = 'grant') = (parent_id is not null) and (kind <> 'grant' or expires_at is not null)
   ),
   constraint api_keys_grant_asks check (kind = 'key' or confirmations = 'asked'),
-  constraint api_keys_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint api_keys_name_is_one_line check (private.is_one_line(name, 200)),
   constraint api_keys_prefix_is_of_its_kind check (
     prefix ~ case kind when 'grant' then '^usher_grant_[0-9a-z]{12}$' else '^usher_live_[0-9A-Za-z]{8}$' end
   ),

@@ -36,7 +36,7 @@ create table public.organisations (
   constraint organisations_pkey primary key (id),
   constraint organisations_slug_key unique (slug),
   constraint organisations_plan_fkey foreign key (plan) references public.plans (name),
-  constraint organisations_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint organisations_name_is_one_line check (private.is_one_line(name, 200)),
   constraint organisations_reply_to_email_is_an_address check (private.is_email_address(reply_to_email)),
   constraint organisations_accent_colour_is_hexadecimal check (accent_colour ~ '^#[0-9a-f]{6}$'),
   constraint organisations_logo_url_is_https check (private.is_courier_url(logo_url)),
@@ -71,7 +71,7 @@ create table public.organisation_members (
     references public.organisations (id) on delete cascade,
   constraint organisation_members_user_id_fkey foreign key (user_id)
     references auth.users (id) on delete cascade,
-  constraint organisation_members_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint organisation_members_name_is_one_line check (private.is_one_line(name, 200)),
   constraint organisation_members_email_is_an_address check (private.is_email_address(email))
 );
 comment on table public.organisation_members is 'People who may sign in for an organisation, and in which role: owner, manager, door or viewer.';

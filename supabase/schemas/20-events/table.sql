@@ -40,7 +40,7 @@ create table public.events (
   constraint events_pkey primary key (id),
   constraint events_id_organisation_id_key unique (id, organisation_id),
   constraint events_organisation_id_fkey foreign key (organisation_id) references public.organisations (id),
-  constraint events_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint events_name_is_one_line check (private.is_one_line(name, 200)),
   constraint events_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,98}[a-z0-9])?$'),
   constraint events_description_is_bounded check (length(description) <= 20000),
   constraint events_starts_at_and_ends_at_are_finite check (

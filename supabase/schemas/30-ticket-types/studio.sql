@@ -7,7 +7,7 @@ begin
   return private.only_one(
     array(
       select t.id from public.ticket_types t
-      where t.event_id = public.the_event(event_slug) and lower(t.name) = lower(btrim(the_ticket_type.name))
+      where t.event_id = public.the_event(event_slug) and private.search_form(t.name) = private.search_form(the_ticket_type.name)
       limit 2
     ),
     'This event has no ticket type with this name.', 'Several ticket types of this event have this name.', 'name'

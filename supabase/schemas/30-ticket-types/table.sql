@@ -37,7 +37,7 @@ language plpgsql immutable set search_path = ''
 as $$
 begin
   return
-    length(btrim(ticket_type.name)) between 1 and 200 and ticket_type.name !~ '[[:cntrl:]]'
+    private.is_one_line(ticket_type.name, 200)
     and length(ticket_type.description) <= 20000
     and ticket_type.price between 0 and 100000000000
     and ticket_type.quantity >= 0

@@ -158,7 +158,7 @@ begin
     from public.orders o
     where o.id = present.order_id
       and o.email_lower = lower(former.email)
-      and lower(o.name) = lower(former.name)
+      and private.person_form(o.name) = private.person_form(former.name)
       and o.payment_method is not null
       and not private.is_foreign(o.organisation_id)
   );

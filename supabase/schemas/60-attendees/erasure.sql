@@ -25,22 +25,22 @@ begin
   if v_attendee.erased_at is not null then
     perform private.refuse(409, 'attendee_erased', 'This attendee was erased.', 'attendee_id', hint => 'Nothing is left to erase.');
   end if;
-  v_form := private.person_form(v_attendee.name);
+  v_form := private.search_form(v_attendee.name);
   v_is_alone := not exists (
     select from public.attendees a
-    where a.order_id = v_order.id and a.email_lower = v_attendee.email_lower and private.person_form(a.name) <> v_form
+    where a.order_id = v_order.id and a.email_lower = v_attendee.email_lower and private.search_form(a.name) <> v_form
   );
   v_erasing := row(
     v_attendee.organisation_id,
     array[v_attendee.id],
-    case when private.person_form(v_order.name) = v_form or v_is_alone and v_order.email_lower = v_attendee.email_lower
+    case when private.search_form(v_order.name) = v_form or v_is_alone and v_order.email_lower = v_attendee.email_lower
       then array[v_order.id] else '{}' end,
     array(
       select w.id from public.waiting_list_entries w
       where w.event_id = v_attendee.event_id
         and (
           w.id = v_attendee.waiting_list_entry_id
-          or w.email_lower = v_attendee.email_lower and private.person_form(w.name) = v_form
+          or w.email_lower = v_attendee.email_lower and private.search_form(w.name) = v_form
         )
     ),
     '{}', v_attendee.email_lower, array[v_form], '{}', false

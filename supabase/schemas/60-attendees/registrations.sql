@@ -113,13 +113,13 @@ begin
         bool_or((
           select true from public.attendees r
           where r.organisation_id = any (array[v_organisation_id]) and r.email_lower = a.email_lower and r.id >= v_recent_id and r.id < a.id
-            and coalesce(r.event_id = a.event_id, false) and lower(r.name) = lower(a.name) and coalesce(r.status <> 'cancelled', false)
+            and coalesce(r.event_id = a.event_id, false) and private.person_form(r.name) = a.form and coalesce(r.status <> 'cancelled', false)
           order by r.organisation_id desc, r.id desc
           limit 1
         )) as is_repeated
       -- Apart, for the order of the aggregate would be had from the primary key, by reading it all.
       from (
-        select a.id, a.event_id, a.ticket_type_id, a.email_lower, a.name, a as attendee from public.attendees a where a.order_id = i.order_id offset 0
+        select a.id, a.event_id, a.ticket_type_id, a.email_lower, private.person_form(a.name) as form, a as attendee from public.attendees a where a.order_id = i.order_id offset 0
       ) a
       cross join lateral (
         select t.name, t.price, t.quantity_held from public.ticket_types t where t.id = a.ticket_type_id offset 0

@@ -345,13 +345,12 @@ begin
     if tg_op = 'UPDATE' then
       select o.* into v_order from public.orders o where o.id = new.order_id;
     end if;
-    new.search_text := private.search_form(
-      concat_ws(' ', new.name, new.company, v_order.reference) || E'\t' || concat_ws(' ', new.email, new.external_id) || E'\n'
-        || concat_ws(
-          ' ', nullif(v_order.name, new.name), nullif(v_order.email, new.email), nullif(v_order.company, new.company),
-          nullif(v_order.external_id, new.external_id)
-        )
-    );
+    new.search_text := private.search_form(concat_ws(' ', new.name, new.company, v_order.reference)) || E'\t'
+      || private.search_form(concat_ws(' ', new.email, new.external_id)) || E'\n'
+      || private.search_form(concat_ws(
+        ' ', nullif(v_order.name, new.name), nullif(v_order.email, new.email), nullif(v_order.company, new.company),
+        nullif(v_order.external_id, new.external_id)
+      ));
   end if;
 
   new.cancelled_at := case

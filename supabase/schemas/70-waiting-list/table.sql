@@ -33,11 +33,11 @@ create table public.waiting_list_entries (
     references public.events (id, organisation_id),
   constraint waiting_list_entries_ticket_type_id_fkey foreign key (ticket_type_id, event_id)
     references public.ticket_types (id, event_id),
-  constraint waiting_list_entries_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint waiting_list_entries_name_is_one_line check (private.is_one_line(name, 200)),
   constraint waiting_list_entries_email_is_an_address check (
     email ~ '^[^@[:space:][:cntrl:]]+@[^@[:space:][:cntrl:]]+$' and length(email) <= 254
   ),
-  constraint waiting_list_entries_company_is_one_line check (length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]'),
+  constraint waiting_list_entries_company_is_one_line check (private.is_one_line(company, 200)),
   constraint waiting_list_entries_offers_have_a_deadline check (
     status not in ('offered', 'accepted', 'expired') or (offered_at is not null and offer_expires_at is not null)
   ),

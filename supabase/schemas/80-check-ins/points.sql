@@ -20,7 +20,7 @@ create table public.check_in_points (
   constraint check_in_points_pkey primary key (id),
   constraint check_in_points_event_id_fkey foreign key (event_id, organisation_id)
     references public.events (id, organisation_id),
-  constraint check_in_points_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint check_in_points_name_is_one_line check (private.is_one_line(name, 200)),
   constraint check_in_points_ticket_type_ids_are_bounded check (cardinality(ticket_type_ids) <= 100),
   constraint check_in_points_opens_at_and_closes_at_are_finite check (
     opens_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'

@@ -45,8 +45,8 @@ begin
   elsif v_was_theirs then
     v_former_id := case v_is_of when 'former' then document ->> 'id' else document ->> 'attendee_id' end;
     v_is_theirs := case
-      when document ->> 'email' is null then whose ? concat_ws(' ', 'name', v_former_id, private.person_form(document ->> 'name'))
-      else whose ? concat_ws(' ', 'held', v_former_id, lower(document ->> 'email'), private.person_form(document ->> 'name'))
+      when document ->> 'email' is null then whose ? concat_ws(' ', 'name', v_former_id, private.search_form(document ->> 'name'))
+      else whose ? concat_ws(' ', 'held', v_former_id, lower(document ->> 'email'), private.search_form(document ->> 'name'))
         or whose ? 'everyone' and lower(document ->> 'email') = whose ->> 'address'
     end;
   elsif not v_is_theirs and document ? 'result' and document ->> 'attendee_id' is null then

@@ -1,5 +1,5 @@
 -- People by their e-mail address. A person is a name under an address, in one organisation: an address may be that of ten guests, of whom the
--- buyer gave theirs. Names are compared as private.person_form has them.
+-- buyer gave theirs. Names are compared as they are looked for, by private.search_form: whoever asks to be erased does not stay for an accent.
 
 -- What stands under an address: an attendee, the contact of an order, an entry of the waiting list, what was typed of a member; and what
 -- did, until it passed to somebody else or the member left, by an entry of the audit trail.
@@ -69,11 +69,11 @@ begin
     if v_entry.changes ? 'name' then
       h.name := v_entry.changes #>> '{name,from}';
     end if;
-    h.form := private.person_form(h.name);
+    h.form := private.search_form(h.name);
     h.company := v_entry.changes #>> '{company,from}';
     h.created_at := v_entry.created_at;
     h.has_address := coalesce(h.address = v_entry.address, false);
-    h.is_theirs := h.has_address and h.form = private.person_form(v_entry.name);
+    h.is_theirs := h.has_address and h.form = private.search_form(v_entry.name);
     return next h;
   end loop;
 end
@@ -90,12 +90,12 @@ begin
     'member', not bool_or(f.has_address), f.user_id, null::uuid, coalesce((array_agg(f.name order by f.created_at desc))[1], ''), f.form,
     null, null, max(f.created_at)
   from (
-    select m.user_id, m.name, coalesce(private.person_form(m.name), '') as form, true as has_address, m.created_at
+    select m.user_id, m.name, coalesce(private.search_form(m.name), '') as form, true as has_address, m.created_at
     from public.organisation_members m
     where m.organisation_id = members_of_address.organisation_id and lower(m.email) = address
     union all
     -- Entries of members are few.
-    select n.user_id, n.name, coalesce(private.person_form(n.name), ''), false, n.created_at
+    select n.user_id, n.name, coalesce(private.search_form(n.name), ''), false, n.created_at
     from (
       select
         e.object_id as user_id, coalesce(m.name, e.changes #>> '{name,to}', e.changes #>> '{name,from}', l.name) as name, e.created_at
@@ -139,44 +139,44 @@ begin
     select a.id
     from public.attendees a
     where a.organisation_id = any (v_organisation_ids) and a.email_lower = address and a.erased_at is null
-      and (forms is null or private.person_form(a.name) = any (forms))
+      and (forms is null or private.search_form(a.name) = any (forms))
     order by a.organisation_id desc, a.id desc
     limit most
   );
   return query
-  select 'attendee', false, a.id, a.event_id, a.name, private.person_form(a.name), a.company, a.status::text, a.created_at
+  select 'attendee', false, a.id, a.event_id, a.name, private.search_form(a.name), a.company, a.status::text, a.created_at
   from public.attendees a
   where a.id = any (v_attendee_ids);
 
   return query
   select 'order', false, o.id, o.event_id, o.name, o.form, o.company, o.status::text, o.created_at
   from (
-    select o.*, private.person_form(o.name) as form
+    select o.*, private.search_form(o.name) as form
     from public.orders o
     where o.id = any (array(
       select o.id
       from public.orders o
       where o.organisation_id = any (v_organisation_ids) and o.email_lower = address
-        and (forms is null or private.person_form(o.name) = any (forms))
+        and (forms is null or private.search_form(o.name) = any (forms))
       order by o.organisation_id desc, o.id desc
       limit most
     ))
     union
     -- The contact of their ticket's order, by name.
-    select o.*, private.person_form(o.name)
+    select o.*, private.search_form(o.name)
     from public.attendees a
     cross join lateral (select o.* from public.orders o where o.id = a.order_id offset 0) o
-    where a.id = any (v_attendee_ids) and private.person_form(o.name) = private.person_form(a.name)
+    where a.id = any (v_attendee_ids) and private.search_form(o.name) = private.search_form(a.name)
   ) o;
 
   return query
-  select 'waiting_list_entry', false, w.id, w.event_id, w.name, private.person_form(w.name), w.company, w.status::text, w.created_at
+  select 'waiting_list_entry', false, w.id, w.event_id, w.name, private.search_form(w.name), w.company, w.status::text, w.created_at
   from public.waiting_list_entries w
   where w.id = any (array(
     select w.id
     from public.waiting_list_entries w
     where w.organisation_id = any (v_organisation_ids) and w.email_lower = address
-      and (forms is null or private.person_form(w.name) = any (forms))
+      and (forms is null or private.search_form(w.name) = any (forms))
     order by w.organisation_id desc, w.id desc
     limit most
   ));
@@ -223,7 +223,7 @@ as $$
 begin
   return case
     when everyone then null
-    when names is not null then array(select distinct private.person_form(n) from unnest(names) n)
+    when names is not null then array(select distinct private.search_form(n) from unnest(names) n)
     else array(
       select distinct r.form
       from unnest(forms_meant.rows) r
