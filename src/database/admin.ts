@@ -188,12 +188,12 @@ export async function issueDoorKey(
 
 /** By name or id. */
 async function findPoint(client: pg.ClientBase, eventId: string, point: string): Promise<string> {
-  const { rows } = await client.query<{ id: string; name: string }>(
-    `select p.id, p.name from public.check_in_points p where p.event_id = $1 and p.status = 'active' order by p.id`,
-    [eventId],
+  const { rows } = await client.query<{ id: string; name: string; is_meant: boolean }>(
+    `select p.id, p.name, private.search_form($2) in (p.id::text, private.search_form(p.name)) as is_meant
+     from public.check_in_points p where p.event_id = $1 and p.status = 'active' order by p.id`,
+    [eventId, point],
   )
-  const asked = point.trim().toLowerCase()
-  const found = rows.filter(({ id, name }) => id === asked || name.trim().toLowerCase() === asked)
+  const found = rows.filter(({ is_meant }) => is_meant)
   const [first] = found
   if (first !== undefined && found.length === 1) return first.id
   const list = (found.length > 1 ? found.map(({ id, name }) => `${id} (${name})`) : rows.map(({ name }) => name))

@@ -283,7 +283,7 @@ describe.concurrent('door-link', () => {
         [id],
       ),
     )
-    const atPoint = await run('door-link', '--organisation', slug, '--event', 'fair', '--point', 'north Gate')
+    const atPoint = await run('door-link', '--organisation', slug, '--event', 'fair', '--point', 'n\u00f6rth\u00a0Gate')
     expect(new URLSearchParams(new URL(atPoint.stdout.trim()).hash.slice(1)).get('point')).toBe(points.rows[0]?.id)
     const nowhere = await run('door-link', '--organisation', slug, '--event', 'fair', '--point', 'South')
     expect([nowhere.code, nowhere.stdout]).toEqual([1, ''])

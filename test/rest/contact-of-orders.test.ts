@@ -143,6 +143,7 @@ test('an attendee whose order keeps the address that they had is warned of, to a
   const corrected = [{ email: 'Guest@example.com' }, { email: 'ada@engines.example' }] as const
   expect(await warned(...corrected)).toBe('buyer_has_former_address')
   expect(await warned(...corrected, ['attendees:write', 'orders:read'])).toBe('buyer_has_former_address')
+  expect(await warned({ ...corrected[0], name: ' GUE\u00adST\u200b' }, corrected[1])).toBe('buyer_has_former_address')
   // Else a key for attendees could guess who paid.
   expect(await warned(...corrected, ['attendees:write', 'attendees:read'])).toBeNull()
   expect(await warned({ name: 'Somebody else', email: 'guest@example.com' }, corrected[1])).toBeNull()

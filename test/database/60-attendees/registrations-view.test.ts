@@ -94,7 +94,9 @@ test('a guest who was typed with blanks is the one of a list without them, and s
      select e.slug, t.id from typed t join public.events e on e.id = t.event_id`,
     [event.id],
   )
-  expect(await row("select public.the_ticket_type($1, 'Standard') as id", [slug])).toEqual({ id })
+  for (const name of ['Standard', ' STANDARD\u00a0', 'Stan\u00addard']) {
+    expect(await row('select public.the_ticket_type($1, $2) as id', [slug, name]), name).toEqual({ id })
+  }
   await add({ event_id: event.id, ticket_type_id: id, name: 'Anna Doppelt ', email: 'anna@example.com ' })
   const guest = { name: 'Anna Doppelt', email: 'anna@example.com' }
   const { body } = await send('POST', `/events/${event.id}/attendees/import`, {
