@@ -50,7 +50,11 @@ export const IdempotencyKeySchema = z
   .string()
   .min(1, 'must not be empty')
   .check(characters(255))
-  .regex(withoutControl, 'must not hold control characters')
+  // A header shows letters of UTF-8 as several characters, some of which are control characters.
+  .regex(withoutControl, {
+    error: ({ input }) =>
+      /[^\0-\x7f]/.test(String(input)) ? 'must be written in ASCII' : 'must not hold control characters',
+  })
   .refine((key) => key.isWellFormed(), 'must be text in Unicode')
   .describe('Any text of up to 255 characters, new for each intended effect. Repeat it when repeating the call.')
 

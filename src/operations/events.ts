@@ -248,7 +248,7 @@ export const eventFields = {
     .describe('In a change, members left out are unchanged; null clears.'),
   online_url: line(
     2000,
-    new RegExp(String.raw`^https?://[^/?#@\\\s${control}]+([/?#][^\s${control}]*)?$`),
+    new RegExp(String.raw`^https?:[/]{2}[^/?#@\\\s${control}]+([/?#][^\s${control}]*)?$`),
     'must be an http or https URL without a user name or password',
   )
     .nullable()

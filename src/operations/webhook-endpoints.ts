@@ -75,7 +75,7 @@ const endpointFields = {
   url: line(
     2000,
     new RegExp(
-      String.raw`^(https://([^\][/?#@:\s${control}]+|\[[0-9a-fA-F:.]+\])|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^\s${control}]*)?$`,
+      String.raw`^(https:[/]{2}([^\][/?#@:\s${control}]+|\[[0-9a-fA-F:.]+\])|http:[/]{2}(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^\s${control}]*)?$`,
     ),
     'must be an https address without credentials',
   )

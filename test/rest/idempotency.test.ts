@@ -39,6 +39,18 @@ test('the same key with another body is refused and registers nobody', async () 
   expect(await event.sold()).toBe(1)
 })
 
+test('a key that is no ASCII is refused for that, and for no control characters that it has not', async () => {
+  const { event, register } = await arrange()
+  // As bytes of UTF-8 arrive.
+  const { status, body } = await register(Buffer.from('Gr\u00f6\u00dfe \u00c4').toString('latin1'))
+  expect([status, body.error.param, body.error.message]).toEqual([
+    422,
+    'Idempotency-Key',
+    'Idempotency-Key must be written in ASCII',
+  ])
+  expect(await event.sold()).toBe(0)
+})
+
 test('the same body with its members in another order is the same request, and a list in another order is not', async () => {
   const { event, register } = await arrange()
   const [mary, dorothy] = [guest, { name: 'Dorothy Vaughan', email: 'dorothy@example.com' }]

@@ -19,7 +19,7 @@ const idempotencyKey = IdempotencyKeySchema.optional().meta({
   description: IdempotencyKeySchema.description,
   param: { id: 'IdempotencyKey', in: 'header', name: 'Idempotency-Key' },
 })
-const tag = '(W/)?"[0-9]{1,9}(-[A-Za-z0-9_-]{22})?"'
+const tag = '(W[/])?"[0-9]{1,9}(-[A-Za-z0-9_-]{22})?"'
 const ifMatch = z
   .string()
   .regex(new RegExp(`^([*]|${tag}( *, *${tag}){0,${maximumTags - 1}})$`))
