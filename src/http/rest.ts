@@ -8,7 +8,7 @@ import type { Exports } from '../gateway/exports.ts'
 import { isId, type Name, nameOf } from '../gateway/names.ts'
 import { parseInput, validationFailed } from '../gateway/validation.ts'
 import { maximumTags } from '../operations/fields.ts'
-import { reference } from '../operations/identifiers.ts'
+import { isReference } from '../operations/identifiers.ts'
 import { inputOfCsv, isRead, type Operation, type Picture, pathParameters } from '../operations/operation.ts'
 import { headersOfCsv, sendCsv } from './csv.ts'
 import { callerOf } from './middleware/authenticate.ts'
@@ -117,7 +117,7 @@ function download(operation: Operation, exports: Exports): RequestHandler {
 /** The path of an order has its id, or its reference: the arguments of a call. */
 function readReference(operation: Operation, input: Input, key: unknown): [Input, unknown, Name[]?] {
   const { order_id: order } = input
-  if (!operation.path.includes('{order_id}') || typeof order !== 'string' || isId(order) || !reference.test(order))
+  if (!operation.path.includes('{order_id}') || typeof order !== 'string' || isId(order) || !isReference(order))
     return [input, key]
   const name = nameOf('order_id', 'order_reference', order)
   return [{ ...input, order_id: name.id }, key, [name]]

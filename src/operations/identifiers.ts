@@ -54,6 +54,9 @@ export const identifiers = {
 /** What has the form of a reference of an order. */
 export const reference = /^[0-9A-Za-z]{4}[ -]?[0-9A-Za-z]{4}$/
 
+/** However it is typed: private.code_form. */
+export const isReference = (text: string) => reference.test(text.normalize('NFKC').replace(/[^0-9A-Za-z]/g, ''))
+
 type Kind = keyof typeof identifiers
 
 /** Kinds that arguments may name otherwise than by their id. */

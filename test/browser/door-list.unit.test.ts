@@ -38,6 +38,9 @@ test('people are found by the reference of their order, as it is read out; a lis
   const list = listOf(['Ada Lovelace', { reference: '7KQ2M9XZ' }], ['Grace Hopper', { company: 'Navy' }])
   const find = (text: string) => namesOf(list.search(text, 30).found)
   expect([find('7kq2m9xz'), find('7KQ2 M9XZ'), find('ada 7kq')]).toEqual(Array(3).fill(['Ada Lovelace']))
+  // O is 0 and L is 1 where codes are read aloud.
+  list.put([{ ...list.search('ada', 1).found[0], reference: '01GZD4XF' } as Ticket])
+  expect(find('OlGZ\u2013D4XF')).toEqual(['Ada Lovelace'])
   expect([find('navy'), find('undefined'), find('null')]).toEqual([['Grace Hopper'], [], []])
 })
 

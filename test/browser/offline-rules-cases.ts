@@ -23,6 +23,17 @@ export type Case = {
   reason: Reason | null
 }
 
+/** What is typed, and the code that it is. */
+export const typed: [text: string, code: string][] = [
+  [' 9x45-69yj 52xd\tg7qg', '9X4569YJ52XDG7QG'],
+  ['o1Il', '0111'],
+  ['OIL0', '0110'],
+  ['9X45\u20136\u20149\u2212Y\u2011J\u301c', '9X4569YJ'],
+  ['\uff19\uff38\uff14\uff15\uff0d\uff4f\u3000\uff29', '9X4501'],
+  ['9X\u00a045\u200b\u00ad.69', '9X4569'],
+  ['\u00e4\u00df\u0131', ''],
+]
+
 const entry = (at: Place, hour = 0): CaseScan => ({ at, hour })
 const exit = (at: Place, hour: number): CaseScan => ({ at, hour, direction: 'exit' })
 const day = 24

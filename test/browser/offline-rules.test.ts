@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
-import { type Case, cases, timeOf } from './offline-rules-cases.ts'
+import { type Case, cases, timeOf, typed } from './offline-rules-cases.ts'
 
 const hourOrNull = (hour: number | undefined) => (hour === undefined ? null : timeOf(hour))
 
@@ -47,6 +47,36 @@ async function decide(organisation: Awaited<ReturnType<typeof createOrganisation
   }
   return reason
 }
+
+test('the database reads what is typed as the door page does', async () => {
+  const { rows } = await studio.query<{ code: string }>(
+    'select private.code_form(t.text) as code from unnest($1::text[]) with ordinality t (text, place) order by t.place',
+    [typed.map(([text]) => text)],
+  )
+  expect(typed.map(([text], i) => [text, rows[i]?.code])).toEqual(typed)
+})
+
+test('no two codes are one: those that are made are as they are read', async () => {
+  const { rows } = await studio.query(
+    'select c.code from (select private.random_code(24) as code from generate_series(1, 2000)) c where c.code <> private.code_form(c.code)',
+  )
+  expect(rows).toEqual([])
+})
+
+test('a ticket is admitted by a code that is typed as it was read aloud', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const { code } = await event.guest()
+  const heard = code
+    .replaceAll('0', 'o')
+    .replaceAll('1', 'l')
+    .replace(/....(?=.)/g, '$&\u2013')
+  const { result } = await row<{ result: string }>(
+    'insert into public.check_ins (event_id, code) values ($1, $2) returning result',
+    [event.id, heard],
+  )
+  expect(result).toBe('accepted')
+})
 
 test('the database decides each case as the door page does', async () => {
   const organisation = await createOrganisation()

@@ -19,9 +19,23 @@ const referenceOf = async (orderId: string) =>
 test('an order is read, paid, refunded and cancelled by its reference, however it is typed', async () => {
   const { orderId, reference, send } = await arrange()
   const typed = `${reference.slice(0, 4)}-${reference.slice(4)}`.toLowerCase()
-  for (const path of [reference, typed, `${reference.slice(0, 4)}%20${reference.slice(4)}`]) {
-    const { status, body } = await send('GET', `/orders/${path}`)
-    expect([status, body.data.id], path).toEqual([200, orderId])
+  const heard = reference
+    .replaceAll('0', 'O')
+    .replaceAll('1', 'l')
+    .replace(/..(?=.)/g, '$&\u2013')
+  const wide = reference.replace(/./g, (letter) => String.fromCharCode(letter.charCodeAt(0) + 0xfee0))
+  for (const text of [reference, typed, `${reference.slice(0, 4)} ${reference.slice(4)}`, heard, wide]) {
+    const { status, body } = await send('GET', `/orders/${encodeURIComponent(text)}`)
+    expect([status, body.data.id], text).toEqual([200, orderId])
+    for (const path of ['orders', 'attendees']) {
+      const list = await send('GET', `/${path}?reference=${encodeURIComponent(text)}`)
+      expect(
+        list.body.data.map((one: { id: string; order_id?: string }) => one.order_id ?? one.id),
+        text,
+      ).toEqual([orderId])
+    }
+    const { id } = await row<{ id: string }>('select public.the_order($1) as id', [text])
+    expect(id).toBe(orderId)
   }
   const read = await send('GET', `/orders/${reference}`)
   expect(

@@ -55,6 +55,7 @@ export class TicketList {
       .filter(Boolean)
       .map((part, i) => [part, spelt[i] ?? part] as const)
     if (asked.plain.trim().length < 2) return { found: [], total: 0 }
+    const code = asTicketCode(text)
     const ranked: { ticket: Ticket; beginnings: number }[] = []
     for (const ticket of this.#byAttendee.values()) {
       const words = this.#textOf(ticket)
@@ -63,7 +64,7 @@ export class TicketList {
         if (words.plain.includes(` ${plain}`) || words.spelt.includes(` ${spelt}`)) beginnings++
         return words.plain.includes(plain) || words.spelt.includes(spelt)
       })
-      if (isIt) ranked.push({ ticket, beginnings })
+      if (isIt || ticket.reference === code) ranked.push({ ticket, beginnings })
     }
     const { compare } = new Intl.Collator()
     const sorted = ranked.sort((a, b) => b.beginnings - a.beginnings || compare(a.ticket.name, b.ticket.name))

@@ -136,8 +136,14 @@ const dayAt = (door: Door, scan: Scan): string | null =>
 const dateOf = (at: string, timeZone: string): string =>
   new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(new Date(at))
 
-/** As the database reads a code: case, spaces and hyphens do not matter. */
-export const asTicketCode = (text: string): string => text.replace(/[\s-]/g, '').toUpperCase()
+/** As the database reads a code, private.code_form: of letters and digits, O is 0, and I and L are 1. */
+export const asTicketCode = (text: string): string =>
+  text
+    .normalize('NFKC')
+    .replace(/[^0-9A-Za-z]/g, '')
+    .toUpperCase()
+    .replaceAll('O', '0')
+    .replace(/[IL]/g, '1')
 
 /** Whether the text can be a ticket's code at all; other texts the API would refuse, with all that comes with them. */
 export const canBeCode = (text: string): boolean =>

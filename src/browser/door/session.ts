@@ -18,6 +18,7 @@ import {
 import type { DoorLink } from './link.ts'
 import { acceptedOf, isOf, TicketList } from './list.ts'
 import {
+  asTicketCode,
   canBeCode,
   type Direction,
   type Door,
@@ -91,7 +92,7 @@ const someDevice = () => `door page ${crypto.randomUUID().slice(0, 4)}`
 
 /** By what a ticket is known: a code stands alone while the list has no such ticket. */
 const namesOf = ({ attendee_id, code }: WaitingScan): string[] =>
-  [attendee_id, code?.trim().toLowerCase()].filter((name) => typeof name === 'string')
+  [attendee_id, code && asTicketCode(code)].filter((name) => typeof name === 'string')
 
 /** Whether a scan is of the ticket of one of these. */
 const isOfSame = (scans: readonly WaitingScan[]): ((scan: WaitingScan) => boolean) => {

@@ -21,16 +21,6 @@ create type private.name_query as (
 -- `matches` is what the name is of the object: its id, reference, external_id, name, … `shown` tells it apart from others.
 create type private.candidate as (id uuid, matches text, likeness real, shown jsonb);
 
--- The form of a reference, an identifier that Usher generates: people read and type it.
-create function private.reference_form(name text) returns text
-language plpgsql immutable strict set search_path = ''
-as $$
-begin
-  return upper(regexp_replace(name, '[[:space:]-]', '', 'g'));
-end
-$$;
-grant execute on function private.reference_form to authenticated;
-
 -- A pattern for search_text of attendees (60-attendees/table.sql), which begins with their name and a space; null without any letter or
 -- digit, for which the index of trigrams would read all there are.
 create function private.name_pattern(form text) returns text

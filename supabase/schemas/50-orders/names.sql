@@ -48,7 +48,7 @@ begin
       select o.id, 'id' as matches, null::real as likeness from public.orders o where not query.nearest and o.id = query.id
       union all
       select o.id, 'reference', null from public.orders o
-      where not query.nearest and o.organisation_id = query.organisation_id and o.reference = private.reference_form(query.name)
+      where not query.nearest and o.organisation_id = query.organisation_id and o.reference = private.code_form(query.name)
       union all
       select o.id, 'external_id', null from public.orders o
       where not query.nearest and o.organisation_id = query.organisation_id and o.external_id = query.name

@@ -320,7 +320,7 @@ begin
   end if;
   loop
     if reference is not null then
-      v_ids := array(select o.id from public.orders o where o.reference = upper(list_orders.reference));
+      v_ids := array(select o.id from public.orders o where o.reference = private.code_form(list_orders.reference));
     elsif external_id is not null then
       v_ids := array(select o.id from public.orders o where o.external_id = list_orders.external_id);
     elsif payment_reference is not null and v_is_by_deadline then

@@ -52,7 +52,7 @@ language plpgsql stable set search_path = ''
 as $$
 begin
   return private.only_one(
-    array(select o.id from public.orders o where o.reference = private.reference_form(the_order.reference) limit 2),
+    array(select o.id from public.orders o where o.reference = private.code_form(the_order.reference) limit 2),
     'There is no order with this reference.', 'Several orders have this reference, of different organisations.', 'reference'
   );
 end

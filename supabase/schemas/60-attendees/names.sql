@@ -28,7 +28,7 @@ begin
         select a.id, 'reference', null
         from public.orders o
         cross join lateral (select a.id from public.attendees a where a.order_id = o.id limit 11) a
-        where not query.nearest and o.organisation_id = query.organisation_id and o.reference = private.reference_form(query.name)
+        where not query.nearest and o.organisation_id = query.organisation_id and o.reference = private.code_form(query.name)
       )
       union all
       select a.id, 'external_id', null from public.attendees a

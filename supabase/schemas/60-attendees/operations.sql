@@ -200,7 +200,7 @@ declare
   v_items json[] := '{}';
 begin
   if reference is not null then
-    select o.id into v_order_id from public.orders o where o.reference = upper(list_attendees.reference);
+    select o.id into v_order_id from public.orders o where o.reference = private.code_form(list_attendees.reference);
   end if;
   loop
     if reference is not null and v_order_id is null then

@@ -234,7 +234,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();
-  v_codes text[] := array(select private.as_ticket_code(s ->> 'code') from unnest(scans) s);
+  v_codes text[] := array(select private.code_form(s ->> 'code') from unnest(scans) s);
   v_attendee_ids uuid[] := array(
     select a.id from public.attendees a where a.organisation_id = v_organisation_id and a.ticket_code = any (v_codes)
   ) || array(select (s ->> 'attendee_id')::uuid from unnest(scans) s where s ->> 'attendee_id' is not null);

@@ -95,23 +95,13 @@ create index check_ins_event_id_result_idx on public.check_ins (event_id, result
 create index check_ins_organisation_id_result_idx on public.check_ins (organisation_id, result, id);
 create index check_ins_api_key_id_idx on public.check_ins (api_key_id);
 
--- A typed code may be in lower case, with spaces or hyphens.
-create function private.as_ticket_code(code text) returns text
-language plpgsql immutable strict set search_path = ''
-as $$
-begin
-  return upper(regexp_replace(code, '[[:space:]-]', '', 'g'));
-end
-$$;
-grant execute on function private.as_ticket_code to scope_checkin_write;
-
 -- Security definer: it locks the attendee and reads its ticket code, which a key with checkin:write may not, and ends the entry of
 -- an exit.
 create function private.tg_check_ins__judge() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_code text := private.as_ticket_code(new.code);
+  v_code text := private.code_form(new.code);
   v_ticket_type_id uuid;
   v_timezone text;
   v_starts_at text;
