@@ -59,8 +59,8 @@ export const IdempotencyKeySchema = z
   .describe('Any text of up to 255 characters, new for each intended effect. Repeat it when repeating the call.')
 
 const idempotencyInputs = {
-  api: z.strictObject({ [nameFor('api', 'idempotency_key')]: IdempotencyKeySchema.optional() }),
-  mcp: z.strictObject({ idempotency_key: IdempotencyKeySchema.optional() }),
+  api: z.strictObject({ [nameFor('api', 'idempotency_key')]: IdempotencyKeySchema }),
+  mcp: z.strictObject({ idempotency_key: IdempotencyKeySchema }),
 }
 
 export function createCall({ dataApi, tokens, places }: { dataApi: DataApi; tokens: Tokens; places: Places }): Call {
@@ -119,7 +119,9 @@ export function createCall({ dataApi, tokens, places }: { dataApi: DataApi; toke
     }
 
     const keyName = nameFor(caller.source, 'idempotency_key')
-    const { [keyName]: idempotency_key } = parseInput(idempotencyInputs[caller.source], { [keyName]: idempotencyKey })
+    // An empty one is refused: its caller relies on it.
+    const { [keyName]: idempotency_key } =
+      idempotencyKey == null ? {} : parseInput(idempotencyInputs[caller.source], { [keyName]: idempotencyKey })
     const keyed =
       idempotency_key === undefined
         ? args

@@ -32,9 +32,43 @@ export function parseInput(schema: z.ZodObject, input: Input, parsing: Parsing =
   // zod drops this name from records silently.
   const dropped = pathOfPrototype(input)
   if (dropped !== undefined) throw validationFailed([{ param: nameOf(dropped), message: 'is not allowed as a name' }])
-  const result = schema.safeParse(input, { reportInput: true, error: (issue) => messageOf(issue, parsing) })
+  const result = schema.safeParse(withoutNothing(schema, input), {
+    reportInput: true,
+    error: (issue) => messageOf(issue, parsing),
+  })
   if (result.success) return result.data
   throw validationFailed(firstOfEachField(result.error.issues).flatMap((issue) => describe(issue, schema, elsewhere)))
+}
+
+/**
+ * Without optional fields that say nothing: null where it is not taken, and likewise, unless SQL judges it, an empty text. Forms and
+ * models fill in what they were not told. Inside `changes` both are refused where they clear nothing.
+ */
+function withoutNothing(schema: z.ZodObject, input: Input, empty = true): Input {
+  const given = Object.entries(input).flatMap(([name, value]): [string, unknown][] => {
+    const field = Object.hasOwn(schema.shape, name) ? (schema.shape[name] as z.ZodType) : undefined
+    if (field === undefined) return [[name, value]]
+    const takes = (nothing: unknown) => field.safeParse(nothing).success
+    const isText = ['string', 'enum'].includes(unwrap(field)._zod.def.type)
+    if ((value === null || (empty && isText && value === '')) && !takes(value) && takes(undefined)) return []
+    const object = name === 'changes' ? undefined : objectIn(field)
+    const inside = (item: unknown) => (object && isObject(item) ? withoutNothing(object, item, empty) : item)
+    return [[name, Array.isArray(value) ? value.map(inside) : inside(value)]]
+  })
+  return Object.fromEntries(given)
+}
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const unwrap = (schema: z.core.$ZodType): z.core.$ZodType =>
+  'innerType' in schema._zod.def ? unwrap(schema._zod.def.innerType as z.core.$ZodType) : schema
+
+/** The object that a field holds, alone or in a list. */
+export function objectIn(field: z.core.$ZodType): z.ZodObject | undefined {
+  const schema = unwrap(field)
+  if (schema instanceof z.ZodArray) return objectIn(schema.element)
+  return schema instanceof z.ZodObject ? schema : undefined
 }
 
 /** What stands around a list, and how long the list is. Items of the right form are as parsed, others as sent. */
@@ -45,9 +79,9 @@ function parseAround(schema: z.ZodObject, input: Input, judged: string, items: u
   return {
     ...parseInput(around, { ...input, [judged]: items.map(() => null) }, { ...parsing, judged: undefined }),
     [judged]: items.map((item) => {
-      const isObject = typeof item === 'object' && item !== null && pathOfPrototype(item) === undefined
-      const { data } = isObject ? list.element.safeParse(item) : {}
-      return data ?? storable(item)
+      if (!isObject(item) || pathOfPrototype(item) !== undefined) return storable(item)
+      const said = withoutNothing(list.element, item, false)
+      return list.element.safeParse(said).data ?? storable(said)
     }),
   }
 }

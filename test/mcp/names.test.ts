@@ -485,7 +485,6 @@ test('a name that is none is refused in words that help, by the name of the argu
     ['get_event', { event: 7 }, 'event', /must be text/],
     ['get_event', { event: event.id, event_id: event.id }, 'event', /must not stand beside event_id/],
     ['get_ticket_type', { ticket_type: 'General', event: 7 }, 'event', /what names an event/],
-    ['get_ticket_type', { ticket_type: 'General', event: null }, 'event', /what names an event/],
     ['void_payment', { payment_id: 'INV-7' }, 'payment_id', /the id of a payment \(get_order/],
     ['undo_check_in', { check_in_id: 'x' }, 'check_in_id', /the id of a check-in \(list_check_ins/],
     ['list_notifications', { after: 'x' }, 'after', /the id of a notification \(list_notifications/],

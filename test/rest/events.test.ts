@@ -286,7 +286,6 @@ test.each([
   [{ online_url: 'https://live.example/\u202egpj.exe' }, 'online_url'],
   [{ currency: 'ZZZ' }, 'currency'],
   [{ metadata: { 'a\ud800': 1 } }, 'metadata'],
-  [{ metadata: null }, 'metadata'],
   [{ metadata: { ['k'.repeat(41)]: 1 } }, 'metadata'],
   [{ starts_at: '0000-01-01T00:00:00Z' }, 'starts_at'],
   [{ starts_at: '2027-01-01T00:00:00+23:59' }, 'starts_at'],
@@ -457,10 +456,8 @@ const notOne = { percent_off: 10, amount_off: 500 }
 test.each<[object, string]>([
   [notOne, 'amount_off'],
   [{}, 'percent_off'],
-  ...[0, -1, 4.5, '500', null, 100_000_000_001, 1e19].map((amount_off): [object, string] => [
-    { amount_off },
-    'amount_off',
-  ]),
+  [{ amount_off: null }, 'percent_off'],
+  ...[0, -1, 4.5, '500', 100_000_000_001, 1e19].map((amount_off): [object, string] => [{ amount_off }, 'amount_off']),
 ])('a promo code with %j is refused, naming %s', async (discount, param) => {
   const { event, send } = await refusing()
   const { status, body } = await send('POST', `/events/${event.id}/promo-codes`, { code: 'ODD', ...discount })

@@ -153,12 +153,9 @@ const refusing = once(async () => {
   return { id, secret, send }
 })
 
-test.each([-1, 169, 1.5, '24', null])(
-  'an overlap of %j hours is refused, and nothing rotates',
-  async (overlap_hours) => {
-    const { id, secret, send } = await refusing()
-    const { status, body } = await send('POST', `/webhook-endpoints/${id}/rotate-secret`, { overlap_hours })
-    expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', 'overlap_hours'])
-    expect(await secretsOf(id)).toEqual([{ secret, hours: null }])
-  },
-)
+test.each([-1, 169, 1.5, '24'])('an overlap of %j hours is refused, and nothing rotates', async (overlap_hours) => {
+  const { id, secret, send } = await refusing()
+  const { status, body } = await send('POST', `/webhook-endpoints/${id}/rotate-secret`, { overlap_hours })
+  expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', 'overlap_hours'])
+  expect(await secretsOf(id)).toEqual([{ secret, hours: null }])
+})

@@ -77,7 +77,7 @@ export function fieldsOf(operation: Operation): string[] {
 
 /** @throws ApiError 422 */
 export function readFields(operation: Operation, fields: unknown): string[] | undefined {
-  if (fields === undefined) return undefined
+  if (fields == null) return undefined
   const names = fieldsOf(operation)
   // Amounts are said in words beside them.
   const ofWords = (name: unknown) => (typeof name === 'string' ? name.replace(/_text$/, '') : name)

@@ -4,7 +4,7 @@
 import * as z from 'zod'
 import { ApiError } from '../../gateway/api-error.ts'
 import { isId, type Name, nameOf } from '../../gateway/names.ts'
-import { validationFailed } from '../../gateway/validation.ts'
+import { isObject, objectIn, unwrap, validationFailed } from '../../gateway/validation.ts'
 import { withoutControl } from '../../operations/fields.ts'
 import { type NamedKind, namedKindOf } from '../../operations/identifiers.ts'
 import type { Operation } from '../../operations/operation.ts'
@@ -30,16 +30,6 @@ const maximumName = 2000
 /** `event_id` → `event`, `ticket_type_ids` → `ticket_types`; any other name as it is. */
 export function listedName(field: string): string {
   return namedKindOf(field) === undefined ? field : field.replace(/_id(s?)$/, '$1')
-}
-
-const unwrap = (schema: z.core.$ZodType): z.core.$ZodType =>
-  'innerType' in schema._zod.def ? unwrap(schema._zod.def.innerType as z.core.$ZodType) : schema
-
-/** The object that a field holds, alone or in a list. */
-function objectIn(field: z.core.$ZodType): z.ZodObject | undefined {
-  const schema = unwrap(field)
-  if (schema instanceof z.ZodArray) return objectIn(schema.element)
-  return schema instanceof z.ZodObject ? schema : undefined
 }
 
 function shapeOf(schema: z.ZodObject): Shape {
@@ -136,9 +126,10 @@ function descriptionOf(field: z.ZodType): string | undefined {
 export function readNames(operation: Operation, sent: Arguments): { input: Arguments; names: Name[] } {
   const shape = shapeFor(operation)
   const found = { names: new Map<string, Name>(), judged: operation.judged }
+  const isBeside = takesEventBeside(operation, shape)
   const { event, ...others } = sent
-  if (event === undefined || !takesEventBeside(operation, shape)) {
-    const input = withIds(sent, shape, '', found)
+  if ((event ?? '') === '' || !isBeside) {
+    const input = withIds(isBeside ? others : sent, shape, '', found)
     return { input, names: [...found.names.values()] }
   }
   // With an event beside them, ids are looked up as well: the object may be another event's.
@@ -198,9 +189,6 @@ function withIds(
   }
   return input
 }
-
-const isObject = (value: unknown): value is Arguments =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** An error that calls arguments as the caller did, and otherwise as they are listed. */
 export function asCalled(operation: Operation, sent: Arguments, error: ApiError): ApiError {

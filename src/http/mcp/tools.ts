@@ -94,7 +94,8 @@ async function answerTo(operation: Operation, sent: Record<string, unknown>, cal
   try {
     const { input, names } = readNames(operation, sent)
     // A read takes no idempotency key: as a field it is rejected by name.
-    if (isRead(operation)) return await call(operation, caller, { ...defaults(operation), ...input }, undefined, names)
+    if (isRead(operation))
+      return await call(operation, caller, { ...input, ...lengthOfPage(operation, input) }, undefined, names)
     const { idempotency_key, ...rest } = input
     return await call(operation, caller, rest, idempotency_key, names)
   } catch (error) {
@@ -119,7 +120,8 @@ export function toErrorResult(error: ApiError, requestId: string): CallToolResul
   return { content: text({ error: error.body(requestId) }), isError: true }
 }
 
-const defaults = (operation: Operation) => (isList(operation) ? { limit: itemsOnAPage.mcp } : {})
+const lengthOfPage = (operation: Operation, { limit }: Record<string, unknown>) =>
+  isList(operation) ? { limit: limit ?? itemsOnAPage.mcp } : {}
 
 async function images(operation: Operation, data: unknown): Promise<CallToolResult['content']> {
   const png = operation.pictures?.png
