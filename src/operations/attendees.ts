@@ -7,6 +7,7 @@ import {
   dryRun,
   effect,
   emailAddress,
+  emailFilter,
   externalId,
   externalIdInput,
   formerNames,
@@ -123,7 +124,7 @@ export const listAttendees = {
       .optional()
       .describe('Only those who are checked in, or who are not.'),
     ticket_email_status: oneOf(ticketEmailStatuses).optional().describe('bounced and failed need attention.'),
-    email: line(254).optional().describe('Only this e-mail address; case-insensitive.'),
+    email: emailFilter,
     reference: line(20).optional().describe('Only attendees of the order with this reference.'),
     external_id: line(255).optional().describe('Only the attendee with this identifier of yours.'),
     updated_since: updatedSince,

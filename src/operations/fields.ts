@@ -1,6 +1,7 @@
 // Fields, texts and helpers that several resources share. Limits are constraints in the database too; here they let one answer
 // name every bad field.
 
+import { domainToASCII } from 'node:url'
 import * as z from 'zod'
 
 // Patterns are published, so they use only what ECMA-262, Python's re and Go's RE2 share: no lookahead, no \p{…}.
@@ -145,14 +146,32 @@ export const searchInput = line(100, new RegExp(`^[^${control}]{3,}$`), 'must be
 
 export const currencyInput = z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code of three capital letters')
 
-// Like zod's own pattern, without its lookaheads.
-const mailbox = /^([A-Za-z0-9_'+-]+[.])*[A-Za-z0-9_'+-]*[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9-]*[.])+[A-Za-z]{2,}$/
+// As in private.is_email_address, which is held against it.
+const atoms = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+const end = '[A-Za-z0-9-]{0,61}[A-Za-z0-9]'
+const mailbox = new RegExp(`^${atoms}([.]${atoms})*@([A-Za-z0-9](${end})?[.])+[A-Za-z]${end}$`)
+
+/** Why a text is no address: what is invisible, or no ASCII, by its code point. */
+function whyNoAddress(text: string): string {
+  const [odd] = /[^!-~]/u.exec(text) ?? []
+  if (odd === undefined) return 'must be an e-mail address'
+  if (odd === ' ') return 'must be an e-mail address, without a blank (in a URL, + is written %2B)'
+  const at = text.lastIndexOf('@') + 1
+  const domain = domainToASCII(text.slice(at))
+  const isLetter = /\p{L}/u.test(odd) && mailbox.test(text.slice(0, at) + domain)
+  if (isLetter) return `must be an e-mail address, with its domain written as ${domain}`
+  const codePoint = odd.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')
+  return `must be an e-mail address, without the character U+${codePoint}`
+}
 
 export const emailAddress = z
   .string()
   .trim()
-  .check(characters(254), z.email({ pattern: mailbox, error: 'must be an e-mail address' }))
+  .check(characters(254), z.email({ pattern: mailbox, error: ({ input }) => whyNoAddress(String(input)) }))
+  .refine((address) => address.indexOf('@') <= 64, 'must have at most 64 characters before the @')
   .describe('E-mail address of the attendee; the ticket is sent to it.')
+
+export const emailFilter = emailAddress.optional().describe('Only this e-mail address; case-insensitive.')
 
 export const externalIdInput = line(255).nullable().describe('Your own identifier, unique within the organisation.')
 

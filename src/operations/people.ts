@@ -5,7 +5,7 @@ import { dryRun, effect, id, line, one, timestamp } from './fields.ts'
 import type { Operation } from './operation.ts'
 
 /** Any that a row may have: not all of them are ones that guests are registered with. */
-const address = line(254, /^[^@\s]+@[^@\s]+$/u, 'must be an e-mail address')
+const address = line(254, /^[^@\s]+@[^@\s]+$/u, 'must be an e-mail address (in a URL, + is written %2B)')
 
 const PersonSchema = z.strictObject({
   object: z.literal('person'),

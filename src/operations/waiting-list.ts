@@ -4,6 +4,7 @@ import * as z from 'zod'
 import {
   changesOf,
   emailAddress,
+  emailFilter,
   externalId,
   externalIdInput,
   id,
@@ -111,7 +112,7 @@ export const listWaitingListEntries = {
     event_id: id('event'),
     ticket_type_id: id('ticket type').optional(),
     status: oneOf(statuses).optional().describe('Only entries with this status.'),
-    email: line(254).optional().describe('Only this e-mail address; case-insensitive.'),
+    email: emailFilter,
     ...paging,
   }),
   output: listOf(WaitingListEntrySchema),

@@ -302,7 +302,7 @@ test('a guest without an address is told that one is required, with a wrong one 
   const { body } = await importGuests([{ name }, { name, email: null }, { name, email: '' }, { name, email: 'x' }])
   expect(body.data.results.map(({ error }: { error: Guest }) => [error.param, error.message])).toEqual([
     ...Array(3).fill(['email', 'An email is required.']),
-    ['email', 'This is not an e-mail address.'],
+    ['email', 'This is not an e-mail address. Write it as in name@example.com.'],
   ])
 })
 

@@ -177,7 +177,11 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.assert_valid_name(name);
-  perform private.refuse_value('email', 'This is not an e-mail address.', 'Write it as in name@example.com.');
+  perform private.refuse_value(
+    'email',
+    case when email ~ '[^ -~]' then 'This e-mail address has a character that is invisible or not ASCII.' else 'This is not an e-mail address.' end,
+    private.hint_for_address(email)
+  );
 end
 $$;
 

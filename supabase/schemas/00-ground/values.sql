@@ -73,17 +73,34 @@ end
 $$;
 grant execute on function private.rfc3339 to api_key, authenticated;
 
--- Addresses that fit an e-mail header without quotes or another alphabet: everything that zod's z.email() accepts, and a
--- little more.
+-- Addresses that fit an e-mail header without quotes or another alphabet. src/operations/fields.ts has the same rule.
 create function private.is_email_address(address text) returns boolean
 language plpgsql immutable set search_path = ''
 as $$
 begin
-  return length(address) <= 254
-    and address ~ '^[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]$';
+  return length(address) <= 254 and strpos(address, '@') <= 65
+    and address ~ '^[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+([.][A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+)*@([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?[.])+[A-Za-z][A-Za-z0-9-]{0,61}[A-Za-z0-9]$';
 end
 $$;
 grant execute on function private.is_email_address to api_key, authenticated;
+
+-- What to do about a text that is no address: of what is invisible, or no ASCII, its code point.
+create function private.hint_for_address(address text) returns text
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_odd text := substring(address from '[^!-~]');
+  v_code_point text := upper(to_hex(ascii(v_odd)));
+begin
+  return concat_ws(
+    ' ',
+    'Write it as in name@example.com.',
+    'The character U+' || lpad(v_code_point, greatest(4, length(v_code_point)), '0') || ' is not allowed in it.',
+    case when ascii(v_odd) > 127 then 'A domain with letters beyond ASCII is written with xn--, as in name@xn--bcher-kva.de.' end
+  );
+end
+$$;
+grant execute on function private.hint_for_address to scope_attendees_write;
 
 -- A domain that cannot exist (RFC 2606), for who has no address: children, and walk-ins at the door.
 create function private.takes_no_mail(address text) returns boolean

@@ -135,7 +135,9 @@ begin
     if coalesce(guest ->> 'email', '') = '' then
       v_fields := v_fields || '{"param": "email", "message": "An email is required."}'::jsonb;
     elsif jsonb_typeof(guest -> 'email') is distinct from 'string' or not private.is_email_address(guest ->> 'email') then
-      v_fields := v_fields || '{"param": "email", "message": "This is not an e-mail address."}'::jsonb;
+      v_fields := v_fields || jsonb_build_object(
+        'param', 'email', 'message', 'This is not an e-mail address. ' || private.hint_for_address(guest ->> 'email')
+      );
     end if;
     v_fields := v_fields || (
       select coalesce(jsonb_agg(jsonb_build_object('param', l.field, 'message', format(
