@@ -57,6 +57,16 @@ end
 $$;
 grant execute on function private.add_row to scope_events_write;
 
+-- What the names of rows are compared by: a promo code as buyers type it.
+create function private.form_of_name("table" text, name text) returns text
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case "table" when 'promo_codes' then lower(normalize(name, nfc)) else private.search_form(btrim(name)) end;
+end
+$$;
+grant execute on function private.form_of_name to scope_events_write;
+
 -- The rows of an event, in their order, each with its name as it is compared: all, those in use, or of these those that have times. All of
 -- them are matched, copied or moved, each in a savepoint, so there is a limit.
 create function private.rows_of_event("table" text, event_id uuid, in_use boolean, timed boolean) returns jsonb
@@ -69,13 +79,13 @@ declare
   v_rows jsonb;
 begin
   execute format(
-    'select coalesce(jsonb_agg(to_jsonb(r) || jsonb_build_object(''folded'', private.search_form(r.%I)) order by r.%I, r.id), ''[]'')
+    'select coalesce(jsonb_agg(to_jsonb(r) || jsonb_build_object(''folded'', private.form_of_name(%L, r.%I)) order by r.%I, r.id), ''[]'')
      from (
        select r.* from public.%I r
        where r.event_id = $1 and (not $2 or r.status = ''active'') and (not $3 or num_nonnulls(%s) > 0)
        limit $4
      ) r',
-    v_fields[1], case "table" when 'ticket_types' then 'position' else 'created_at' end, "table", v_times
+    "table", v_fields[1], case "table" when 'ticket_types' then 'position' else 'created_at' end, "table", v_times
   )
   into v_rows using event_id, in_use, timed, v_most + 1;
   if jsonb_array_length(v_rows) > v_most then
@@ -110,7 +120,7 @@ grant execute on function private.places_by_name to scope_events_write;
 
 -- The one of `rows` that has this reference: an id, which is never taken for a name, an external_id, or a name as it is searched. One in
 -- use wins over others. Null: none.
-create function private.row_meant(rows jsonb, places jsonb, reference text, param text) returns jsonb
+create function private.row_meant(rows jsonb, places jsonb, reference text, param text, "table" text default 'ticket_types') returns jsonb
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -119,7 +129,7 @@ declare
     from (
       select jsonb_array_elements_text(places -> ('=' || reference))::integer as place
       union
-      select jsonb_array_elements_text(places -> ('~' || private.search_form(btrim(reference))))::integer
+      select jsonb_array_elements_text(places -> ('~' || private.form_of_name("table", reference)))::integer
     ) p
     order by p.place
   );
@@ -154,7 +164,7 @@ declare
   v_row jsonb;
 begin
   if item ? 'id' then
-    v_row := private.row_meant(rows, places, item ->> 'id', 'id');
+    v_row := private.row_meant(rows, places, item ->> 'id', 'id', "table");
     if v_row is null then
       perform private.refuse(
         404, 'not_found', 'The event has nothing with this id, external_id or name.', 'id',
@@ -167,7 +177,7 @@ begin
   elsif v_place is not null then
     v_row := rows -> v_place::integer;
   elsif item ->> v_label is not null then
-    v_row := private.row_meant(rows, places, item ->> v_label, v_label);
+    v_row := private.row_meant(rows, places, item ->> v_label, v_label, "table");
     if v_row ->> 'external_id' is not null and item ->> 'external_id' is not null then
       v_row := null;
     end if;
@@ -654,7 +664,7 @@ begin
             if v_pass = 1 then
               v_row := private.row_of_item(v_table, coalesce(v_rows -> v_table, '[]'), v_places, v_item);
               -- Twice in the list: the same row, or two new ones of one name.
-              v_key := coalesce(v_row ->> 'id', concat_ws(' ', v_table, private.search_form(v_name), v_item ->> 'external_id'));
+              v_key := coalesce(v_row ->> 'id', concat_ws(' ', v_table, private.form_of_name(v_table, v_name), v_item ->> 'external_id'));
               if v_key = any (v_taken) then
                 perform private.refuse_value(
                   (private.planned_fields(v_table))[1], 'The list has this twice.', 'Leave one out, or tell them apart by id or external_id.'

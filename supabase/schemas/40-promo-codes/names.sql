@@ -17,7 +17,7 @@ begin
       union all
       (
         select c.id, 'code', null from public.promo_codes c
-        where not query.nearest and v_may_read and c.organisation_id = query.organisation_id and lower(c.code) = lower(query.name)
+        where not query.nearest and v_may_read and c.organisation_id = query.organisation_id and lower(c.code) = lower(normalize(query.name, nfc))
           and (query.event_id is null or c.event_id = query.event_id)
         limit 11
       )

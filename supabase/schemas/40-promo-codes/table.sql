@@ -110,6 +110,8 @@ begin
       409, 'read_only_field', 'times_redeemed is counted from the attendees and cannot be edited.', 'times_redeemed'
     );
   end if;
+  -- As buyers type it on one device and organisers on another.
+  new.code := normalize(new.code, nfc);
   -- Before the unique index, whose error would reveal that a code of another organisation exists.
   if tg_op = 'INSERT' and not exists (
     select from public.events e where e.id = new.event_id and e.organisation_id = new.organisation_id
@@ -165,6 +167,12 @@ create trigger promo_codes_100_in_use before delete on public.promo_codes
   );
 create trigger promo_codes_100_guard before insert or update on public.promo_codes
   for each row execute function private.tg_promo_codes__guard();
+-- What is invisible nobody types. src/operations/promo-codes.ts has the same rule.
+create trigger promo_codes_300_code before insert or update of code on public.promo_codes
+  for each row when (new.code !~ '^[^\u0001-\u0020\u007f-\u00a0\u00ad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufeff]{1,50}$')
+  execute function private.tg__refuse_value(
+    'code', 'A promo code is one word of 1 to 50 letters, digits or signs.', 'Write it without blanks and invisible characters.'
+  );
 create trigger promo_codes_300_percent_off before insert or update of percent_off on public.promo_codes
   for each row when (new.percent_off <= 0 or new.percent_off > 100)
   execute function private.tg__refuse_value('percent_off', 'A discount is above 0 and at most 100 percent.', '25 takes a quarter off.');

@@ -247,7 +247,7 @@ begin
       -- Stored as the organiser spells it. Its validity is checked when a ticket takes a use of it.
       select c.id, c.code into new.promo_code_id, new.promo_code
       from public.promo_codes c
-      where c.event_id = new.event_id and lower(c.code) = lower(btrim(new.promo_code));
+      where c.event_id = new.event_id and lower(c.code) = lower(normalize(btrim(new.promo_code), nfc));
       if not found then
         perform private.refuse_not_found('promo_code');
       end if;
