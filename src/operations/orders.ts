@@ -105,7 +105,7 @@ export const OrderSchema = z.strictObject({
   payment_method: z
     .enum(paymentMethods)
     .nullable()
-    .describe('null: complimentary. Once there is a payment, the method of the latest.'),
+    .describe('How it is to be paid; null: complimentary. How each payment came is its method.'),
   payment_due_at: timestamp.nullable().describe('Deadline, after which it expires; null: none.'),
   payment_reminded_at: timestamp
     .nullable()

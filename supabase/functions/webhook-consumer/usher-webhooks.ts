@@ -292,7 +292,7 @@ export interface components {
             amount_refunded: number;
             /** @description Paid beyond what is owed and not refunded yet, in minor units: what refund_due is about. */
             amount_refundable: number;
-            /** @description null: complimentary. Once there is a payment, the method of the latest. */
+            /** @description How it is to be paid; null: complimentary. How each payment came is its method. */
             payment_method: ("invoice" | "bank_transfer" | "card" | "cash" | "other") | null;
             /** @description Deadline, after which it expires; null: none. */
             payment_due_at: string | null;

@@ -115,7 +115,7 @@ begin
     -- Before the insert, so that a second payment in the same statement sees the first. An update that waits for another payment compares
     -- what that one left. Its conditions are those of private.refuse_payment, what is due as private.amount_due has it.
     update public.orders o
-    set amount_paid = o.amount_paid + new.amount, payment_method = new.method
+    set amount_paid = o.amount_paid + new.amount
     where o.id = new.order_id
       and o.status <> 'cancelled'
       and (o.status = 'pending' or o.total - o.amount_paid + o.amount_refunded > 0)
@@ -139,6 +139,9 @@ create trigger payments_010_blank_is_empty before insert or update on public.pay
 create trigger payments_800_explain before insert or update on public.payments
   for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
+create trigger payments_050_amount before insert on public.payments
+  for each row when (new.amount <= 0)
+  execute function private.tg__refuse_value('amount', 'A payment is above 0.', 'For money that was returned add a row to refunds.');
 create trigger payments_100_guard before insert on public.payments
   for each row execute function private.tg_payments__guard();
 create trigger payments_100_append_only before update or delete on public.payments
@@ -332,6 +335,9 @@ create trigger refunds_010_blank_is_empty before insert or update on public.refu
 create trigger refunds_800_explain before insert or update on public.refunds
   for each row when (private.is_typed())
   execute function private.tg__explain_mistakes();
+create trigger refunds_050_amount before insert on public.refunds
+  for each row when (new.amount <= 0)
+  execute function private.tg__refuse_value('amount', 'A refund is above 0.', 'Write what was returned, without a sign.');
 create trigger refunds_100_guard before insert on public.refunds
   for each row execute function private.tg_refunds__guard();
 create trigger refunds_300_refunded_at before insert on public.refunds

@@ -81,7 +81,7 @@ comment on column public.orders.reference is 'Short code that can be read over t
 comment on column public.orders.status is 'pending, completed when nothing is due, or cancelled.';
 comment on column public.orders.payment_status is 'Follows from status and amounts. Kept by Usher.';
 comment on column public.orders.event_id is 'The event that it belongs to.';
-comment on column public.orders.payment_method is 'How it is paid. Empty: its tickets are complimentary. Once there is a payment: the method of the latest.';
+comment on column public.orders.payment_method is 'How it is to be paid. Empty: its tickets are complimentary. How each payment came stands in payments.';
 comment on column public.orders.currency is 'ISO 4217 code, three capital letters.';
 comment on column public.orders.total is 'subtotal minus discount_total. Generated.';
 comment on column public.orders.amount_paid is 'Sum of the payments that are not voided, not edited.';

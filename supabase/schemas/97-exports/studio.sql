@@ -156,7 +156,7 @@ comment on column public.order_export.amount_refunded is 'Sum of the refunds, in
 comment on column public.order_export.amount_refunded_decimal is 'amount_refunded as a decimal.';
 comment on column public.order_export.amount_due is 'What is still to be paid, in minor units.';
 comment on column public.order_export.amount_due_decimal is 'amount_due as a decimal.';
-comment on column public.order_export.payment_method is 'How it is paid. Empty: its tickets are complimentary.';
+comment on column public.order_export.payment_method is 'How it is to be paid. Empty: its tickets are complimentary.';
 comment on column public.order_export.promo_code is 'The code that the buyer gave.';
 comment on column public.order_export.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.order_export.payment_due_at is 'When it is to be paid by, in UTC. Empty: no deadline.';
