@@ -28,8 +28,8 @@ export type Player = {
   chapter(now: string): Promise<void>
   /** What a courier does first: makes deliveries of what happened. */
   fanOut(): Promise<void>
-  /** What a courier does of deadlines that are over. */
-  expireOrders(): Promise<void>
+  /** The deadline of an order comes, and the courier looks. */
+  expireOrder(id: string): Promise<void>
   /** Waits until notifications of a type are listed: older transactions, also of other organisations, have to end first. */
   untilListed(type: string): Promise<void>
   /** A step that others need and nobody has to read. @returns the body of the answer. */
@@ -99,11 +99,10 @@ export function createPlayer({ apiUrl, key, normaliser, database, organisationId
       await database.query('select private.fan_out_organisation($1, 100000)', [organisationId])
     },
 
-    async expireOrders() {
-      await database.query(
-        'select private.expire_orders(array(select id from public.orders where organisation_id = $1))',
-        [organisationId],
-      )
+    async expireOrder(id) {
+      const real = normaliser.reveal(id)
+      await database.query('update public.orders set payment_due_at = now() where id = $1', [real])
+      await database.query('select private.expire_orders($1)', [[real]])
     },
     async untilListed(type) {
       const headers = { Authorization: `Bearer ${key}` }

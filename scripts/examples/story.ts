@@ -266,18 +266,19 @@ async function invoicing({ show, refuse }: Player, event: Event): Promise<void> 
   })
 }
 
-async function chasing({ play, show, refuse, expireOrders }: Player, event: Event): Promise<void> {
+async function chasing({ play, show, refuse, expireOrder }: Player, event: Event): Promise<void> {
   const valerie = { name: 'Valerie Thomas', email: 'valerie@example.com', payment_method: 'invoice' }
   const ticket = { event_id: event.id, ticket_type_id: event.standardId }
   const { data: order } = await play('register_attendee', 'Who will not pay in time', { ...ticket, ...valerie })
   const hers = { order_id: order.id }
   await show('send_payment_reminder', 'To the buyer, now', hers)
   await show('send_payment_reminders', 'To all who have to pay', { event_id: event.id })
-  await play('update_order', 'A deadline that is over', {
+  await refuse('update_order', 'validation_failed', 'To expire now, by a deadline that is to come', {
     ...hers,
-    changes: { payment_due_at: '2027-05-19T12:00:00Z' },
+    changes: { payment_due_at: '2027-06-03T23:59:59+02:00' },
+    expire_now: true,
   })
-  await expireOrders()
+  await expireOrder(order.id)
   await refuse('record_invoice_payment', 'order_expired', 'Too late', { ...hers, amount: order.amount_due })
   await show('list_orders', 'What is overdue', { overdue: true, limit: 1 })
   await show('reopen_order', 'More time', { ...hers, payment_due_at: '2027-06-03T23:59:59+02:00', notify: 'mailed' })

@@ -19,8 +19,11 @@ export function restRequestOf(
     ...(idempotency_key !== undefined && { 'Idempotency-Key': String(idempotency_key) }),
     ...(if_version !== undefined && { 'If-Match': `"${if_version}"` }),
   }
-  // Over REST the changes are the body.
-  if (operation.method === 'PATCH') return { method: 'PATCH', path, body: rest.changes as Arguments, headers }
+  // Over REST the changes are the body, with what stands beside them.
+  if (operation.method === 'PATCH') {
+    const { changes, ...beside } = rest
+    return { method: 'PATCH', path, body: { ...(changes as Arguments), ...beside }, headers }
+  }
   if (!isRead(operation)) return { method: operation.method, path, body: rest, headers }
 
   const query = new URLSearchParams(

@@ -106,7 +106,7 @@ export const OrderSchema = z.strictObject({
     .enum(paymentMethods)
     .nullable()
     .describe('How it is to be paid; null: complimentary. How each payment came is its method.'),
-  payment_due_at: timestamp.nullable().describe('Deadline, after which it expires; null: none.'),
+  payment_due_at: timestamp.nullable().describe('Deadline, after which it expires if nothing is paid; null: none.'),
   payment_reminded_at: timestamp
     .nullable()
     .describe('When the buyer was last reminded; null again once payment_due_at is another.'),
@@ -152,7 +152,7 @@ export const listOrders = {
   name: 'list_orders',
   title: 'List orders',
   summary: 'Orders of the organisation with their attendees, newest first, with filters.',
-  description: `Lists orders, newest first; amount_due is not paid yet. overdue, due_after and due_before list by deadline what is not paid, or expired for it: that is cancelled, amount_due is 0, and reopen_order gives it time. ${nextPage} ${forSync}`,
+  description: `Lists orders, newest first; amount_due is not paid yet. overdue, due_after and due_before list by deadline what is not paid, or expired: cancelled, amount_due 0; reopen_order gives it time. ${nextPage} ${forSync}`,
   method: 'GET',
   path: '/orders',
   scope: 'orders:read',
@@ -217,7 +217,7 @@ export const updateOrder = {
   title: 'Change an order',
   summary: 'Correct the contact of an order, put your identifier on it, or change its payment deadline.',
   description:
-    'Changes the contact of an order, its external_id or metadata, or payment_due_at of a pending one. On order_expired call reopen_order. A deadline in the past expires it in seconds and tells the buyer: confirm with the person.',
+    'Changes contact, external_id or metadata of an order, or payment_due_at of a pending one. On order_expired call reopen_order. expire_now cancels it and tells the buyer: ask first.',
   method: 'PATCH',
   path: '/orders/{order_id}',
   errors: ['not_found', 'already_exists', 'order_completed', 'order_cancelled', 'order_expired', 'version_mismatch'],
@@ -234,9 +234,14 @@ export const updateOrder = {
       external_id: externalIdInput.describe('Your own, unique.'),
       metadata: metadataInput,
     }),
+    expire_now: z
+      .boolean('must be true or false')
+      .optional()
+      .describe('true: payment_due_at may be over, and the order expires now.'),
+    dry_run: dryRun,
     if_version: ifVersions,
   }),
-  output: one(OrderSchema),
+  output: one(OrderSchema).extend({ effect }),
   hints: { destructive: true, idempotent: true, openWorld: true },
 } satisfies Operation
 
@@ -299,7 +304,7 @@ export const recordInvoicePayment = {
   title: 'Record a payment',
   summary: 'Record money received for an order, which completes when nothing is due.',
   description:
-    'Records money received for an order, and e-mails the buyer a receipt. Partial payments add up; once nothing is due the order completes and its tickets are valid and e-mailed. Send an idempotency_key, so that none is recorded twice.',
+    'Records money received for an order, and e-mails the buyer a receipt. Partial payments add up; once nothing is due its tickets are valid and e-mailed. Send an idempotency_key, so that none is recorded twice.',
   method: 'POST',
   path: '/orders/{order_id}/payments',
   errors: ['not_found', 'order_expired', 'nothing_due', 'wrong_currency', 'overpayment'],
@@ -310,7 +315,7 @@ export const recordInvoicePayment = {
     order_id: id('order'),
     amount: amount.describe('Minor units (cents); at most amount_due.'),
     method: oneOf(paymentMethods).optional().describe('Default invoice.'),
-    currency: currencyInput.optional().describe("Refused if it is not the order's."),
+    currency: currencyInput.optional().describe("The order's."),
     received_at: timestampInput.optional().describe('Default: now: RFC 3339 with offset.'),
     external_reference: line(255).nullish().describe('Such as the invoice number.'),
   }),

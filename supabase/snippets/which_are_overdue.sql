@@ -1,4 +1,4 @@
--- Not paid by their deadline: expired (cancelled), or about to. More time for one that has expired:
+-- Not paid by their deadline: paid in part and still pending, expired (cancelled), or about to. More time for one that has expired:
 --   select reopen_order(the_order('XXXXXXXX'), '2028-05-02 18:00 Europe/Berlin');
 -- A reminder for one that has not:
 --   select send_payment_reminder(the_order('XXXXXXXX'));

@@ -4,7 +4,7 @@ import ICAL from 'ical.js'
 import { describe, expect, test } from 'vitest'
 import { composeEmail } from '../../src/courier/emails/compose.ts'
 import type { PendingEmail } from '../../src/guests/pending.ts'
-import { fill, languages } from '../../src/guests/words/index.ts'
+import { fill, languages, wordsOf } from '../../src/guests/words/index.ts'
 import { emailKinds as kinds } from '../../src/operations/email-kinds.ts'
 import { locales } from '../../src/operations/locales.ts'
 import { readPng } from '../support/qr.ts'
@@ -320,6 +320,26 @@ test('a logo is attached and shown on white, no larger than the head has room fo
   const attached = attachments.find(({ filename }) => filename === 'logo.png')
   expect(attached).toMatchObject({ contentType: 'image/png', content: Buffer.from(logo.content, 'base64') })
   expect(html).toContain(`<img src="cid:${attached?.cid}" width="180" height="45" alt=""`)
+})
+
+test('a reminder of what is paid in part says that the tickets stay, and names no deadline that is over', async () => {
+  const { payment_reminder: unpaid } = pendingEmails()
+  const inTime = { ...unpaid, order: { ...unpaid.order, amount_paid: 4000, amount_due: 9700 } }
+  const { payment_due_at } = inTime.order
+  const late = { ...inTime, order: { ...inTime.order, payment_reminded_at: payment_due_at } }
+  for (const locale of locales) {
+    for (const pending of [inTime, late]) {
+      const of = { ...pending, event: { ...pending.event, locale } }
+      const { reserved, consequence } = wordsOf(locale).kinds.payment_reminder
+      const said = seen(await text(of))
+      expect(said).toContain(seen(reserved))
+      expect(said).not.toContain(seen(consequence))
+    }
+  }
+  expect(seen(await text(inTime))).toContain('There is still €97.00 to pay by 15 April 2027')
+  const { subject, text: overdue } = await composeEmail(late, sender)
+  expect(subject).toMatch(/^Please pay order K7Q2M9XD: /)
+  expect(seen(overdue)).toContain('There is still €97.00 to pay. Please quote')
 })
 
 test('a reminder names the deadline and what follows it, but only of an order that will expire', async () => {

@@ -164,7 +164,11 @@ export function pendingEmails(
         ticket_type: text ?? 'Regular',
       })),
     },
-    payment_reminder: { ...toBuyer, kind: 'payment_reminder' },
+    payment_reminder: {
+      ...toBuyer,
+      order: { ...order, payment_status: 'awaiting_payment', amount_paid: 0, amount_due: 13_700 },
+      kind: 'payment_reminder',
+    },
     order_expired: {
       ...toBuyer,
       order: { ...order, status: 'cancelled', cancellation_reason: 'expired', amount_due: 0 },

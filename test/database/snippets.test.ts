@@ -33,7 +33,7 @@ beforeAll(async () => {
   unpaid = (await addOrder()).reference
   const overdue = await addOrder()
   expired = overdue.reference
-  await client.query("update orders set payment_due_at = now() - interval '1 day' where id = $1", [overdue.order_id])
+  await client.query('update orders set payment_due_at = now() where id = $1', [overdue.order_id])
   await client.query('select api.enforce_payment_deadlines()')
   const order = await addOrder()
   paid = order.reference

@@ -131,12 +131,12 @@ const facts: Record<string, () => Promise<(() => Promise<unknown>)[]>> = {
   }),
   'an order expires after its payment deadline': each(async (w) => {
     const id = await w.unpaid()
-    await w.act('PATCH', `/orders/${id}`, { payment_due_at: '2026-01-01T00:00:00Z' })
+    await w.act('PATCH', `/orders/${id}`, { payment_due_at: new Date().toISOString(), expire_now: true })
     return () => studio.query('select private.expire_orders($1)', [[id]])
   }),
   'an order that has expired is reopened': each(async (w) => {
     const id = await w.unpaid()
-    await w.act('PATCH', `/orders/${id}`, { payment_due_at: '2026-01-01T00:00:00Z' })
+    await w.act('PATCH', `/orders/${id}`, { payment_due_at: new Date().toISOString(), expire_now: true })
     // Skips an order that another test's round of deadlines is just expiring.
     await studio.query('select private.expire_orders($1)', [[id]])
     const status = async () =>

@@ -99,7 +99,9 @@ async function carryOutOne(command: Command, send: Send, known: Known): Promise<
     case 'pay':
       return pay(command, send, known)
     case 'set_deadline':
-      return about(known.orderIds, command.whom, (id) => send('PATCH', `/orders/${id}`, { payment_due_at: command.to }))
+      return about(known.orderIds, command.whom, (id) =>
+        send('PATCH', `/orders/${id}`, command.to === 'now' ? expireNow() : { payment_due_at: command.to }),
+      )
     case 'enforce_deadlines':
       return enforceDeadlines(known)
     case 'remind':
@@ -267,11 +269,13 @@ async function enforceDeadlines(known: Known): Promise<RestAnswer> {
   return { status: 200, headers: new Headers(), body: {} }
 }
 
+const expireNow = () => ({ payment_due_at: new Date().toISOString(), expire_now: true })
+
 /** Has an order expire that can, and asks for it again. */
 async function reopen(id: string, dryRun: boolean, send: Send, known: Known): Promise<RestAnswer> {
   // Whether its tickets stand in the end, the rules tell: others may have the places by then, or have it expire again.
   for (const attendee of known.attendees) attendee.isReopened ||= attendee.orderId === id
-  await send('PATCH', `/orders/${id}`, { payment_due_at: '2001-01-01T00:00:00Z' })
+  await send('PATCH', `/orders/${id}`, expireNow())
   await studio.query('select private.expire_orders($1)', [[id]])
   return send('POST', `/orders/${id}/reopen`, { payment_due_at: '2041-01-01T00:00:00Z', dry_run: dryRun })
 }

@@ -23,7 +23,7 @@ const pay = record({ do: fc.constant('pay'), whom, part: fc.constantFrom('all', 
 const setDeadline = record({
   do: fc.constant('set_deadline'),
   whom,
-  to: fc.constantFrom('2001-01-01T00:00:00Z', '2001-01-01T00:00:00Z', '2041-01-01T00:00:00Z', null),
+  to: fc.constantFrom('now', 'now', '2041-01-01T00:00:00Z', null),
 })
 /** What the courier does of deadlines, for the orders of the event. */
 const enforceDeadlines = record({ do: fc.constant('enforce_deadlines') })
@@ -115,7 +115,8 @@ export const mayBeRefused = {
   leave: ['invalid_transition'],
   let_expire: ['read_only_field'],
   pay: ['nothing_due', 'overpayment', 'order_expired'],
-  set_deadline: ['order_completed', 'order_cancelled', 'order_expired'],
+  // validation_failed: what is paid in part does not expire.
+  set_deadline: ['order_completed', 'order_cancelled', 'order_expired', 'validation_failed'],
   enforce_deadlines: [],
   remind: ['nothing_due', 'order_cancelled', 'order_expired', 'reminded_recently'],
   reopen: ['invalid_transition', 'order_cancelled', 'event_not_published', 'sold_out', 'promo_code_used_up'],

@@ -142,10 +142,9 @@ test('orders are reopened, expire, are registered and cancelled, with one code a
   const ids: string[] = []
   for (let i = 0; i < 12; i++) ids.push((await register(i % 2 === 0 ? types : types.toReversed())).body.data.id)
   const expire = async (orderIds: string[]) => {
-    await studio.query(
-      "update public.orders set payment_due_at = '2001-01-01' where id = any ($1) and status = 'pending'",
-      [orderIds],
-    )
+    await studio.query("update public.orders set payment_due_at = now() where id = any ($1) and status = 'pending'", [
+      orderIds,
+    ])
     await studio.query('select private.expire_orders($1)', [orderIds])
   }
   await expectNoDeadlocks(async () => {

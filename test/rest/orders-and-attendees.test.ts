@@ -57,8 +57,8 @@ test('a payment is found by its reference, on however many orders it is', async 
   const next = `/orders?payment_reference=BANK-1&limit=1&cursor=${first.body.next_cursor}`
   expect([ids(first.body), ids((await send('GET', next)).body)]).toEqual([[c], [a]])
   for (const [orderId, due] of [
-    [a, '2026-01-02T00:00:00Z'],
-    [c, '2027-01-01T00:00:00Z'],
+    [a, '2028-01-02T00:00:00Z'],
+    [c, '2029-01-01T00:00:00Z'],
   ]) {
     await studio.query('update public.orders set payment_due_at = $2 where id = $1', [orderId, due])
   }

@@ -146,7 +146,7 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
   }),
   reopen_order: async (event) => {
     const { orderId } = await event.payer()
-    await studio.query("update public.orders set payment_due_at = now() - interval '1 hour' where id = $1", [orderId])
+    await studio.query('update public.orders set payment_due_at = now() where id = $1', [orderId])
     await studio.query('select private.expire_orders($1)', [[orderId]])
     return { order_id: orderId, payment_due_at: '2040-05-01T12:00:00Z', notify: 'mailed' }
   },

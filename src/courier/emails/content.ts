@@ -91,7 +91,7 @@ function headlineOf(pending: PendingEmail, facts: Facts): string {
   const { kinds } = facts.words
   if (pending.kind === 'ticket' && pending.others.length > 0)
     return fill(kinds.ticket.several, { count: `${pending.others.length + 1}` })
-  const isUndated = pending.kind === 'payment_reminder' && !expires(pending)
+  const isUndated = pending.kind === 'payment_reminder' && !isDated(pending, facts)
   return fill(isUndated ? kinds.payment_reminder.undatedHeadline : kinds[pending.kind].headline, {
     reference: facts.reference,
     date: deadlineOf(pending, facts) ?? '',
@@ -353,19 +353,27 @@ function paymentVoided(pending: Of<'payment_voided'>, facts: Facts): Body {
 }
 
 /** What is completed keeps its tickets, even where something is due again. */
-const expires = ({ order }: PendingToBuyer) => order.status === 'pending' && order.payment_due_at !== null
+const isDated = (pending: PendingToBuyer, facts: Facts) =>
+  pending.order.status === 'pending' && deadlineOf(pending, facts) !== undefined
 
 function paymentReminder(pending: PendingToBuyer, facts: Facts): Body {
-  const { reminder, consequence, undated } = facts.words.kinds.payment_reminder
+  const { reminder, consequence, undated, reserved } = facts.words.kinds.payment_reminder
   const { reference } = facts
-  const amount = moneyOf(pending, facts)(pending.order.amount_due)
+  const { status, amount_due, amount_paid, amount_refunded } = pending.order
+  const amount = moneyOf(pending, facts)(amount_due)
   const date = deadlineOf(pending, facts) ?? ''
   return toBuyer(
     pending,
     facts,
-    expires(pending)
-      ? [fill(reminder, { amount, date, reference }), consequence]
-      : [fill(undated, { amount, reference })],
+    [
+      isDated(pending, facts) ? fill(reminder, { amount, date, reference }) : fill(undated, { amount, reference }),
+      // An order that is paid in part does not expire.
+      ...(status === 'pending' && amount_paid > amount_refunded
+        ? [reserved]
+        : isDated(pending, facts)
+          ? [consequence]
+          : []),
+    ],
     paymentInstructions(pending, facts),
   )
 }
@@ -437,10 +445,11 @@ function paymentInstructions({ organisation }: PendingToBuyer, { words }: Facts)
   return lines.length > 0 ? [{ type: 'details', details: [{ label: words.howToPay, lines }] }] : []
 }
 
-/** When an order is to be paid, in the zone of its event. */
+/** When an order is to be paid, in the zone of its event; undefined once the buyer was reminded after it. */
 function deadlineOf(pending: PendingEmail, facts: Facts): string | undefined {
-  const due = isToBuyer(pending) ? pending.order.payment_due_at : undefined
-  return due ? momentOf(due, pending.event.timezone, facts.words) : undefined
+  if (!isToBuyer(pending)) return undefined
+  const { payment_due_at: due, payment_reminded_at: reminded } = pending.order
+  return due && !(reminded && reminded >= due) ? momentOf(due, pending.event.timezone, facts.words) : undefined
 }
 
 const sentences = (...said: string[]): Block => ({ type: 'sentences', sentences: said })

@@ -88,6 +88,7 @@ export const de: Words = {
       consequence:
         'Geht die Zahlung nicht rechtzeitig ein, wird die Bestellung storniert und die Plätze werden anderen angeboten.',
       undated: 'Es sind noch {amount} zu zahlen. Bitte geben Sie als Verwendungszweck {reference} an.',
+      reserved: 'Vielen Dank für das, was Sie schon bezahlt haben: Ihre Tickets bleiben für Sie reserviert.',
     },
     order_expired: {
       headline: 'Ihre Bestellung wurde storniert',

@@ -96,6 +96,7 @@ export const en = {
       reminder: 'There is still {amount} to pay by {date}. Please quote the reference {reference}.',
       consequence: 'If it is not paid by then, the order will be cancelled and its places offered to others.',
       undated: 'There is still {amount} to pay. Please quote the reference {reference}.',
+      reserved: 'Thank you for what you have paid so far: your tickets remain reserved for you.',
     },
     order_expired: {
       headline: 'Your order has been cancelled',

@@ -89,6 +89,7 @@ export const es: Words = {
         'Si no se paga dentro de ese plazo, el pedido se cancelará y sus plazas se ofrecerán a otras personas.',
       undatedHeadline: 'Paga el pedido {reference}',
       undated: 'Quedan {amount} por pagar. Indica la referencia {reference}.',
+      reserved: 'Gracias por lo que ya has pagado: tus entradas siguen reservadas.',
     },
     order_expired: {
       headline: 'Tu pedido se ha cancelado',

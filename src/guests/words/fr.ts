@@ -89,6 +89,7 @@ const written: Words = {
       consequence:
         'Sans règlement d’ici là, la commande sera annulée et les places seront proposées à d’autres personnes.',
       undated: 'Il reste {amount} à régler. Merci d’indiquer la référence {reference}.',
+      reserved: 'Merci pour ce que vous avez déjà réglé : vos billets vous restent réservés.',
     },
     order_expired: {
       headline: 'Votre commande a été annulée',

@@ -87,6 +87,7 @@ export const nl: Words = {
       consequence: 'Is er dan nog niet betaald, dan wordt de bestelling geannuleerd en gaan de plaatsen naar anderen.',
       undatedHeadline: 'Betaal bestelling {reference}',
       undated: 'Er staat nog {amount} open. Vermeld bij de betaling {reference}.',
+      reserved: 'Bedankt voor wat je al hebt betaald: je tickets blijven voor je gereserveerd.',
     },
     order_expired: {
       headline: 'Je bestelling is geannuleerd',

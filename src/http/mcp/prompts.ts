@@ -65,7 +65,7 @@ Details: ${details}
 
 1. List orders with list_orders by payment_status ["awaiting_payment","partially_paid"]${event === undefined ? '' : ', with the event_id that list_events shows'}, and with fields ["id","reference","name","email","total","amount_paid","amount_due","created_at","payment_due_at","payment_reminded_at"]. Read every page.
 2. Show a table of these, oldest first, amounts in words, and below it what has expired unpaid: list_orders with overdue true and status cancelled, in which total was due.
-3. Ask whom to remind. Usher reminds of payment_due_at itself, once, and cancels the order after it; send_payment_reminders e-mails all buyers of an event now, or those of some orders. If somebody is to have more time, call update_order with the time that the person names, or reopen_order where the order has expired. All of these need the scope orders:write.
+3. Ask whom to remind. Usher reminds of payment_due_at itself, once, and cancels the order after it if nothing was paid; send_payment_reminders e-mails all buyers of an event now, or those of some orders. If somebody is to have more time, call update_order with the time that the person names, or reopen_order where the order has expired. All of these need the scope orders:write.
 4. Ask which payments have arrived. Record only those, with record_invoice_payment: the amount that the person names, the order's currency, and an idempotency_key made of the reference of the payment. It needs the scope orders:write. Each payment e-mails the buyer a receipt, and the one that covers an order its tickets: say so before you ask.
 5. If an order is to be given up, call cancel_order with dry_run true, say how many attendees lose their tickets, and cancel it only after a yes.`,
   },

@@ -294,7 +294,7 @@ export interface components {
             amount_refundable: number;
             /** @description How it is to be paid; null: complimentary. How each payment came is its method. */
             payment_method: ("invoice" | "bank_transfer" | "card" | "cash" | "other") | null;
-            /** @description Deadline, after which it expires; null: none. */
+            /** @description Deadline, after which it expires if nothing is paid; null: none. */
             payment_due_at: string | null;
             /** @description When the buyer was last reminded; null again once payment_due_at is another. */
             payment_reminded_at: string | null;

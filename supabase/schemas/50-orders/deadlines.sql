@@ -1,6 +1,6 @@
 -- Payment deadlines: an order that is to be paid has payment_due_at, from payment_due_days of its event or set by hand. The courier
--- reminds the buyer once of each deadline, and cancels the order as expired after it. A payment counts until that happens; after that the
--- order may be reopened.
+-- reminds the buyer once of each deadline, and cancels the order as expired after it, unless a part was paid: that one stays pending until a
+-- person decides. A payment counts until that happens; after that the order may be reopened.
 
 -- An order whose deadline the courier has to look at: payment_check_at is empty for all others.
 create index orders_payment_check_at_idx on public.orders (organisation_id, payment_check_at, id)
@@ -25,34 +25,19 @@ begin
 end
 $$;
 
--- Whether a day that is over would be one to come with day and month the other way round, as in 10.12.2026, which Postgres reads as 12 October.
-create function private.is_month_for_day(over date, today date) returns boolean
-language plpgsql immutable set search_path = ''
-as $$
-declare
-  v_month constant integer := extract(month from over);
-  v_day constant integer := extract(day from over);
-begin
-  if v_day > 12 or over >= today then
-    return false;
-  end if;
-  return make_date(extract(year from over)::integer, v_day, v_month) >= today;
-end
-$$;
-
--- An order that is long overdue expires at once, and its buyer is told: what a person typed is shown as it was read. The day is that of the
--- session, in whose zone a time without one is read.
-create function private.refuse_month_for_day(due_at timestamptz, event_id uuid) returns void
+-- What was typed is shown as it was read: 10.12.2026 may be 12 October, and whose order expires is told within seconds.
+create function private.refuse_past_deadline("order" public.orders) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse_value(
     'payment_due_at',
     format(
-      'payment_due_at was read as %s: the order would expire now.',
-      (select private.clock_time(due_at, e.timezone) from public.events e where e.id = refuse_month_for_day.event_id)
+      'payment_due_at was read as %s, which is %s.',
+      (select private.clock_time("order".payment_due_at, e.timezone) from public.events e where e.id = "order".event_id),
+      case when "order".payment_due_at < "order".created_at then 'before the order was made' else 'over' end
     ),
-    'Write the year first, as in 2026-12-10 18:00 Europe/Berlin; or now() if the order is to expire now.'
+    'Write the year first, as in 2026-12-10 18:00 Europe/Berlin. If the order is to expire now: expire_now in update_order, now() by hand.'
   );
 end
 $$;
@@ -64,6 +49,7 @@ as $$
 declare
   -- How long before the deadline the buyer is reminded.
   v_lead interval := '72 hours';
+  v_is_paid_in_part boolean := new.status = 'pending' and new.amount_paid > new.amount_refunded;
   v_before timestamptz;
   v_next timestamptz;
 begin
@@ -96,6 +82,11 @@ begin
       new.payment_remind_at := null;
       v_before := null;
     end if;
+    -- What was overdue and paid in part is not paid at all: the buyer learns of it, and has time.
+    if new.status = 'pending' and old.amount_paid > old.amount_refunded and new.amount_paid = new.amount_refunded
+      and new.payment_due_at <= now() then
+      new.payment_due_at := now() + v_lead;
+    end if;
   end if;
   if new.payment_due_at is distinct from v_before then
     if new.cancellation_reason = 'expired' then
@@ -108,11 +99,8 @@ begin
         hint => 'Cancel the order if it is not to be paid any more.'
       );
     end if;
-    -- Two such days are weeks apart: a deadline of yesterday was meant so.
-    if new.payment_due_at < now() - interval '7 days' and pg_trigger_depth() = 1 and private.is_by_hand() then
-      if private.is_month_for_day(new.payment_due_at::date, current_date) then
-        perform private.refuse_month_for_day(new.payment_due_at, new.event_id);
-      end if;
+    if new.payment_due_at < now() then
+      perform private.refuse_past_deadline(new);
     end if;
     new.payment_reminded_at := null;
     new.payment_remind_at := case when new.send_email then new.payment_due_at - v_lead end;
@@ -124,22 +112,31 @@ begin
       end if;
     end if;
   end if;
+  -- The buyer who paid a part is reminded again when the deadline comes.
+  if v_is_paid_in_part and new.send_email and new.payment_remind_at is null
+    and (new.payment_reminded_at < new.payment_due_at - interval '1 day') is not false then
+    new.payment_remind_at := new.payment_due_at;
+  end if;
   new.payment_check_at := case
     when new.status = 'pending' and new.amount_paid - new.amount_refunded < new.subtotal - new.discount_total
-      then least(new.payment_remind_at, new.payment_due_at)
+      then least(new.payment_remind_at, case when not v_is_paid_in_part then new.payment_due_at end)
   end;
   return new;
 end
 $$;
--- What is paid moves no deadline. Where it completes the order, orders_100_guard empties payment_check_at.
+-- Where a payment completes the order, orders_100_guard empties payment_check_at.
 create trigger orders_200_deadline
   before insert or update of
     status, subtotal, discount_total, payment_due_at, payment_remind_at, payment_reminded_at, payment_check_at
   on public.orders
   for each row when (new.payment_method is not null or new.payment_due_at is not null)
   execute function private.tg_orders__guard_deadline();
+create trigger orders_200_deadline_of_paid
+  before update of amount_paid on public.orders
+  for each row when (new.status = 'pending' and new.payment_due_at is not null)
+  execute function private.tg_orders__guard_deadline();
 
--- Cancels those of the orders that are overdue: they are given, and may have been paid or given more time meanwhile. Those that another
+-- Cancels those of the orders that are overdue and unpaid: they are given, and may have been paid or given more time meanwhile. Those that another
 -- transaction has locked are left for later. One statement, whose triggers take further locks in the order of all writes.
 create function private.expire_orders(order_ids uuid[]) returns uuid[]
 language plpgsql volatile security definer set search_path = ''
@@ -150,7 +147,7 @@ begin
   v_ids := array(
     select o.id
     from public.orders o
-    where o.id = any (order_ids) and o.payment_check_at is not null and o.payment_due_at <= now()
+    where o.id = any (order_ids) and o.payment_check_at is not null and o.payment_due_at <= now() and o.amount_paid = o.amount_refunded
     order by o.id
     for no key update skip locked
   );
@@ -171,7 +168,7 @@ begin
   v_ids := array(
     select o.id
     from public.orders o
-    where o.id = any (order_ids) and o.payment_check_at <= now() and o.payment_due_at > now()
+    where o.id = any (order_ids) and o.payment_check_at <= now() and (o.payment_due_at > now() or o.amount_paid > o.amount_refunded)
     order by o.id
     for no key update skip locked
   );
@@ -251,5 +248,5 @@ begin
 end
 $$;
 comment on function api.enforce_payment_deadlines is
-  'Reminds of payment deadlines and cancels orders after them, at most "limit": { expired, reminded, has_more }. For the courier.';
+  'Reminds of payment deadlines and cancels unpaid orders after them, at most "limit": { expired, reminded, has_more }. For the courier.';
 grant execute on function api.enforce_payment_deadlines to courier;

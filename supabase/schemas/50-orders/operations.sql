@@ -517,6 +517,22 @@ comment on function api.void_payment is
   'Takes back a payment that was recorded by mistake; its order is payable again, and a completed one keeps its tickets: 201 with the order. 404 not_found; 409 payment_voided, payment_refunded; 422 validation_failed.';
 grant execute on function api.void_payment to scope_orders_write;
 
+-- What this transaction changed of one order and its money.
+create function private.effect_of_change(dry_run boolean, former public.orders) returns json
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  return (
+    select private.effect_json(dry_run, jsonb_build_object(
+      'orders', 1, 'attendees', 0, 'refund_due', private.amount_refundable(o) - private.amount_refundable(former), 'currency', o.currency
+    ))
+    from public.orders o
+    where o.id = former.id
+  );
+end
+$$;
+grant execute on function private.effect_of_change to scope_orders_write;
+
 create function api.record_refund(
   order_id uuid,
   amount bigint,
@@ -638,46 +654,75 @@ comment on function api.cancel_order is
   'Cancels an order and its tickets, and tells its attendees and buyer if asked to, or reports the effect of doing so; what was paid becomes refund_due: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.cancel_order to scope_orders_write;
 
+-- The deadline that lets an order expire as soon as the courier looks, in the place of one that is over.
+create function private.deadline_to_expire("order" public.orders, payment_due_at timestamptz) returns timestamptz
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if (payment_due_at <= now()) is not true then
+    perform private.refuse_value('expire_now', 'expire_now goes with a payment_due_at that is over.', 'Send both, or leave expire_now out.');
+  elsif "order".status = 'pending' and "order".amount_paid > "order".amount_refunded then
+    perform private.refuse_value('expire_now', 'An order that is paid in part does not expire.', 'Cancel it with cancel_order.');
+  end if;
+  -- One before the order was made is refused as it is.
+  return case when payment_due_at < "order".created_at then payment_due_at else now() end;
+end
+$$;
+grant execute on function private.deadline_to_expire to scope_orders_write;
+
 create function api.update_order(
   order_id uuid,
   changes jsonb,
   if_version integer[] default null,
   idempotency_key text default null,
-  request_fingerprint text default null
+  request_fingerprint text default null,
+  expire_now boolean default null,
+  dry_run boolean default null
 ) returns json
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_order public.orders;
+  v_new public.orders;
+  v_data json;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
-
-  select o.* into v_order from public.orders o where o.id = update_order.order_id for no key update;
-  if not found then
-    perform private.refuse_not_found('order_id');
-  end if;
-  perform private.assert_version(v_order.version, if_version);
-  update public.orders o set
-    (name, email, company, payment_due_at, external_id, metadata) = (
-      select n.name, n.email, n.company, n.payment_due_at, n.external_id, n.metadata
-      from jsonb_populate_record(v_order, private.with_merged_metadata(changes, v_order.metadata)) n
-    )
-  where o.id = v_order.id
-  returning * into v_order;
-
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warnings(
-      json_build_object('status', 200, 'data', private.whole_order_json(v_order.id)),
-      case when changes ? 'payment_due_at' then private.warning_of_deadline(v_order) end
-    )
-  );
+  begin
+    select o.* into v_order from public.orders o where o.id = update_order.order_id for no key update;
+    if not found then
+      perform private.refuse_not_found('order_id');
+    end if;
+    perform private.assert_version(v_order.version, if_version);
+    v_new := jsonb_populate_record(v_order, private.with_merged_metadata(changes, v_order.metadata));
+    if expire_now then
+      v_new.payment_due_at := private.deadline_to_expire(v_order, (changes ->> 'payment_due_at')::timestamptz);
+    end if;
+    if dry_run then
+      v_data := private.whole_order_json(v_order.id);
+    end if;
+    update public.orders o set
+      (name, email, company, payment_due_at, external_id, metadata)
+        = (v_new.name, v_new.email, v_new.company, v_new.payment_due_at, v_new.external_id, v_new.metadata)
+    where o.id = v_order.id
+    returning * into v_new;
+    v_outcome := private.with_warnings(
+      json_build_object(
+        'status', 200,
+        'effect', private.effect_of_change(dry_run, v_order),
+        'data', coalesce(v_data, private.whole_order_json(v_order.id))
+      ),
+      case when changes ? 'payment_due_at' then private.warning_of_deadline(v_new) end
+    );
+    perform private.undo_if_dry_run(dry_run);
+  exception when sqlstate 'UD001' then
+    null; -- The effects are rolled back; the variable keeps the answer.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.update_order is
-  'Corrects the contact of an order, its external_id and metadata, or sets, moves or clears the payment deadline of a pending one, which in the past is due now: 200. 404 not_found; 409 already_exists, order_completed, order_cancelled, order_expired; 412 version_mismatch; 422 validation_failed.';
+  'Corrects the contact of an order, its external_id and metadata, or sets, moves or clears the payment deadline of a pending one, or reports the effect of doing so: 200. 404 not_found; 409 already_exists, order_completed, order_cancelled, order_expired; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_order to scope_orders_write;

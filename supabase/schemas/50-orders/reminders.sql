@@ -37,7 +37,7 @@ begin
     when "order".cancellation_reason = 'expired' then 'order_expired'
     when "order".status = 'cancelled' then 'order_cancelled'
     when private.amount_due("order") = 0 then 'nothing_due'
-    when "order".status = 'pending' and "order".payment_due_at <= now() then 'order_expired'
+    when "order".status = 'pending' and "order".payment_due_at <= now() and "order".amount_paid = "order".amount_refunded then 'order_expired'
     when private.unmailed_because("order", 'mailed') is not null then 'buyer_not_mailed'
     when next_reminder_at > now() then 'reminded_recently'
   end;

@@ -89,7 +89,7 @@ comment on column public.orders.amount_voided is 'Sum of the payments that were 
 comment on column public.orders.amount_refunded is 'Sum of the refunds, not edited. What is due is total, less amount_paid, plus amount_refunded.';
 comment on column public.orders.subtotal is 'Sum of the prices of its tickets, not edited. In minor units of currency, like all amounts. A cancelled order keeps its last value.';
 comment on column public.orders.discount_total is 'Sum of the discounts of its tickets, not edited.';
-comment on column public.orders.payment_due_at is 'When it is to be paid by. After that a pending order is cancelled as expired. Empty: no deadline. Set from payment_due_days of the event; change it to give more time. One that has expired: call reopen_order.';
+comment on column public.orders.payment_due_at is 'When it is to be paid by. After that an unpaid order is cancelled as expired; one that is paid in part stays pending. Empty: no deadline. Set from payment_due_days of the event; change it to give more time, or to now() to let it expire. One that has expired: call reopen_order.';
 comment on column public.orders.payment_remind_at is 'When the buyer is to be reminded of payment_due_at; empty once they were. Kept by Usher.';
 comment on column public.orders.payment_reminded_at is 'When the buyer was last reminded, by Usher or by hand; empty once payment_due_at is another. Kept by Usher.';
 comment on column public.orders.promo_code is 'The code that the buyer gave; case does not matter. Needs a payment method.';
@@ -107,7 +107,7 @@ comment on column public.orders.organisation_id is 'The organisation that it bel
 comment on column public.orders.promo_code_id is 'The promo code that was used. Kept by Usher.';
 comment on column public.orders.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 comment on column public.orders.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
-comment on column public.orders.payment_check_at is 'Internal: when the courier next looks at the deadline: to remind, then to cancel. Kept by Usher.';
+comment on column public.orders.payment_check_at is 'Internal: when the courier next looks at the deadline: to remind, then to cancel what is unpaid. Kept by Usher.';
 
 create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
   where external_id is not null;

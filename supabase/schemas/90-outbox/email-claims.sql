@@ -77,7 +77,7 @@ begin
     )
     -- A deadline that was moved or cleared since is not the one that it reminds of.
     when 'payment_reminder' then private.amount_due(v_order) = 0 or v_order.payment_reminded_at is null
-      or v_order.status = 'pending' and coalesce(v_order.payment_due_at <= now(), false)
+      or v_order.status = 'pending' and v_order.amount_paid = v_order.amount_refunded and coalesce(v_order.payment_due_at <= now(), false)
     when 'order_expired' then v_order.status <> 'cancelled'
     when 'order_cancelled' then v_order.status <> 'cancelled'
     when 'waiting_list_offer' then (

@@ -62,7 +62,9 @@ begin
       coalesce(l.tickets, 0) as tickets, coalesce(l.standing, 0) as standing, coalesce(l.subtotal, 0) as subtotal,
       coalesce(l.discount, 0) as discount, coalesce(l.last_subtotal, 0) as last_subtotal, coalesce(l.last_discount, 0) as last_discount,
       coalesce(p.paid, 0) as paid, coalesce(p.voided, 0) as voided, coalesce(r.refunded, 0) as refunded,
-      o.amount_paid - o.amount_refunded as kept
+      o.amount_paid - o.amount_refunded as kept,
+      -- What is paid in part does not expire.
+      least(o.payment_remind_at, case when o.amount_paid = o.amount_refunded then o.payment_due_at end) as check_at
   ) s
   -- Not a list of values, whose expressions Postgres prepares anew for each order.
   cross join lateral unnest(array[
@@ -123,11 +125,11 @@ begin
         coalesce(o.cancellation_reason::text, 'no reason'), 'one that fits'
       )::private.disagreement end,
     case when o.payment_check_at is distinct from
-        case when o.status = 'pending' and s.kept < o.total then least(o.payment_remind_at, o.payment_due_at) end
+        case when o.status = 'pending' and s.kept < o.total then s.check_at end
       then row(
         'the courier looks at each deadline of what is due, and at no other', 'orders', o.id,
         coalesce(o.payment_check_at::text, 'never'),
-        coalesce(case when o.status = 'pending' and s.kept < o.total then least(o.payment_remind_at, o.payment_due_at) end::text, 'never')
+        coalesce(case when o.status = 'pending' and s.kept < o.total then s.check_at end::text, 'never')
       )::private.disagreement end,
     case when o.payment_due_at is null and o.payment_remind_at is not null
         or o.payment_remind_at <= o.payment_reminded_at + interval '1 day'

@@ -119,7 +119,7 @@ test('nobody is reminded of what is not to be paid, or where no e-mail is wanted
   const cancelled = await unpaid(event)
   const erased = await unpaid(event)
   await edit('orders', cancelled.id, "status = 'cancelled'")
-  for (const { id } of [overdue, expired]) await edit('orders', id, 'payment_due_at = $2', [inDays(-1)])
+  for (const { id } of [overdue, expired]) await edit('orders', id, 'payment_due_at = now()')
   await studio.query('select private.expire_orders($1)', [[expired.id]])
   await edit('attendees', erased.attendeeIds[0] as string, "name = 'Buyer', email = 'buyer@example.com'")
   await studio.query('select public.erase_attendee($1)', [erased.attendeeIds[0]])

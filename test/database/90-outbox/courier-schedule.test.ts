@@ -103,7 +103,7 @@ test('the function is called when something is due, and every ten minutes', asyn
     // An order that is to be reminded of, or that is overdue.
     const dueIn = (interval: string) =>
       client.query('update public.orders set payment_due_at = now() + $2::interval where id = $1', [orderId, interval])
-    for (const interval of ['2 days', '-1 second']) {
+    for (const interval of ['2 days', '0 seconds']) {
       await dueIn(interval)
       expect(await called()).toEqual([call, call])
     }

@@ -249,8 +249,8 @@ const overdue: Errand = {
     const initech = { name: 'Bill Lumbergh', email: 'accounts@initech.example', company: 'Initech' }
     const orders = []
     for (const [buyer, due] of [
-      [acme, '-3 days'],
-      [globex, '-9 days'],
+      [acme, '0 days'],
+      [globex, '0 days'],
       [initech, '9 days'],
     ] as const) {
       const { id } = await organisation.order(event, {

@@ -83,9 +83,7 @@ export async function setStage(database: pg.Client, apiUrl: string, address: str
   for (let i = 0; i < 5; i++) payers.push(await guest(priced, 'invoice'))
   // The fourth has paid, the fifth did not in time.
   await database.query('insert into public.payments (order_id, amount) values ($1, 4900)', [payers[3]?.order])
-  await database.query("update public.orders set payment_due_at = now() - interval '1 hour' where id = $1", [
-    payers[4]?.order,
-  ])
+  await database.query('update public.orders set payment_due_at = now() where id = $1', [payers[4]?.order])
   await database.query('select private.expire_orders($1)', [[payers[4]?.order]])
   const payment = await one('insert into public.payments (order_id, amount) values ($1, 2000) returning id', [
     payers[0]?.order,
