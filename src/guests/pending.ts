@@ -90,8 +90,13 @@ export type HeldTicket = Holder &
     reference: string
   }
 
-/** What becomes of the money of what was cancelled, in minor units: what is not to be paid any more, and what is returned. */
-export type CancelledMoney = { currency: string; amount_unpaid: number; amount_refundable: number }
+/** What becomes of the money of what was cancelled, in minor units: what is not to be paid any more, what is kept, and what is returned. */
+export type CancelledMoney = {
+  currency: string
+  amount_unpaid: number
+  amount_retained: number
+  amount_refundable: number
+}
 
 /** `money`: of a cancellation, for the contact of an order that it took; else null. */
 type ToHolder = ToAttendee & { holders: HeldTicket[]; money: CancelledMoney | null }

@@ -2,6 +2,7 @@
 
 import * as z from 'zod'
 import {
+  amountRetained,
   changesOf,
   currency,
   dryRun,
@@ -216,7 +217,7 @@ export const cancelAttendee = {
   title: 'Cancel an attendee',
   summary: 'Cancel one ticket permanently; its place becomes free.',
   description:
-    'Cancels one ticket permanently. The order is cancelled with its last ticket; what is overpaid becomes refund_due. First call it with dry_run, and confirm with the person.',
+    'Cancels one ticket permanently, with the last its order; what is overpaid becomes refund_due. First call it with dry_run, and confirm with the person.',
   method: 'POST',
   path: '/attendees/{attendee_id}/cancel',
   errors: ['not_found', 'invalid_transition'],
@@ -225,7 +226,14 @@ export const cancelAttendee = {
   toolset: 'attendees',
   confirmed: 'by_effect',
   lean: attendeeEssentials,
-  input: z.strictObject({ attendee_id: id('attendee'), dry_run: dryRun, notify }),
+  input: z.strictObject({
+    attendee_id: id('attendee'),
+    dry_run: dryRun,
+    notify,
+    amount_retained: amountRetained
+      .optional()
+      .describe('Kept of what was cancelled, as a fee, beside what is kept already; needs orders:write.'),
+  }),
   formerNames,
   output: one(AttendeeSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },

@@ -23,7 +23,7 @@ const orderColumns = [
   ...['payment_due_at', 'payment_due_at_local', 'completed_at', 'completed_at_local'],
   ...['cancelled_at', 'cancelled_at_local', 'cancellation_reason', 'external_id', 'metadata'],
   ...['created_at', 'created_at_local', 'updated_at', 'updated_at_local'],
-  ...['amount_refundable', 'amount_refundable_decimal'],
+  ...['amount_refundable', 'amount_refundable_decimal', 'amount_retained', 'amount_retained_decimal'],
 ]
 
 const paymentColumns = [
@@ -43,7 +43,7 @@ const checkInColumns = [
 function columnsFrom(columns: readonly string[]) {
   const ofMetadata = columns.includes('metadata') ? `|metadata[.][^${control}]+` : ''
   const plain = columns.filter((name) => !/_(local|decimal)$/.test(name))
-  const error = `must be one of ${plain.join(', ')}${ofMetadata && ', metadata.KEY'}, TIME_local or AMOUNT_decimal`
+  const error = `must be ${plain.join(', ')}${ofMetadata && ', metadata.KEY'}, *_local or *_decimal`
   const column = z
     .string()
     .regex(new RegExp(`^(${columns.join('|')}${ofMetadata})$`), error)

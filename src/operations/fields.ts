@@ -206,6 +206,12 @@ export const dryRun = z
   .optional()
   .describe('true: change nothing, only answer what would change.')
 
+export const amountRetained = z
+  .int('must be a whole number of minor units')
+  .min(0, 'must be at least 0')
+  .max(1_000_000_000_000, 'must be at most 1000000000000')
+  .describe('Kept of what was cancelled, as a fee, and not refunded; in minor units.')
+
 const audiences = ['nobody', 'mailed', 'everybody'] as const
 
 /** true and false, which it once took, are mailed and nobody. */

@@ -3,6 +3,7 @@
 import * as z from 'zod'
 import { AttendeeSchema } from './attendees.ts'
 import {
+  amountRetained,
   anyOf,
   changesOf,
   currency,
@@ -99,8 +100,9 @@ export const OrderSchema = z.strictObject({
   amount_paid: money.describe('Sum of the payments that are not voided, in minor units.'),
   amount_due: money.describe('total, less amount_paid, plus amount_refunded; at least 0, and 0 once it is cancelled.'),
   amount_refunded: money.describe('Sum of the refunds, in minor units.'),
+  amount_retained: money.describe('What the organiser keeps of what was cancelled, in minor units.'),
   amount_refundable: money.describe(
-    'Paid beyond what is owed and not refunded yet, in minor units: what refund_due is about.',
+    'Paid beyond what is owed, neither refunded yet nor retained, in minor units: what refund_due is about.',
   ),
   payment_method: z
     .enum(paymentMethods)
@@ -132,7 +134,7 @@ const buyer = ['id', 'reference', 'name', 'email', 'status', 'payment_status']
 /** What a payment, a refund or a cancellation changes. */
 export const orderMoney = [
   ...['id', 'reference', 'status', 'payment_status', 'total', 'amount_paid', 'amount_due', 'amount_refunded'],
-  ...['amount_refundable', 'payment_due_at'],
+  ...['amount_retained', 'amount_refundable', 'payment_due_at'],
 ]
 const wholeOrder = [
   ...['*', 'event_id'],
@@ -230,6 +232,7 @@ export const updateOrder = {
       name: line(200),
       email: emailAddress.describe('Of the contact.'),
       company: line(200).nullable(),
+      amount_retained: amountRetained,
       payment_due_at: timestampInput.nullable().describe('RFC 3339 with offset.'),
       external_id: externalIdInput.describe('Your own, unique.'),
       metadata: metadataInput,
@@ -288,7 +291,12 @@ export const cancelOrder = {
   toolset: 'orders',
   confirmed: 'by_effect',
   lean: orderMoney,
-  input: z.strictObject({ order_id: id('order'), dry_run: dryRun, notify }),
+  input: z.strictObject({
+    order_id: id('order'),
+    dry_run: dryRun,
+    notify,
+    amount_retained: amountRetained.optional(),
+  }),
   formerNames,
   output: one(OrderSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
@@ -348,7 +356,7 @@ export const recordRefund = {
   title: 'Record a refund',
   summary: 'Record money that was returned for a paid or cancelled order.',
   description:
-    'Records money that was returned, at most what was paid and not refunded yet; it moves no money, and tickets stay as they are. What exceeds amount_refundable is due again. On payment_due cancel the order first.',
+    'Records money that was returned; moves none, and tickets stay. What exceeds amount_refundable is due again. On payment_due cancel the order first.',
   method: 'POST',
   path: '/orders/{order_id}/refunds',
   errors: ['not_found', 'payment_due', 'nothing_refundable', 'wrong_currency', 'refund_too_high'],
@@ -361,10 +369,11 @@ export const recordRefund = {
     order_id: id('order'),
     amount: amount.describe('Minor units (cents).'),
     method: oneOf(paymentMethods).optional().describe('Default bank_transfer.'),
-    currency: currencyInput.optional().describe("Refused if it is not the order's."),
+    currency: currencyInput.optional().describe("The order's."),
     refunded_at: timestampInput.optional().describe('Default: now: RFC 3339 with offset.'),
-    external_reference: line(255).nullish().describe('Such as the credit note.'),
+    external_reference: line(255).nullish().describe('Of the credit note.'),
+    dry_run: dryRun,
   }),
-  output: one(OrderSchema),
+  output: one(OrderSchema).extend({ effect }),
   hints: { destructive: false, idempotent: false, openWorld: true },
 } satisfies Operation

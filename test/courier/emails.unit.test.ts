@@ -105,7 +105,7 @@ test('a confirmation says what is due, by when, and how to pay', async () => {
 
 test('the buyer of a cancelled order is told whether to pay, and what is returned', async () => {
   const { order_cancelled: cancelled, ticket_cancelled: ticket, event_cancelled: event } = pendingEmails()
-  const none = { currency: 'EUR', amount_unpaid: 0, amount_refundable: 0 }
+  const none = { currency: 'EUR', amount_unpaid: 0, amount_retained: 0, amount_refundable: 0 }
   const doNotPay = 'Please do not make a payment now.'
   const { subject, text: both } = await composeEmail(cancelled, sender)
   expect(subject).toBe('Order K7Q2M9XD cancelled: Lange Nacht der Übersetzung')
@@ -126,6 +126,12 @@ test('the buyer of a cancelled order is told whether to pay, and what is returne
       false,
       true,
     ])
+  }
+  const kept = { ...none, amount_retained: 2000, amount_refundable: 17_900 }
+  for (const pending of [cancelled, ticket, event]) {
+    expect(seen(await text({ ...pending, money: kept }))).toContain(
+      'You have paid €199.00. We keep €20.00 of it, and €179.00 will be refunded.',
+    )
   }
   // A guest is told nothing of it.
   for (const pending of [ticket, event]) expect(await text(pending)).not.toMatch(/payment|refunded/)

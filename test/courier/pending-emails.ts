@@ -56,6 +56,7 @@ export function pendingEmails(
     amount_paid: 4_000,
     amount_due: 9_700,
     amount_refunded: 0,
+    amount_retained: 0,
     amount_refundable: 4_000,
     payment_method: 'invoice' as const,
     payment_due_at: '2027-04-15T21:59:00Z',
@@ -177,7 +178,7 @@ export function pendingEmails(
     order_cancelled: {
       ...toBuyer,
       order: { ...order, status: 'cancelled', cancellation_reason: 'requested', amount_due: 0 },
-      money: { currency: 'EUR', amount_unpaid: 9_700, amount_refundable: 4_000 },
+      money: { currency: 'EUR', amount_unpaid: 9_700, amount_retained: 0, amount_refundable: 4_000 },
       kind: 'order_cancelled',
     },
     waiting_list_offer: {

@@ -260,6 +260,7 @@ test('a payment and a refund answer the money of the order, and not its attendee
     amount_paid_text: 'EUR 49.00',
     amount_due: 0,
     amount_refunded: 0,
+    amount_retained: 0,
     amount_refundable: 0,
   })
   const refunded: Data = await mcp.call('record_refund', { order_id: orderId, amount: 900 })

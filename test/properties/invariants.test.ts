@@ -61,6 +61,10 @@ const wrongs: [sql: string, ...checks: string[]][] = [
     "update orders set amount_refunded = 1 where status = 'completed' and amount_paid > total",
     'amount_refunded is the sum of the refunds, and at most what was paid',
   ],
+  [
+    "update orders set amount_retained = 1 where status = 'pending'",
+    'an order retains at most what it would have to refund',
+  ],
   ['delete from payments', 'amount_paid is the sum of the payments that are not voided, and the rest is amount_voided'],
   [
     "update attendees set price = 0, discount = 0 where order_id in (select id from orders where status = 'cancelled')",

@@ -147,7 +147,7 @@ test('a refund that the bank sent back cannot be taken back: the refusals say so
   const { cancel, refund, pay } = await arrange()
   expect((await pay(1)).body.error).toMatchObject({
     code: 'nothing_due',
-    hint: 'Money that came for it is returned at the bank, and not recorded.',
+    hint: 'Money that came for it is returned at the bank, and neither it nor its return is recorded.',
   })
   await cancel()
   await refund({ amount: 4900 })

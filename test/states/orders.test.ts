@@ -31,6 +31,10 @@ const orderOf =
   }
 
 const cancel = ({ id }: Sale, hand?: Hand) => edit('orders', id, "status = 'cancelled'", [], hand)
+const cancelAndRetain =
+  (amount: number) =>
+  ({ id }: Sale) =>
+    edit('orders', id, `status = 'cancelled', amount_retained = ${amount}`)
 const cancelTicket = ({ attendeeIds: [first] }: Sale) => edit('attendees', first as string, "status = 'cancelled'")
 
 /** Not paid by its deadline. */
@@ -86,6 +90,12 @@ const states = {
   'cancelled refunded': orderOf(2, { paid: 6000 }, async (sale) => {
     await cancel(sale)
     await refund(6000)(sale)
+  }),
+  'cancelled refund_due, a fee retained': orderOf(2, { paid: 6000 }, cancelAndRetain(1000)),
+  'cancelled paid, all of it retained': orderOf(2, { paid: 6000 }, cancelAndRetain(6000)),
+  'cancelled refunded, but for a fee': orderOf(2, { paid: 6000 }, async (sale) => {
+    await cancelAndRetain(1000)(sale)
+    await refund(5000)(sale)
   }),
   'cancelled not_required, expired': orderOf(2, {}, expire),
   'cancelled not_required, expired with one of two tickets': orderOf(2, {}, async (sale) => {
@@ -285,7 +295,6 @@ testStateMachine({
     'pending refunded': 'a refund needs an order of which nothing is due',
     'cancelled awaiting_payment': 'a cancelled order is pending nothing',
     'cancelled partially_paid': 'what was paid is to be refunded',
-    'cancelled paid': 'what was paid is to be refunded',
   },
   states,
   transitions,
@@ -422,6 +431,9 @@ testStateMachine({
     'cancelled refund_due, once paid': cancelled,
     'cancelled refund_due, once partly paid': cancelled,
     'cancelled refunded': cancelled,
+    'cancelled refund_due, a fee retained': cancelled,
+    'cancelled paid, all of it retained': cancelled,
+    'cancelled refunded, but for a fee': cancelled,
     'cancelled not_required, expired': expired,
     'cancelled not_required, expired with one of two tickets': { ...expired, reopening: done(reopened(2)) },
     'cancelled refund_due, expired when partly paid': {

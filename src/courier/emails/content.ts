@@ -398,11 +398,17 @@ function whatOfTheMoney(money: CancelledMoney | null, facts: Facts): string[] {
 }
 
 function whatIsReturned(
-  { amount_refundable, currency }: Pick<CancelledMoney, 'amount_refundable' | 'currency'>,
+  { amount_refundable, amount_retained, currency }: Omit<CancelledMoney, 'amount_unpaid'>,
   { words }: Facts,
 ): string[] {
-  if (amount_refundable <= 0) return []
-  return [fill(words.kinds.order_cancelled.refund, { amount: amountOf(amount_refundable, currency, words) })]
+  const { refund, retained } = words.kinds.order_cancelled
+  const money = (amount: number) => amountOf(amount, currency, words)
+  const amount = money(amount_refundable)
+  if (amount_retained > 0)
+    return [
+      fill(retained, { paid: money(amount_refundable + amount_retained), retained: money(amount_retained), amount }),
+    ]
+  return amount_refundable > 0 ? [fill(refund, { amount })] : []
 }
 
 /** @param payment blocks about paying, after the amounts. */

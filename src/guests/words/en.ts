@@ -111,6 +111,7 @@ export const en = {
       /** These two are also for a buyer who is told of a ticket or of the event; the refund is for one that has expired as well. */
       doNotPay: 'Please do not make a payment now.',
       refund: 'The {amount} you have paid will be refunded.',
+      retained: 'You have paid {paid}. We keep {retained} of it, and {amount} will be refunded.',
     },
     event_changed: {
       headline: 'Event changed',

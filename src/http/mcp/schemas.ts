@@ -20,7 +20,7 @@ type Schema = {
 
 // Says no more than the name of the field does.
 const formulaic =
-  /^(Identifier of the [a-z -]+(, [a-z ]+)?|(Name|Company) of the [a-z ]+|Only [a-z -]+ with this [a-z ]+( of yours)?|Only this type|Items on a page|Columns, .*|next_cursor .*|Any text .*|Your own (identifier|flat object), .*|Only if it still has this version; .*|true: (change nothing|payment_due_at may be over), .*|RFC 3339 with offset|As in register_attendee|Only this e-mail address; .*|Fields left out are unchanged; .*|Only objects created or changed at or after .*)\.$/
+  /^(Identifier of the [a-z -]+(, [a-z ]+)?|(Name|Company) of the [a-z ]+|Only [a-z -]+ with this [a-z ]+( of yours)?|Only this type|Items on a page|Columns, .*|next_cursor .*|Any text .*|Your own (identifier|flat object), .*|Only if it still has this version; .*|true: (change nothing|payment_due_at may be over), .*|Kept of what was cancelled, .*|RFC 3339 with offset|As in register_attendee|Only this e-mail address; .*|Fields left out are unchanged; .*|Only objects created or changed at or after .*)\.$/
 
 // A list of values longer than this is shown once in a list of tools.
 const longEnum = 12

@@ -290,7 +290,9 @@ export interface components {
             amount_due: number;
             /** @description Sum of the refunds, in minor units. */
             amount_refunded: number;
-            /** @description Paid beyond what is owed and not refunded yet, in minor units: what refund_due is about. */
+            /** @description What the organiser keeps of what was cancelled, in minor units. */
+            amount_retained: number;
+            /** @description Paid beyond what is owed, neither refunded yet nor retained, in minor units: what refund_due is about. */
             amount_refundable: number;
             /** @description How it is to be paid; null: complimentary. How each payment came is its method. */
             payment_method: ("invoice" | "bank_transfer" | "card" | "cash" | "other") | null;

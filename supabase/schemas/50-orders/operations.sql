@@ -541,40 +541,57 @@ create function api.record_refund(
   refunded_at timestamptz default null,
   external_reference text default null,
   idempotency_key text default null,
-  request_fingerprint text default null
+  request_fingerprint text default null,
+  dry_run boolean default null
 ) returns json
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+  v_data json;
   v_warning jsonb;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
-  perform private.assert_not_by_name('order_id');
-
-  if external_reference is not null then
-    v_warning := private.warning_of_refund_reference(order_id, external_reference);
+  if dry_run is not true then
+    perform private.assert_not_by_name('order_id');
   end if;
-  insert into public.refunds (order_id, amount, method, currency, refunded_at, external_reference)
-  values (
-    record_refund.order_id, record_refund.amount, coalesce(record_refund.method, 'bank_transfer'), record_refund.currency,
-    coalesce(record_refund.refunded_at, now()), record_refund.external_reference
-  );
-  perform private.assert_refund_confirmed(jsonb_build_object(
-    'order_id', order_id, 'amount', amount, 'method', method, 'currency', currency, 'refunded_at', refunded_at,
-    'external_reference', external_reference
-  ));
-
-  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
-    json_build_object('status', 201, 'data', private.whole_order_json(order_id)),
-    variadic array_prepend(v_warning, private.warnings_of_refund(order_id, amount, refunded_at))
-  ));
+  begin
+    if external_reference is not null then
+      v_warning := private.warning_of_refund_reference(order_id, external_reference);
+    end if;
+    select o.* into v_order from public.orders o where o.id = record_refund.order_id for no key update;
+    if dry_run then
+      v_data := private.whole_order_json(order_id);
+    end if;
+    insert into public.refunds (order_id, amount, method, currency, refunded_at, external_reference)
+    values (
+      record_refund.order_id, record_refund.amount, coalesce(record_refund.method, 'bank_transfer'), record_refund.currency,
+      coalesce(record_refund.refunded_at, now()), record_refund.external_reference
+    );
+    v_outcome := private.with_warnings(
+      json_build_object(
+        'status', case when dry_run then 200 else 201 end,
+        'effect', private.effect_of_change(dry_run, v_order),
+        'data', coalesce(v_data, private.whole_order_json(order_id))
+      ),
+      variadic array_prepend(v_warning, private.warnings_of_refund(order_id, amount, refunded_at))
+    );
+    perform private.undo_if_dry_run(dry_run);
+    perform private.assert_refund_confirmed(jsonb_build_object(
+      'order_id', order_id, 'amount', amount, 'method', method, 'currency', currency, 'refunded_at', refunded_at,
+      'external_reference', external_reference
+    ));
+  exception when sqlstate 'UD001' then
+    null; -- The effects are rolled back; the variable keeps the answer.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.record_refund is
-  'Records money that was returned for a paid or cancelled order: 201 with the order. 404 not_found; 409 payment_due, nothing_refundable, wrong_currency, refund_too_high; 422 validation_failed.';
+  'Records money that was returned for a paid or cancelled order: 201 with the order, or reports the effect of doing so: 200. 404 not_found; 409 payment_due, nothing_refundable, wrong_currency, refund_too_high; 422 validation_failed.';
 grant execute on function api.record_refund to scope_orders_write;
 
 -- What cancelling an order affects. Security definer: a key for orders may not read attendees.
@@ -583,12 +600,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   return (
-    select jsonb_build_object(
-      'orders', 1,
-      'attendees', count(*),
-      'refund_due', private.refundable_if_cancelled("order"),
-      'currency', "order".currency
-    )
+    select jsonb_build_object('orders', 1, 'attendees', count(*), 'currency', "order".currency)
     from public.attendees a
     where a.order_id = "order".id
       and a.organisation_id = private.current_organisation_id()
@@ -603,7 +615,8 @@ create function api.cancel_order(
   dry_run boolean default null,
   notify public.notify default null,
   idempotency_key text default null,
-  request_fingerprint text default null
+  request_fingerprint text default null,
+  amount_retained bigint default null
 ) returns json
 language plpgsql volatile set search_path = ''
 as $$
@@ -611,6 +624,7 @@ declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_order public.orders;
   v_affected jsonb;
+  v_refundable bigint;
   v_data json;
 begin
   if v_outcome is not null then
@@ -631,10 +645,14 @@ begin
       );
     end if;
     v_affected := private.affected_by_order(v_order);
+    v_refundable := private.amount_refundable(v_order);
     if dry_run then
       v_data := private.whole_order_json(v_order.id);
     end if;
-    update public.orders o set status = 'cancelled' where o.id = v_order.id returning * into v_order;
+    update public.orders o set status = 'cancelled', amount_retained = coalesce(cancel_order.amount_retained, o.amount_retained)
+    where o.id = v_order.id
+    returning * into v_order;
+    v_affected := v_affected || jsonb_build_object('refund_due', private.amount_refundable(v_order) - v_refundable);
     v_outcome := json_build_object(
       'status', 200,
       'effect', private.effect_json(dry_run, v_affected, private.notify_of_cancelled_tickets(notify, v_order.id)),
@@ -642,7 +660,8 @@ begin
     );
     perform private.undo_if_dry_run(dry_run);
     perform private.assert_notice_confirmed(
-      'cancel_order', jsonb_build_object('order_id', order_id, 'notify', notify), v_outcome -> 'effect'
+      'cancel_order', jsonb_build_object('order_id', order_id, 'notify', notify, 'amount_retained', amount_retained),
+      v_outcome -> 'effect'
     );
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
@@ -651,7 +670,7 @@ begin
 end
 $$;
 comment on function api.cancel_order is
-  'Cancels an order and its tickets, and tells its attendees and buyer if asked to, or reports the effect of doing so; what was paid becomes refund_due: 200. 404 not_found; 409 invalid_transition.';
+  'Cancels an order and its tickets, and tells its attendees and buyer if asked to, or reports the effect of doing so; what was paid and is not retained becomes refund_due: 200. 404 not_found; 409 invalid_transition; 422 validation_failed.';
 grant execute on function api.cancel_order to scope_orders_write;
 
 -- The deadline that lets an order expire as soon as the courier looks, in the place of one that is over.
@@ -704,8 +723,8 @@ begin
       v_data := private.whole_order_json(v_order.id);
     end if;
     update public.orders o set
-      (name, email, company, payment_due_at, external_id, metadata)
-        = (v_new.name, v_new.email, v_new.company, v_new.payment_due_at, v_new.external_id, v_new.metadata)
+      (name, email, company, amount_retained, payment_due_at, external_id, metadata)
+        = (v_new.name, v_new.email, v_new.company, v_new.amount_retained, v_new.payment_due_at, v_new.external_id, v_new.metadata)
     where o.id = v_order.id
     returning * into v_new;
     v_outcome := private.with_warnings(
@@ -724,5 +743,5 @@ begin
 end
 $$;
 comment on function api.update_order is
-  'Corrects the contact of an order, its external_id and metadata, or sets, moves or clears the payment deadline of a pending one, or reports the effect of doing so: 200. 404 not_found; 409 already_exists, order_completed, order_cancelled, order_expired; 412 version_mismatch; 422 validation_failed.';
+  'Corrects the contact of an order, its external_id and metadata, what is retained of it, or sets, moves or clears the payment deadline of a pending one, or reports the effect of doing so: 200. 404 not_found; 409 already_exists, order_completed, order_cancelled, order_expired; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_order to scope_orders_write;

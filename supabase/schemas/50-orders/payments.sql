@@ -81,8 +81,8 @@ begin
       409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status),
       case
         when v_order.amount_refunded > 0 and v_order.status = 'cancelled'
-          then 'Money that came for it is returned at the bank, and not recorded. A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew.'
-        else 'Money that came for it is returned at the bank, and not recorded.'
+          then 'Money that came for it is returned at the bank, and neither it nor its return is recorded. A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew.'
+        else 'Money that came for it is returned at the bank, and neither it nor its return is recorded.'
       end
     );
   elsif payment.currency <> v_order.currency then

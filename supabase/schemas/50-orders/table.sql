@@ -24,6 +24,7 @@ create table public.orders (
   amount_paid bigint not null default 0,
   amount_voided bigint not null default 0,
   amount_refunded bigint not null default 0,
+  amount_retained bigint not null default 0,
   subtotal bigint not null default 0,
   discount_total bigint not null default 0,
   payment_due_at timestamptz,
@@ -67,6 +68,7 @@ begin
     -- It held when the order was completed, and neither voids nor refunds change it.
     and ("order".status <> 'completed' or "order".amount_paid + "order".amount_voided >= "order".subtotal - "order".discount_total)
     and "order".amount_voided >= 0 and "order".amount_refunded between 0 and "order".amount_paid
+    and "order".amount_retained between 0 and "order".amount_paid - "order".amount_refunded
     and "order".payment_due_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
     and ("order".status = 'cancelled') = ("order".cancellation_reason is not null);
 end
@@ -87,6 +89,7 @@ comment on column public.orders.total is 'subtotal minus discount_total. Generat
 comment on column public.orders.amount_paid is 'Sum of the payments that are not voided, not edited.';
 comment on column public.orders.amount_voided is 'Sum of the payments that were voided, not edited.';
 comment on column public.orders.amount_refunded is 'Sum of the refunds, not edited. What is due is total, less amount_paid, plus amount_refunded.';
+comment on column public.orders.amount_retained is 'What the organiser keeps of what was cancelled, such as a fee, in minor units: it is not to be refunded. At most what was received and is neither returned nor the price of tickets that stand.';
 comment on column public.orders.subtotal is 'Sum of the prices of its tickets, not edited. In minor units of currency, like all amounts. A cancelled order keeps its last value.';
 comment on column public.orders.discount_total is 'Sum of the discounts of its tickets, not edited.';
 comment on column public.orders.payment_due_at is 'When it is to be paid by. After that an unpaid order is cancelled as expired; one that is paid in part stays pending. Empty: no deadline. Set from payment_due_days of the event; change it to give more time, or to now() to let it expire. One that has expired: call reopen_order.';
@@ -148,13 +151,13 @@ end
 $$;
 grant execute on function private.amount_due to scope_attendees_write, scope_orders_read, scope_orders_write, authenticated;
 
--- What was received beyond what is owed, and not refunded yet: everything of a cancelled order.
+-- What was received beyond what is owed, and neither refunded yet nor retained: everything else of a cancelled order.
 create function private.amount_refundable("order" public.orders) returns bigint
 language plpgsql immutable set search_path = ''
 as $$
 begin
   return greatest(
-    "order".amount_paid - "order".amount_refunded
+    "order".amount_paid - "order".amount_refunded - "order".amount_retained
       - case "order".status when 'cancelled' then 0 else "order".subtotal - "order".discount_total end,
     0
   );
@@ -167,7 +170,7 @@ create function private.refundable_if_cancelled("order" public.orders) returns b
 language plpgsql immutable set search_path = ''
 as $$
 begin
-  return "order".amount_paid - "order".amount_refunded - private.amount_refundable("order");
+  return "order".amount_paid - "order".amount_refunded - "order".amount_retained - private.amount_refundable("order");
 end
 $$;
 
@@ -207,6 +210,7 @@ as $$
 declare
   v_event public.events;
   v_holder public.orders;
+  v_most bigint;
 begin
   if tg_op = 'INSERT' then
     -- A new order: its event, the fields that Usher sets, its promo code, its reference.
@@ -224,7 +228,7 @@ begin
       end if;
     end if;
     if new.status <> 'pending' or new.payment_status <> 'not_required'
-      or (new.subtotal, new.discount_total, new.amount_paid, new.amount_voided, new.amount_refunded) <> (0, 0, 0, 0, 0)
+      or (new.subtotal, new.discount_total, new.amount_paid, new.amount_voided, new.amount_refunded, new.amount_retained) <> (0, 0, 0, 0, 0, 0)
       or new.currency <> v_event.currency
       or num_nonnulls(
         new.reference, new.promo_code_id, new.completed_at, new.cancelled_at, new.cancellation_reason, new.payment_remind_at,
@@ -232,7 +236,7 @@ begin
       ) > 0 then
       perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
         'status', 'pending', 'payment_status', 'not_required', 'subtotal', 0, 'discount_total', 0, 'amount_paid', 0,
-        'amount_voided', 0, 'amount_refunded', 0,
+        'amount_voided', 0, 'amount_refunded', 0, 'amount_retained', 0,
         'currency', v_event.currency, 'reference', null, 'promo_code_id', null, 'completed_at', null, 'cancelled_at', null,
         'cancellation_reason', null, 'payment_remind_at', null, 'payment_reminded_at', null, 'payment_check_at', null
       ));
@@ -339,12 +343,26 @@ begin
     end if;
   end if;
 
+  if new.amount_retained > 0 then
+    v_most := greatest(
+      new.amount_paid - new.amount_refunded - case new.status when 'cancelled' then 0 else new.subtotal - new.discount_total end, 0
+    );
+    if new.amount_retained > v_most and new.amount_retained <> old.amount_retained and pg_trigger_depth() = 1 then
+      perform private.refuse_value(
+        'amount_retained', 'amount_retained is more than was received and is neither returned nor the price of tickets that stand.',
+        format('At most %s, in minor units.', v_most)
+      );
+    end if;
+    -- What is returned, voided or owed again is retained no longer.
+    new.amount_retained := least(new.amount_retained, v_most);
+  end if;
+
   new.payment_status := case
     when new.status = 'pending' or new.status = 'completed' and private.amount_due(new) > 0
       then case when new.amount_paid > new.amount_refunded then 'partially_paid' else 'awaiting_payment' end
     when new.amount_paid = 0 then 'not_required'
     when private.amount_refundable(new) > 0 then 'refund_due'
-    when new.amount_refunded = new.amount_paid then 'refunded'
+    when new.amount_refunded > 0 and new.amount_refunded + new.amount_retained = new.amount_paid then 'refunded'
     else 'paid'
   end::public.payment_status;
 
@@ -366,11 +384,11 @@ begin
     new.cancellation_reason := case when new.status = 'cancelled' then coalesce(new.cancellation_reason, 'requested') end;
   end if;
   if (
-    new.name, new.email, new.company, new.status, new.subtotal, new.amount_paid, new.amount_refunded, new.payment_due_at, new.external_id,
-    new.metadata
+    new.name, new.email, new.company, new.status, new.subtotal, new.amount_paid, new.amount_refunded, new.amount_retained,
+    new.payment_due_at, new.external_id, new.metadata
   ) is distinct from (
-    old.name, old.email, old.company, old.status, old.subtotal, old.amount_paid, old.amount_refunded, old.payment_due_at, old.external_id,
-    old.metadata
+    old.name, old.email, old.company, old.status, old.subtotal, old.amount_paid, old.amount_refunded, old.amount_retained,
+    old.payment_due_at, old.external_id, old.metadata
   ) then
     new.version := old.version + 1;
   end if;
@@ -380,7 +398,7 @@ $$;
 -- Not of the sums and the payment method, of which the guard refuses what cannot be: payments and new tickets update these alone.
 create trigger orders_010_blank_is_empty
   before insert or update of
-    name, email, company, reference, status, payment_status, event_id, currency, payment_due_at, payment_remind_at,
+    name, email, company, reference, status, payment_status, event_id, currency, amount_retained, payment_due_at, payment_remind_at,
     payment_reminded_at, promo_code, send_email, completed_at, cancelled_at, cancellation_reason, source, external_id, metadata,
     created_at, updated_at, id, organisation_id, promo_code_id, version, payment_check_at
   on public.orders
@@ -388,7 +406,7 @@ create trigger orders_010_blank_is_empty
   execute function private.tg__take_blank_as_empty('event_id', 'name', 'email');
 create trigger orders_800_explain
   before insert or update of
-    name, email, company, reference, status, payment_status, event_id, currency, payment_due_at, payment_remind_at,
+    name, email, company, reference, status, payment_status, event_id, currency, amount_retained, payment_due_at, payment_remind_at,
     payment_reminded_at, promo_code, send_email, completed_at, cancelled_at, cancellation_reason, source, external_id, metadata,
     created_at, updated_at, id, organisation_id, promo_code_id, version, payment_check_at
   on public.orders
@@ -439,14 +457,14 @@ create policy orders_update_membership on public.orders for update to authentica
 grant select on public.orders to scope_orders_read, scope_orders_write, scope_attendees_write, authenticated;
 -- list_attendees finds attendees by the reference of their order.
 grant select (id, organisation_id, reference) on public.orders to scope_attendees_read;
-grant update (name, email, company, status, payment_due_at, external_id, metadata) on public.orders to scope_orders_write;
+grant update (name, email, company, status, amount_retained, payment_due_at, external_id, metadata) on public.orders to scope_orders_write;
 grant insert (
   id, organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
 ) on public.orders to scope_attendees_write;
 grant insert (
   organisation_id, event_id, name, email, company, send_email, payment_method, payment_due_at, promo_code, external_id, metadata
 ) on public.orders to authenticated;
-grant update (name, email, company, status, payment_due_at, external_id, metadata) on public.orders to authenticated;
+grant update (name, email, company, status, amount_retained, payment_due_at, external_id, metadata) on public.orders to authenticated;
 
 create function private.order_json("order" public.orders, attendees json, payments json, refunds json default '[]') returns json
 language plpgsql stable set search_path = ''
@@ -472,6 +490,7 @@ begin
     'amount_paid', "order".amount_paid,
     'amount_due', private.amount_due("order"),
     'amount_refunded', "order".amount_refunded,
+    'amount_retained', "order".amount_retained,
     'amount_refundable', private.amount_refundable("order"),
     'payment_method', "order".payment_method,
     'payment_due_at', to_char("order".payment_due_at at time zone 'UTC', v_rfc3339),

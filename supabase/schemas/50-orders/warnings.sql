@@ -108,7 +108,7 @@ begin
   v_due_again := private.amount_due(v_order) - private.amount_due(v_former);
   return array[
     case when v_due_again > 0 then private.warning('due_again', format(
-      '%s is due again, and reminders ask for it: the order stands. If more was received than is recorded, record that payment as well; if it is not to be paid, cancel the ticket or the order.',
+      '%s is due again, and reminders ask for it: the order stands. If a second payment was returned, which needs no record, record that payment as well, so that the two cancel out; if it is not to be paid, cancel the ticket or the order.',
       private.money_text(v_due_again, v_order.currency)
     )) end,
     private.warning_of_amount(

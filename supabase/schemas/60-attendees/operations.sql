@@ -386,12 +386,27 @@ end
 $$;
 grant execute on function private.refundable_of to scope_attendees_write;
 
+-- Keeps so much more of what was received for an order. Security definer, for the same reason; money is for keys that may write orders.
+create function private.retain_of(order_id uuid, amount bigint) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if ('orders:write' = any (private.current_scopes())) is not true then
+    perform private.refuse(403, 'missing_scope', 'What is retained of an order needs the scope orders:write.', 'amount_retained');
+  end if;
+  update public.orders o set amount_retained = o.amount_retained + amount
+  where o.id = retain_of.order_id and o.organisation_id = private.current_organisation_id();
+end
+$$;
+grant execute on function private.retain_of to scope_attendees_write;
+
 create function api.cancel_attendee(
   attendee_id uuid,
   dry_run boolean default null,
   notify public.notify default null,
   idempotency_key text default null,
-  request_fingerprint text default null
+  request_fingerprint text default null,
+  amount_retained bigint default null
 ) returns json
 language plpgsql volatile set search_path = ''
 as $$
@@ -431,6 +446,9 @@ begin
       v_data := private.attendee_json(v_attendee);
     end if;
     update public.attendees a set status = 'cancelled' where a.id = v_attendee.id returning * into v_attendee;
+    if amount_retained > 0 then
+      perform private.retain_of(v_attendee.order_id, amount_retained);
+    end if;
     v_affected := v_affected || jsonb_build_object('refund_due', private.refundable_of(v_attendee.order_id) - v_refundable);
     v_outcome := json_build_object(
       'status', 200,
@@ -441,7 +459,8 @@ begin
     );
     perform private.undo_if_dry_run(dry_run);
     perform private.assert_notice_confirmed(
-      'cancel_attendee', jsonb_build_object('attendee_id', attendee_id, 'notify', notify), v_outcome -> 'effect'
+      'cancel_attendee', jsonb_build_object('attendee_id', attendee_id, 'notify', notify, 'amount_retained', amount_retained),
+      v_outcome -> 'effect'
     );
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
@@ -450,7 +469,7 @@ begin
 end
 $$;
 comment on function api.cancel_attendee is
-  'Cancels one ticket and tells its holder and the buyer if asked to, gives its place back and takes its price off the order, which is cancelled with its last ticket; or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
+  'Cancels one ticket and tells its holder and the buyer if asked to, gives its place back and takes its price off the order, which is cancelled with its last ticket; or reports the effect of doing so: 200. 403 missing_scope; 404 not_found; 409 invalid_transition; 422 validation_failed.';
 grant execute on function api.cancel_attendee to scope_attendees_write;
 
 create function api.resend_ticket(attendee_id uuid, idempotency_key text default null, request_fingerprint text default null)

@@ -260,6 +260,7 @@ begin
       'amount_unpaid', sum(greatest(o.total - o.amount_paid + (
         select coalesce(sum(r.amount), 0) from public.refunds r where r.order_id = o.id and r.created_at < o.cancelled_at
       ), 0))::bigint,
+      'amount_retained', sum(o.amount_retained)::bigint,
       'amount_refundable', sum(private.amount_refundable(o))::bigint
     )
     from public.orders o

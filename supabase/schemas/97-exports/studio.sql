@@ -127,7 +127,9 @@ select
   private.rfc3339(o.updated_at) as updated_at,
   private.local_time(o.updated_at, e.timezone) as updated_at_local,
   d.amount_refundable,
-  private.money_decimal(d.amount_refundable, o.currency) as amount_refundable_decimal
+  private.money_decimal(d.amount_refundable, o.currency) as amount_refundable_decimal,
+  o.amount_retained,
+  private.money_decimal(o.amount_retained, o.currency) as amount_retained_decimal
 from public.orders o
 join public.events e on e.id = o.event_id
 cross join lateral (select private.amount_due(o) as amount_due, private.amount_refundable(o) as amount_refundable) d;
@@ -172,8 +174,10 @@ comment on column public.order_export.created_at is 'When it was made, in UTC.';
 comment on column public.order_export.created_at_local is 'created_at as clocks at the event show it.';
 comment on column public.order_export.updated_at is 'When it was last changed, in UTC.';
 comment on column public.order_export.updated_at_local is 'updated_at as clocks at the event show it.';
-comment on column public.order_export.amount_refundable is 'What is to be returned: paid beyond what is owed and not refunded yet, in minor units.';
+comment on column public.order_export.amount_refundable is 'What is to be returned: paid beyond what is owed, and neither refunded yet nor retained, in minor units.';
 comment on column public.order_export.amount_refundable_decimal is 'amount_refundable as a decimal.';
+comment on column public.order_export.amount_retained is 'What the organiser keeps of what was cancelled, in minor units.';
+comment on column public.order_export.amount_retained_decimal is 'amount_retained as a decimal.';
 create trigger order_export_100_read_only instead of insert or update or delete on public.order_export
   for each row execute function private.tg__refuse_write();
 

@@ -96,6 +96,10 @@ begin
         'amount_refunded is the sum of the refunds, and at most what was paid', 'orders', o.id,
         o.amount_refunded::text, least(s.refunded, s.paid)::text
       )::private.disagreement end,
+    case when o.amount_retained > greatest(s.kept - case o.status when 'cancelled' then 0 else o.total end, 0) then row(
+        'an order retains at most what it would have to refund', 'orders', o.id,
+        o.amount_retained::text, 'at most ' || greatest(s.kept - case o.status when 'cancelled' then 0 else o.total end, 0)
+      )::private.disagreement end,
     case when s.kept > coalesce(l.cost, 0) and o.created_at > v_since
       and o.id::text not in (select e.order_id from deleted e where e.order_id is not null)
       then row(
@@ -158,15 +162,17 @@ begin
     case when o.payment_status::text <> case
         when o.status <> 'cancelled' and s.kept < o.total
           then case s.kept when 0 then 'awaiting_payment' else 'partially_paid' end
-        when s.kept > case o.status when 'completed' then o.total else 0 end then 'refund_due'
-        when o.amount_paid > o.amount_refunded then 'paid'
+        when s.kept > case o.status when 'completed' then o.total else 0 end + o.amount_retained then 'refund_due'
+        when s.kept > o.amount_retained or o.amount_paid > 0 and o.amount_refunded = 0 then 'paid'
         when o.amount_paid > 0 then 'refunded'
         else 'not_required'
       end
       then row(
         'payment_status follows from status and amounts', 'orders', o.id,
         o.payment_status::text,
-        format('what follows from %s, total %s, paid %s, refunded %s', o.status, o.total, o.amount_paid, o.amount_refunded)
+        format(
+          'what follows from %s, total %s, paid %s, refunded %s, retained %s', o.status, o.total, o.amount_paid, o.amount_refunded, o.amount_retained
+        )
       )::private.disagreement end
   ]) d
   where d."check" is not null and (verify_orders.event_id is null or o.event_id = verify_orders.event_id);

@@ -14,8 +14,8 @@ const notOfAPerson: Record<string, string[]> = {
   ],
   orders: [
     'id organisation_id event_id reference status payment_status send_email currency subtotal discount_total total',
-    'amount_paid amount_voided amount_refunded payment_method payment_due_at payment_remind_at payment_reminded_at',
-    'payment_check_at promo_code promo_code_id source completed_at cancelled_at cancellation_reason version',
+    'amount_paid amount_voided amount_refunded amount_retained payment_method payment_due_at payment_remind_at',
+    'payment_reminded_at payment_check_at promo_code promo_code_id source completed_at cancelled_at cancellation_reason version',
     'created_at updated_at',
     // Kept by Usher, from what is declared.
     'email_lower',
