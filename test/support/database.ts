@@ -35,6 +35,9 @@ export async function row<T extends pg.QueryResultRow>(sql: string, values: unkn
  */
 export const knownRight = "(select set_config('usher.explained_rows', '200', true) offset 0) as known_right"
 
+/** To use in a statement that takes rows out of a log, as the purge does and no person can: `delete from … using ${asPurge}`. */
+export const asPurge = "(select set_config('usher.erasing', 'on', true) offset 0) as as_purge"
+
 /** A transaction held open on a connection of its own until it is told to commit; rolled back if it never is. */
 export async function during<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await studio.connect()

@@ -57,7 +57,7 @@ begin
   if v_count > 0 then
     perform private.refuse(
       409, 'in_use', format('The organisation is in use: e-mails wait to be sent: %s.', v_count), 'slug',
-      hint => 'Wait until they are sent or given up, five days at most; or set their status to cancelled, and next_attempt_at to null.'
+      hint => 'Wait until they are sent or given up, five days at most; or set their status to cancelled.'
     );
   end if;
 

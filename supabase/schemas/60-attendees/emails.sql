@@ -123,7 +123,18 @@ begin
     r.attendee_id,
     r.waiting_list_entry_id,
     r.order_id,
-    tell.previous,
+    nullif(coalesce(
+      -- Whom the last such e-mail did not reach still knows what was before it.
+      (
+        select (array_agg(case when l.status in ('cancelled', 'failed', 'bounced') then coalesce(l.previous, 'null') end order by l.id desc))[1]
+        from public.emails l
+        where tell.kind = 'event_changed' and (
+          l.attendee_id = r.attendee_id and l.kind = 'event_changed'
+          or l.waiting_list_entry_id = r.waiting_list_entry_id and l.kind = 'waiting_list_offer'
+        )
+      ),
+      tell.previous
+    ), 'null'),
     send_at
   from (
     select r.*, bool_or(r.order_id is not null) over (partition by r.email_lower) as is_buyer

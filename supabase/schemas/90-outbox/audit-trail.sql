@@ -45,6 +45,12 @@ create index audit_entries_organisation_id_former_email_idx on public.audit_entr
 -- For api.purge.
 create index audit_entries_created_at_idx on public.audit_entries (created_at);
 
+create trigger audit_entries_100_append_only before update or delete on public.audit_entries
+  for each row when (private.is_typed())
+  execute function private.tg__assert_append_only('The audit trail is never changed or deleted.');
+create trigger audit_entries_100_no_truncate before truncate on public.audit_entries
+  for each statement execute function private.tg__refuse_truncate();
+
 create function private.audit_actor() returns public.audit_actor
 language plpgsql stable set search_path = ''
 as $$

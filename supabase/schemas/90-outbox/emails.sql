@@ -72,9 +72,9 @@ create table public.emails (
   constraint emails_are_sound
     check (private.is_sound_email(kind, status, next_attempt_at, attendee_id, order_id, payment_id, waiting_list_entry_id))
 );
-comment on table public.emails is 'E-mails to attendees and buyers, pending and sent. Written by Usher only. Set status to queued to send one once more; of a ticket, ticket_email_status of the attendee.';
+comment on table public.emails is 'E-mails to attendees and buyers, pending and sent. Written by Usher only. Set status to cancelled to keep one from being sent, or to queued to send one once more; a ticket, by ticket_email_status of the attendee.';
 comment on column public.emails.kind is 'What it tells: ticket, order_confirmation, payment_received and so on.';
-comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled. Set it to queued to send the e-mail once more, or at once where it waits after a failure; a ticket that was sent by its attendee.';
+comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled. Set it to cancelled so that it is not sent. Set it to queued to send the e-mail once more, or at once where it waits after a failure; a ticket that was sent by its attendee.';
 comment on column public.emails.sent_to is 'The address that it went to, as of when it was claimed.';
 comment on column public.emails.attendee_id is 'To whom it goes, where that is an attendee.';
 comment on column public.emails.order_id is 'The order whose contact it goes to, where that is the buyer.';
@@ -143,6 +143,38 @@ create trigger emails_100_send_again before update of status on public.emails
     new.status = 'queued' and (old.status <> 'queued' or old.claim is null and old.last_error is not null) and private.is_by_hand()
   )
   execute function private.tg_emails__send_again();
+-- One that is not to be sent, by its status alone. It has no next attempt, and the attendee says so of a ticket, which can then be queued
+-- again.
+create function private.tg_emails__cancel() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if tg_when = 'AFTER' then
+    update public.attendees a set ticket_email_status = 'cancelled' where a.id = new.attendee_id and a.ticket_email_status = 'queued';
+    return null;
+  elsif old.status <> 'queued' then
+    perform private.refuse(
+      409, 'invalid_transition', 'Only an e-mail that is queued can be cancelled.', 'status',
+      jsonb_build_object('from', old.status, 'to', new.status), 'Leave it as it is: it shows what was sent.'
+    );
+  end if;
+  new.next_attempt_at := null;
+  new.claim := null;
+  new.claimed_until := null;
+  return new;
+end
+$$;
+create trigger emails_100_cancel before update of status on public.emails
+  for each row when (new.status = 'cancelled' and old.status <> 'cancelled' and private.is_typed())
+  execute function private.tg_emails__cancel();
+create trigger emails_500_cancel_ticket after update of status on public.emails
+  for each row when (new.status = 'cancelled' and old.status = 'queued' and new.kind = 'ticket' and private.is_typed())
+  execute function private.tg_emails__cancel();
+create trigger emails_100_append_only before delete on public.emails
+  for each row when (private.is_typed())
+  execute function private.tg__assert_append_only('E-mails are a log of what was sent: they are never deleted.', 'Set status to cancelled instead.');
+create trigger emails_100_no_truncate before truncate on public.emails
+  for each statement execute function private.tg__refuse_truncate();
 create trigger emails_010_blank_is_empty before insert or update on public.emails
   for each row when (private.is_typed())
   execute function private.tg__take_blank_as_empty();

@@ -16,6 +16,7 @@ declare
   v_purged integer;
   v_rows integer;
 begin
+  perform set_config('usher.erasing', 'on', true);
   delete from private.idempotency_records r
   where (r.family_id, r.idempotency_key) in (
     select e.family_id, e.idempotency_key from private.idempotency_records e
@@ -104,6 +105,7 @@ begin
   get diagnostics v_rows = row_count;
   v_purged := v_purged + v_rows;
 
+  perform set_config('usher.erasing', '', true);
   -- Once everything else is done, because it reads the subscriptions of all endpoints. A replaced one is needed only for queued transactions
   -- that had committed before it was replaced.
   if v_purged >= "limit" then

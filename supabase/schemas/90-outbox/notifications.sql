@@ -26,6 +26,12 @@ comment on column public.notifications.subject_id is
 comment on column public.notifications.transaction_id is
   'Internal: ids are assigned before the commit and may become visible out of order; a reader that continues from the last one it saw must miss none. So the log is in the order of transactions, and shows only those older than every open one.';
 
+create trigger notifications_100_append_only before update of created_at, type, data, id, organisation_id or delete on public.notifications
+  for each row when (private.is_typed())
+  execute function private.tg__assert_append_only('Notifications are a log: they are never changed or deleted.');
+create trigger notifications_100_no_truncate before truncate on public.notifications
+  for each statement execute function private.tg__refuse_truncate();
+
 -- The subject of a notification, out of its JSON: for what is compared, or restored without it. Whoever notifies knows it.
 create function private.subject_of_notification(type public.notification_type, data json) returns uuid
 language plpgsql immutable set search_path = ''

@@ -337,11 +337,11 @@ begin
   get diagnostics v_attendees = row_count;
   -- What is searched of the others has the contact.
   update public.attendees a set search_text = '' where a.order_id = any (erasing.order_ids) and a.id <> all (erasing.attendee_ids);
-  perform set_config('usher.erasing', '', true);
   v_entries := private.erase_waiting_list_entries(erasing.entry_ids);
 
   v_erased := private.erase_copies(erasing, v_external_ids);
   v_erased.audit_entries := v_erased.audit_entries + private.erase_members(erasing);
+  perform set_config('usher.erasing', '', true);
   v_erased.attendees := v_attendees;
   v_erased.orders := v_orders;
   v_erased.waiting_list_entries := v_entries;

@@ -2,7 +2,7 @@
 // back, as the courier's role, since it claims from every organisation.
 
 import { expect, test } from 'vitest'
-import { studio } from '../../support/database.ts'
+import { asPurge, studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
 import { lockOutbox } from '../../support/outbox.ts'
 import { first, rolledBack } from '../as-courier.ts'
@@ -511,7 +511,7 @@ test('tickets of an order to one address go together, ten at most, and what is s
   const event = await organisation.event()
   await rolledBack(async (client, asCourier) => {
     await lockOutbox(client)
-    await client.query('delete from public.emails')
+    await client.query(`delete from public.emails using ${asPurge}`)
     const { rows } = await client.query(
       "insert into public.orders (event_id, name, email) values ($1, 'G', 'desk@example.com') returning id",
       [event.id],

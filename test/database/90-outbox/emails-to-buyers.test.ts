@@ -2,7 +2,7 @@
 // well, and counted as everybody else.
 
 import { expect, test } from 'vitest'
-import { studio } from '../../support/database.ts'
+import { asPurge, studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
 import { rest } from '../../support/rest.ts'
 import { edit } from '../../support/studio.ts'
@@ -29,7 +29,7 @@ async function arrange() {
   /** Those queued since the last look, as `kind address`, with what they say of the money. */
   const told = async () => {
     const { rows } = await studio.query(
-      `with gone as (delete from public.emails where organisation_id = $1 returning *)
+      `with gone as (delete from public.emails e using ${asPurge} where organisation_id = $1 returning e.*)
        select e.kind || ' ' || coalesce(a.email, o.email, w.email) as who, private.pending_email_json(e) -> 'money' as money
        from gone e
        left join public.attendees a on a.id = e.attendee_id

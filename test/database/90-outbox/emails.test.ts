@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PoolClient } from 'pg'
 import { expect, test, vi } from 'vitest'
-import { during, row, studio } from '../../support/database.ts'
+import { asPurge, during, row, studio } from '../../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../../support/organisation.ts'
 import { lockOutbox } from '../../support/outbox.ts'
 import { rest } from '../../support/rest.ts'
@@ -48,7 +48,7 @@ async function emailsOf(organisation: TestOrganisation): Promise<Row[]> {
 /** Nobody else has an e-mail in this transaction: organisations take turns, and a claim has an end. */
 async function forgetOthers(client: PoolClient, organisation: TestOrganisation): Promise<void> {
   await lockOutbox(client)
-  await client.query('delete from public.emails where organisation_id <> $1', [organisation.id])
+  await client.query(`delete from public.emails using ${asPurge} where organisation_id <> $1`, [organisation.id])
 }
 
 const brief = (rows: Row[]) => rows.map(({ kind, to }) => `${kind} ${to}`)
@@ -299,9 +299,10 @@ test('whoever holds a place is told of the cancellation of the event, once for e
     'event_cancelled buyer@example.com',
   ])
   // Nor does it once the e-mails are older than their retention.
-  await studio.query("delete from public.emails where organisation_id = $1 and kind = 'event_cancelled'", [
-    organisation.id,
-  ])
+  await studio.query(
+    `delete from public.emails using ${asPurge} where organisation_id = $1 and kind = 'event_cancelled'`,
+    [organisation.id],
+  )
   expect(await notify()).toBe(0)
 })
 
@@ -575,7 +576,7 @@ test('a voided payment is told to whoever was sent its receipt', async () => {
   await send('POST', `/payments/${silent.paymentId}/void`)
   // So long ago that the retention has removed it.
   const old = await pay('old@example.com')
-  await studio.query('delete from public.emails where payment_id = $1', [old.paymentId])
+  await studio.query(`delete from public.emails using ${asPurge} where payment_id = $1`, [old.paymentId])
   await send('POST', `/payments/${old.paymentId}/void`)
   // In flight at the void, and then not sent.
   const inFlight = await pay('in-flight@example.com')

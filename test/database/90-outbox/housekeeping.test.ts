@@ -1,6 +1,7 @@
 // What is purged and what is kept. In a transaction that is rolled back: purging knows no organisations.
 
 import { expect, test } from 'vitest'
+import { asPurge } from '../../support/database.ts'
 import { waitingListEntry } from '../../support/operation-arguments.ts'
 import { createOrganisation } from '../../support/organisation.ts'
 import { addEndpoint, fanOut } from '../../support/outbox.ts'
@@ -20,9 +21,10 @@ test('what is older than its retention goes, a few at a time; what is pending or
       return (await client.query(`select array[${counted}] as counts`, [organisation.id])).rows[0].counts
     }
     const age = (table: string, and = '') =>
-      client.query(`update ${table} set created_at = now() - interval '8 days' where organisation_id = $1 ${and}`, [
-        organisation.id,
-      ])
+      client.query(
+        `update ${table} set created_at = now() - interval '8 days' from ${asPurge} where organisation_id = $1 ${and}`,
+        [organisation.id],
+      )
     const purge = (days: number, limit: number) => asCourier('select api.purge($1, $2)', [days, limit])
     for (const [key, expiry] of [
       ['old', "now() - interval '1 second'"],
@@ -68,7 +70,8 @@ test('entries of the audit trail have a retention of their own', async () => {
   await organisation.event()
   await rolledBack(async (client, asCourier) => {
     await client.query(
-      "update public.audit_entries set created_at = now() - interval '8 days' where organisation_id = $1 and object_type = 'event'",
+      `update public.audit_entries set created_at = now() - interval '8 days' from ${asPurge}
+       where organisation_id = $1 and object_type = 'event'`,
       [organisation.id],
     )
     const left = async () =>

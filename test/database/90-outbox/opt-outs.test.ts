@@ -2,7 +2,7 @@
 // they are forgotten. The pages are in test/http/opt-out-page.test.ts.
 
 import { expect, test } from 'vitest'
-import { refusalOf, row, studio } from '../../support/database.ts'
+import { asPurge, refusalOf, row, studio } from '../../support/database.ts'
 import { pendingChange } from '../../support/opt-outs.ts'
 import { createOrganisation, type TestOrganisation } from '../../support/organisation.ts'
 import { lockOutbox } from '../../support/outbox.ts'
@@ -81,7 +81,7 @@ test('an e-mail that waits when its address switches off is neither sent nor cou
   })
   await rolledBack(async (client, asCourier) => {
     await lockOutbox(client)
-    await client.query('delete from public.emails where organisation_id <> $1', [organisation.id])
+    await client.query(`delete from public.emails using ${asPurge} where organisation_id <> $1`, [organisation.id])
     await client.query("update public.emails set next_attempt_at = '2000-01-01' where organisation_id = $1", [
       organisation.id,
     ])

@@ -3,7 +3,7 @@
 
 import type { PoolClient } from 'pg'
 import { expect, test } from 'vitest'
-import { knownRight } from '../../support/database.ts'
+import { asPurge, knownRight } from '../../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../../support/organisation.ts'
 import { lockOutbox } from '../../support/outbox.ts'
 import { type AsCourier, rolledBack } from '../as-courier.ts'
@@ -43,7 +43,7 @@ async function among(
   }
   await rolledBack(async (client, asCourier) => {
     await lockOutbox(client)
-    await client.query('delete from public.emails')
+    await client.query(`delete from public.emails using ${asPurge}`)
     await work(client, asCourier, all)
   })
 }
@@ -137,7 +137,7 @@ test.each([
         [one.attendeeId],
       )
       await client.query(
-        `delete from public.emails where organisation_id = $1 and attendee_id <> all (array(
+        `delete from public.emails using ${asPurge} where organisation_id = $1 and attendee_id <> all (array(
            select a.id from public.attendees a where a.organisation_id = $1 order by a.id limit 2
          ))`,
         [one.organisation.id],
