@@ -111,7 +111,12 @@ type Particular =
   | (ToBuyer & { kind: 'order_cancelled'; money: CancelledMoney })
   | (OfPayment & { kind: 'payment_received'; payment: { is_latest: boolean } })
   | (OfPayment & { kind: 'payment_voided' })
-  | (ToWaiting & { kind: 'waiting_list_offer'; waiting_list_entry: { offer_expires_at: string } })
+  // `previous`: of an offer that is repeated because the event changed.
+  | (ToWaiting & {
+      kind: 'waiting_list_offer'
+      waiting_list_entry: { offer_expires_at: string }
+      previous: Announced | null
+    })
   | (ToWaiting & { kind: 'waiting_list_cancelled' })
 
 /** A kind that is not named above says one thing to attendees, and shows event and ticket. */

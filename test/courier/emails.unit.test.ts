@@ -172,6 +172,18 @@ test('a change shows what was, beside what is, and nothing that stayed', async (
   expect(changed).not.toContain('Online')
 })
 
+test('an offer that is repeated because the event changed says what has', async () => {
+  const { event_changed, waiting_list_offer: first } = pendingEmails()
+  const { previous } = event_changed
+  expect(await text(first)).toContain('Good news, Katherine Johnson: a place has become available')
+  const again = await text({ ...first, previous })
+  expect(seen(again)).toContain('Katherine Johnson, the event has changed since we offered you a place. We are still')
+  expect(again).toMatch(/Where – before +To be announced\nWhere – now +Altes Pfandhaus\n/)
+  expect(again).not.toContain('Good news')
+  // Back to what was offered.
+  expect(await text({ ...first, previous: first.event })).toBe(await text(first))
+})
+
 test('whoever has not paid is not told that a ticket is valid', async () => {
   const { event_changed: changed } = pendingEmails()
   expect(await text(changed)).toContain('Your ticket remains valid.')
@@ -303,6 +315,17 @@ describe('the calendar file', () => {
   test('keeps the entry while the mailbox has another ticket', async () => {
     const cancelled = pendingEmails().ticket_cancelled
     const pending: PendingEmail = { ...cancelled, attendee: { ...cancelled.attendee, has_another_ticket: true } }
+    expect(await entryOf(pending)).toBeUndefined()
+    expect(await text(pending)).not.toContain('calendar')
+  })
+
+  test('is neither there nor promised where nothing is paid yet', async () => {
+    const { event_changed: changed } = pendingEmails()
+    expect(await text(changed)).toContain('The attached calendar file updates the entry in your calendar.')
+    const pending = {
+      ...changed,
+      holders: changed.holders.map((held) => ({ ...held, status: 'awaiting_payment' as const })),
+    }
     expect(await entryOf(pending)).toBeUndefined()
     expect(await text(pending)).not.toContain('calendar')
   })

@@ -184,6 +184,7 @@ export function pendingEmails(
     waiting_list_offer: {
       ...toWaiting,
       kind: 'waiting_list_offer',
+      previous: null,
       waiting_list_entry: { ...toWaiting.waiting_list_entry, offer_expires_at: '2027-04-20T16:00:00Z' },
     },
     waiting_list_cancelled: { ...toWaiting, kind: 'waiting_list_cancelled' },

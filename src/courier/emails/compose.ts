@@ -4,11 +4,11 @@
 import { Buffer } from 'node:buffer'
 import { calendarOf } from '../../guests/calendar.ts'
 import { type Facts, factsOf } from '../../guests/facts.ts'
-import { isCancellation, isToAttendee, isToBuyer, type Logo, type PendingEmail } from '../../guests/pending.ts'
+import { isToAttendee, isToBuyer, type Logo, type PendingEmail } from '../../guests/pending.ts'
 import { clip, oneLine } from '../../guests/plain-text.ts'
 import { qrPictures } from '../../operations/ticket-qr.ts'
 import type { Attachment, Email } from '../email.ts'
-import { contentOf, ticketsOf, typesOf } from './content.ts'
+import { calendarMethodOf, contentOf, ticketsOf, typesOf } from './content.ts'
 import { emailHtml } from './render-html.ts'
 import { emailText } from './render-text.ts'
 
@@ -75,9 +75,8 @@ function logoFile(logo: Logo | undefined, cid: string): Attachment[] {
 
 function calendarFile(pending: PendingEmail, facts: Facts, from: string): Attachment[] {
   if (!isToAttendee(pending)) return []
-  const method = isCancellation(pending) ? 'CANCEL' : 'PUBLISH'
-  // The entry stays in the calendar for the other ticket.
-  if (method === 'CANCEL' && pending.attendee.has_another_ticket) return []
+  const method = calendarMethodOf(pending)
+  if (method === undefined) return []
   const ticket_type = { name: typesOf(pending).join(', ') }
   const calendar = calendarOf({ ...pending, ticket_type }, facts, from, method)
   if (calendar === undefined) return []

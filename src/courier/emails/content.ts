@@ -11,6 +11,7 @@ import {
   whereLines,
 } from '../../guests/facts.ts'
 import {
+  type Announced,
   type CancelledMoney,
   type HeldTicket,
   isCancellation,
@@ -165,24 +166,28 @@ export const ticketsOf = ({ attendee, ticket_type, others }: PendingTicket) => [
 ]
 
 function eventChanged(pending: Of<'event_changed'>, facts: Facts): Body {
+  return {
+    blocks: [
+      ...whatChanged(pending.previous, facts),
+      sentences(...whatHolds(pending.holders, facts)),
+      ...ticketLinks(pending.holders, facts),
+      heldTickets(pending.holders, facts),
+    ],
+    closing: calendarSentence(pending, facts),
+  }
+}
+
+function whatChanged(previous: Announced, facts: Facts): [] | [Block, Block] {
   const { words } = facts
-  const before = announcedFacts(pending.previous, words)
+  const before = announcedFacts(previous, words)
   const rows = [
     { label: words.event, before: [before.event], now: [facts.event] },
     { label: words.when, before: whenLines(before.time, words), now: whenLines(facts.time, words) },
     { label: words.where, before: whereLines(before, words), now: whereLines(facts, words) },
     { label: words.online, before: onlineLines(before), now: onlineLines(facts) },
   ]
-  return {
-    blocks: [
-      sentences(words.kinds.event_changed.note),
-      { type: 'changes', changes: rows.filter((row) => row.before.join('\n') !== row.now.join('\n')) },
-      sentences(...whatHolds(pending.holders, facts)),
-      ...ticketLinks(pending.holders, facts),
-      heldTickets(pending.holders, facts),
-    ],
-    closing: facts.time ? [words.calendarUpdates] : [],
-  }
+  const changes = rows.filter((row) => row.before.join('\n') !== row.now.join('\n'))
+  return changes.length === 0 ? [] : [sentences(words.kinds.event_changed.note), { type: 'changes', changes }]
 }
 
 /** Which of the tickets are good, and which are yet to be paid. */
@@ -258,30 +263,51 @@ export const typesOf = (pending: PendingToAttendee): string[] =>
     (pending.kind === 'ticket' ? ticketsOf(pending) : pending.holders).map(({ ticket_type }) => oneLine(ticket_type)),
   )
 
-function calendarSentence(pending: PendingToAttendee, { time, words }: Facts): string[] {
-  if (time === undefined) return []
-  if (!isCancellation(pending)) return [words.calendarUpdates]
-  return pending.attendee.has_another_ticket ? [] : [words.calendarRemoves]
+/** What its calendar file does. None: whoever has not paid has no entry yet, and the entry stays while the mailbox has another ticket. */
+export function calendarMethodOf(pending: PendingToAttendee): 'PUBLISH' | 'CANCEL' | undefined {
+  if (isCancellation(pending)) return pending.attendee.has_another_ticket ? undefined : 'CANCEL'
+  return pending.kind === 'ticket' || pending.holders.some(({ status }) => status === 'active') ? 'PUBLISH' : undefined
 }
 
-function waitingListOffer({ waiting_list_entry: entry, event }: Of<'waiting_list_offer'>, facts: Facts): Body {
+function calendarSentence(pending: PendingToAttendee, { time, words }: Facts): string[] {
+  const method = calendarMethodOf(pending)
+  if (time === undefined || method === undefined) return []
+  return [method === 'CANCEL' ? words.calendarRemoves : words.calendarUpdates]
+}
+
+function waitingListOffer(
+  { waiting_list_entry: entry, event, previous }: Of<'waiting_list_offer'>,
+  facts: Facts,
+): Body {
   const { words, organisation, replyTo } = facts
-  const { offer, reply, ask, after } = words.kinds.waiting_list_offer
+  const { offer, again, reply, ask, after } = words.kinds.waiting_list_offer
   const date = momentOf(entry.offer_expires_at, event.timezone, words)
-  return toWaiting(entry, facts, [
-    fill(offer, { name: oneLine(entry.name), date }),
+  const changed = previous === null ? [] : whatChanged(previous, facts)
+  const said = [
+    fill(changed.length > 0 ? again : offer, { name: oneLine(entry.name), date }),
     fill(replyTo ? reply : ask, { organisation }),
     after,
-  ])
+  ]
+  return toWaiting(entry, facts, said, changed)
 }
 
 function waitingListCancelled({ waiting_list_entry: entry }: Of<'waiting_list_cancelled'>, facts: Facts): Body {
   return toWaiting(entry, facts, [facts.words.kinds.waiting_list_cancelled.notice])
 }
 
-function toWaiting(entry: Of<'waiting_list_cancelled'>['waiting_list_entry'], facts: Facts, said: string[]): Body {
+function toWaiting(
+  entry: Of<'waiting_list_cancelled'>['waiting_list_entry'],
+  facts: Facts,
+  said: string[],
+  changed: Block[] = [],
+): Body {
   return {
-    blocks: [sentences(...said), whenAndWhere(facts), ticketTypes([oneLine(entry.ticket_type.name)], facts)],
+    blocks: [
+      sentences(...said),
+      ...changed,
+      whenAndWhere(facts),
+      ticketTypes([oneLine(entry.ticket_type.name)], facts),
+    ],
     closing: [],
   }
 }

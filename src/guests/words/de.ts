@@ -123,6 +123,9 @@ export const de: Words = {
     waiting_list_offer: {
       headline: 'Ein Platz für Sie',
       offer: 'Gute Nachrichten, {name}: Ein Platz ist frei geworden, und wir reservieren ihn bis zum {date} für Sie.',
+      /** Of an offer that is repeated because the event changed. */
+      again:
+        '{name}, seit wir Ihnen einen Platz angeboten haben, hat sich die Veranstaltung geändert. Wir reservieren ihn weiterhin bis zum {date} für Sie.',
       reply: 'Wenn Sie ihn möchten, antworten Sie bitte bis dahin auf diese E-Mail.',
       ask: 'Wenn Sie ihn möchten, wenden Sie sich bitte bis dahin an {organisation}.',
       after: 'Danach bieten wir ihn der nächsten Person auf der Warteliste an.',

@@ -131,6 +131,9 @@ export const en = {
     waiting_list_offer: {
       headline: 'A place for you',
       offer: 'Good news, {name}: a place has become available, and we are holding it for you until {date}.',
+      /** Of an offer that is repeated because the event changed. */
+      again:
+        '{name}, the event has changed since we offered you a place. We are still holding it for you until {date}.',
       reply: 'If you would like to take it, please reply to this e-mail before then.',
       ask: 'If you would like to take it, please contact {organisation} before then.',
       after: 'After that, it will be offered to the next person on the waiting list.',

@@ -123,6 +123,9 @@ export const es: Words = {
     waiting_list_offer: {
       headline: 'Una plaza para ti',
       offer: 'Buenas noticias, {name}: ha quedado libre una plaza y te la guardamos hasta el {date}.',
+      /** Of an offer that is repeated because the event changed. */
+      again:
+        '{name}, el evento ha cambiado desde que te ofrecimos una plaza. Te la seguimos guardando hasta el {date}.',
       reply: 'Si la quieres, responde a este correo dentro de ese plazo.',
       ask: 'Si la quieres, ponte en contacto con {organisation} dentro de ese plazo.',
       after: 'Después se la ofreceremos a la siguiente persona de la lista de espera.',

@@ -124,6 +124,9 @@ const written: Words = {
     waiting_list_offer: {
       headline: 'Une place pour vous',
       offer: 'Bonne nouvelle, {name} : une place s’est libérée et nous vous la réservons jusqu’au {date}.',
+      /** Of an offer that is repeated because the event changed. */
+      again:
+        '{name}, l’événement a changé depuis que nous vous avons proposé une place. Nous vous la réservons toujours jusqu’au {date}.',
       reply: 'Si elle vous intéresse, merci de répondre à cet e-mail d’ici là.',
       ask: 'Si elle vous intéresse, merci de contacter {organisation} d’ici là.',
       after: 'Passé ce délai, elle sera proposée à la personne suivante sur la liste d’attente.',

@@ -121,6 +121,9 @@ export const nl: Words = {
     waiting_list_offer: {
       headline: 'Een plaats voor jou',
       offer: 'Goed nieuws, {name}: er is een plaats vrijgekomen. We houden die voor je vrij tot {date}.',
+      /** Of an offer that is repeated because the event changed. */
+      again:
+        '{name}, het evenement is gewijzigd sinds we je een plaats aanboden. We houden die nog steeds voor je vrij tot {date}.',
       reply: 'Wil je die plaats? Laat het ons vóór die tijd weten door deze e-mail te beantwoorden.',
       ask: 'Wil je die plaats? Neem dan vóór die tijd contact op met {organisation}.',
       after: 'Daarna gaat de plaats naar de volgende op de wachtlijst.',

@@ -105,3 +105,26 @@ test('one that has not gone out yet is not queued again, and a guest who has an 
     'waiting_list_offer bob@example.com 0',
   ])
 })
+
+test('one that is repeated says what the event was, unless the first was never sent', async () => {
+  const { organisation, change } = await arrange()
+  await studio.query(
+    `update public.emails e set status = 'queued', next_attempt_at = now() from public.waiting_list_entries w
+     where w.id = e.waiting_list_entry_id and e.organisation_id = $1 and w.name = 'Bob'`,
+    [organisation.id],
+  )
+  await studio.query("update public.emails set status = 'cancelled' where organisation_id = $1 and status = 'queued'", [
+    organisation.id,
+  ])
+  expect(await change({ name: 'Second', notify: 'mailed' })).toMatchObject({ emails: 2, told: 2 })
+  const { rows } = await studio.query(
+    `select w.name, private.pending_email_json(e) #>> '{previous,name}' as previous
+     from public.emails e join public.waiting_list_entries w on w.id = e.waiting_list_entry_id
+     where e.organisation_id = $1 and e.status = 'queued' order by 1`,
+    [organisation.id],
+  )
+  expect(rows).toEqual([
+    { name: 'Ann', previous: 'Test event' },
+    { name: 'Bob', previous: null },
+  ])
+})
