@@ -172,9 +172,9 @@ export const WebhookRedeliverySchema = z.strictObject({
 export const redeliverWebhooks = {
   name: 'redeliver_webhooks',
   title: 'Redeliver webhooks',
-  summary: 'Send an endpoint its failed and pending deliveries since a time again.',
+  summary: 'Send an endpoint again what was not delivered.',
   description:
-    'Sends a webhook endpoint its deliveries of a period again, after an outage: those failed or pending, or with status delivered those that had arrived. At most 10,000 a call: repeat it while redelivered is 10000. On webhook_endpoint_disabled enable the endpoint.',
+    'Sends a webhook endpoint again what was not delivered, after an outage: all of it, or since failing_since of the endpoint; with status delivered what had arrived. At most 10,000 a call: repeat it while redelivered is 10000. On webhook_endpoint_disabled enable the endpoint.',
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/redeliver',
   errors: ['not_found', 'webhook_endpoint_disabled'],
@@ -183,7 +183,9 @@ export const redeliverWebhooks = {
   unlisted: true,
   input: z.strictObject({
     webhook_endpoint_id: id('webhook endpoint'),
-    since: timestampInput.describe('Only notifications created at or after this time: RFC 3339 with offset.'),
+    since: timestampInput
+      .optional()
+      .describe('Only what was tried or added at or after this time, such as failing_since; all when left out.'),
     until: timestampInput.optional().describe('Only notifications created before this time: RFC 3339 with offset.'),
     status: oneOf(deliveryStatuses)
       .optional()

@@ -2,6 +2,8 @@
 
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { othersOfLoopback, privateHosts, spellingsOfLoopback } from '../courier/hostile-hosts.ts'
+import { rolledBack } from '../database/as-courier.ts'
 import { knownRight, row, studio } from '../support/database.ts'
 import { once } from '../support/once.ts'
 import { createOrganisation } from '../support/organisation.ts'
@@ -265,10 +267,11 @@ describe('an address', () => {
   test.each([
     'https://example.com',
     'https://example.com:8443/hooks?source=usher#top',
-    'https://203.0.113.7/',
-    'http://localhost:3000/hooks',
-    'http://127.0.0.1/',
-    'http://[::1]:8080',
+    'https://9.9.9.9/',
+    'https://172.32.0.1:8443',
+    'https://[2620:fe::fe]/',
+    'https://10.0.0.1.example.com/',
+    'https://local.example.com',
     `https://example.com/${'x'.repeat(1980)}`,
   ])('may be %s', async (good) => {
     const { create } = await accepting()
@@ -278,6 +281,10 @@ describe('an address', () => {
   test.each([
     'http://example.com',
     'http://localhost.example.com',
+    'https://localhost/',
+    'http://127.0.0.1:3000',
+    'https://printer.LOCAL.:443/',
+    'https://10.0.0.1/hooks',
     'http://127.0.0.1.example.com/',
     'http://localhost@example.com',
     'https://user:password@example.com/',
@@ -316,6 +323,52 @@ describe('an address', () => {
       [organisation.id, bad],
     )
     await expect(insert).rejects.toMatchObject({ code: 'PT422' })
+  })
+
+  test.each([...spellingsOfLoopback, ...othersOfLoopback, ...privateHosts])(
+    'may not be of %s, in Studio either',
+    async (host) => {
+      const { rows } = await studio.query('select private.is_internal_url($1) as internal', [`https://${host}/`])
+      expect(rows).toEqual([{ internal: true }])
+    },
+  )
+
+  test.each([
+    ['inodes:1:2:3', true],
+    ['address:http://127.0.0.1:54321', true],
+    ['project:abcdefghijklmnopqrst', false],
+  ])('of this machine is for developing, not where %s is the installation', async (name, may) => {
+    const { organisation } = await accepting()
+    await rolledBack(async (client) => {
+      await client.query('insert into private.installations (system_identifier, names) values (1, $1)', [[name]])
+      for (const local of [
+        'http://localhost:3000/hooks',
+        'http://127.0.0.1/',
+        'http://[::1]:8080',
+        'https://localhost',
+      ]) {
+        await client.query('savepoint before')
+        const insert = client.query(
+          "insert into public.webhook_endpoints (organisation_id, url, types) values ($1, $2, '{order.created}')",
+          [organisation.id, local],
+        )
+        expect(await insert.then(() => 'taken').catch((error) => error.code), local).toBe(may ? 'taken' : 'PT422')
+        await client.query('rollback to before')
+      }
+    })
+  })
+
+  test('that leads here does not keep an endpoint from being disabled', async () => {
+    const { organisation, send } = await accepting()
+    const id = await addEndpoint(organisation.id)
+    await rolledBack(async (client) => {
+      await client.query("insert into private.installations (system_identifier, names) values (1, '{made:1}')")
+      await client.query("update public.webhook_endpoints set url = 'http://localhost:1' where id = $1", [id])
+      await client.query('delete from private.installations')
+      await client.query('commit')
+    })
+    const { status, body } = await send('PATCH', `/webhook-endpoints/${id}`, { status: 'disabled' })
+    expect([status, body.data?.url, body.data?.status]).toEqual([200, 'http://localhost:1', 'disabled'])
   })
 
   // No text, or no URL: nothing could ever be sent there.

@@ -158,11 +158,11 @@ comment on function api.redeliver_webhook is
   'Queues a delivery again, whatever its status, with the same webhook-id: 200. 404 not_found; 409 webhook_endpoint_disabled, type_not_subscribed.';
 grant execute on function api.redeliver_webhook to scope_events_write;
 
--- All that failed since a time or waits for its next attempt, for example after an outage of the endpoint; at most 10,000 per
--- call, oldest first. What is due or in flight is left alone, so that a repeated call finds the rest.
+-- All that failed, since a time if one is given, or waits for its next attempt, for example after an outage of the endpoint; at most 10,000
+-- per call, oldest first. That time is one of the delivery: what an endpoint failed to take may be older than `failing_since`. What is due or in flight is left alone, so that a repeated call finds the rest.
 create function api.redeliver_webhooks(
   webhook_endpoint_id uuid,
-  since timestamptz,
+  since timestamptz default null,
   until timestamptz default null,
   status public.webhook_delivery_status default null,
   idempotency_key text default null,
@@ -199,7 +199,7 @@ begin
       and f.status = any (v_statuses)
       and (f.status <> 'pending' or (f.next_attempt_at > now() and coalesce(f.claimed_until <= now(), true)))
       and f.type = any (v_webhook_endpoint.types)
-      and f.created_at >= since
+      and (since is null or f.updated_at >= since)
       and (until is null or f.created_at < until)
     order by f.id
     limit 10000
@@ -216,7 +216,7 @@ begin
 end
 $$;
 comment on function api.redeliver_webhooks is
-  'Queues again what failed for a webhook endpoint since a time, and makes due what waits for its next attempt, at most 10,000: 200 with how many. 404 not_found; 409 webhook_endpoint_disabled.';
+  'Queues again what failed for a webhook endpoint, and makes due what waits for its next attempt, at most 10,000: 200 with how many. 404 not_found; 409 webhook_endpoint_disabled.';
 grant execute on function api.redeliver_webhooks to scope_events_write;
 
 -- Adds a test notification with its one delivery. Security definer: no role may write the outbox.

@@ -60,7 +60,7 @@ create table public.webhook_endpoints (
   constraint webhook_endpoints_disabled_reason_is_bounded check (length(disabled_reason) <= 500)
 );
 comment on table public.webhook_endpoints is 'URLs that are notified of what happens. Set status to disabled to stop sending; delete the row to remove it with its deliveries.';
-comment on column public.webhook_endpoints.url is 'An https address. http only for localhost, in development.';
+comment on column public.webhook_endpoints.url is 'A public https address. This machine, by http as well, only in development.';
 comment on column public.webhook_endpoints.description is 'What receives the webhooks, for people: one line of up to 200 characters.';
 comment on column public.webhook_endpoints.status is 'enabled or disabled.';
 comment on column public.webhook_endpoints.types is 'The types of notification it is subscribed to: at least one, and not webhook_endpoint.test.';
@@ -147,6 +147,43 @@ begin
 end
 $$;
 
+-- Whether an address leads, as it is written, to this machine, its network, or where no host can be. What a name leads to is judged when
+-- something is sent there: see src/outbound/allowed-addresses.ts. A host whose last part is a number is an IP address, however it is written.
+-- Loopback is for developing, where a stack recorded itself that is no hosted project.
+create function private.is_internal_url(url text) returns boolean
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_host constant text := rtrim(
+    translate(lower(normalize(substring(url from '^https?://(\[[^]]*\]|[^][/?#@:]*)'), nfkc)), '。', '.'), '.'
+  );
+  v_address inet;
+begin
+  if v_host ~ '(^|\.)localhost$' or v_host in ('127.0.0.1', '[::1]') then
+    return not exists (
+      select from private.installations i where not exists (select from unnest(i.names) n (name) where n.name like 'project:%')
+    );
+  elsif v_host ~ '\.local$' then
+    return true;
+  elsif v_host !~ '^\[|(^|\.)([0-9]+|0x[0-9a-f]*)$' then
+    return false;
+  elsif v_host ~ '(^|\.)0[0-9]' or v_host !~ '^([0-9]{1,3}\.){3}[0-9]{1,3}$|^\[' then
+    return true;
+  end if;
+  v_address := btrim(v_host, '[]');
+  return case family(v_address)
+    when 4 then v_address <<= any ('{
+      0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 168.63.129.16, 169.254.0.0/16, 172.16.0.0/12, 192.0.0.0/24, 192.0.2.0/24,
+      192.88.99.0/24, 192.168.0.0/16, 198.18.0.0/15, 198.51.100.0/24, 203.0.113.0/24, 224.0.0.0/3
+    }'::inet[])
+    else not v_address <<= '2000::/3' or v_address <<= any ('{2001::/23, 2001:db8::/32, 2002::/16, 3fff::/20}'::inet[])
+  end;
+exception when invalid_text_representation then
+  return true;
+end
+$$;
+grant execute on function private.is_internal_url to scope_events_write, authenticated;
+
 create function private.tg_webhook_endpoints__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -171,6 +208,12 @@ begin
     elsif (new.url, new.types) is distinct from (old.url, old.types) or (old.status = 'disabled' and new.status = 'enabled') then
       perform private.assert_scopes_to_read(new.types || old.types);
     end if;
+  end if;
+  if (tg_op = 'INSERT' or new.url <> old.url) and private.is_internal_url(new.url) then
+    perform private.refuse_value(
+      'url', 'A webhook endpoint has a public address: nothing is sent to this machine or its network.',
+      'Give the https address by which others reach it. This machine is allowed for developing: with npm start.'
+    );
   end if;
   new.types := array(select distinct t from unnest(new.types) t order by t);
   if tg_op = 'INSERT' or new.event_ids is distinct from old.event_ids then
