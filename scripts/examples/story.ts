@@ -209,6 +209,8 @@ async function correcting({ play, show, refuse }: Player, event: Event): Promise
     changes: { name: 'Evelyn Boyd', email: 'evelyn@example.com', reissue_ticket: true },
   })
   await show('resend_ticket', 'Once more', { attendee_id: attendeeId })
+  const { data: emails } = await show('list_emails', 'Whether somebody got their ticket', { attendee_id: attendeeId })
+  await show('resend_email', 'One of them again', { email_id: emails[0].id })
   await show('list_attendees', 'A page of two', { limit: 2 })
   await show('list_attendees', 'Somebody by parts of a name and an address', { search: 'JACK example.com' })
   await show('get_attendee', 'One', { attendee_id: attendeeId })

@@ -36,7 +36,7 @@ import { KeptSchema } from './people.ts'
 import { qrPictures } from './ticket-qr.ts'
 
 export const attendeeStatuses = ['active', 'awaiting_payment', 'cancelled'] as const
-const ticketEmailStatuses = [
+export const ticketEmailStatuses = [
   'not_requested',
   'waiting',
   'queued',

@@ -80,6 +80,7 @@ export const errorStatuses = {
   ticket_not_reissuable: 409,
   attendee_erased: 409,
   no_address: 409,
+  email_obsolete: 409,
   several_people: 409,
   ticket_not_active: 409,
   webhook_endpoint_disabled: 409,

@@ -48,6 +48,7 @@ export const identifiers = {
   payment: { noun: 'a payment', tool: 'get_order', route: '/orders/{order_id}' },
   check_in: { noun: 'a check-in', tool: 'list_check_ins', route: '/check-ins' },
   webhook_delivery: { noun: 'a delivery', tool: 'list_webhook_deliveries', route: '/webhook-deliveries' },
+  sent_email: { noun: 'an e-mail', tool: 'list_emails', route: '/emails' },
   notification: { noun: 'a notification', tool: 'list_notifications', route: '/notifications' },
 } as const satisfies Record<string, Identifier>
 
@@ -62,7 +63,10 @@ type Kind = keyof typeof identifiers
 /** Kinds that arguments may name otherwise than by their id. */
 export type NamedKind = { [K in Kind]: (typeof identifiers)[K] extends { isNamed: true } ? K : never }[Kind]
 
-const kindsOfOthers = new Map<string, Kind>([['after', 'notification']])
+const kindsOfOthers = new Map<string, Kind>([
+  ['after', 'notification'],
+  ['email_id', 'sent_email'],
+])
 
 /** The kind of object that an argument is the id of; undefined for `object_id`, which is of any kind. */
 export function kindOf(argument: string): Kind | undefined {

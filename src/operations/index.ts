@@ -21,6 +21,7 @@ import {
   updateCheckInPoint,
 } from './check-in-points.ts'
 import { checkIn, checkInBatch, findAttendees, listCheckInConflicts, listCheckIns, undoCheckIn } from './check-ins.ts'
+import { listEmails, resendEmail } from './emails.ts'
 import {
   cancelEvent,
   completeEvent,
@@ -120,6 +121,8 @@ const declared: readonly Operation[] = [
   updateAttendee,
   cancelAttendee,
   resendTicket,
+  listEmails,
+  resendEmail,
   eraseAttendee,
   findPerson,
   erasePerson,

@@ -122,6 +122,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.page_of_check_ins': ['scope_attendees_read'],
     'private.page_of_door_attendees': ['scope_checkin_write'],
     'private.page_of_due_orders': ['scope_orders_read'],
+    'private.page_of_emails': ['scope_attendees_read'],
     'private.page_of_events': ['scope_events_read'],
     'private.page_of_events_by_start': ['scope_events_read'],
     'private.page_of_notifications': ['scope_events_write'],
@@ -147,6 +148,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.new_webhook_secret': ['scope_events_write'],
     'private.notify_of_cancelled_tickets': ['scope_attendees_write', 'scope_orders_write'],
     'private.is_asking': ['api_key'],
+    'private.is_internal_url': ['authenticated', 'scope_events_write'],
     'private.news_of_event': ['scope_events_write'],
     'private.notify_of_event': ['scope_events_write'],
     'private.notify_test': ['scope_events_write'],
@@ -161,6 +163,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.reopen_order': ['scope_orders_write'],
     'private.replace_webhook_secret': ['scope_events_write'],
     'private.replay_outcome': ['api_key'],
+    'private.resend_email': ['scope_attendees_write'],
     // Of events whose orders, tickets or scans the key may see.
     'private.timezones_of': ['api_key'],
     'private.warning_of_buyer': ['scope_attendees_write'],

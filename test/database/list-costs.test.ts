@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { withClient } from '../../src/database/client.ts'
+import { asPurge } from '../support/database.ts'
 import { type OwnDatabase, startOwnDatabase } from '../support/own-database.ts'
 
 const organisationId = '01900000-0000-7000-8000-000000000001'
@@ -21,6 +22,7 @@ const lists = {
   list_notifications: 'scope_events_write',
   list_audit_entries: 'scope_events_write',
   list_webhook_deliveries: 'scope_events_write',
+  list_emails: 'scope_attendees_read',
 } as const
 
 type List = keyof typeof lists
@@ -158,6 +160,10 @@ const cases: [List, Filters, number][] = [
   ['list_webhook_deliveries', { type: 'event.cancelled' }, 0],
   ['list_webhook_deliveries', { webhook_endpoint_id: id(5), status: 'pending' }, 0],
   ['list_webhook_deliveries', { notification_id: id(6) }, 1],
+  ['list_emails', {}, 50],
+  ['list_emails', { status: 'failed' }, 0],
+  ['list_emails', { kind: 'event_changed' }, 0],
+  ['list_emails', { attendee_id: id(4) }, 1],
 ]
 
 // Reading 30,000 rows by an index reads at least 200 pages, and 30,000 more where the rows are looked at. A page of 50 items reads
@@ -335,7 +341,7 @@ test('whoever stands under an address is found, and erased, by key', async () =>
 test('a purge reads what is old, by its time', async () => {
   const old = ['public.webhook_deliveries', 'public.notifications', 'public.emails', 'public.audit_entries'].map(
     (table) =>
-      `update ${table} set created_at = now() - interval '400 days'
+      `update ${table} set created_at = now() - interval '400 days' from ${asPurge}
        where id in (select id from ${table} order by id limit 20)`,
   )
   const { pages, answer } = await costAs('courier', 'api.purge(30, 1000)', old)

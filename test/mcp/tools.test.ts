@@ -37,6 +37,7 @@ const sendsAtTimes: Record<string, string> = {
   update_ticket_type: 'places that become free are offered to whoever waits',
   record_invoice_payment: 'the payment that covers the order completes it',
   resend_ticket: 'the ticket of the example is to be e-mailed already',
+  resend_email: 'it, too',
   update_webhook_endpoint: 'an endpoint that is enabled again is sent what was pending',
   update_waiting_list_entry: 'an offer that is ended goes to the next',
   redeliver_webhooks: 'nothing has failed in the example',

@@ -37,6 +37,7 @@ const noTransitions = {
   export_payments: 'a link to a file, too',
   export_check_ins: 'a link to a file, too',
   apply_event: 'it is the operations on events and what belongs to them, for many: see test/rest/apply-event.test.ts',
+  resend_email: 'it is what an organiser does by the status: see test/rest/emails.test.ts',
   redeliver_webhooks: 'it is redeliver_webhook for many: see test/rest/webhook-deliveries.test.ts',
   rotate_webhook_secret: 'a secret signs or is gone: see test/rest/webhook-endpoints.test.ts',
   erase_attendee: 'it changes no status: see test/rest/erase-attendee.test.ts',

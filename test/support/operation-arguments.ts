@@ -187,6 +187,17 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
   }),
   cancel_attendee: async (event) => ({ attendee_id: (await event.guest()).attendeeId }),
   resend_ticket: async (event) => ({ attendee_id: (await event.guest()).attendeeId }),
+  list_emails: async (event) => {
+    const { attendeeId, orderId } = await event.guest()
+    return { order_id: orderId, attendee_id: attendeeId, kind: 'ticket', status: 'queued', limit: 5 }
+  },
+  resend_email: async (event) => ({
+    email_id: (
+      await row<{ id: string }>('select id from public.emails where attendee_id = $1', [
+        (await event.guest()).attendeeId,
+      ])
+    ).id,
+  }),
   list_check_in_points: async (event) => {
     await checkInPoint(event)
     return { event_id: event.id, limit: 5 }

@@ -107,7 +107,8 @@ create index emails_attendee_id_idx on public.emails (attendee_id);
 create index emails_order_id_idx on public.emails (order_id) where order_id is not null;
 create index emails_payment_id_idx on public.emails (payment_id) where payment_id is not null;
 create index emails_waiting_list_entry_id_idx on public.emails (waiting_list_entry_id) where waiting_list_entry_id is not null;
-create index emails_organisation_id_idx on public.emails (organisation_id);
+-- For private.page_of_emails.
+create index emails_organisation_id_kind_status_idx on public.emails (organisation_id, kind, status, id);
 create index emails_sent_with_idx on public.emails (sent_with) where sent_with is not null;
 create index emails_message_id_idx on public.emails (message_id) where message_id is not null;
 -- For api.purge.
@@ -118,7 +119,7 @@ values
   ('emails', 'sent_to', 'null', null),
   ('emails', 'last_error', 'null', null);
 
--- Any e-mail once more, by hand: what is overtaken meanwhile is cancelled as ever when it is claimed. One that waits after a
+-- Any e-mail once more: what is overtaken meanwhile is cancelled as ever when it is claimed. One that waits after a
 -- failure is due at once, a ticket too; what is being sent is left alone.
 create function private.tg_emails__send_again() returns trigger
 language plpgsql volatile set search_path = ''
@@ -140,7 +141,7 @@ end
 $$;
 create trigger emails_100_send_again before update of status on public.emails
   for each row when (
-    new.status = 'queued' and (old.status <> 'queued' or old.claim is null and old.last_error is not null) and private.is_by_hand()
+    new.status = 'queued' and (old.status <> 'queued' or old.claim is null and old.last_error is not null)
   )
   execute function private.tg_emails__send_again();
 -- One that is not to be sent, by its status alone. It has no next attempt, and the attendee says so of a ticket, which can then be queued
@@ -232,9 +233,15 @@ create trigger emails_600_notify_bounce after update of status on public.emails
 revoke all on public.emails from anon, authenticated, service_role;
 
 alter table public.emails enable row level security;
+create policy emails_select_own on public.emails for select to scope_attendees_read
+  using (organisation_id = (select private.current_organisation_id()));
 create policy emails_select_membership on public.emails for select to authenticated
   using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select (
   id, organisation_id, kind, attendee_id, order_id, payment_id, waiting_list_entry_id, status, attempts, next_attempt_at, sent_to, sent_at, message_id, last_error, created_at, updated_at,
   last_attempt_at
 ) on public.emails to authenticated;
+grant select (
+  id, organisation_id, kind, attendee_id, order_id, waiting_list_entry_id, status, attempts, next_attempt_at, sent_to, sent_at, last_error,
+  created_at, updated_at
+) on public.emails to scope_attendees_read;

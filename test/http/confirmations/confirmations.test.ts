@@ -337,6 +337,7 @@ describe('what guests are told', () => {
     record_invoice_payment: 'the tickets of one order',
     update_attendee: 'one',
     resend_ticket: 'one',
+    resend_email: 'one',
     send_payment_reminder: 'one',
     void_payment: 'one',
     update_order: 'one',

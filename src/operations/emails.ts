@@ -1,0 +1,68 @@
+// E-mails to attendees, buyers and whoever waits: what became of each, and one again.
+// SQL: supabase/schemas/90-outbox/email-operations.sql.
+
+import * as z from 'zod'
+import { ticketEmailStatuses } from './attendees.ts'
+import { emailKinds } from './email-kinds.ts'
+import { id, listOf, nextPage, one, oneOf, paging, timestamp } from './fields.ts'
+import type { Operation } from './operation.ts'
+
+export const EmailSchema = z.strictObject({
+  object: z.literal('email'),
+  id: id('e-mail'),
+  kind: z.enum(emailKinds),
+  status: z
+    .enum(ticketEmailStatuses)
+    .describe('sent: the mail service took it. failed: given up. cancelled: overtaken, or not to be sent.'),
+  to: z.string().nullable().describe('null: it goes to the contact of the order, and was not sent yet.'),
+  order_id: id('order').nullable(),
+  attendee_id: id('attendee').nullable().describe('null: it goes to the contact of the order, or to who waits.'),
+  waiting_list_entry_id: id('entry of the waiting list').nullable(),
+  attempts: z.int().describe('Since it was last queued.'),
+  next_attempt_at: timestamp.nullable(),
+  sent_at: timestamp.nullable(),
+  error: z.string().nullable().describe('Why it was not sent, or came back.'),
+  created_at: timestamp,
+  updated_at: timestamp,
+})
+
+const essentials = ['id', 'kind', 'status', 'to', 'attendee_id', 'sent_at', 'error', 'created_at']
+
+export const listEmails = {
+  name: 'list_emails',
+  title: 'List e-mails',
+  summary: 'E-mails to attendees, buyers and the waiting list, newest first: to whom, and what became of them.',
+  description: `Lists e-mails, newest first, without content: whether somebody got one. resend_email sends one again. ${nextPage}`,
+  method: 'GET',
+  path: '/emails',
+  scope: 'attendees:read',
+  toolset: 'attendees',
+  unlisted: true,
+  lean: essentials,
+  input: z.strictObject({
+    order_id: id('order: to its contact and its attendees').optional(),
+    attendee_id: id('attendee').optional(),
+    kind: oneOf(emailKinds).optional().describe('Only this kind.'),
+    status: oneOf(ticketEmailStatuses).optional().describe('Only e-mails with this status.'),
+    ...paging,
+  }),
+  output: listOf(EmailSchema),
+} satisfies Operation
+
+export const resendEmail = {
+  name: 'resend_email',
+  title: 'Resend an e-mail',
+  summary: 'Send an e-mail of any kind again, as things are now.',
+  description:
+    'Sends an e-mail of list_emails again, to the address as it is now; of a ticket as resend_ticket. On email_obsolete what it says is no longer so, such as a reminder once paid; on ticket_not_active the ticket is cancelled or unpaid.',
+  method: 'POST',
+  path: '/emails/{email_id}/resend',
+  errors: ['not_found', 'email_obsolete', 'ticket_not_active', 'no_address', 'attendee_erased'],
+  scope: 'attendees:write',
+  toolset: 'attendees',
+  unlisted: true,
+  lean: essentials,
+  input: z.strictObject({ email_id: id('e-mail') }),
+  output: one(EmailSchema),
+  hints: { destructive: false, idempotent: false, openWorld: true },
+} satisfies Operation
