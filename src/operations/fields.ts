@@ -264,13 +264,11 @@ export const effect = z
       .describe('People on the waiting list of a cancelled event, or who are offered a place and so are e-mailed.'),
     emails: z
       .int()
-      .describe(
-        'E-mails queued: one for each address, to buyers one for each order. Those of new offers are not counted.',
-      ),
+      .describe('E-mails queued: one for each address, to buyers one for each order, and one for each new offer.'),
     told: z
       .int()
       .describe(
-        'People told: attendees, buyers of cancelled orders, the waiting list of a cancelled event, offers of one that changed.',
+        'People told: attendees, buyers of cancelled orders, the waiting list of a cancelled event, offers that are new or whose event changed.',
       ),
     not_told: z
       .array(

@@ -551,11 +551,23 @@ test('places that a plan adds are offered to whoever waits, whom it counts; what
     warnings: [{ code: 'ticket_type_sold_out' }],
   })
   const plan = await call({ ...larger, ticket_types: [{ id: event.ticketTypeId, quantity: 2 }] })
-  expect(plan.body).toMatchObject({ effect: { dry_run: true, waiting_list: 1, told: 0 } })
+  const offered = { waiting_list: 1, emails: 1, told: 1 }
+  expect(plan.body).toMatchObject({ effect: { dry_run: true, ...offered } })
   expect(plan.body.warnings).toBeUndefined()
   const applied = await call({ plan_id: plan.body.data.plan_id })
-  expect(applied.body).toMatchObject({ effect: { dry_run: false, waiting_list: 1 } })
+  expect(applied.body).toMatchObject({ effect: { dry_run: false, ...offered } })
   expect(await row('select status from public.waiting_list_entries where event_id = $1', [event.id])).toEqual({
     status: 'offered',
   })
+})
+
+test('what is added to an event concerns nobody who is there, and a change of it does', async () => {
+  const { organisation, call } = await organiser()
+  const event = await organisation.event()
+  await event.guest()
+  const effectOf = async (body: object) => (await call({ event: event.id, ...body })).body.effect
+  const nobody = { orders: 0, attendees: 0, told: 0, not_told: [] }
+  expect(await effectOf({ promo_codes: [{ code: 'FRIENDS', percent_off: 10 }] })).toMatchObject(nobody)
+  expect(await effectOf({ check_in_points: [{ name: 'Gate' }] })).toMatchObject(nobody)
+  expect(await effectOf({ changes: { name: 'Second' } })).toMatchObject({ orders: 1, attendees: 1 })
 })

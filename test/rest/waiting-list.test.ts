@@ -393,6 +393,23 @@ test('what was notified of an offer that bounced is erased with the person', asy
   expect(await bounces()).toMatchObject([{ data: expect.not.stringMatching(/ann/i) }])
 })
 
+test('a capacity that is raised counts the offers that it e-mails, and keeps that of who is e-mailed none', async () => {
+  const { event, send, join, joined } = await soldOut({ capacity: 2 })
+  await joined('Ann')
+  await joined('Bea')
+  await join('Cay', event.ticketTypeId, { send_email: false })
+  const raised = async (body: object) => (await send('PATCH', `/events/${event.id}`, body)).body.effect
+  const effect = { waiting_list: 3, emails: 2, told: 2 }
+  expect(await raised({ capacity: 5, dry_run: true })).toMatchObject({ dry_run: true, ...effect })
+  expect(await raised({ capacity: 5, notify: 'nobody' })).toMatchObject({ dry_run: false, ...effect })
+  const { rowCount } = await studio.query(
+    `select from public.emails e join public.waiting_list_entries w on w.id = e.waiting_list_entry_id
+     where w.event_id = $1 and e.status = 'queued'`,
+    [event.id],
+  )
+  expect(rowCount).toBe(2)
+})
+
 test('a capacity is not set below the places that a raised quantity offers at the same moment', async () => {
   const { event, joined, statuses } = await soldOut({ capacity: 5, quantity: 2 })
   await joined('Ann')

@@ -177,8 +177,8 @@ begin
     'orders', affected -> 'orders',
     'attendees', affected -> 'attendees',
     'waiting_list', coalesce(affected -> 'waiting_list', '0'),
-    'emails', coalesce(notice -> 'emails', '0'),
-    'told', coalesce(notice -> 'told', '0'),
+    'emails', coalesce((notice ->> 'emails')::integer, 0) + coalesce((affected ->> 'offers')::integer, 0),
+    'told', coalesce((notice ->> 'told')::integer, 0) + coalesce((affected ->> 'offers')::integer, 0),
     'not_told', coalesce(notice -> 'not_told', case (affected ->> 'attendees')::integer when 0 then '[]' else jsonb_build_array(
       jsonb_build_object('reason', coalesce(notice ->> 'nobody_because', 'notify_nobody'), 'count', affected -> 'attendees')
     ) end),

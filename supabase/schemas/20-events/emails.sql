@@ -93,6 +93,7 @@ declare
   v_mailed private.recipient[];
   v_told_before private.recipient[] := '{}';
   v_pending text[] := '{}';
+  v_settled text[] := '{}';
   v_kind public.email_kind := 'event_changed';
   v_send_at timestamptz := now() + interval '10 minutes';
   v_notice jsonb;
@@ -132,6 +133,7 @@ begin
       from public.emails e
       join public.attendees a on a.id = e.attendee_id
       where e.attendee_id = any (v_attendees) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
+        and e.previous <> v_news
         and not exists (select from public.email_opt_outs u where u.event_id = a.event_id and u.email_lower = a.email_lower)
       for no key update of e
     ) || array(
@@ -144,7 +146,28 @@ begin
         and w.email_lower not in (select r.email_lower from unnest(v_recipients) r where r.reason is null)
       for no key update of e
     );
-    v_recipients := v_recipients || v_offers;
+    -- Whose e-mail waits, and says what is as it was again: it will not be sent.
+    v_settled := array(
+      select a.email_lower
+      from public.emails e
+      join public.attendees a on a.id = e.attendee_id
+      where e.attendee_id = any (v_attendees) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
+        and e.previous = v_news
+    );
+    -- An e-mail that waits shows what is when it is sent, whomever it is for.
+    v_recipients := array(
+      select row(
+        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower,
+        case
+          when r.email_lower in (select unnest(v_pending)) then nullif(r.reason, 'send_email_false')
+          when v_change.previous = v_news or r.email_lower in (select unnest(v_settled)) then coalesce(r.reason, 'nothing_to_tell')
+          else r.reason
+        end,
+        r.order_id
+      )::private.recipient
+      from unnest(v_recipients || v_offers) with ordinality r
+      order by r.ordinality
+    );
   end if;
 
   if v_change.mailed is not null then
@@ -156,7 +179,8 @@ begin
     -- They know more than the others, or all of it.
     v_told_before := array(
       select row(
-        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower, case when v_change.mailed = v_news then 'told_before' end,
+        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower,
+        case when v_change.mailed = v_news then 'told_before' when r.email_lower in (select unnest(v_settled)) then 'nothing_to_tell' end,
         r.order_id
       )::private.recipient
       from unnest(v_mailed) r
@@ -217,6 +241,7 @@ begin
       select count(*)
       from public.emails e
       where e.organisation_id = event.organisation_id and e.status = 'queued'
+        and e.previous is distinct from v_now
         and (
           e.kind in ('event_changed', 'event_cancelled', 'ticket_cancelled', 'order_cancelled', 'waiting_list_cancelled')
           -- An offer that was repeated; the first is a notice of nothing.

@@ -478,6 +478,12 @@ begin
       where w.event_id = v_event.id
         and case when is_cancelled then w.status in ('waiting', 'offered') else w.status = 'offered' and w.offered_at = now() end
     ),
+    -- Of these, who is e-mailed the offer.
+    'offers', (
+      select count(*)
+      from public.waiting_list_entries w
+      where w.event_id = v_event.id and w.status = 'offered' and w.offered_at = now() and w.send_email and not private.takes_no_mail(w.email)
+    ),
     'refund_due', case when not is_cancelled or private.reads_orders() then v_refund_due end,
     -- For whoever confirms.
     'hidden', case when is_cancelled and not private.reads_orders() then jsonb_build_object('refund_due', v_refund_due) else '{}' end,

@@ -765,7 +765,12 @@ begin
       limit 20
     )),
     'read', v_read, 'steps', to_jsonb(v_steps), 'unchanged', v_unchanged, 'refusals', v_refusals, 'notice', v_notice,
-    'affected', case when event_id is not null and v_base.id is not null then private.affected_by_event(event_id) end,
+    -- What is only added concerns nobody who is there.
+    'affected', case when event_id is not null and v_base.id is not null then private.affected_by_event(event_id) || case
+      when v_notice is null and not exists (select from unnest(v_steps) s where s ->> 'action' in ('change', 'archive'))
+        then '{"orders": 0, "attendees": 0}'::jsonb
+      else '{}'
+    end end,
     'news', case when event_id is not null and v_event.id is not null and private.is_asking() then private.news_of_event(v_base, v_event, v_notice) end,
     'event', jsonb_build_object(
       'id', v_event.id, 'name', v_event.name, 'status', v_event.status,

@@ -732,3 +732,31 @@ test('what becomes of an e-mail in flight to somebody who is erased is not recor
     expect(after.rows).toEqual([{ status: 'cancelled', sent_to: null, last_error: null }])
   })
 })
+
+test('told counts whom an e-mail reaches: by one that waits as well, and not where all is as it was', async () => {
+  const { organisation, event, send, register } = await arrange()
+  await register('ada@example.com')
+  await register('sue@example.com', { send_email: false })
+  const change = async (body: object) => {
+    const { emails, told, not_told } = (await send('PATCH', `/events/${event.id}`, body)).body.effect
+    return { emails, told, not_told }
+  }
+  await change({ name: 'Second', notify: 'everybody' })
+  expect(await change({ name: 'Third', notify: 'mailed' })).toEqual({ emails: 2, told: 2, not_told: [] })
+  const nobody = { emails: 0, told: 0, not_told: [{ reason: 'nothing_to_tell', count: 2 }] }
+  expect(await change({ name: 'Test event', notify: 'everybody' })).toEqual(nobody)
+  await rolledBack(async (client, asCourier) => {
+    await forgetOthers(client, organisation)
+    await client.query("update public.emails set next_attempt_at = '2000-01-01' where kind = 'event_changed'")
+    expect(
+      await asCourier(
+        "select count(*)::integer from json_array_elements(api.claim_emails(10)) e where e ->> 'kind' = 'event_changed'",
+      ),
+    ).toBe(0)
+  })
+  await studio.query("update public.emails set status = 'cancelled' where organisation_id = $1 and status = 'queued'", [
+    organisation.id,
+  ])
+  await send('PATCH', `/events/${event.id}`, { name: 'Unsaid' })
+  expect(await change({ name: 'Test event', notify: 'everybody' })).toEqual(nobody)
+})
