@@ -110,6 +110,7 @@ export function createCall({ dataApi, tokens, places }: { dataApi: DataApi; toke
       judged: operation.judged,
       source: caller.source,
       elsewhere: caller.source === 'api' ? pathParameters(operation) : [],
+      isQuery: caller.source === 'api' && isRead(operation),
     })
 
     if (isRead(operation)) {

@@ -22,6 +22,8 @@ type Parsing = {
   elsewhere?: string[]
   /** Whose words say what helps. */
   source?: Source
+  /** A list is text with commas there, so that its items have no names of their own. */
+  isQuery?: boolean
 }
 
 /** @throws ApiError 422 `validation_failed`, whose `details.fields` lists the bad fields with a message each. */
@@ -37,7 +39,8 @@ export function parseInput(schema: z.ZodObject, input: Input, parsing: Parsing =
     error: (issue) => messageOf(issue, parsing),
   })
   if (result.success) return result.data
-  throw validationFailed(firstOfEachField(result.error.issues).flatMap((issue) => describe(issue, schema, elsewhere)))
+  const issues = parsing.isQuery ? result.error.issues.map(ofWholeList) : result.error.issues
+  throw validationFailed(firstOfEachField(issues).flatMap((issue) => describe(issue, schema, elsewhere)))
 }
 
 /**
@@ -196,6 +199,12 @@ function firstOfEachField(issues: z.core.$ZodIssue[]): z.core.$ZodIssue[] {
     seen.add(name)
     return !isRepeated || code === 'unrecognized_keys' || code === 'invalid_key'
   })
+}
+
+function ofWholeList(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  const { path, message, input } = issue
+  if (typeof path.at(-1) !== 'number') return issue
+  return { ...issue, path: path.slice(0, -1), message: `${message}, not "${printable(String(input))}"` }
 }
 
 const objectOf = (field: unknown) => (field instanceof z.ZodOptional ? field.unwrap() : field) as z.ZodObject

@@ -100,7 +100,7 @@ function download(operation: Operation, exports: Exports): RequestHandler {
   const inputOf = inputOfQuery({ ...operation, input })
   return async (req, res) => {
     const caller = callerOf(res)
-    const { bom = false, ...args } = parseInput(input, inputOf(req), { source: caller.source })
+    const { bom = false, ...args } = parseInput(input, inputOf(req), { source: caller.source, isQuery: true })
     if (req.method === 'HEAD') {
       await caller.confirm()
       return void res.set(headersOfCsv(operation)).end()
