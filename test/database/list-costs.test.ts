@@ -161,8 +161,7 @@ const cases: [List, Filters, number][] = [
   ['list_webhook_deliveries', { webhook_endpoint_id: id(5), status: 'pending' }, 0],
   ['list_webhook_deliveries', { notification_id: id(6) }, 1],
   ['list_emails', {}, 50],
-  ['list_emails', { status: 'failed' }, 0],
-  ['list_emails', { kind: 'event_changed' }, 0],
+  ['list_emails', { kind: 'ticket', status: 'sent' }, 50],
   ['list_emails', { attendee_id: id(4) }, 1],
 ]
 
