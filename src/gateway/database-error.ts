@@ -22,6 +22,8 @@ const deadlockOrSerialisation = /^(40P01|40001)$/
 const raceOfPostgres = /^new multixact has more than one updating member/
 // Rolled back because a file may not grow (a quota, RLIMIT_FSIZE); also XX000. A disk that is full is 53100.
 const noRoom = /^could not (extend|write to) file .*: (File too large|Disk quota exceeded)$/
+const changesMany =
+  /^(apply|update|complete|unpublish|cancel|delete)_event$|^(cancel|update|reopen)_order$|^erase_|reminders$/
 const uniqueViolation = '23505'
 // Details of what is `unanswered`: there was no connection, so nothing was sent.
 const neverSent = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/
@@ -76,6 +78,9 @@ export function apiErrorOfDatabase(
 function lessThan(args: string[], fn: string | undefined): string {
   if (fn === 'import_attendees' || fn === 'check_in_batch') return 'Send the list in parts, each half as long.'
   if (args.includes('limit')) return 'Ask for less: a smaller limit, or another filter or search.'
+  // What may itself be what others wait for.
+  if (fn !== undefined && changesMany.test(fn))
+    return 'It is too much for one request, or waited for another such change.'
   return 'Find out what holds it up, such as a change of thousands of tickets, and send it once that is over.'
 }
 
