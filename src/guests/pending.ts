@@ -27,6 +27,8 @@ type Common = {
     logo_version: string | null
   }
   event: Event
+  /** What the organiser adds in their own words. */
+  message: string | null
 }
 
 export type PendingAttendee = {

@@ -60,6 +60,19 @@ describe.each([...locales])('in %s', (locale) => {
   })
 })
 
+test.each([...locales])('in %s a message of the organiser is quoted, whole and as text', async (locale) => {
+  const message = 'The hall is under water.\r\n\r\n<b>Bring boots</b> & a lamp.'
+  for (const kind of kinds.filter((kind) => /changed|cancelled|confirmation/.test(kind))) {
+    const { html, text } = await composeEmail({ ...pendingEmails(locale)[kind], message }, sender)
+    const from = fill(languages[locale]?.message ?? '', { organisation: 'Literaturhaus Köln' })
+    expect(text).toContain(`${from}:\n> The hall is under water.\n> <b>Bring boots</b> & a lamp.\n\n`)
+    const quoted = /<blockquote.*?<\/blockquote>/s.exec(html)?.[0] ?? ''
+    expect(visibleText(quoted)).toContain('<b>Bring boots</b> & a lamp.')
+    expect(quoted).not.toContain('<b>')
+    expect(html).toContain(from)
+  }
+})
+
 describe('hostile text', () => {
   test.each(kinds)('changes nothing but what is read, in %s', async (kind) => {
     const harmless = structureOf((await composeEmail(pendingEmails('en', 'A')[kind], sender)).html)

@@ -120,6 +120,7 @@ export function pendingEmails(
   // As the database answers: what does not belong to a kind is null.
   const nothing = {
     previous: null,
+    message: null,
     ticket_type: null,
     attendee: null,
     lines: null,

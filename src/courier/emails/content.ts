@@ -36,6 +36,7 @@ export type Block =
   | { type: 'changes'; changes: { label: string; before: string[]; now: string[] }[] }
   | { type: 'amounts'; rows: { label: string; amount: string; isTotal?: boolean }[] }
   | { type: 'sentences'; sentences: string[] }
+  | { type: 'quote'; label: string; lines: string[] }
   | { type: 'link'; label: string; url: string }
 
 /** Of what an e-mail tells: whether it is good, is to be noted, or takes something away. */
@@ -78,7 +79,7 @@ export function contentOf(pending: PendingEmail, facts: Facts): Content {
     headline,
     tone: tones[pending.kind] ?? 'plain',
     preview: previewOf(facts),
-    ...bodyOf(pending, facts),
+    ...withMessage(bodyOf(pending, facts), pending, facts),
     contact: {
       sentence: fill(facts.replyTo === undefined ? words.ask : words.reply, { organisation: facts.organisation }),
       address: facts.replyTo,
@@ -97,6 +98,15 @@ function headlineOf(pending: PendingEmail, facts: Facts): string {
     reference: facts.reference,
     date: deadlineOf(pending, facts) ?? '',
   })
+}
+
+/** What the organiser adds stands after what it is about. */
+function withMessage({ blocks, closing }: Body, { message }: PendingEmail, { words, organisation }: Facts): Body {
+  const lines = linesOf(message ?? '')
+  if (lines.length === 0) return { blocks, closing }
+  const at = blocks.findIndex(({ type }) => type !== 'sentences' && type !== 'changes')
+  const quote: Block = { type: 'quote', label: fill(words.message, { organisation }), lines }
+  return { blocks: blocks.toSpliced(at, 0, quote), closing }
 }
 
 type Of<Kind extends EmailKind> = Extract<PendingEmail, { kind: Kind }>

@@ -47,6 +47,7 @@ const styles = {
   cell: 'padding:0 12px 18px 0;text-align:left;',
   tear: 'border-top:2px dashed #c9cede;font-size:0;line-height:0;height:0;',
   notch: 'width:10px;height:20px;font-size:0;line-height:0;background-color:#eceef5;',
+  quote: 'margin:0;padding:0 0 0 12px;border-left:3px solid #c9cede;',
   line: 'border-bottom:1px solid #e3e6ef;',
   code: "margin:0;font-family:Menlo,Consolas,'Liberation Mono',monospace;font-size:19px;line-height:28px;color:#1a1d2b;",
   // The old value of something that changed.
@@ -162,6 +163,12 @@ function row(block: Block, isFirst: boolean, { words, palette }: Facts, cidOf: (
     case 'link':
       return html`<tr><td align="center" style="padding:0 28px 11px;">
   <p style="${styles.value}"><a class="link" href="${block.url}" style="${styles.link}color:${palette.linkOnLight};">${block.label}</a></p>
+</td></tr>
+`
+    case 'quote':
+      return html`<tr><td style="padding:${top} 28px 20px;">
+  <p class="soft" style="${styles.label}">${block.label}</p>
+  <blockquote class="line" dir="auto" style="${styles.quote}">${block.lines.map(plain)}</blockquote>
 </td></tr>
 `
     case 'sentences':

@@ -18,6 +18,9 @@ export function emailText({ headline, blocks, closing, contact, optOut }: Conten
     if (block.type === 'sentences') {
       finishRows()
       paragraphs.push(...block.sentences)
+    } else if (block.type === 'quote') {
+      finishRows()
+      paragraphs.push([`${block.label}:`, ...block.lines.map((line) => `> ${line}`)].join('\n'))
     } else if (block.type === 'link') {
       finishRows()
       paragraphs.push(`${block.label}\n${block.url}`)
@@ -35,7 +38,7 @@ export function emailText({ headline, blocks, closing, contact, optOut }: Conten
   return `${[...paragraphs, ...closing, reached, ...foot].join('\n\n')}\n`
 }
 
-function rowsOf(block: Exclude<Block, { type: 'sentences' | 'amounts' | 'link' }>, { words }: Facts): Row[] {
+function rowsOf(block: Exclude<Block, { type: 'sentences' | 'quote' | 'amounts' | 'link' }>, { words }: Facts): Row[] {
   switch (block.type) {
     case 'details':
       return block.details.flatMap(({ label, lines, link }) => [

@@ -35,6 +35,7 @@ export const de: Words = {
   by: 'Veranstalter: {organisation}',
   qrCode: 'QR-Code {code}',
   line: '{quantity} × {name}',
+  message: 'Nachricht von {organisation}',
   openTicket: 'Ticket im Browser öffnen',
 
   showAtTheDoor:

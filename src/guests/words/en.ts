@@ -39,6 +39,7 @@ export const en = {
   by: 'Organiser: {organisation}',
   qrCode: 'QR code {code}',
   line: '{quantity} × {name}',
+  message: 'Message from {organisation}',
   openTicket: 'Open your ticket in the browser',
 
   // Closing sentences

@@ -35,6 +35,7 @@ export const es: Words = {
   by: 'Organiza: {organisation}',
   qrCode: 'Código QR {code}',
   line: '{quantity} × {name}',
+  message: 'Mensaje de {organisation}',
   openTicket: 'Ver la entrada en el navegador',
 
   showAtTheDoor:

@@ -35,6 +35,7 @@ const written: Words = {
   by: 'Organisé par {organisation}',
   qrCode: 'QR code {code}',
   line: '{quantity} × {name}',
+  message: 'Message de {organisation}',
   openTicket: 'Ouvrir votre billet dans le navigateur',
 
   showAtTheDoor:

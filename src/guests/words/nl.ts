@@ -35,6 +35,7 @@ export const nl: Words = {
   by: 'Organisator: {organisation}',
   qrCode: 'QR-code {code}',
   line: '{quantity} × {name}',
+  message: 'Bericht van {organisation}',
   openTicket: 'Ticket openen in de browser',
 
   showAtTheDoor:

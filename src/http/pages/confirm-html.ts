@@ -3,7 +3,7 @@
 
 import { html } from '../../guests/html.ts'
 import { currencyStyle, decimalsOf } from '../../guests/minor-units.ts'
-import { clip, oneLine } from '../../guests/plain-text.ts'
+import { clip, linesOf, oneLine } from '../../guests/plain-text.ts'
 import { fill } from '../../guests/words/index.ts'
 import type { Scope } from '../../operations/operation.ts'
 import { entry, hidden, page, problem, type SignInPage } from '../oauth/pages.ts'
@@ -25,6 +25,7 @@ export type Confirmation = {
   changes: Record<string, unknown> | null
   /** What guests read: [before, now] */
   news: Record<string, [unknown, unknown]> | null
+  message: string | null
   steps: Step[] | null
   more_steps: number | null
   subject:
@@ -111,7 +112,10 @@ const titleOf = ({ operation, subject }: Confirmation, said: ConfirmWords): stri
 const actOf = ({ operation, subject }: Confirmation, said: ConfirmWords): string =>
   fill(said.titles[operation]?.[1] ?? said.confirm, { person: clip(oneLine(subject?.person ?? '…'), 100) })
 
-function factsOf({ operation, subject, effect, changes, news, steps, more_steps }: Confirmation, said: ConfirmWords) {
+function factsOf(
+  { operation, subject, effect, changes, news, message, steps, more_steps }: Confirmation,
+  said: ConfirmWords,
+) {
   const { orders, attendees, waiting_list, told, not_told = [], refund_due, refunded, currency = '' } = effect ?? {}
   const notTold = not_told.reduce((sum, { count }) => sum + count, 0)
   // A count of none is said where there might have been some.
@@ -148,6 +152,7 @@ function factsOf({ operation, subject, effect, changes, news, steps, more_steps 
     refund_due === null ? [entry(said.refundDue, said.unseen)] : [],
     changes === null || Object.keys(changes).length === 0 ? [] : [entry(said.changes, changesOf(changes, false))],
     news === null ? [] : [entry(said.news, changesOf(news, true) || said.nothingNew)],
+    message ? [entryOf(said.message, linesOf(message))] : [],
     steps === null
       ? []
       : [entryOf(said.steps, [...steps.map((step) => stepOf(step, said)), ...moreOf(more_steps ?? 0, said)])],

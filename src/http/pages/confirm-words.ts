@@ -28,6 +28,7 @@ export type ConfirmWords = {
   unseen: string
   changes: string
   news: string
+  message: string
   nothingNew: string
   /** Who is erased; {name}, {tickets}, {orders}, {waiting_list} */
   people: string
@@ -93,6 +94,7 @@ const en: ConfirmWords = {
   changes: 'Changes',
   unseen: 'The key that you signed in with may not see it: it cannot be told here',
   news: 'What they read',
+  message: 'Message to them',
   nothingNew: 'Nothing new',
   people: 'Erased',
   onePerson: '{name} (tickets: {tickets}, orders: {orders})',
@@ -158,6 +160,7 @@ const de: ConfirmWords = {
   changes: 'Änderungen',
   unseen: 'Der Schlüssel, mit dem Sie angemeldet sind, darf es nicht sehen: Es lässt sich hier nicht sagen',
   news: 'Was sie lesen',
+  message: 'Nachricht an sie',
   nothingNew: 'Nichts Neues',
   people: 'Gelöscht werden',
   onePerson: '{name} (Tickets: {tickets}, Bestellungen: {orders})',
@@ -227,6 +230,7 @@ const es: ConfirmWords = {
   changes: 'Cambios',
   unseen: 'La clave con la que inició sesión no puede verlo: aquí no se puede decir',
   news: 'Lo que leen',
+  message: 'Mensaje para ellos',
   nothingNew: 'Nada nuevo',
   people: 'Se borra a',
   onePerson: '{name} (entradas: {tickets}, pedidos: {orders})',
@@ -292,6 +296,7 @@ const fr: ConfirmWords = {
   changes: 'Changements',
   unseen: 'La clé avec laquelle vous êtes connecté ne peut pas le voir : impossible de le dire ici',
   news: 'Ce qu’ils lisent',
+  message: 'Message pour eux',
   nothingNew: 'Rien de nouveau',
   people: 'Sont effacés',
   onePerson: '{name} (billets : {tickets}, commandes : {orders})',
@@ -361,6 +366,7 @@ const nl: ConfirmWords = {
   changes: 'Wijzigingen',
   unseen: 'De sleutel waarmee u bent ingelogd, mag het niet zien: het valt hier niet te zeggen',
   news: 'Wat ze lezen',
+  message: 'Bericht aan hen',
   nothingNew: 'Niets nieuws',
   people: 'Gewist worden',
   onePerson: '{name} (tickets: {tickets}, bestellingen: {orders})',

@@ -84,7 +84,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   -- Postgres may log the refusal: the gateway adds these from the call.
-  c_personal constant text[] := '{email,names,external_reference}';
+  c_personal constant text[] := '{email,names,external_reference,message}';
   v_fingerprint bytea;
   v_confirmed_by uuid;
 begin
@@ -334,6 +334,7 @@ begin
       end,
       'changes', case when v_asked.scope = any (v_key.scopes) then v_asked.arguments -> 'changes' end,
       'news', case when v_asked.scope = any (v_key.scopes) then v_asked.arguments -> 'news' end,
+      'message', case when v_asked.scope = any (v_key.scopes) then v_asked.arguments -> 'message' end,
       'steps', case when v_asked.scope = any (v_key.scopes) then v_asked.arguments -> 'steps' end,
       'more_steps', case when v_asked.scope = any (v_key.scopes) then v_asked.arguments -> 'more_steps' end,
       'subject', case when v_asked.scope = any (v_key.scopes) then private.subject_of_confirmation(v_asked) end
@@ -344,7 +345,7 @@ begin
 end
 $$;
 comment on function api.get_confirmation is
-  'A request for a confirmation, for the person who is signed in in a browser: { state, operation, scope, may_confirm, asked_by, expires_at, effect, changes, news, steps, more_steps, subject }. null where it is none of their organisation, or nobody is signed in. For the gateway.';
+  'A request for a confirmation, for the person who is signed in in a browser: { state, operation, scope, may_confirm, asked_by, expires_at, effect, changes, news, message, steps, more_steps, subject }. null where it is none of their organisation, or nobody is signed in. For the gateway.';
 grant execute on function api.get_confirmation to gateway;
 
 -- Security definer: the gateway may read and write no table.

@@ -372,6 +372,7 @@ begin
     ),
     'event', private.event_json(v_event),
     'previous', email.previous,
+    'message', email.message,
     'ticket_type', (select json_build_object('name', t.name) from public.ticket_types t where t.id = v_attendee.ticket_type_id),
     'attendee', case when v_attendee.id is not null then json_build_object(
       'id', v_attendee.id,
@@ -583,7 +584,7 @@ begin
 end
 $$;
 comment on function api.claim_emails is
-  'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, ticket_type, attendee, others, holders, guests, order, lines, payment, waiting_list_entry, opt_out_url }]. "others" are tickets that go in the same e-mail; each is settled by its email_id.';
+  'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, message, ticket_type, attendee, others, holders, guests, order, lines, payment, waiting_list_entry, opt_out_url }]. "others" are tickets that go in the same e-mail; each is settled by its email_id.';
 grant execute on function api.claim_emails to courier;
 
 -- The results of a batch of attempts: sent, with the message_id of the mail service; or failed, permanently or for now. Transient

@@ -4,6 +4,21 @@
 -- Whom a change or a cancellation is told: those whose orders have e-mails, or all. As of attendees, so of buyers.
 create type public.notify as enum ('nobody', 'mailed', 'everybody');
 
+-- What an organiser adds to what is told, in their own words: blank is none, and one that nobody would read is refused.
+create function private.sound_message(message text, notify public.notify) returns text
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  message := nullif(btrim(message, E' \t\r\n'), '');
+  if message is not null and coalesce(notify, 'nobody') = 'nobody' then
+    perform private.refuse_value('message', 'Nobody would read this message.', 'Set notify to mailed or everybody.');
+  elsif length(message) > 1000 then
+    perform private.refuse_value('message', 'A message has at most 1000 characters.', 'Say the rest on a page, and its address here.');
+  end if;
+  return message;
+end
+$$;
+
 -- Somebody to be told, and why they are not; null: they are.
 create type private.recipient as (
   organisation_id uuid,
@@ -45,6 +60,7 @@ create table public.emails (
   order_id uuid,
   sent_at timestamptz,
   last_error text,
+  message text,
   attempts integer not null default 0,
   next_attempt_at timestamptz default now(),
   last_attempt_at timestamptz,
@@ -80,6 +96,7 @@ comment on column public.emails.attendee_id is 'To whom it goes, where that is a
 comment on column public.emails.order_id is 'The order whose contact it goes to, where that is the buyer.';
 comment on column public.emails.sent_at is 'When the mail service took it.';
 comment on column public.emails.last_error is 'Why it was not sent or came back.';
+comment on column public.emails.message is 'What the organiser adds in their own words, at most 1000 characters. Empty: nothing.';
 comment on column public.emails.attempts is 'How often it was tried since it was last queued.';
 comment on column public.emails.next_attempt_at is 'When it is tried next. Empty once it is settled.';
 comment on column public.emails.last_attempt_at is 'When it was last tried.';
@@ -238,7 +255,7 @@ create policy emails_select_own on public.emails for select to scope_attendees_r
 create policy emails_select_membership on public.emails for select to authenticated
   using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select (
-  id, organisation_id, kind, attendee_id, order_id, payment_id, waiting_list_entry_id, status, attempts, next_attempt_at, sent_to, sent_at, message_id, last_error, created_at, updated_at,
+  id, organisation_id, kind, attendee_id, order_id, payment_id, waiting_list_entry_id, status, attempts, next_attempt_at, sent_to, sent_at, message_id, last_error, message, created_at, updated_at,
   last_attempt_at
 ) on public.emails to authenticated;
 grant select (
