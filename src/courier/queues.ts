@@ -1,9 +1,10 @@
-// Opens the queues of the courier, webhooks, e-mails and logos, with the connections that they need. The same on Node and in an edge
-// function.
+// Opens the queues of the courier, webhooks, e-mails, logos and cancellations, with the connections that they need. The same on Node and in
+// an edge function.
 
 import type { Logger } from 'pino'
 import type { CourierRpc } from '../gateway/courier-rpc.ts'
 import { configuredPorts, type OwnPorts, type ServiceUrls } from '../outbound/own-ports.ts'
+import { cancellationQueue } from './cancellation-queue.ts'
 import type { AnyQueue, Observe } from './courier.ts'
 import { emailQueue } from './emails/queue.ts'
 import { createLogoFetcher } from './fetch-logo.ts'
@@ -53,6 +54,7 @@ export function openQueues(
       webhookQueue(rpc, sender, leaseSeconds, log, observe),
       emails,
       logoQueue(rpc, fetcher, leaseSeconds, log, observe),
+      cancellationQueue(rpc, log),
     ],
     async close() {
       sender.close()

@@ -6,11 +6,15 @@ import { ApiError } from './api-error.ts'
 import type { DataApi } from './data-api.ts'
 import type { Tokens } from './tokens.ts'
 
-/** @throws ApiError */
-export type CourierRpc = (fn: string, args: Record<string, unknown>) => Promise<unknown>
+/**
+ * @param timeoutMs of a function that has a time-out of its own.
+ * @throws ApiError
+ */
+export type CourierRpc = (fn: string, args: Record<string, unknown>, timeoutMs?: number) => Promise<unknown>
 
 export function createCourierRpc(dataApi: DataApi, tokens: Pick<Tokens, 'forCourier'>): CourierRpc {
-  return async (fn, args) => dataApi.rpc(fn, args, await tokens.forCourier())
+  return async (fn, args, timeoutMs) =>
+    dataApi.rpc(fn, args, await tokens.forCourier(), undefined, undefined, timeoutMs)
 }
 
 const retryDelaysMs = [200, 1_000, 5_000]

@@ -13,7 +13,7 @@ import {
 import type { Tokens } from './tokens.ts'
 
 // Postgres gives up after 8 s (statement_timeout); a longer wait means that the answer was lost.
-const timeoutMs = 15_000
+const usualTimeoutMs = 15_000
 // A random pause, so that two calls that deadlocked do not meet again.
 const maximumPauseMs = 50
 
@@ -22,6 +22,7 @@ export type DataApi = {
    * @param repeatable whether sending the call twice does no harm; the error for an unknown outcome says so. Left out for
    * Usher's own calls, which are repeated anyway.
    * @param operation which the function calls with these arguments: errors are about them.
+   * @param timeoutMs of a function that has a time-out of its own.
    * @throws ApiError, when the function raised one or the database cannot be reached.
    */
   rpc(
@@ -30,6 +31,7 @@ export type DataApi = {
     token: string,
     repeatable?: boolean,
     operation?: { name: string; args: Record<string, unknown> },
+    timeoutMs?: number,
   ): Promise<unknown>
 }
 
@@ -52,7 +54,7 @@ export function createDataApi(
   }
 
   return {
-    async rpc(fn, args, token, repeatable, operation = { name: fn, args }) {
+    async rpc(fn, args, token, repeatable, operation = { name: fn, args }, timeoutMs = usualTimeoutMs) {
       const path = `/rpc/${fn}`
       const body = JSON.stringify(args)
       const since = performance.now()

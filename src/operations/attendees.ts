@@ -17,6 +17,7 @@ import {
   ifVersions,
   line,
   listOf,
+  message,
   metadata,
   metadataInput,
   money,
@@ -230,6 +231,7 @@ export const cancelAttendee = {
     attendee_id: id('attendee'),
     dry_run: dryRun,
     notify,
+    message,
     amount_retained: amountRetained
       .optional()
       .describe('Kept of what was cancelled, as a fee, beside what is kept already; needs orders:write.'),

@@ -87,8 +87,7 @@ export const listOf = (item: z.ZodObject) =>
 export const one = (item: z.ZodObject) => z.strictObject({ data: item })
 
 /** Sentences of descriptions. Over MCP the instructions of the server have them, once. */
-export const dryRunFirst =
-  'First call it with dry_run, tell the person what effect counts, and ask whether attendees are to be told.'
+export const dryRunFirst = 'First call it with dry_run, and ask whom to tell.'
 export const nextPage = 'While has_more, send next_cursor as cursor.'
 export const readAgain = 'On version_mismatch read it again.'
 export const forSync = 'For a sync, pass when the last one started as updated_since.'
@@ -218,7 +217,10 @@ const audiences = ['nobody', 'mailed', 'everybody'] as const
 export const notify = z
   .preprocess((value) => (typeof value === 'boolean' ? (value ? 'mailed' : 'nobody') : value), oneOf(audiences))
   .optional()
-  .describe('Whom to e-mail, default nobody; mailed: unless send_email is false.')
+  .describe('Whom to e-mail; mailed: unless send_email is false.')
+
+/** Of operations that take `notify`, which says to whom it goes. */
+export const message = paragraphs(1_000).optional().describe('Quoted in them: plain text, at most 1000 characters.')
 
 /** Of operations that take `notify`. */
 export const formerNames = { notify_attendees: 'notify' }

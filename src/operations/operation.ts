@@ -83,6 +83,8 @@ export type Operation = {
    * of its own, and does not refuse the call.
    */
   judged?: string
+  /** When it answers 202, with the same body: it is carried out later. */
+  later?: string
   /**
    * The body over REST as published, where `input`, which validates it, cannot say that it or a part has one of several forms: its name,
    * theirs, and those of its parts.

@@ -50,6 +50,7 @@ export function pendingTicket(changes: Changes = {}): PendingTicket {
       currency: 'EUR',
       payment_due_days: null,
       published_at: '2027-01-02T00:00:00Z',
+      cancelling_since: null,
       cancelled_at: null,
       completed_at: null,
       external_id: null,
@@ -59,6 +60,7 @@ export function pendingTicket(changes: Changes = {}): PendingTicket {
       updated_at: '2027-02-01T12:00:00Z',
       ...changes.event,
     },
+    message: null,
     ticket_type: { name: 'Regular', ...changes.ticket_type },
     order: { reference: 'K7Q2M9XD', ...changes.order },
     attendee: {

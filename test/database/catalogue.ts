@@ -20,6 +20,8 @@ export type SqlFunction = {
 
 /** Functions in schema api that only the courier calls: what it claims and settles is no operation. */
 export const courierFunctions = [
+  'carry_out_cancellation',
+  'claim_cancellations',
   'claim_webhooks',
   'erased_emails',
   'fan_out_webhooks',

@@ -70,6 +70,8 @@ test('the functions that lend somebody the rights of their owner are these', asy
   expect(Object.fromEntries(lent.map((f) => [`${f.schema}.${f.name}`, f.callers]))).toEqual({
     ...Object.fromEntries([...oauthFunctions, ...confirmationFunctions].map((name) => [`api.${name}`, ['gateway']])),
     'api.announce_installation': ['courier'],
+    'api.carry_out_cancellation': ['courier'],
+    'api.claim_cancellations': ['courier'],
     'api.claim_logos': ['courier'],
     'api.claim_emails': ['courier'],
     'api.claim_webhooks': ['courier'],
@@ -102,6 +104,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.member_contact': ['authenticated'],
     'private.affected_by_event': ['scope_events_write'],
     'private.affected_by_order': ['scope_orders_write'],
+    'private.cancel_later': ['scope_events_write'],
     'private.check_request': ['public'],
     // Refuses, or spends a confirmation of the calling key.
     'private.assert_confirmed': ['api_key'],
@@ -155,6 +158,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     // Of the organisation of the caller.
     'private.paid_order_json': ['scope_orders_write'],
     'private.whole_order_json': ['scope_orders_read', 'scope_orders_write'],
+    'private.places_taken': ['scope_events_write'],
     'private.record_outcome': ['api_key'],
     'private.refundable_of': ['scope_attendees_write'],
     'private.retain_of': ['scope_attendees_write'],

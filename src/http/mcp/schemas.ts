@@ -41,7 +41,7 @@ export function toolInput(input: z.ZodObject, shown = new Set<string>()): Tool['
 
 /** The instructions of the server say how times are written. */
 function described({ description = '' }: Schema): Schema {
-  const said = description.replace(/: RFC 3339 with offset/, '')
+  const said = description.replace(/: (RFC 3339 with offset|plain text, .*(?=\.))/, '')
   return said === '' || formulaic.test(said) ? {} : { description: said }
 }
 

@@ -205,6 +205,13 @@ export function responsesOf(operation: Operation): ZodOpenApiResponsesObject {
       headers: refer([...always, ...headersOf(operation)]),
       content: { 'application/json': { schema, examples: named(successesOf(operation), ({ body }) => body) } },
     },
+    ...(operation.later !== undefined && {
+      202: {
+        description: operation.later,
+        headers: refer([...always, ...headersOf(operation)]),
+        content: { 'application/json': { schema } },
+      },
+    }),
     ...(isRead(operation) &&
       hasVersion(operation) && {
         304: { description: 'If-None-Match names what would be answered.', headers: refer([...always, 'ETag']) },

@@ -622,6 +622,8 @@ export interface components {
             /** @description Days until an unpaid order expires; null: no deadline. */
             payment_due_days: number | null;
             published_at: string | null;
+            /** @description Set while a large event is yet to be cancelled, as was asked for. */
+            cancelling_since: string | null;
             cancelled_at: string | null;
             completed_at: string | null;
             /** @description The organiser's own identifier. */

@@ -58,7 +58,23 @@ create trigger events_500_note_change after update on public.events
   )
   execute function private.tg_events__note_change();
 
--- Whom the cancellation of an event is told: whoever held a place, the buyers of the orders that it cancelled, and its waiting list.
+-- The attendees of an event, or of a cancelled one those whom it took with it.
+create function private.attendees_to_tell(event public.events) returns uuid[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return array(
+    select a.id
+    from public.ticket_types t
+    join public.attendees a on a.ticket_type_id = t.id
+    where t.event_id = event.id
+      and case event.status when 'cancelled' then a.cancelled_at = event.cancelled_at else a.status <> 'cancelled' end
+  );
+end
+$$;
+
+-- Whom the cancellation of an event is told, or would be: whoever held a place, the buyers of the orders that it cancelled, and its waiting
+-- list.
 create function private.recipients_of_cancellation(event public.events, attendee_ids uuid[], notify public.notify)
 returns private.recipient[]
 language plpgsql stable security definer set search_path = ''
@@ -69,10 +85,26 @@ begin
     array(
       select o.id
       from public.orders o
-      where o.event_id = event.id and o.status = 'cancelled' and o.cancelled_at = event.cancelled_at
+      where o.event_id = event.id
+        and case event.status when 'cancelled' then o.cancelled_at = event.cancelled_at else o.status <> 'cancelled' end
     ),
     notify
   ) || private.recipients_on_waiting_list(event, notify);
+end
+$$;
+
+-- What private.notify_of_event will answer once the event is cancelled.
+create function private.notice_of_cancellation(event public.events, notify public.notify) returns jsonb
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_recipients private.recipient[];
+begin
+  if coalesce(notify, 'nobody') = 'nobody' then
+    return null;
+  end if;
+  v_recipients := private.recipients_of_cancellation(event, private.attendees_to_tell(event), notify);
+  return private.told_of(v_recipients) || jsonb_build_object('emails', cardinality(private.addressees(v_recipients)));
 end
 $$;
 
@@ -80,7 +112,7 @@ $$;
 -- one e-mail, with the first old and the last new, and repeats the offers of its waiting list; or that it was cancelled, once, with its buyers
 -- and its waiting list. Whoever is told `mailed` first and `everybody` after tells each once. The caller has locked the event. Answers as
 -- private.tell, or null where nobody is to be told.
-create function private.notify_of_event(event_id uuid, notify public.notify) returns jsonb
+create function private.notify_of_event(event_id uuid, notify public.notify, message text default null) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -99,6 +131,7 @@ declare
   v_notice jsonb;
   v_first jsonb;
 begin
+  message := private.sound_message(message, notify);
   select e.* into v_event from public.events e where e.id = notify_of_event.event_id;
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
   if coalesce(notify, 'nobody') = 'nobody' then
@@ -110,13 +143,7 @@ begin
   if not found then
     return '{"nobody_because": "nothing_to_tell"}';
   end if;
-  v_attendees := array(
-    select a.id
-    from public.ticket_types t
-    join public.attendees a on a.ticket_type_id = t.id
-    where t.event_id = v_event.id
-      and case v_event.status when 'cancelled' then a.cancelled_at = v_event.cancelled_at else a.status <> 'cancelled' end
-  );
+  v_attendees := private.attendees_to_tell(v_event);
   if v_event.status = 'cancelled' then
     v_news := '"cancelled"';
     v_kind := 'event_cancelled';
@@ -168,6 +195,13 @@ begin
       from unnest(v_recipients || v_offers) with ordinality r
       order by r.ordinality
     );
+    -- What waits says the newest.
+    update public.emails e set message = notify_of_event.message
+    where e.status = 'queued' and e.claim is null and notify_of_event.message is not null
+      and (
+        e.kind = 'event_changed' and e.attendee_id = any (v_attendees)
+        or e.kind = 'waiting_list_offer' and e.waiting_list_entry_id = any (array(select o.waiting_list_entry_id from unnest(v_offers) o))
+      );
   end if;
 
   if v_change.mailed is not null then
@@ -186,7 +220,7 @@ begin
       from unnest(v_mailed) r
       where r.reason is null
     );
-    v_first := private.tell(v_kind, v_told_before, v_change.mailed, v_send_at, v_pending);
+    v_first := private.tell(v_kind, v_told_before, v_change.mailed, v_send_at, v_pending, message);
     v_pending := array(
       select unnest(v_pending) union select r.email_lower from unnest(v_told_before) r where r.reason is null
     );
@@ -210,7 +244,7 @@ begin
       order by r.ordinality
     );
   end if;
-  v_notice := private.tell(v_kind, v_recipients, v_change.previous, v_send_at, v_pending);
+  v_notice := private.tell(v_kind, v_recipients, v_change.previous, v_send_at, v_pending, message);
 
   if exists (select from unnest(v_recipients) r where r.reason = 'send_email_false') then
     update private.unannounced_changes c set mailed = v_news where c.event_id = v_event.id;
@@ -270,7 +304,7 @@ $$;
 grant execute on function private.news_of_event to scope_events_write;
 
 -- For owners and managers who are signed in, and for the SQL editor.
-create function public.notify_attendees(event_id uuid, notify public.notify default 'mailed') returns integer
+create function public.notify_attendees(event_id uuid, notify public.notify default 'mailed', message text default null) returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
@@ -284,10 +318,10 @@ begin
   if not found then
     perform private.refuse_not_found('event_id');
   end if;
-  return coalesce((private.notify_of_event(event_id, notify) ->> 'emails')::integer, 0);
+  return coalesce((private.notify_of_event(event_id, notify, message) ->> 'emails')::integer, 0);
 end
 $$;
 comment on function public.notify_attendees is
-  'Tells the attendees of an event by e-mail what changed since they were last told, ten minutes later, and repeats the offers of its waiting list, or that it was cancelled, with its buyers and its waiting list: mailed those whose orders have e-mails, everybody all of them; of changes nobody who switched these e-mails off. Returns how many e-mails.';
+  'Tells the attendees of an event by e-mail what changed since they were last told, ten minutes later, and repeats the offers of its waiting list, or that it was cancelled, with its buyers and its waiting list: mailed those whose orders have e-mails, everybody all of them; of changes nobody who switched these e-mails off. message: what you add in your own words. Returns how many e-mails.';
 revoke all on function public.notify_attendees from public, anon, service_role;
 grant execute on function public.notify_attendees to authenticated;

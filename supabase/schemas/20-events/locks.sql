@@ -75,3 +75,4 @@ begin
   );
 end
 $$;
+grant execute on function private.places_taken to scope_events_write;

@@ -324,7 +324,8 @@ create function api.update_event(
   dry_run boolean default null,
   if_version integer[] default null,
   idempotency_key text default null,
-  request_fingerprint text default null
+  request_fingerprint text default null,
+  message text default null
 ) returns json
 language plpgsql volatile set search_path = ''
 as $$
@@ -347,7 +348,7 @@ begin
     perform private.assert_version(v_event.version, if_version);
 
     v_new := private.change_event(v_event, changes);
-    v_notice := private.notify_of_event(event_id, notify);
+    v_notice := private.notify_of_event(event_id, notify, message);
     v_outcome := case when notify is null and dry_run is not true
       then json_build_object('status', 200, 'data', private.event_json(v_new))
       else json_build_object(
@@ -366,7 +367,8 @@ begin
       perform private.assert_notice_confirmed(
         'update_event',
         jsonb_build_object(
-          'event_id', event_id, 'changes', changes, 'notify', notify, 'if_version', if_version, 'news', v_news -> 'news'
+          'event_id', event_id, 'changes', changes, 'notify', notify, 'if_version', if_version, 'news', v_news -> 'news',
+          'message', message
         ),
         (coalesce((v_outcome -> 'effect')::jsonb, '{}') || jsonb_build_object('told', v_news -> 'told'))::json
       );
@@ -537,12 +539,14 @@ comment on function api.unpublish_event is
   'Takes an event without orders back to draft, or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition, event_has_orders.';
 grant execute on function api.unpublish_event to scope_events_write;
 
+-- The update of a larger event may take longer than a call may, 8 s: 25,000 tickets took 11.
 create function api.cancel_event(
   event_id uuid,
   dry_run boolean default null,
   notify public.notify default null,
   idempotency_key text default null,
-  request_fingerprint text default null
+  request_fingerprint text default null,
+  message text default null
 ) returns json
 language plpgsql volatile set search_path = ''
 as $$
@@ -551,32 +555,47 @@ declare
   v_affected jsonb;
   v_event public.events;
   v_new public.events;
+  v_is_large boolean;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
   begin
-    select e.* into v_event from public.events e where e.id = cancel_event.event_id for no key update;
-    if not found then
+    select e.* into v_event from public.events e where e.id = cancel_event.event_id;
+    -- One that is being cancelled is locked for minutes.
+    if v_event.cancelling_since is null then
+      select e.* into v_event from public.events e where e.id = cancel_event.event_id for no key update;
+    end if;
+    if v_event.id is null then
       perform private.refuse_not_found('event_id');
     end if;
-    -- Counted before they are cancelled, and under the exclusive event lock, so that the numbers are of what is cancelled.
-    perform private.lock_event_exclusive(event_id);
+    v_is_large := v_event.cancelling_since is not null or private.places_taken(event_id) > 5000;
+    -- Counted before they are cancelled, and under the exclusive event lock, so that the numbers are of what is cancelled at once.
+    if not v_is_large then
+      perform private.lock_event_exclusive(event_id);
+    end if;
     v_affected := private.affected_by_event(event_id, is_cancelled => true);
-    v_new := private.set_event_status(event_id, 'cancelled');
-    v_outcome := json_build_object(
-      'status', 200,
-      'effect', private.effect_json(dry_run, v_affected, private.notify_of_event(event_id, notify)),
-      'data', private.event_json(case when dry_run then v_event else v_new end)
-    );
+    if v_is_large then
+      v_outcome := private.cancel_later(v_event, v_affected, dry_run, notify, message);
+    else
+      v_new := private.set_event_status(event_id, 'cancelled');
+      v_outcome := json_build_object(
+        'status', 200,
+        'effect', private.effect_json(dry_run, v_affected, private.notify_of_event(event_id, notify, message)),
+        'data', private.event_json(case when dry_run then v_event else v_new end)
+      );
+    end if;
     perform private.undo_if_dry_run(dry_run);
-    perform private.assert_confirmed(
-      'cancel_event',
-      jsonb_build_object(
-        'event_id', event_id, 'notify', notify, 'announced', private.announced(v_event) || jsonb_build_object('slug', v_event.slug)
-      ),
-      v_outcome -> 'effect', v_affected -> 'hidden'
-    );
+    if v_event.cancelling_since is null then
+      perform private.assert_confirmed(
+        'cancel_event',
+        jsonb_build_object(
+          'event_id', event_id, 'notify', notify, 'message', message,
+          'announced', private.announced(v_event) || jsonb_build_object('slug', v_event.slug)
+        ),
+        v_outcome -> 'effect', v_affected -> 'hidden'
+      );
+    end if;
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
   end;
@@ -584,7 +603,7 @@ begin
 end
 $$;
 comment on function api.cancel_event is
-  'Cancels an event with its orders and tickets, and tells its attendees and buyers if asked to, or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
+  'Cancels an event with its orders and tickets, and tells its attendees and buyers if asked to, or reports the effect of doing so: 200. Of more than 5,000 tickets records that it is to be cancelled: 202. 404 not_found; 409 invalid_transition.';
 grant execute on function api.cancel_event to scope_events_write;
 
 create function api.delete_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)

@@ -28,6 +28,7 @@ create table public.events (
   payment_due_days integer,
   waiting_list_offer_hours integer not null default 24,
   published_at timestamptz,
+  cancelling_since timestamptz,
   cancelled_at timestamptz,
   completed_at timestamptz,
   external_id text,
@@ -82,6 +83,7 @@ comment on column public.events.currency is 'ISO 4217. All prices and orders of 
 comment on column public.events.payment_due_days is 'How many days an order that is to be paid has until it expires, 1 to 365. Empty: no deadline. Counts for orders made from then on.';
 comment on column public.events.waiting_list_offer_hours is 'For how many hours a place is held for whom the waiting list offers it, 1 to 720.';
 comment on column public.events.published_at is 'When it was last published. Kept by Usher.';
+comment on column public.events.cancelling_since is 'Since when the API is to cancel it: a large event is cancelled a little later, as a whole. Kept by Usher.';
 comment on column public.events.cancelled_at is 'When it was cancelled. Kept by Usher.';
 comment on column public.events.completed_at is 'When it was completed. Kept by Usher.';
 comment on column public.events.external_id is 'Your own identifier, up to 255 characters, unique within the organisation.';
@@ -291,6 +293,9 @@ begin
     when old.status = 'draft' then now()
     else old.published_at
   end;
+  if new.status <> 'published' then
+    new.cancelling_since := null;
+  end if;
   new.cancelled_at := case when new.status = 'cancelled' then case when old.status = 'cancelled' then old.cancelled_at else now() end end;
   new.completed_at := case when new.status = 'completed' then case when old.status = 'completed' then old.completed_at else now() end end;
   return new;
@@ -362,6 +367,9 @@ create trigger events_050_derived_update
     'Leave it as it is; the timestamps of an event follow its status.',
     'published_at', 'cancelled_at', 'completed_at', 'version', 'created_at', 'updated_at'
   );
+create trigger events_050_cancelling before insert or update of cancelling_since on public.events
+  for each row when (private.is_by_hand())
+  execute function private.tg__assert_derived_untouched('To cancel the event set its status to cancelled.', 'cancelling_since');
 create trigger events_100_delete before delete on public.events
   for each row execute function private.tg_events__delete();
 create trigger events_100_guard before insert or update on public.events
@@ -484,6 +492,7 @@ begin
     'currency', event.currency,
     'payment_due_days', event.payment_due_days,
     'published_at', private.rfc3339(event.published_at),
+    'cancelling_since', private.rfc3339(event.cancelling_since),
     'cancelled_at', private.rfc3339(event.cancelled_at),
     'completed_at', private.rfc3339(event.completed_at),
     'external_id', event.external_id,

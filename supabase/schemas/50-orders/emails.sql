@@ -101,8 +101,7 @@ create trigger orders_500_tell_of_expiry after update of cancellation_reason on 
   for each row when (new.cancellation_reason = 'expired' and old.status = 'pending')
   execute function private.tg_orders__tell_of_expiry();
 
--- The attendees whom a cancellation is told, and after them the buyers of those of the orders that are cancelled and were to be paid, once for
--- each order. None whose address is told as an attendee: that e-mail says what becomes of the money.
+-- The attendees whom a cancellation is told, and after them the buyers of those of its orders that were to be paid, once for each order. None whose address is told as an attendee: that e-mail says what becomes of the money.
 create function private.with_buyers(recipients private.recipient[], order_ids uuid[], notify public.notify) returns private.recipient[]
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -113,7 +112,6 @@ begin
       select o.id, o.organisation_id, o.email_lower, private.unmailed_because(o, notify) as reason
       from public.orders o
       where o.id = any (order_ids)
-        and o.status = 'cancelled'
         and o.payment_method is not null
         -- One that never had a ticket was never confirmed.
         and (o.subtotal > 0 or private.has_tickets(o.id))
@@ -129,7 +127,9 @@ $$;
 
 -- Confirms an order to its buyer anew, by an e-mail that waits already or another: it shows what the order is when it is sent. Answers as
 -- private.tell; a buyer who is one of the recipients is counted there.
-create function private.confirm_anew("order" public.orders, notify public.notify, recipients private.recipient[]) returns jsonb
+create function private.confirm_anew(
+  "order" public.orders, notify public.notify, recipients private.recipient[], message text
+) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -143,11 +143,11 @@ begin
     );
   end if;
   -- Locked, so that no courier takes it with what the order was before this transaction.
-  perform from public.emails e
-  where e.order_id = "order".id and e.kind = 'order_confirmation' and e.status = 'queued' and e.claim is null
-  for no key update;
+  update public.emails e set message = coalesce(confirm_anew.message, e.message)
+  where e.order_id = "order".id and e.kind = 'order_confirmation' and e.status = 'queued' and e.claim is null;
   if not found then
-    insert into public.emails (organisation_id, kind, order_id) values ("order".organisation_id, 'order_confirmation', "order".id);
+    insert into public.emails (organisation_id, kind, order_id, message)
+    values ("order".organisation_id, 'order_confirmation', "order".id, confirm_anew.message);
   end if;
   return jsonb_build_object('emails', 1, 'told', v_buyers, 'not_told', '[]'::jsonb);
 end

@@ -616,7 +616,8 @@ create function api.cancel_order(
   notify public.notify default null,
   idempotency_key text default null,
   request_fingerprint text default null,
-  amount_retained bigint default null
+  amount_retained bigint default null,
+  message text default null
 ) returns json
 language plpgsql volatile set search_path = ''
 as $$
@@ -655,12 +656,12 @@ begin
     v_affected := v_affected || jsonb_build_object('refund_due', private.amount_refundable(v_order) - v_refundable);
     v_outcome := json_build_object(
       'status', 200,
-      'effect', private.effect_json(dry_run, v_affected, private.notify_of_cancelled_tickets(notify, v_order.id)),
+      'effect', private.effect_json(dry_run, v_affected, private.notify_of_cancelled_tickets(notify, v_order.id, message => message)),
       'data', coalesce(v_data, private.whole_order_json(v_order.id))
     );
     perform private.undo_if_dry_run(dry_run);
     perform private.assert_notice_confirmed(
-      'cancel_order', jsonb_build_object('order_id', order_id, 'notify', notify, 'amount_retained', amount_retained),
+      'cancel_order', jsonb_build_object('order_id', order_id, 'notify', notify, 'amount_retained', amount_retained, 'message', message),
       v_outcome -> 'effect'
     );
   exception when sqlstate 'UD001' then

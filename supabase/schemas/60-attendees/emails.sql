@@ -93,15 +93,61 @@ begin
 end
 $$;
 
--- One e-mail for each address, but for those that have one pending: { emails, told, not_told: [{ reason, count }] }. `emails` has those
--- pending; told and not_told count recipients, and who shares the address of somebody who is told is told. A buyer has one for each order,
--- which names its money, and then none of the waiting list.
+-- Those of the recipients who get an e-mail: one for each address, but for those that have one pending. A buyer has one for each order, which
+-- names its money, and then none of the waiting list.
+create function private.addressees(recipients private.recipient[], pending text[] default '{}') returns private.recipient[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return array(
+    select row(a.organisation_id, a.attendee_id, a.waiting_list_entry_id, a.email_lower, null, a.order_id)::private.recipient
+    from (
+      select distinct on (r.email_lower, r.order_id) r.*
+      from (
+        select r.*, bool_or(r.order_id is not null) over (partition by r.email_lower) as is_buyer
+        from unnest(recipients) with ordinality r
+        where r.reason is null
+      ) r
+      where r.email_lower not in (select unnest(pending)) and (r.waiting_list_entry_id is null or not r.is_buyer)
+      order by r.email_lower, r.order_id, r.ordinality
+    ) a
+  );
+end
+$$;
+
+-- How many of the recipients are told: { told, not_told: [{ reason, count }] }. Who shares the address of somebody who is told is told.
+create function private.told_of(recipients private.recipient[]) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select jsonb_build_object(
+      'told', coalesce(sum(c.count) filter (where c.reason is null), 0),
+      'not_told', coalesce(
+        jsonb_agg(jsonb_build_object('reason', c.reason, 'count', c.count) order by c.count desc, c.reason) filter (where c.reason is not null),
+        '[]'
+      )
+    )
+    from (
+      select a.reason, count(*)
+      from (
+        select case when not bool_or(r.reason is null) over (partition by r.email_lower) then r.reason end as reason
+        from unnest(recipients) r
+      ) a
+      group by a.reason
+    ) c
+  );
+end
+$$;
+
+-- Queues the e-mails of a notice: what private.told_of answers, and { emails }, with those that are pending.
 create function private.tell(
   kind public.email_kind,
   recipients private.recipient[],
   previous jsonb default null,
   send_at timestamptz default now(),
-  pending text[] default '{}'
+  pending text[] default '{}',
+  message text default null
 ) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -111,8 +157,8 @@ begin
   if private.can_be_switched_off(kind) then
     insert into private.opt_out_keys default values on conflict do nothing;
   end if;
-  insert into public.emails (organisation_id, kind, attendee_id, waiting_list_entry_id, order_id, previous, next_attempt_at)
-  select distinct on (r.email_lower, r.order_id)
+  insert into public.emails (organisation_id, kind, attendee_id, waiting_list_entry_id, order_id, previous, message, next_attempt_at)
+  select
     r.organisation_id,
     case
       when r.attendee_id is not null then tell.kind
@@ -135,33 +181,11 @@ begin
       ),
       tell.previous
     ), 'null'),
+    tell.message,
     send_at
-  from (
-    select r.*, bool_or(r.order_id is not null) over (partition by r.email_lower) as is_buyer
-    from unnest(recipients) with ordinality r
-    where r.reason is null
-  ) r
-  where r.email_lower not in (select unnest(pending)) and (r.waiting_list_entry_id is null or not r.is_buyer)
-  order by r.email_lower, r.order_id, r.ordinality;
+  from unnest(private.addressees(recipients, pending)) r;
   get diagnostics v_emails = row_count;
-  return (
-    select jsonb_build_object(
-      'emails', cardinality(pending) + v_emails,
-      'told', coalesce(sum(c.count) filter (where c.reason is null), 0),
-      'not_told', coalesce(
-        jsonb_agg(jsonb_build_object('reason', c.reason, 'count', c.count) order by c.count desc, c.reason) filter (where c.reason is not null),
-        '[]'
-      )
-    )
-    from (
-      select a.reason, count(*)
-      from (
-        select case when not bool_or(r.reason is null) over (partition by r.email_lower) then r.reason end as reason
-        from unnest(recipients) r
-      ) a
-      group by a.reason
-    ) c
-  );
+  return private.told_of(recipients) || jsonb_build_object('emails', cardinality(pending) + v_emails);
 end
 $$;
 
@@ -189,7 +213,7 @@ $$;
 -- that the order is cancelled. One that stays and was not paid in full is confirmed anew, guest or not, where these tickets cost something:
 -- what the buyer was asked to pay is too much. Answers as private.tell.
 create function private.tell_of_cancelled_tickets(
-  order_id uuid, attendee_ids uuid[], notify public.notify, is_buyer_told boolean default false
+  order_id uuid, attendee_ids uuid[], notify public.notify, is_buyer_told boolean default false, message text default null
 ) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -204,16 +228,16 @@ begin
   for v_ids in
     select array_agg(a.id) from public.attendees a where a.id = any (attendee_ids) group by a.cancelled_at order by a.cancelled_at
   loop
-    v_notice := private.told_together(v_notice, private.tell('ticket_cancelled', private.recipients(v_ids, notify)));
+    v_notice := private.told_together(v_notice, private.tell('ticket_cancelled', private.recipients(v_ids, notify), message => message));
   end loop;
   if v_order.status = 'cancelled' and not is_buyer_told then
     v_notice := private.told_together(v_notice, private.tell('order_cancelled', array(
       select r from unnest(private.with_buyers(v_recipients, array[v_order.id], notify)) r where r.order_id is not null
-    )));
+    ), message => message));
   elsif v_order.status <> 'cancelled' and v_order.payment_method is not null and not is_buyer_told then
     v_cost := (select sum(a.price - a.discount) from public.attendees a where a.id = any (attendee_ids));
     if v_cost > 0 and v_order.total + v_cost > v_order.amount_paid - v_order.amount_refunded then
-      v_notice := private.told_together(v_notice, private.confirm_anew(v_order, notify, v_recipients));
+      v_notice := private.told_together(v_notice, private.confirm_anew(v_order, notify, v_recipients, message));
     end if;
   end if;
   return v_notice;
@@ -222,10 +246,13 @@ $$;
 
 -- Tells of the tickets that this transaction cancelled: all of an order, or one of them. Answers as private.tell, or null where nobody is
 -- to be told.
-create function private.notify_of_cancelled_tickets(notify public.notify, order_id uuid, attendee_id uuid default null) returns jsonb
+create function private.notify_of_cancelled_tickets(
+  notify public.notify, order_id uuid, attendee_id uuid default null, message text default null
+) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  message := private.sound_message(message, notify);
   if coalesce(notify, 'nobody') = 'nobody' then
     return null;
   end if;
@@ -241,7 +268,8 @@ begin
         and a.id = coalesce(notify_of_cancelled_tickets.attendee_id, a.id)
         and a.cancelled_at = now()
     ),
-    notify
+    notify,
+    message => message
   );
 end
 $$;
@@ -249,7 +277,7 @@ grant execute on function private.notify_of_cancelled_tickets to scope_orders_wr
 
 -- For owners and managers who are signed in, and for the SQL editor. Who was told has an e-mail about it that did not fail; tickets that an
 -- event took with it are told by public.notify_attendees.
-create function public.notify_cancelled(order_id uuid, notify public.notify default 'mailed') returns integer
+create function public.notify_cancelled(order_id uuid, notify public.notify default 'mailed', message text default null) returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -258,6 +286,7 @@ declare
   v_attendee_ids uuid[];
 begin
   perform private.assert_manages_order(order_id);
+  message := private.sound_message(message, notify);
   -- Locked, so that a second call of this moment sees whom the first has told.
   select o.* into v_order from public.orders o where o.id = notify_cancelled.order_id for no key update;
   if coalesce(notify, 'nobody') = 'nobody' then
@@ -281,6 +310,7 @@ begin
   );
   return private.tell_of_cancelled_tickets(
     v_order.id, v_attendee_ids, notify,
+    message => message,
     is_buyer_told => v_order.cancellation_reason is not distinct from 'event_cancelled'
       -- Of an order that stays, by a confirmation since, or one that waits.
       or v_order.status <> 'cancelled' and exists (
@@ -304,7 +334,7 @@ begin
 end
 $$;
 comment on function public.notify_cancelled is
-  'Tells the holders of the cancelled tickets of an order, and its buyer, by e-mail, each once: mailed unless the order has no e-mails, everybody all the same. What was cancelled with its event: call notify_attendees. Returns how many e-mails.';
+  'Tells the holders of the cancelled tickets of an order, and its buyer, by e-mail, each once: mailed unless the order has no e-mails, everybody all the same. message: what you add in your own words. What was cancelled with its event: call notify_attendees. Returns how many e-mails.';
 revoke all on function public.notify_cancelled from public, anon, service_role;
 grant execute on function public.notify_cancelled to authenticated;
 
@@ -314,8 +344,8 @@ create function private.tg_attendees__tell_others() returns trigger
 language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
 as $$
 begin
-  insert into public.emails (organisation_id, kind, attendee_id, previous, next_attempt_at)
-  select e.organisation_id, e.kind, o.id, e.previous, e.next_attempt_at
+  insert into public.emails (organisation_id, kind, attendee_id, previous, message, next_attempt_at)
+  select e.organisation_id, e.kind, o.id, e.previous, e.message, e.next_attempt_at
   from public.emails e
   cross join lateral (
     select a.id

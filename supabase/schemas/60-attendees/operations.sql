@@ -406,7 +406,8 @@ create function api.cancel_attendee(
   notify public.notify default null,
   idempotency_key text default null,
   request_fingerprint text default null,
-  amount_retained bigint default null
+  amount_retained bigint default null,
+  message text default null
 ) returns json
 language plpgsql volatile set search_path = ''
 as $$
@@ -453,13 +454,13 @@ begin
     v_outcome := json_build_object(
       'status', 200,
       'effect', private.effect_json(
-        dry_run, v_affected, private.notify_of_cancelled_tickets(notify, v_attendee.order_id, v_attendee.id)
+        dry_run, v_affected, private.notify_of_cancelled_tickets(notify, v_attendee.order_id, v_attendee.id, message)
       ),
       'data', coalesce(v_data, private.attendee_json(v_attendee))
     );
     perform private.undo_if_dry_run(dry_run);
     perform private.assert_notice_confirmed(
-      'cancel_attendee', jsonb_build_object('attendee_id', attendee_id, 'notify', notify, 'amount_retained', amount_retained),
+      'cancel_attendee', jsonb_build_object('attendee_id', attendee_id, 'notify', notify, 'amount_retained', amount_retained, 'message', message),
       v_outcome -> 'effect'
     );
   exception when sqlstate 'UD001' then

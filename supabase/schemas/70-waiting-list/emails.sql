@@ -25,7 +25,7 @@ begin
 end
 $$;
 
--- Whom the cancellation of the event took off its waiting list, offers first, and nobody whom it had lost before.
+-- Whom the cancellation of the event took off its waiting list, or would take, offers first, and nobody whom it had lost before.
 create function private.recipients_on_waiting_list(event public.events, notify public.notify) returns private.recipient[]
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -33,7 +33,11 @@ begin
   return array(
     select private.recipient_of_entry(w, notify)
     from public.waiting_list_entries w
-    where w.event_id = event.id and w.status = 'cancelled' and w.updated_at = event.cancelled_at
+    where w.event_id = event.id
+      and case event.status
+        when 'cancelled' then w.status = 'cancelled' and w.updated_at = event.cancelled_at
+        else w.status in ('waiting', 'offered')
+      end
     order by w.offered_at is null, w.id
   );
 end

@@ -82,12 +82,13 @@ begin
     array[
       case when private.are_notifications_queued() or (not v_held and private.are_webhooks_due()) then 'webhooks' end,
       case when not v_held and private.are_emails_due() then 'ticket_emails' end,
-      case when private.are_logos_due() then 'logos' end
+      case when private.are_logos_due() then 'logos' end,
+      case when not v_held and private.are_cancellations_due() then 'cancellations' end
     ],
     null
   ));
 end
 $$;
 comment on function api.poll_queues is
-  'The names of the queues in which something is due: of webhooks, ticket_emails and logos. For the courier, once a second.';
+  'The names of the queues in which something is due: of webhooks, ticket_emails, logos and cancellations. For the courier, once a second.';
 grant execute on function api.poll_queues to courier;

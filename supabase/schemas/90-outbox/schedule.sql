@@ -27,6 +27,7 @@ begin
       ) d
     )
     and not private.are_logos_due()
+    and not private.are_cancellations_due()
   then
     return;
   end if;

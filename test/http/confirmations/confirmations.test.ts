@@ -137,6 +137,19 @@ describe('to cancel an event', () => {
     expect(await askedFor('cancel_event', { event: event.id })).toBe(url)
   })
 
+  test('the page shows the whole message that its guests will read', async () => {
+    await event.guest()
+    const message = `The hall is under water.\n\n${'We are sorry. '.repeat(60)}<b>End</b>`
+    const args = { event: event.id, notify: 'everybody', message }
+    const url = await askedFor('cancel_event', args)
+    const { text } = await person.open(url)
+    expect(text).toContain('Message to them</dt><dd><bdi>The hall is under water.</bdi></dd><dd><bdi>We are sorry.')
+    expect(text).toContain('&lt;b&gt;End&lt;/b&gt;</bdi></dd></div>')
+    await person.confirm(url)
+    expect(await askedFor('cancel_event', { ...args, message: 'Another' }), 'another message').not.toBe(url)
+    expect(await assistant.call('cancel_event', args)).toMatchObject({ data: { status: 'cancelled' } })
+  })
+
   test('by name it is the same as by id', async () => {
     await person.confirm(await askedFor('cancel_event', { event: 'Test event' }))
     expect(await assistant.call('cancel_event', { event: event.id })).toMatchObject({ data: { status: 'cancelled' } })

@@ -69,7 +69,9 @@ test('every success shows an example, and so does every refusal with a code that
   for (const [route, { responses }] of described) {
     for (const [status, response] of Object.entries(responses)) {
       const answer = response.content?.['application/json']
-      if (answer === undefined || (Number(status) >= 400 && !codesIn(response).some((code) => told.has(code)))) continue
+      // An event of 5,000 tickets is no story: test/courier/cancellations.test.ts.
+      if (answer === undefined || status === '202') continue
+      if (Number(status) >= 400 && !codesIn(response).some((code) => told.has(code))) continue
       expect(Object.keys(answer.examples ?? {}), `${route} ${status}`).not.toEqual([])
     }
   }

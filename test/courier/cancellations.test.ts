@@ -1,0 +1,230 @@
+// An event of more than 5,000 tickets is cancelled by the courier, in one transaction: until that is committed it is what it was, whoever
+// dies, and nothing of what is done meanwhile is lost.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, inject, test } from 'vitest'
+import { cancellationQueue } from '../../src/courier/cancellation-queue.ts'
+import { runCourierOnce } from '../../src/courier/courier.ts'
+import { createCourierRpc } from '../../src/gateway/courier-rpc.ts'
+import { createDataApi } from '../../src/gateway/data-api.ts'
+import { createTokens } from '../../src/gateway/tokens.ts'
+import { createLog } from '../../src/process/log.ts'
+import { during, knownRight, row, studio } from '../support/database.ts'
+import { createOrganisation, type TestEvent } from '../support/organisation.ts'
+import { rest } from '../support/rest.ts'
+import { edit, read } from '../support/studio.ts'
+
+const tickets = 5_001
+
+const tokens = await createTokens({ secret: inject('jwtSecret') })
+const rpc = createCourierRpc(createDataApi(inject('dataApiUrl'), tokens), tokens)
+const log = createLog('silent')
+const runCourier = () => runCourierOnce([cancellationQueue(rpc, log)], log, 60_000)
+
+/** Six orders of a thousand guests with an address each, the last of one. */
+async function fill(event: TestEvent): Promise<void> {
+  await studio.query(
+    `with orders as (
+       insert into public.orders (event_id, name, email, send_email)
+       select $1, 'Buyer', 'buyer@example.com', true from ${knownRight}, generate_series(1, 6) returning id
+     ), numbered as (select id, row_number() over (order by id) - 1 as n from orders)
+     insert into public.attendees (order_id, ticket_type_id, name, email)
+     select o.id, $2, 'Guest', 'guest-' || g || '@example.com'
+     from generate_series(0, $3::integer - 1) g join numbered o on o.n = g / 1000`,
+    [event.id, event.ticketTypeId, tickets],
+  )
+}
+
+async function arrange() {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  await fill(event)
+  const key = await organisation.key()
+  const send = rest(key)
+  return {
+    event,
+    key,
+    send,
+    cancel: (body: object = {}, headers = {}) => send('POST', `/events/${event.id}/cancel`, body, headers),
+    register: () =>
+      send('POST', `/events/${event.id}/registrations`, {
+        ticket_type_id: event.ticketTypeId,
+        name: 'Late',
+        email: 'late@example.com',
+      }),
+    counts: () =>
+      row(
+        `select
+           (select count(*)::int from public.attendees where event_id = $1) as attendees,
+           (select count(*)::int from public.attendees where event_id = $1 and status = 'cancelled') as cancelled,
+           (select count(*)::int from public.orders where event_id = $1 and status <> 'cancelled') as orders,
+           (select count(*)::int from private.verify_invariants($1)) as mistakes`,
+        [event.id],
+      ),
+    told: async () =>
+      (
+        await studio.query(
+          `select e.kind, e.message, count(*)::int from public.emails e join public.attendees a on a.id = e.attendee_id
+           where a.event_id = $1 and e.kind <> 'ticket' group by 1, 2`,
+          [event.id],
+        )
+      ).rows,
+  }
+}
+
+const isPublished = { status: 'published', cancelled_at: null, cancelling_since: expect.any(Date) }
+const isCancelled = { status: 'cancelled', cancelled_at: expect.any(Date), cancelling_since: null }
+const stateOf = ({ id }: TestEvent) => read('events', id, 'status', 'cancelled_at', 'cancelling_since')
+
+test('a large event is cancelled by the courier, for the key that asked, as was answered', async () => {
+  const { event, key, send, cancel, counts, told } = await arrange()
+  const wish = { notify: 'everybody', message: 'The hall is under water.\n\nWe are sorry.' }
+  const dry = await cancel({ ...wish, dry_run: true })
+  expect([dry.status, dry.body.data.cancelling_since]).toEqual([200, null])
+  const effect = { orders: 6, attendees: tickets, emails: tickets, told: tickets, not_told: [], refund_due: 0 }
+  expect(dry.body.effect).toMatchObject({ ...effect, dry_run: true })
+
+  const asked = await cancel(wish, { 'Idempotency-Key': 'one' })
+  expect(asked).toMatchObject({
+    status: 202,
+    body: {
+      data: { status: 'published', cancelling_since: expect.any(String) },
+      effect: { ...effect, dry_run: false },
+    },
+  })
+  expect(await stateOf(event)).toEqual(isPublished)
+  const again = await cancel(wish, { 'Idempotency-Key': 'one' })
+  expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([202, 'true'])
+  expect(await cancel({ notify: 'nobody' }), 'the same wish').toMatchObject({ status: 202, body: asked.body })
+  expect((await cancel({ dry_run: true })).body.effect).toEqual({ ...asked.body.effect, dry_run: true })
+
+  await studio.query(
+    'update public.api_keys set revoked_at = now() where organisation_id = (select organisation_id from public.events where id = $1)',
+    [event.id],
+  )
+  await runCourier()
+  expect(await stateOf(event)).toEqual(isCancelled)
+  expect(await counts()).toEqual({ attendees: tickets, cancelled: tickets, orders: 0, mistakes: 0 })
+  expect(await told()).toEqual([{ kind: 'event_cancelled', message: wish.message, count: tickets }])
+  expect(
+    await row(
+      `select e.actor, e.source, k.prefix, e.changes -> 'status' as status
+       from public.audit_entries e join public.api_keys k on k.id = e.api_key_id where e.object_id = $1 and e.action = 'updated'
+       order by e.id desc limit 1`,
+      [event.id],
+    ),
+  ).toEqual({
+    actor: 'api_key',
+    source: 'api',
+    prefix: key.slice(0, 19),
+    status: { from: 'published', to: 'cancelled' },
+  })
+  const logged = await studio.query(
+    "select type from public.notifications where subject_id = $1 and type = 'event.cancelled'",
+    [event.id],
+  )
+  expect(logged.rowCount).toBe(1)
+  expect(await rpc('carry_out_cancellation', { event_id: event.id })).toBe(false)
+  expect((await send('GET', `/events/${event.id}`)).status).toBe(401)
+})
+
+test('it has more time than a call, waits for payments in flight, and a crash leaves all as it was', async () => {
+  const { event, cancel, register, counts } = await arrange()
+  const { orderId } = await event.payer()
+  const other = await event.payer()
+  expect((await cancel()).status).toBe(202)
+  const carryOut = () => rpc('carry_out_cancellation', { event_id: event.id }, 60_000)
+  const pay = 'insert into public.payments (order_id, amount) values ($1, 4900)'
+  const crashed = await during((first) =>
+    during(async (second) => {
+      await first.query(pay, [orderId])
+      await second.query(pay, [other.orderId])
+      const carried = carryOut().catch((error) => error)
+      // Together longer than the role of the courier has, and neither as long as anybody waits for a lock.
+      await sleep(5_000)
+      await first.query('commit')
+      await sleep(5_000)
+      expect((await cancel()).status, 'the same wish, while it is carried out').toBe(202)
+      expect(await carryOut(), 'by another courier').toBe(false)
+      expect(await stateOf(event)).toEqual(isPublished)
+      const { rows } = await second.query(
+        `select pg_terminate_backend(a.pid) as ended from pg_stat_activity a where pg_backend_pid() = any (pg_blocking_pids(a.pid))`,
+      )
+      expect(rows).toEqual([{ ended: true }])
+      return carried
+    }),
+  )
+  expect(crashed).toMatchObject({ code: 'temporarily_unavailable' })
+  expect(await stateOf(event)).toEqual(isPublished)
+  expect((await register()).status).toBe(201)
+  await studio.query('update private.cancellations set next_attempt_at = now() where event_id = $1', [event.id])
+  expect(await runCourier()).toEqual({ cancellations: 1 })
+  expect(await stateOf(event)).toEqual(isCancelled)
+  expect(await counts()).toEqual({ attendees: tickets + 3, cancelled: tickets + 3, orders: 0, mistakes: 0 })
+  const { rows } = await studio.query(
+    'select id, amount_paid::int from public.orders where id = any ($1) order by id',
+    [[orderId, other.orderId]],
+  )
+  expect(rows).toEqual([
+    { id: orderId, amount_paid: 4900 },
+    { id: other.orderId, amount_paid: 0 },
+  ])
+})
+
+test('who registers or pays meanwhile is part of it, or is refused', async () => {
+  const { event, send, cancel, register, counts } = await arrange()
+  const orders = await Promise.all(Array.from({ length: 5 }, () => event.payer()))
+  expect((await cancel()).status).toBe(202)
+  const carried = rpc('carry_out_cancellation', { event_id: event.id }, 60_000)
+  const registered = await Promise.all(
+    Array.from({ length: 20 }, async (_, n) => {
+      await sleep(n * 50)
+      return (await register()).status
+    }),
+  )
+  const paid = await Promise.all(
+    orders.map(async ({ orderId }) => (await send('POST', `/orders/${orderId}/payments`, { amount: 4900 })).status),
+  )
+  expect(await carried).toBe(true)
+  const added = registered.filter((status) => status === 201).length
+  expect(registered.every((status) => [201, 409, 503].includes(status))).toBe(true)
+  const all = tickets + 5 + added
+  expect(await counts()).toEqual({ attendees: all, cancelled: all, orders: 0, mistakes: 0 })
+  const { received } = await row(
+    'select coalesce(sum(amount), 0)::int as received from public.payments where event_id = $1',
+    [event.id],
+  )
+  expect(received).toBe(4900 * paid.filter((status) => status === 201).length)
+})
+
+test('what became of the event meanwhile counts: told as was asked, or nothing done; a copy does nothing', async () => {
+  const { event, cancel, told, counts } = await arrange()
+  expect((await cancel({ notify: 'everybody' })).status).toBe(202)
+  await during(async (copy) => {
+    await copy.query('update private.installations set system_identifier = system_identifier + 1')
+    await copy.query("insert into private.installations (system_identifier, names) select 1, '{elsewhere}'")
+    expect((await copy.query('select api.claim_cancellations(10) as claimed')).rows).toEqual([{ claimed: [] }])
+    expect((await copy.query('select api.poll_queues() as due')).rows[0].due).not.toContain('cancellations')
+  })
+  expect(await rpc('poll_queues', {})).toContain('cancellations')
+
+  await edit('events', event.id, "status = 'completed'")
+  expect(await stateOf(event)).toMatchObject({ status: 'completed', cancelling_since: null })
+  expect((await cancel()).body.error).toMatchObject({ code: 'invalid_transition' })
+  await edit('events', event.id, "status = 'published'")
+  await runCourier()
+  expect(await stateOf(event)).toEqual({ status: 'published', cancelled_at: null, cancelling_since: null })
+
+  expect((await cancel({ notify: 'everybody', message: 'Sorry.' })).status).toBe(202)
+  await edit('events', event.id, "status = 'cancelled'")
+  expect(await stateOf(event)).toEqual(isCancelled)
+  expect(await told()).toEqual([])
+  await runCourier()
+  expect(await told()).toEqual([{ kind: 'event_cancelled', message: 'Sorry.', count: tickets }])
+  expect(await counts()).toEqual({ attendees: tickets, cancelled: tickets, orders: 0, mistakes: 0 })
+})
+
+test('in the grid, cancelling_since is read only', async () => {
+  const event = await (await createOrganisation()).event()
+  await expect(edit('events', event.id, 'cancelling_since = now()')).rejects.toThrow(/cannot be edited/)
+})
