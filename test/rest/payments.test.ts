@@ -44,7 +44,7 @@ test('partial payments add up, and with the last one the order completes and the
     status: 'completed',
     payment_status: 'paid',
     amount_due: 0,
-    payment_method: 'bank_transfer',
+    payment_method: 'invoice',
     attendees: [{ status: 'active', ticket_email: { status: 'queued' } }],
   })
   expect(last.body.data.payments).toHaveLength(2)

@@ -35,6 +35,7 @@ export function namedObjects(operations: readonly Operation[]): Record<string, S
     nameParts(names, answeredObject(operation), (owner, field, part) => [
       pascal(kindOf(part) ?? `${owner}_${field}`),
       `${owner}${pascal(field)}`,
+      `${owner}${pascal(field)}${pascal(kindOf(part) ?? '')}`,
     ])
     const { data: _, ...beside } = operation.output.shape
     nameParts(names, z.object(beside), (_, field) => [pascal(field)])

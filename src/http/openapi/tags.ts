@@ -43,7 +43,7 @@ const chapters: readonly Tag[] = [
     name: 'Attendees',
     description: 'People and their tickets: correct, transfer, resend, cancel.',
     guide: 'integrators#registering',
-    kinds: ['attendee', 'attendee_import', 'erasure', 'ticket_qr', 'person', 'person_erasure'],
+    kinds: ['attendee', 'attendee_import', 'email', 'erasure', 'ticket_qr', 'person', 'person_erasure'],
   },
   {
     name: 'Waiting list',

@@ -137,7 +137,7 @@ function overRest(operation: Operation): (input: Input) => boolean {
   }
 }
 
-const raw = /invalid|expected|received|too (big|small)|unrecognized|undefined|NaN/i
+const raw = /\b(invalid|expected|received|too (big|small)|unrecognized|undefined|NaN)\b/i
 
 describe.each(operations.map((operation) => [operation.name, operation] as const))('%s', (_name, operation) => {
   const schema = argumentsOf(operation)

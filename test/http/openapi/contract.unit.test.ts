@@ -238,11 +238,12 @@ test('every type of notification is described as a webhook, with its object and 
     expect(parameters.map(({ name }) => name)).toEqual(['webhook-id', 'webhook-timestamp', 'webhook-signature'])
     const { properties } = requestBody.content['application/json'].schema
     expect(properties.type).toMatchObject({ const: type })
-    // With the scan beside the attendee.
-    const isArrival = type.startsWith('attendee.check')
-    const object = isArrival
+    // With the scan beside the attendee; an e-mail with its event.
+    const object = type.startsWith('attendee.check')
       ? 'NotificationData'
-      : type.split('.')[0]?.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())
+      : type === 'email.bounced'
+        ? 'NotificationDataEmail'
+        : type.split('.')[0]?.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())
     expect(JSON.stringify(properties.data)).toContain(`"#/components/schemas/${object}"`)
   }
 })
