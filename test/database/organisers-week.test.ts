@@ -286,6 +286,13 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
       }),
   )
   await step(
+    'keep a fee of what was cancelled',
+    () => sql('update public.orders set amount_retained = 450 where id = $1', [buyer.id]),
+    ['order.updated'],
+    async () =>
+      expect(await read(`/orders/${buyer.id}`)).toMatchObject({ amount_retained: 450, amount_refundable: 2000 }),
+  )
+  await step(
     'tell guests and buyer what was cancelled',
     () => sql('select public.notify_cancelled($1) as emails', [buyer.id]),
     [],
@@ -293,7 +300,7 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
   )
   await step(
     'record a refund',
-    () => sql('insert into public.refunds (order_id, amount) values ($1, 2450)', [buyer.id]),
+    () => sql('insert into public.refunds (order_id, amount) values ($1, 2000)', [buyer.id]),
     ['refund.recorded'],
     async () =>
       expect(await read(`/orders/${buyer.id}`)).toMatchObject({ payment_status: 'refunded', amount_refundable: 0 }),
@@ -444,6 +451,17 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
     ['attendee.erased'],
     async () =>
       expect(await read(`/orders/${another.id}`)).toMatchObject({ name: 'Erased', attendees: [{ name: 'Erased' }] }),
+  )
+  await step(
+    'keep an e-mail that waits from being sent',
+    () =>
+      sql(
+        "update public.emails set status = 'cancelled' where id = (select max(id::text)::uuid from public.emails where organisation_id = $1 and status = 'queued') returning id",
+        [organisation.id],
+      ),
+    [],
+    async ({ id }) =>
+      expect((await read('/emails?status=cancelled')).map((email: { id: string }) => email.id)).toContain(id),
   )
   await step(
     'have the same event again',

@@ -2,8 +2,8 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import * as z from 'zod'
 import { prefixOf } from '../../src/gateway/api-key.ts'
+import { emailAddress } from '../../src/operations/fields.ts'
 import { row } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { edit, read, refusalOfEdit } from '../support/studio.ts'
@@ -173,13 +173,13 @@ describe('an address for replies', () => {
   test('can be any that the API takes for an e-mail address', async () => {
     const { id } = await createOrganisation()
     for (const address of [
-      "o'brien+tickets_1-a@sub-.mail.example.museum",
+      "o'brien+tickets_1-a@sub-1.mail.example.museum",
       'A@b.co',
       '_@1.example',
       "'@example.com".replace("'", "'a"),
       'x@xn--bcher-kva.example',
     ]) {
-      expect([address, z.email().safeParse(address).success]).toEqual([address, true])
+      expect([address, emailAddress.safeParse(address).success]).toEqual([address, true])
       await edit('organisations', id, 'reply_to_email = $2', [address])
     }
     await edit('organisations', id, 'reply_to_email = null')
@@ -188,7 +188,7 @@ describe('an address for replies', () => {
   test('is held by the same rule as the addresses of orders and attendees, as wide as the API has it', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.stringMatching(addressLike), { minLength: 50, maxLength: 50 }), async (texts) => {
-        const addresses = texts.filter((text) => text.length <= 254 && z.email().safeParse(text).success)
+        const addresses = texts.filter((text) => text.length <= 254 && emailAddress.safeParse(text).success)
         const { refused } = await row<{ refused: string[] }>(
           "select coalesce(array_agg(a), '{}') as refused from unnest($1::text[]) a where not private.is_email_address(a)",
           [addresses],

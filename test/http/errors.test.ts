@@ -186,7 +186,7 @@ describe('bodies', () => {
     const messageOf = async (answer: Promise<RestAnswer>) => (await answer).body.error.message
     const cancel = `/events/${event.id}/cancel`
     expect(await messageOf(send('POST', cancel, { colour: 'red' }))).toBe(
-      'colour is not a known field (allowed: dry_run, notify)',
+      'colour is not a known field (allowed: dry_run, notify, message)',
     )
     expect(await messageOf(send('GET', `/events/${event.id}?colour=red`))).toBe(
       'colour is not a known field (none is allowed here)',

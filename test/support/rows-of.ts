@@ -9,6 +9,7 @@ const through: Record<string, string> = {
   'private.oauth_grants': 't.api_key_id in (select id from public.api_keys where organisation_id = $1)',
   'private.oauth_sign_ins': 't.api_key_id in (select id from public.api_keys where organisation_id = $1)',
   'private.oauth_records': 't.grant_id in (select id from public.api_keys where organisation_id = $1)',
+  'private.cancellations': 't.event_id in (select id from public.events where organisation_id = $1)',
   'private.unannounced_changes': 't.event_id in (select id from public.events where organisation_id = $1)',
   'private.webhook_secrets':
     't.webhook_endpoint_id in (select id from public.webhook_endpoints where organisation_id = $1)',

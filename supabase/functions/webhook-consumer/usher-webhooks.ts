@@ -182,7 +182,7 @@ export interface components {
              */
             timestamp: string;
             /** @description The object at that time. */
-            data: components["schemas"]["Email"];
+            data: components["schemas"]["NotificationDataEmail"];
         } | {
             /** @constant */
             type: "ticket_type.sold_out";
@@ -653,7 +653,7 @@ export interface components {
             /** @description ISO 3166-1 alpha-2. */
             country: string | null;
         };
-        Email: {
+        NotificationDataEmail: {
             /** @constant */
             object: "email";
             /**
@@ -854,7 +854,7 @@ export type NotificationDataCheckIn = components['schemas']['NotificationDataChe
 export type NotificationDataCheckInCheckInPoint = components['schemas']['NotificationDataCheckInCheckInPoint'];
 export type Event = components['schemas']['Event'];
 export type EventVenue = components['schemas']['EventVenue'];
-export type Email = components['schemas']['Email'];
+export type NotificationDataEmail = components['schemas']['NotificationDataEmail'];
 export type TicketType = components['schemas']['TicketType'];
 export type WaitingListEntry = components['schemas']['WaitingListEntry'];
 export type WaitingListEntryTicketType = components['schemas']['WaitingListEntryTicketType'];

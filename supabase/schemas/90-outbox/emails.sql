@@ -134,7 +134,8 @@ create index emails_created_at_idx on public.emails (created_at);
 insert into private.personal_columns (table_name, column_name, erased_as, field)
 values
   ('emails', 'sent_to', 'null', null),
-  ('emails', 'last_error', 'null', null);
+  ('emails', 'last_error', 'null', null),
+  ('emails', 'message', 'null', null);
 
 -- Any e-mail once more: what is overtaken meanwhile is cancelled as ever when it is claimed. One that waits after a
 -- failure is due at once, a ticket too; what is being sent is left alone.

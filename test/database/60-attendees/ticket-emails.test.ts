@@ -134,6 +134,7 @@ test('a ticket is pending once, with all that its e-mail says, and is shown as s
         kind: 'ticket',
         previous: null,
         lines: null,
+        message: null,
         payment: null,
         others: [],
         holders: null,
