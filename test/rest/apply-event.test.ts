@@ -226,6 +226,31 @@ test('an event is known by the external_id or the slug that it is to have', asyn
   }
 })
 
+test('of two plans for one slug or external_id the second is refused as a new event would be', async () => {
+  const { organisation, send, call } = await organiser()
+  const taken = { slug: 'fair', external_id: 'crm-1' }
+  for (const [param, value] of Object.entries(taken)) {
+    const plans = await Promise.all(
+      ['One', 'Two'].map((name) => call({ changes: { name: `${name} by ${param}`, [param]: value } })),
+    )
+    const ids = plans.map(({ body }) => body.data.plan_id)
+    // Both at once, and once more each.
+    const applied = await Promise.all(ids.map((plan_id) => call({ plan_id })))
+    const refused = applied.filter(({ status }) => status !== 200)
+    expect(refused, JSON.stringify(applied)).toHaveLength(1)
+    const created = await send('POST', '/events', { name: 'Three', [param]: value })
+    expect(created.status).toBe(409)
+    const of = ({ code, message, param }: Record<string, unknown>) => ({ code, message, param })
+    expect([refused[0]?.status, of(refused[0]?.body.error)]).toEqual([409, of(created.body.error)])
+
+    const event = await organisation.event()
+    const plan = await call({ event: event.id, changes: { [param]: value } })
+    expect(plan.body.data).toMatchObject({ refusals: 1, steps: [{ error: of(created.body.error) }] })
+    const copy = { copy_of: event.id, move: 'P7D', changes: { name: 'Copy', [param]: value } }
+    expect((await call(copy)).body.data.steps[0]).toMatchObject({ error: of(created.body.error) })
+  }
+})
+
 test('a plan names all that is refused, by the rules of the tables, and cannot be applied', async () => {
   const { organisation, call, belongings } = await organiser()
   const event = await organisation.event({ status: 'published' })

@@ -713,7 +713,8 @@ begin
           get stacked diagnostics
             v_state = returned_sqlstate, v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint,
             v_rule = constraint_name;
-          if v_state !~ '^(PT4|22|23)' then
+          -- Of two that take one value at once the gateway calls the second again, which is refused as it is elsewhere.
+          if v_state !~ '^(PT4|22|23)' or v_state = '23505' then
             raise;
           end if;
           v_refusals := v_refusals + 1;
@@ -721,7 +722,8 @@ begin
           v_step := jsonb_build_object(
             'action', 'refuse', 'kind', rtrim(case v_table when 'status' then 'events' else v_table end, 's'), 'name', v_name,
             'error', case
-              when v_state like 'PT4%' then v_detail::jsonb
+              -- The message of a value is not said in details as well.
+              when v_state like 'PT4%' then (v_detail::jsonb - case when v_detail::jsonb -> 'details' ? 'fields' then 'details' else '' end)
                 || jsonb_strip_nulls(jsonb_build_object('message', v_message, 'hint', nullif(v_hint, '')))
               -- What no trigger says in a sentence. The row that Postgres would show stays out.
               else jsonb_build_object(

@@ -168,10 +168,15 @@ declare
   v_changed text[] := array(
     select r.key from jsonb_each(plan.read) r where r.value is distinct from result -> 'read' -> r.key order by r.key
   );
+  v_taken jsonb := jsonb_path_query_first(steps, '$[*].error ? (@.code == "already_exists")');
 begin
   if v_changed <> '{}' then
     perform private.refuse_plan(
       'changed', 'What the plan is about was changed since.', jsonb_build_object('changed', v_changed)
+    );
+  elsif v_taken is not null then
+    perform private.refuse(
+      409, 'already_exists', v_taken ->> 'message', v_taken ->> 'param', v_taken -> 'details', 'Leave out plan_id for a new plan.'
     );
   elsif (result ->> 'refusals')::integer > 0 then
     perform private.refuse_plan(
@@ -306,7 +311,7 @@ begin
 end
 $$;
 comment on function api.apply_event is
-  'Plans an event as it is to be, or applies the plan exactly: 200. 404 not_found; 409 plan_outdated; 422 ambiguous_name, validation_failed.';
+  'Plans an event as it is to be, or applies the plan exactly: 200. 404 not_found; 409 plan_outdated, already_exists; 422 ambiguous_name, validation_failed.';
 grant execute on function api.apply_event to scope_events_write;
 
 -- What owners and managers who are signed in, and whoever works in the SQL editor, do of this by functions of schema public.
