@@ -91,9 +91,10 @@ export const exportAttendees = {
     event_id: id('event').optional(),
     ticket_type_id: id('ticket type').optional(),
     status: oneOf(attendeeStatuses).optional().describe('Only attendees with this status.'),
-    checked_in: z.boolean('must be true or false').optional().describe('Only those who are checked in, or not.'),
+    checked_in: z.boolean('must be true or false').optional().describe('Only who is, or is not.'),
     updated_since: updatedSince,
-    fields: columnsFrom(attendeeColumns),
+    // Only where it is named: a file is handed on.
+    fields: columnsFrom([...attendeeColumns, 'ticket_code']),
   }),
   csv: { name: 'attendees', columns: attendeeColumns },
   ...answer,
@@ -130,7 +131,7 @@ export const exportPayments = {
   toolset: 'orders',
   input: z.strictObject({
     event_id: id('event').optional(),
-    received_after: timestampInput.optional().describe('Booked (received, voided, refunded) then or later.'),
+    received_after: timestampInput.optional().describe('Booked then or later.'),
     received_before: timestampInput.optional().describe('Booked before.'),
     fields: columnsFrom(paymentColumns),
   }),

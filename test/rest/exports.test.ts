@@ -91,6 +91,15 @@ describe('the file of attendees', () => {
     expect(created_at_local).toBe(local.format(new Date(created_at)))
   })
 
+  test('has ticket codes only where they are named, for a key that may see them', async () => {
+    const { body } = await rest(key)('GET', `/attendees?event_id=${event.id}`)
+    const codes = body.data.map(({ id, ticket_code }: Record<string, string>) => ({ id, ticket_code }))
+    expect(await file(key, `attendees?event_id=${event.id}&fields=id,ticket_code`)).toEqual(codes)
+    const ofOrders = await organisation.key('orders:read', 'events:read')
+    expect((await refusal(ofOrders, 'attendees?fields=ticket_code')).code).toBe('missing_scope')
+    expect(await refusal(ofOrders, 'orders?fields=ticket_code')).toMatchObject({ code: 'validation_failed' })
+  })
+
   test('holds no formula, and keeps what people wrote otherwise', async () => {
     const rows = await file(
       key,
@@ -144,9 +153,9 @@ describe('the file of attendees', () => {
 
   test.each([
     [
-      'fields=ticket_code,price,code',
+      'fields=ticket_url,price,code',
       'fields',
-      /^fields must be id, event_id, [^;]*metadata.KEY, \*_local or \*_decimal, not "ticket_code"$/,
+      /^fields must be id, event_id, [^;]*metadata.KEY, \*_local or \*_decimal, not "ticket_url"$/,
     ],
     ['fields=name,metadata.', 'fields', /must be id, event_id, .*, not "metadata."$/],
     ['fields=', 'fields', /must be id, event_id/],
