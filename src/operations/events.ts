@@ -11,6 +11,7 @@ import {
   effect,
   externalId,
   externalIdInput,
+  fieldsOf,
   formerNames,
   id,
   ifVersions,
@@ -37,7 +38,7 @@ import { locales } from './locales.ts'
 import type { Operation } from './operation.ts'
 
 export const eventStatuses = ['draft', 'published', 'cancelled', 'completed'] as const
-const intervals = ['hour', 'day'] as const
+const intervals = ['hour', 'day', 'week'] as const
 const phases = ['upcoming', 'ongoing', 'ended'] as const
 const sorts = ['created_at', 'starts_at'] as const
 
@@ -187,16 +188,19 @@ export const EventSummarySchema = z.strictObject({
     .strictObject({ bounced: z.int(), failed: z.int() })
     .describe('Tickets whose e-mail did not arrive: list_attendees finds them by event_id and ticket_email_status.'),
   interval: z.enum(intervals),
-  timezone: z.string().describe('IANA time zone of the event, in which hours and days begin.'),
+  timezone: z.string().describe('IANA time zone of the event, in which hours, days and weeks begin.'),
   timeline: z
     .array(
       z.strictObject({
         starts_at: timestamp,
         registrations: z.int().describe('Tickets registered, also those cancelled since.'),
+        ticket_types: z
+          .array(z.strictObject({ id: id('ticket type'), name: z.string(), registrations: z.int() }))
+          .describe('Of registrations: the 20 ticket types with most.'),
         arrivals: z.int().describe('People who came in, each once a day, when first on that day.'),
       }),
     )
-    .describe('Hours or days in which something happened, oldest first: the newest 200.'),
+    .describe('Hours, days or weeks (from Monday) in which something happened, oldest first: the newest 200.'),
   timeline_is_complete: z.boolean().describe('false: there are earlier ones.'),
 })
 
@@ -205,7 +209,7 @@ export const getEventSummary = {
   title: 'Get the figures of an event',
   summary: 'Tickets sold, money, arrivals, scans by device, promo codes and failed e-mails of an event.',
   description:
-    'How an event is doing: tickets by type, money (with orders:read), arrivals by check-in point and over time, scans by device, promo codes, bounces.',
+    'How an event is doing: tickets by type, also over time, money (with orders:read), arrivals by check-in point, scans by device, promo codes, bounces.',
   method: 'GET',
   path: '/events/{event_id}/summary',
   errors: ['not_found'],
@@ -214,6 +218,9 @@ export const getEventSummary = {
   lean: [
     '*',
     ...['device', 'check_in_point', 'entries', 'exits', 'rejected', 'last_scan_at'].map((field) => `devices.${field}`),
+    ...['starts_at', 'registrations', 'arrivals', 'ticket_types.name', 'ticket_types.registrations'].map(
+      (field) => `timeline.${field}`,
+    ),
   ],
   input: z.strictObject({
     event_id: id('event'),
@@ -229,7 +236,7 @@ export const eventFields = {
   slug: z
     .string()
     .regex(/^[a-z0-9]([a-z0-9-]{0,98}[a-z0-9])?$/, 'must be lower-case letters, digits and hyphens, at most 100')
-    .describe('For URLs, unique within the organisation.'),
+    .describe('For URLs, unique.'),
   description: paragraphs(20_000).nullable().describe('Description of the event.'),
   starts_at: timestampInput.nullable().describe('RFC 3339 with offset.'),
   ends_at: timestampInput.nullable().describe('RFC 3339 with offset.'),
@@ -247,7 +254,7 @@ export const eventFields = {
         .nullish(),
     })
     .nullable()
-    .describe('In a change, members left out are unchanged; null clears.'),
+    .describe('In a change, what is left out stays; null clears.'),
   online_url: line(
     2000,
     new RegExp(String.raw`^https?:[/]{2}[^/?#@\\\s${control}]+([/?#][^\s${control}]*)?$`),
@@ -255,19 +262,19 @@ export const eventFields = {
   )
     .nullable()
     .describe('URL of an online event.'),
-  capacity: count(1).nullable().describe('Places over all ticket types; null: no limit.'),
+  capacity: count(1).nullable().describe('Over all ticket types; null: no limit.'),
   waiting_list_offer_hours: z
     .int('must be a whole number from 1 to 720')
     .min(1, 'must be at least 1')
     .max(720, 'must be at most 720')
-    .describe('Hours for which an offered place is held; default: 24.'),
-  currency: currencyInput.describe('ISO 4217; a change keeps the numbers of prices. Fixed by an order.'),
+    .describe('Default 24.'),
+  currency: currencyInput.describe('ISO 4217; fixed by an order.'),
   payment_due_days: z
     .int('must be a whole number from 1 to 365')
     .min(1, 'must be at least 1')
     .max(365, 'must be at most 365')
     .nullable()
-    .describe('Days until an unpaid order expires; null: never.'),
+    .describe('Until an unpaid order expires; null: never.'),
   external_id: externalIdInput,
   metadata: metadataInput,
 }
@@ -277,7 +284,7 @@ export const createEvent = {
   title: 'Create an event',
   summary: 'Add an event, as a draft.',
   description:
-    'Creates an event as a draft. Only name is needed; timezone is UTC, locale en, currency EUR when left out. To publish it takes starts_at, ends_at and a ticket type.',
+    'Creates a draft. Only name is needed; default: timezone UTC, locale en, currency EUR. To publish it takes starts_at, ends_at and a ticket type.',
   method: 'POST',
   path: '/events',
   errors: ['already_exists'],
@@ -304,7 +311,7 @@ export const updateEvent = {
   input: z
     .strictObject({
       event_id: id('event'),
-      changes: z.strictObject(eventFields).partial().describe('Fields left out are unchanged; null clears.'),
+      changes: z.strictObject(eventFields).partial().describe(fieldsOf('create_event')),
       notify: notify.describe('Whom to e-mail in ten minutes what changed (name, dates, venue, online_url).'),
       message,
       dry_run: dryRun,
@@ -324,7 +331,7 @@ export const publishEvent = {
   title: 'Publish an event',
   summary: 'Open a draft for registrations, or a completed event again until its end.',
   description:
-    'Opens a draft, or again a completed event, for registrations. On event_not_publishable add what param names: dates (update_event) or a ticket type (create_ticket_type).',
+    'Opens a draft, or again a completed event, for registrations. On event_not_publishable add what param names: dates or a ticket type.',
   method: 'POST',
   path: '/events/{event_id}/publish',
   errors: ['not_found', 'invalid_transition', 'event_not_publishable', 'event_ended'],
@@ -378,13 +385,13 @@ export const completeEvent = {
   title: 'Complete an event',
   summary: 'Close an event for registrations; until its end it can be published again.',
   description:
-    'Closes a published event once it is over: no more registrations. Its waiting list ends, offers too, and nobody on it is told. Confirm with the person first; publish_event reverts the rest until ends_at.',
+    'Closes a published event that is over to registrations. Its waiting list ends, offers too, and nobody on it is told. Confirm with the person first; until ends_at publish_event reverts the rest.',
   method: 'POST',
   path: '/events/{event_id}/complete',
   errors: ['not_found', 'invalid_transition'],
   scope: 'events:write',
   toolset: 'events',
-  unlisted: true,
+  confirmed: 'by_effect',
   lean: eventEssentials,
   input: z.strictObject({ event_id: id('event') }),
   output: one(EventSchema),

@@ -125,6 +125,35 @@ test('the timeline has the days and hours of the zone of the event, the newest 2
   expect([hours.timeline_is_complete, registered(hours), hours.timeline.length]).toEqual([false, 200, 200])
 })
 
+test('weeks begin on Monday in the zone of the event, and tell ticket types apart', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const other = await event.ticketType({ name: 'VIP' })
+  await studio.query("update public.events set timezone = 'Asia/Kathmandu' where id = $1", [event.id])
+  const times = ['2026-01-04T18:10:00Z', '2026-01-04T18:15:00Z', '2026-01-11T18:10:00Z', '2026-01-11T18:15:00Z']
+  const { orderId } = await event.guest()
+  for (const [n, time] of times.entries()) {
+    await studio.query(
+      `insert into public.attendees (order_id, ticket_type_id, name, email, created_at)
+       select $1, $2, 'Guest', 'guest@example.com', $3 from ${knownRight}`,
+      [orderId, n === 2 ? other : event.ticketTypeId, time],
+    )
+  }
+  const { body } = await rest(await organisation.key())('GET', `/events/${event.id}/summary?interval=week`)
+  const { timeline } = body.data
+  const general = (registrations: number) => ({ id: event.ticketTypeId, name: 'General', registrations })
+  expect(timeline.slice(0, 3)).toEqual([
+    { starts_at: '2025-12-28T18:15:00.000Z', registrations: 1, arrivals: 0, ticket_types: [general(1)] },
+    {
+      starts_at: '2026-01-04T18:15:00.000Z',
+      registrations: 2,
+      arrivals: 0,
+      ticket_types: expect.arrayContaining([general(1), { id: other, name: 'VIP', registrations: 1 }]),
+    },
+    { starts_at: '2026-01-11T18:15:00.000Z', registrations: 1, arrivals: 0, ticket_types: [general(1)] },
+  ])
+})
+
 test('people are counted on each day on which they came, once, at each point and by the clock of the event', async () => {
   const organisation = await createOrganisation()
   const event = await organisation.event()
@@ -253,7 +282,7 @@ test('a wrong interval and an event of another organisation are refused by name'
   const [organisation, other] = [await createOrganisation(), await createOrganisation()]
   const event = await organisation.event()
   const send = rest(await organisation.key('events:read'))
-  const wrong = await send('GET', `/events/${event.id}/summary?interval=week`)
+  const wrong = await send('GET', `/events/${event.id}/summary?interval=month`)
   expect([wrong.status, wrong.body.error.code, wrong.body.error.param]).toEqual([422, 'validation_failed', 'interval'])
   const foreign = await rest(await other.key())('GET', `/events/${event.id}/summary`)
   expect([foreign.status, foreign.body.error.code, foreign.body.error.param]).toEqual([404, 'not_found', 'event_id'])

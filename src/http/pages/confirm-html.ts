@@ -79,7 +79,14 @@ export function confirmationPage(
       <form method="post">
         ${hidden(formToken)}
         ${asked.may_confirm && html`<p class="hint">${fill(minutes === 1 ? said.minute : said.minutes, { minutes: String(minutes) })}</p>`}
-        ${asked.may_confirm && !isConfirmed && html`<p class="error">${said.final}</p><button class="main final" name="action" value="confirm">${actOf(asked, said)}</button>`}
+        ${
+          asked.may_confirm &&
+          !isConfirmed &&
+          html`${
+            // Until its end it can be published again.
+            asked.operation !== 'complete_event' && html`<p class="error">${said.final}</p>`
+          }<button class="main final" name="action" value="confirm">${actOf(asked, said)}</button>`
+        }
         ${asked.may_confirm && html`<button name="action" value="refuse">${isConfirmed ? said.takeBack : words.deny}</button>`}
         <button name="action" value="sign_out">${words.otherKey}</button>
       </form>`,

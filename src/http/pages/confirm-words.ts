@@ -65,6 +65,7 @@ const en: ConfirmWords = {
   quoted: '“{text}”',
   titles: {
     cancel_event: ['Cancel {event}?', 'Cancel the event'],
+    complete_event: ['Complete {event} before it has begun?', 'Close registrations'],
     update_event: ['Tell the guests of {event} what has changed?', 'E-mail the guests'],
     apply_event: ['Tell the guests of {event} what has changed?', 'E-mail the guests'],
     cancel_order: ['Cancel the order {order} and tell its guests?', 'Cancel the order'],
@@ -131,6 +132,7 @@ const de: ConfirmWords = {
   quoted: '„{text}“',
   titles: {
     cancel_event: ['{event} absagen?', 'Veranstaltung absagen'],
+    complete_event: ['{event} abschließen, noch vor dem Beginn?', 'Anmeldung schließen'],
     update_event: ['Den Gästen von {event} sagen, was sich geändert hat?', 'Gäste benachrichtigen'],
     apply_event: ['Den Gästen von {event} sagen, was sich geändert hat?', 'Gäste benachrichtigen'],
     cancel_order: ['Die Bestellung {order} stornieren und es den Gästen sagen?', 'Bestellung stornieren'],
@@ -198,6 +200,7 @@ const es: ConfirmWords = {
   quoted: '«{text}»',
   titles: {
     cancel_event: ['¿Cancelar {event}?', 'Cancelar el evento'],
+    complete_event: ['¿Dar por terminado {event} antes de que empiece?', 'Cerrar las inscripciones'],
     update_event: ['¿Avisar a los asistentes de {event} de lo que ha cambiado?', 'Avisar a los asistentes'],
     apply_event: ['¿Avisar a los asistentes de {event} de lo que ha cambiado?', 'Avisar a los asistentes'],
     cancel_order: ['¿Cancelar el pedido {order} y avisar a sus asistentes?', 'Cancelar el pedido'],
@@ -267,6 +270,7 @@ const fr: ConfirmWords = {
   quoted: '« {text} »',
   titles: {
     cancel_event: ['Annuler {event} ?', 'Annuler l’événement'],
+    complete_event: ['Clore {event} avant son début ?', 'Fermer les inscriptions'],
     update_event: ['Dire aux invités de {event} ce qui a changé ?', 'Prévenir les participants'],
     apply_event: ['Dire aux invités de {event} ce qui a changé ?', 'Prévenir les participants'],
     cancel_order: ['Annuler la commande {order} et le dire à ses invités ?', 'Annuler la commande'],
@@ -334,6 +338,7 @@ const nl: ConfirmWords = {
   quoted: '‘{text}’',
   titles: {
     cancel_event: ['{event} annuleren?', 'Het evenement annuleren'],
+    complete_event: ['{event} afsluiten voordat het begint?', 'De aanmelding sluiten'],
     update_event: ['De gasten van {event} vertellen wat er is veranderd?', 'De gasten mailen'],
     apply_event: ['De gasten van {event} vertellen wat er is veranderd?', 'De gasten mailen'],
     cancel_order: ['De bestelling {order} annuleren en het de gasten vertellen?', 'De bestelling annuleren'],

@@ -424,6 +424,21 @@ comment on function api.publish_event is
   'Opens a draft event for registrations, or a completed one again until its end: 200. 404 not_found; 409 invalid_transition, event_not_publishable, event_ended.';
 grant execute on function api.publish_event to scope_events_write;
 
+-- Before it has begun a person confirms it, for publishing it again brings the waiting list not back.
+create function private.assert_completion_confirmed(event public.events, waiting_list jsonb) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if event.starts_at > now() then
+    perform private.assert_confirmed(
+      'complete_event', jsonb_build_object('event_id', event.id, 'announced', private.announced(event)),
+      json_build_object('waiting_list', waiting_list)
+    );
+  end if;
+end
+$$;
+grant execute on function private.assert_completion_confirmed to scope_events_write;
+
 create function api.complete_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
 returns json
 language plpgsql volatile set search_path = ''
@@ -431,14 +446,20 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_warning jsonb;
+  v_waiting jsonb;
+  v_event public.events;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
   v_warning := private.warning_of_waiting_list(event_id);
-  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
-    json_build_object('status', 200, 'data', private.event_json(private.set_event_status(event_id, 'completed'))), v_warning
-  ));
+  v_waiting := private.affected_by_event(event_id, is_cancelled => true) -> 'waiting_list';
+  v_event := private.set_event_status(event_id, 'completed');
+  perform private.assert_completion_confirmed(v_event, v_waiting);
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    private.with_warnings(json_build_object('status', 200, 'data', private.event_json(v_event)), v_warning)
+  );
 end
 $$;
 comment on function api.complete_event is

@@ -1,7 +1,7 @@
 -- The figures of an event in one answer. They are counted from its rows when they are asked for, so that a registration pays for no
 -- counter; in one snapshot, so that they agree with one another.
 
-create type public.summary_interval as enum ('hour', 'day');
+create type public.summary_interval as enum ('hour', 'day', 'week');
 
 -- The event is known to be the caller's. Security definer: a key with events:read has no right to attendees and orders, and gets
 -- numbers of them; money only if it also has orders:read.
@@ -12,6 +12,7 @@ as $$
 declare
   v_most_buckets constant integer := 200;
   v_most_rows constant integer := 200;
+  v_most_types constant integer := 20;
   v_most_devices constant integer := 20;
   v_ticket_type_ids uuid[] := array(
     select t.id from public.ticket_types t
@@ -57,7 +58,7 @@ begin
       count(*) as tickets
     from public.attendees a
     where a.ticket_type_id = any (v_ticket_type_ids)
-    group by grouping sets ((1, 2, 3, 4), (5), (6))
+    group by grouping sets ((1, 2, 3, 4), (1, 5), (6))
   ),
   -- Entries that stand are read once: of each person where they came in, and on which days, when first. Accepted is what has no
   -- reason; the result is not asked for, for there is an index in which it comes first.
@@ -130,13 +131,19 @@ begin
     union all
     select date_bin('15 minutes', v.arrived_at, timestamptz 'epoch'), count(*) from visits v where v.day is not null group by 1
   ),
+  registrations as (
+    select g.ticket_type_id, date_trunc("interval"::text, g.registered, event.timezone) as starts_at, sum(g.tickets) as tickets
+    from groups g
+    where g.registered is not null
+    group by 1, 2
+  ),
   buckets as (
     select
       date_trunc("interval"::text, s.starts_at, event.timezone) as starts_at,
       sum(s.registrations) as registrations,
       sum(s.arrivals) as arrivals
     from (
-      select g.registered as starts_at, g.tickets as registrations, 0 as arrivals from groups g where g.registered is not null
+      select r.starts_at, r.tickets as registrations, 0 as arrivals from registrations r
       union all
       select a.arrived, 0, a.people from arrivals a
     ) s
@@ -211,7 +218,14 @@ begin
     'timezone', event.timezone,
     'timeline', (
       select coalesce(json_agg(json_build_object(
-        'starts_at', private.rfc3339(b.starts_at), 'registrations', b.registrations, 'arrivals', b.arrivals
+        'starts_at', private.rfc3339(b.starts_at), 'registrations', b.registrations, 'arrivals', b.arrivals,
+        'ticket_types', (
+          select coalesce(json_agg(json_build_object('id', k.id, 'name', k.name, 'registrations', r.tickets)), '[]')
+          from (
+            select r.ticket_type_id, r.tickets from registrations r where r.starts_at = b.starts_at order by 2 desc, 1 limit v_most_types
+          ) r
+          join kinds k on k.id = r.ticket_type_id
+        )
       ) order by b.starts_at), '[]')
       from (select * from buckets b order by b.starts_at desc limit v_most_buckets) b
     ),

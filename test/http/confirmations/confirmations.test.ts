@@ -362,7 +362,6 @@ describe('what guests are told', () => {
     update_ticket_type: 'offers to those who asked for one',
     publish_event: 'offers to those who asked for one',
     unpublish_event: 'nobody: there are no orders',
-    complete_event: 'nobody',
     delete_event: 'nobody: there are no orders',
   }
 
@@ -376,6 +375,27 @@ describe('what guests are told', () => {
     const known = sends.map(({ name }) => name)
     expect(Object.keys(unasked).filter((name) => !known.includes(name))).toEqual([])
   })
+})
+
+test('completing an event is confirmed before it has begun, and not after', async () => {
+  await studio.query(
+    `insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) values ($1, $2, 'Ada', 'ada@example.com')`,
+    [event.id, await fullTicketType()],
+  )
+  const args = { event: event.id }
+  const url = await askedFor('complete_event', args)
+  const { text } = await person.open(url)
+  expect(text).toMatch(
+    /Complete “Test event” before it has begun\?.*1 person on the waiting list.*>Close registrations</s,
+  )
+  expect(text).not.toContain('This cannot be undone')
+  expect(await statusOf()).toBe('published')
+  await person.confirm(url)
+  expect(await assistant.call('complete_event', args)).toMatchObject({ data: { status: 'completed' } })
+
+  await assistant.call('publish_event', args)
+  await studio.query("update public.events set starts_at = now() - interval '1 minute' where id = $1", [event.id])
+  expect(await assistant.call('complete_event', args)).toMatchObject({ data: { status: 'completed' } })
 })
 
 describe('what was confirmed', () => {
