@@ -123,7 +123,7 @@ export function validationFailed(fields: BadField[]): ApiError {
   return new ApiError(422, 'validation_failed', more > 0 ? `${shown}; and ${more} more` : shown, {
     param: named[0]?.param,
     details: more > 0 ? { fields: named, more } : { fields: named },
-    hint: 'Correct the fields named in details.fields; nothing was changed.',
+    hint: 'Correct the fields that are named; nothing was changed.',
   })
 }
 

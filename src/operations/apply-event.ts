@@ -87,18 +87,16 @@ export const applyEvent = {
   summary:
     'Set up, change, move, copy or publish an event with all that belongs to it: a plan first, then exactly that.',
   description:
-    'Sets up, changes, moves, copies or publishes an event; adds ticket types, promo codes, check-in points. The first call changes nothing and answers a plan; if it is what the person asked for, send its plan_id alone (and an idempotency_key), else ask them. More places are offered to whoever waits. Example: {"event":"Data Days","changes":{"status":"published"},"ticket_types":[{"name":"VIP","price":29900}],"promo_codes":[{"code":"TEN","percent_off":10,"ticket_types":["VIP"]}]}. On plan_outdated plan again.',
+    'Sets up, changes, moves, copies or publishes an event; adds ticket types, promo codes, check-in points. The first call changes nothing and answers a plan; if it is what the person asked for, send its plan_id alone, else ask them. More places are offered to whoever waits. Example: {"event":"Data Days","changes":{"status":"published"},"ticket_types":[{"name":"VIP","price":29900}],"promo_codes":[{"code":"TEN","percent_off":10,"ticket_types":["VIP"]}]}. On plan_outdated plan again.',
   method: 'POST',
   path: '/event-plans',
-  errors: ['not_found', 'plan_outdated', 'ambiguous_name'],
+  errors: ['not_found', 'plan_outdated', 'already_exists', 'ambiguous_name'],
   scope: 'events:write',
   toolset: 'events',
   confirmed: 'by_effect',
   input: z
     .strictObject({
-      event: reference.describe(
-        'Its id, slug, external_id or name. Left out: a new one, or the one with the slug or external_id in changes.',
-      ),
+      event: reference.describe('Left out: a new one, or the one with the slug or external_id in changes.'),
       copy_of: reference.describe('Makes a draft like this event; move says to when.'),
       move: z
         .string()
@@ -106,9 +104,7 @@ export const applyEvent = {
           /^(-?P([0-9]{1,3}[YMWD]){1,4}|-?P([0-9]{1,3}[YMWD]){0,4}T([0-9]{1,3}[HM]){1,2}|[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9:.]+(Z|[+-][0-9]{2}:[0-9]{2}))?)$/,
           'must be a duration such as P7D or -P1D, a day such as 2027-05-03, or a time with offset',
         )
-        .describe(
-          'Moves start, end, sales and check-in windows together: by P7D or -P1D, or to 2027-05-03. Of sales and codes, what has passed stays.',
-        ),
+        .describe('Moves start, end, sales and check-in windows together: by P7D or -P1D, or to 2027-05-03.'),
       changes: z
         .strictObject({ ...eventFields, status: oneOf(['draft', 'published']) })
         .partial()

@@ -6,6 +6,7 @@ import {
   changesOf,
   currency,
   dryRun,
+  dryRunFirst,
   effect,
   emailAddress,
   emailFilter,
@@ -117,14 +118,9 @@ export const listAttendees = {
     ticket_type_id: id('ticket type').optional(),
     search: searchInput
       .optional()
-      .describe(
-        'Parts of name, e-mail address, company, external_id or order reference: all words, one of at least 3 characters.',
-      ),
+      .describe('Parts of name, e-mail address, company, external_id or reference; one of 3 characters.'),
     status: oneOf(attendeeStatuses).optional().describe('Only attendees with this status.'),
-    checked_in: z
-      .boolean('must be true or false')
-      .optional()
-      .describe('Only those who are checked in, or who are not.'),
+    checked_in: z.boolean('must be true or false').optional().describe('Only who is, or is not.'),
     ticket_email_status: oneOf(ticketEmailStatuses).optional().describe('bounced and failed need attention.'),
     email: emailFilter,
     reference: line(20).optional().describe('Only attendees of the order with this reference.'),
@@ -179,7 +175,7 @@ export const updateAttendee = {
   name: 'update_attendee',
   title: 'Change an attendee',
   summary: 'Correct an attendee, give them another ticket type, or transfer their ticket to another person.',
-  description: `Corrects an attendee, or gives them another ticket type at the price that they have; resend_ticket sends it. To transfer the ticket to another person, change name and email and set reissue_ticket to true, which takes no name for attendee: a new code is e-mailed, and the old one stops working. On ticket_not_reissuable it was used or cancelled. ${readAgain}`,
+  description: `Corrects an attendee, or gives them another ticket type at the price that they have; resend_ticket sends it. To transfer the ticket, change name and email with reissue_ticket true (attendee by id or reference): a new code is e-mailed, and the old one stops working. ${readAgain}`,
   method: 'PATCH',
   path: '/attendees/{attendee_id}',
   errors: [
@@ -217,8 +213,7 @@ export const cancelAttendee = {
   name: 'cancel_attendee',
   title: 'Cancel an attendee',
   summary: 'Cancel one ticket permanently; its place becomes free.',
-  description:
-    'Cancels one ticket permanently, with the last its order; what is overpaid becomes refund_due. First call it with dry_run, and confirm with the person.',
+  description: `Cancels one ticket permanently, with the last its order; what is overpaid becomes refund_due. ${dryRunFirst}`,
   method: 'POST',
   path: '/attendees/{attendee_id}/cancel',
   errors: ['not_found', 'invalid_transition'],
@@ -245,8 +240,7 @@ export const resendTicket = {
   name: 'resend_ticket',
   title: 'Resend a ticket',
   summary: 'E-mail the ticket of an attendee again.',
-  description:
-    'E-mails an attendee their ticket again. Correct a wrong address with update_attendee first. On ticket_not_active the ticket is cancelled or unpaid.',
+  description: 'E-mails an attendee their ticket again. Correct a wrong address with update_attendee first.',
   method: 'POST',
   path: '/attendees/{attendee_id}/ticket-email',
   errors: ['not_found', 'ticket_not_active', 'no_address', 'attendee_erased'],

@@ -131,7 +131,7 @@ export const checkIn = {
   title: 'Check a ticket in',
   summary: 'Admit a person by the code of their ticket or by their attendee_id, exactly once.',
   description:
-    'Checks a person in by ticket code or attendee. Admit them only on success; never call it to look somebody up. A rejection says why.',
+    'Checks a person in by ticket code or attendee. Admit them only on success; never call it to look somebody up.',
   method: 'POST',
   path: '/check-ins',
   errors: [

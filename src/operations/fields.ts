@@ -246,6 +246,10 @@ export const ifVersions = z
 
 export const noChange = 'must name at least one field to change'
 
+const leftOut = 'Fields left out are unchanged; null clears.'
+/** Where MCP lists the tool that adds such an object, the fields are listed there alone. */
+export const fieldsOf = (tool: string, others = '') => `Fields of ${tool}${others}. ${leftOut}`
+
 /** The changes of a PATCH: any of the fields, at least one. */
 export const changesOf = <Shape extends z.core.$ZodShape>(fields: Shape) =>
   z
@@ -253,7 +257,7 @@ export const changesOf = <Shape extends z.core.$ZodShape>(fields: Shape) =>
     .partial()
     .refine((changes) => Object.keys(changes).length > 0, noChange)
     .meta({ minProperties: 1 })
-    .describe('Fields left out are unchanged; null clears.')
+    .describe(leftOut)
 
 /** Beside the object as it is. */
 export const effect = z

@@ -150,8 +150,7 @@ export const redeliverWebhook = {
   name: 'redeliver_webhook',
   title: 'Redeliver a webhook',
   summary: 'Send a delivery again, whatever its status.',
-  description:
-    'Sends a delivery again with the same webhook-id and body; find it with list_webhook_deliveries. On webhook_endpoint_disabled enable the endpoint (update_webhook_endpoint, toolset webhooks).',
+  description: 'Sends a delivery again, with the same webhook-id and body.',
   method: 'POST',
   path: '/webhook-deliveries/{webhook_delivery_id}/redeliver',
   errors: ['not_found', 'webhook_endpoint_disabled', 'type_not_subscribed'],
@@ -174,22 +173,17 @@ export const redeliverWebhooks = {
   title: 'Redeliver webhooks',
   summary: 'Send an endpoint again what was not delivered.',
   description:
-    'Sends a webhook endpoint again what was not delivered, after an outage: all of it, or since failing_since of the endpoint; with status delivered what had arrived. At most 10,000 a call: repeat it while redelivered is 10000. On webhook_endpoint_disabled enable the endpoint.',
+    'Sends a webhook endpoint again what was not delivered, after an outage: all, or since its failing_since; with status delivered what had arrived. Repeat it while redelivered is 10000.',
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/redeliver',
   errors: ['not_found', 'webhook_endpoint_disabled'],
   scope: 'events:write',
   toolset: 'webhooks',
-  unlisted: true,
   input: z.strictObject({
     webhook_endpoint_id: id('webhook endpoint'),
-    since: timestampInput
-      .optional()
-      .describe('Only what was tried or added at or after this time, such as failing_since; all when left out.'),
-    until: timestampInput.optional().describe('Only notifications created before this time: RFC 3339 with offset.'),
-    status: oneOf(deliveryStatuses)
-      .optional()
-      .describe('Only deliveries with this status; failed and pending when left out.'),
+    since: timestampInput.optional().describe('Tried or added at or after this time, such as failing_since.'),
+    until: timestampInput.optional().describe('Created before this time: RFC 3339 with offset.'),
+    status: oneOf(deliveryStatuses).optional().describe('Default failed and pending.'),
   }),
   output: one(WebhookRedeliverySchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
@@ -199,14 +193,12 @@ export const testWebhookEndpoint = {
   name: 'test_webhook_endpoint',
   title: 'Test a webhook endpoint',
   summary: 'Send a webhook of type webhook_endpoint.test.',
-  description:
-    'Sends a webhook endpoint a webhook_endpoint.test. Its response is in list_webhook_deliveries. On webhook_endpoint_disabled enable it first.',
+  description: 'Sends a webhook endpoint a webhook_endpoint.test. Its response is in list_webhook_deliveries.',
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/test',
   errors: ['not_found', 'webhook_endpoint_disabled'],
   scope: 'events:write',
   toolset: 'webhooks',
-  unlisted: true,
   lean: deliveryEssentials,
   input: z.strictObject({ webhook_endpoint_id: id('webhook endpoint') }),
   output: one(WebhookDeliverySchema),

@@ -50,7 +50,7 @@ export type Operation = {
   scope: Scope | null
   /** The toolset of MCP that lists it. */
   toolset: Toolset
-  /** true: only its toolset lists it, not the default list of MCP, which has room for 40 tools. */
+  /** true: only its toolset lists it, not the default list of MCP, which has room for 45 tools. */
   unlisted?: true
   /** false: it is no tool of MCP, for a model has no use for it. */
   mcp?: false

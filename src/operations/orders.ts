@@ -179,7 +179,7 @@ export const listOrders = {
     search: searchInput
       .optional()
       .describe(
-        'Parts of name, e-mail address, company, external_id or reference of the contact or an attendee: all words, one of at least 3 characters.',
+        'Parts of name, e-mail address, company, external_id or reference, also of attendees; one of 3 characters.',
       ),
     status: oneOf(orderStatuses).optional().describe('Only orders with this status.'),
     payment_status: anyOf(paymentStatuses).optional().describe('Any of these.'),
@@ -272,7 +272,7 @@ export const reopenOrder = {
   input: z.strictObject({
     order_id: id('order'),
     payment_due_at: timestampInput.optional().describe('Default: payment_due_days of the event from now.'),
-    notify: notify.describe('Whether to e-mail the buyer, default nobody.'),
+    notify: notify.describe('Default nobody.'),
     dry_run: dryRun,
   }),
   output: one(OrderSchema).extend({ effect }),
@@ -314,7 +314,7 @@ export const recordInvoicePayment = {
   title: 'Record a payment',
   summary: 'Record money received for an order, which completes when nothing is due.',
   description:
-    'Records money received for an order, and e-mails the buyer a receipt. Partial payments add up; once nothing is due its tickets are valid and e-mailed. Send an idempotency_key, so that none is recorded twice.',
+    'Records money received for an order, and e-mails the buyer a receipt. Partial payments add up; once nothing is due its tickets are valid and e-mailed.',
   method: 'POST',
   path: '/orders/{order_id}/payments',
   errors: ['not_found', 'order_expired', 'nothing_due', 'wrong_currency', 'overpayment'],
@@ -338,7 +338,7 @@ export const voidPayment = {
   title: 'Void a payment',
   summary: 'Take back a payment that was recorded by mistake.',
   description:
-    'Takes back a payment that was recorded by mistake (id in payments of get_order): what it paid is due again, and a buyer who got its receipt is told; tickets stay valid. For money that was received and returned use record_refund. Final: confirm with the person.',
+    'Takes back a payment that was recorded by mistake (id in payments of get_order): what it paid is due again, and a buyer who got its receipt is told. For money that was received and returned use record_refund. Final: confirm with the person.',
   method: 'POST',
   path: '/payments/{payment_id}/void',
   errors: ['not_found', 'payment_voided', 'payment_refunded'],

@@ -29,9 +29,7 @@ const Registration = z.strictObject({
     .describe(
       "A group in one order; name, email and company beside it are the buyer's, by default the first attendee's.",
     ),
-  payment_method: oneOf(paymentMethods)
-    .optional()
-    .describe('Left out: complimentary. Usually invoice: the order is pending until it is paid.'),
+  payment_method: oneOf(paymentMethods).optional().describe('Left out: complimentary. Usually invoice.'),
   promo_code: line(50).optional().describe('For a discount; needs a payment_method.'),
   send_email: z.boolean('must be true or false').optional().describe('false: nothing is e-mailed.'),
   external_id: externalIdInput.optional().describe('Your own identifier, unique within the organisation.'),
@@ -51,7 +49,7 @@ export const registerAttendee = {
   title: 'Register attendees',
   summary: 'Register a guest, or a group in one order: complimentary tickets, or tickets to be paid by invoice.',
   description:
-    'Registers a guest (ticket type, name, email) or a group (attendees: up to 50, all or none) and e-mails the tickets. Without payment_method they are complimentary and valid at once; with invoice they have their prices, the buyer gets a confirmation, and they are valid and e-mailed once record_invoice_payment covers the order. The event must be published and the ticket type on sale. On sold_out choose another ticket type, or join_waiting_list. Send an idempotency_key, so that a repeated call registers nobody twice.',
+    'Registers a guest (ticket type, name, email) or a group (attendees: up to 50, all or none) and e-mails the tickets. Without payment_method they are complimentary and valid at once; with invoice they have their prices, and are valid and e-mailed once record_invoice_payment covers the order. On sold_out choose another ticket type, or join_waiting_list. Send an idempotency_key.',
   method: 'POST',
   path: '/events/{event_id}/registrations',
   errors: [
@@ -135,7 +133,7 @@ export const importAttendees = {
   summary:
     'Register or update up to 1,000 guests of an event, matched by your external_id or by e-mail address and name.',
   description:
-    'Registers up to 1,000 guests with complimentary tickets, an order each, or updates those with the same external_id, or else email and name; a field left out stays. A guest who is refused stops no other. Send those remaining again. Tickets are e-mailed only with send_email true: ask the person first.',
+    'Registers up to 1,000 guests with complimentary tickets, an order each, or updates those with the same external_id, or else email and name. A guest who is refused stops no other. Send those remaining again. Tickets are e-mailed only with send_email true: ask the person first.',
   method: 'POST',
   path: '/events/{event_id}/attendees/import',
   errors: ['not_found'],

@@ -7,6 +7,7 @@ import {
   currency,
   externalId,
   externalIdInput,
+  fieldsOf,
   id,
   ifVersions,
   line,
@@ -102,8 +103,8 @@ export const ticketTypeFields = {
     .int('must be a whole number of minor units')
     .min(0, 'must be at least 0')
     .max(100_000_000_000, 'must be at most 100000000000')
-    .describe("Minor units (cents) of the event's currency; 0 is free."),
-  quantity: count(0).nullable().describe('How many there are; null: unlimited.'),
+    .describe('Minor units (cents); 0 is free.'),
+  quantity: count(0).nullable().describe('null: unlimited.'),
   min_per_order: count(1).describe('Default 1.'),
   max_per_order: count(1).nullable().describe('null: no limit.'),
   sales_start_at: timestampInput.nullable().describe('null: when the event is published.'),
@@ -118,8 +119,7 @@ export const createTicketType = {
   name: 'create_ticket_type',
   title: 'Create a ticket type',
   summary: 'Add a ticket type to an event.',
-  description:
-    'Adds a ticket type to an event, also a published one. Only name is needed: free and unlimited without price and quantity.',
+  description: 'Adds a ticket type to an event. Only name is needed: free and unlimited without price and quantity.',
   method: 'POST',
   path: '/events/{event_id}/ticket-types',
   errors: ['not_found', 'already_exists'],
@@ -150,7 +150,7 @@ export const updateTicketType = {
     changes: changesOf({
       ...ticketTypeFields,
       status: z.enum(ticketTypeStatuses, 'must be active or archived'),
-    }),
+    }).describe(fieldsOf('create_ticket_type', ', and status')),
     if_version: ifVersions,
   }),
   output: one(TicketTypeSchema),

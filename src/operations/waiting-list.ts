@@ -77,7 +77,7 @@ export const joinWaitingList = {
   title: 'Join a waiting list',
   summary: 'Put a person on the waiting list of a sold-out ticket type.',
   description:
-    'Puts a person on the waiting list of a sold-out ticket type. A place that is given back is offered by e-mail, with a deadline, to whoever came first. On not_sold_out use register_attendee.',
+    'Puts a person on the waiting list of a sold-out ticket type. A place that is given back is offered by e-mail, with a deadline, to the first. On not_sold_out use register_attendee.',
   method: 'POST',
   path: '/events/{event_id}/waiting-list',
   errors: ['not_found', 'not_sold_out', ...refusedSales, 'already_exists'],
@@ -89,7 +89,7 @@ export const joinWaitingList = {
       event_id: id('event'),
       ticket_type_id: id('ticket type that is sold out'),
       ...entryFields,
-      send_email: z.boolean('must be true or false').describe('false: neither offer nor ticket is e-mailed.'),
+      send_email: z.boolean('must be true or false').describe('false: nothing is e-mailed.'),
     })
     .partial()
     .required({ event_id: true, ticket_type_id: true, name: true, email: true }),
@@ -162,7 +162,7 @@ export const acceptWaitingListOffer = {
   title: 'Accept an offer of a waiting list',
   summary: 'Register the person whom the waiting list offers a place.',
   description:
-    'Registers the person whom the waiting list offers a place, as register_attendee does, with the same e-mails: complimentary without payment_method. On not_offered they still have to wait; on offer_expired they may join again.',
+    'Registers the person whom the waiting list offers a place, as register_attendee does, with the same e-mails.',
   method: 'POST',
   path: '/waiting-list-entries/{waiting_list_entry_id}/accept',
   errors: [
@@ -179,7 +179,6 @@ export const acceptWaitingListOffer = {
   ],
   scope: 'attendees:write',
   toolset: 'waiting_list',
-  unlisted: true,
   lean: newOrder,
   input: z.strictObject({
     waiting_list_entry_id: entryId,

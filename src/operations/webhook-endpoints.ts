@@ -87,10 +87,7 @@ const endpointFields = {
     .min(1, 'must name at least one type')
     .max(50, 'must be at most 50')
     .describe('Each needs the scope to read its object.'),
-  event_ids: z
-    .array(z.guid())
-    .max(100, 'must be at most 100')
-    .describe('Only what belongs to these events. Empty: all.'),
+  event_ids: z.array(z.guid()).max(100, 'must be at most 100').describe('Only of these events. Empty: all.'),
 }
 
 const needsScopes = 'On missing_scope details.scope names what a type needs.'
@@ -99,12 +96,11 @@ export const listWebhookEndpoints = {
   name: 'list_webhook_endpoints',
   title: 'List webhook endpoints',
   summary: 'Webhook endpoints of the organisation, newest first.',
-  description: 'Lists webhook endpoints, with their types and whether they are enabled, but without secrets.',
+  description: 'Lists webhook endpoints, with types and status, without secrets.',
   method: 'GET',
   path: '/webhook-endpoints',
   scope: 'events:write',
   toolset: 'webhooks',
-  unlisted: true,
   lean: endpointEssentials,
   input: z.strictObject(paging),
   output: listOf(WebhookEndpointSchema),
@@ -129,7 +125,7 @@ export const createWebhookEndpoint = {
   name: 'create_webhook_endpoint',
   title: 'Create a webhook endpoint',
   summary: 'Send webhooks of chosen types to a URL.',
-  description: `Adds a URL that receives notifications from now on as signed webhooks (Standard Webhooks). The secret is in this answer only: store it with the receiver. ${needsScopes} Try it with test_webhook_endpoint (toolset webhooks).`,
+  description: `Adds a URL that receives notifications from now on as signed webhooks (Standard Webhooks). The secret is in this answer only: store it with the receiver. Try it with test_webhook_endpoint.`,
   method: 'POST',
   path: '/webhook-endpoints',
   errors: ['not_found', 'too_many_webhook_endpoints'],

@@ -38,7 +38,9 @@ async function overMcp(tool: string, args: Record<string, unknown>): Promise<Ref
   if (status === 422) return (body as { error: Refused }).error
   const { result } = body as { result: { isError: boolean; content: { text: string }[] } }
   expect(result.isError).toBe(true)
-  return JSON.parse(result.content[0]?.text ?? '').error
+  const { error } = JSON.parse(result.content[0]?.text ?? '')
+  const named = (field: unknown) => (typeof field === 'string' ? { param: field } : field)
+  return { ...error, details: { ...error.details, fields: error.details?.fields?.map(named) } }
 }
 
 const guest = { name: 'Mary', email: 'mary@example.com' }

@@ -2,19 +2,21 @@
 
 import { expect, test } from 'vitest'
 import * as z from 'zod'
+import type { Caller } from '../../src/gateway/caller.ts'
 import { fieldsOf } from '../../src/http/mcp/lean.ts'
+import { getPrompt, prompts } from '../../src/http/mcp/prompts.ts'
+import { isListed, waysTo, withWays } from '../../src/http/mcp/selection.ts'
 import { instructions } from '../../src/http/mcp/server.ts'
 import { inputOf, toTools } from '../../src/http/mcp/tools.ts'
 import { errorCodes } from '../../src/operations/error-codes.ts'
 import { operations as all } from '../../src/operations/index.ts'
-import { isList, isRead, type Operation, toolsets } from '../../src/operations/operation.ts'
+import { isList, isRead, type Operation, type Scope, scopes, toolsets } from '../../src/operations/operation.ts'
 import { notificationTypes } from '../../src/operations/webhook-endpoints.ts'
 import { countTokens } from '../support/tokens.ts'
 
 const operations = all.filter(({ mcp }) => mcp !== false)
 const tools = toTools(operations)
 const names = new Set(operations.map(({ name }) => name))
-const toolOf = (name: string) => tools.find((tool) => tool.name === name)
 
 /** Every text of a schema, with the path at which it stands. */
 function textsIn(schema: unknown, path: string): [string, string][] {
@@ -45,14 +47,31 @@ test.each(texts)('%s: %s is made of sentences', (_path, text) => {
   expect(text).not.toMatch(/RFC 3339|next_cursor as cursor|Idempotency-Key|If-Match|header/)
 })
 
-test('a tool that another names exists, and is listed beside it, or its toolset is named', () => {
-  for (const { name, unlisted, toolset } of operations) {
-    const { description = '', inputSchema } = toolOf(name) ?? {}
-    const text = [description, ...textsIn(inputSchema, name).map(([, said]) => said)].join(' ')
-    for (const [word] of text.matchAll(/\b[a-z]+(_[a-z]+)+\b/g)) {
-      const other = operations.find((operation) => operation.name === word)
-      if (other === undefined || !other.unlisted || (unlisted && other.toolset === toolset)) continue
-      expect(text, `${name} names ${word}`).toMatch(new RegExp(`${word}[^.]*\\btoolset ${other.toolset}\\b`))
+test('a tool that a description, prompt, refusal or warning names is listed, or the way to it is said', () => {
+  const says = (text = '') => {
+    const words = new Set(text.match(/\b[a-z]+(_[a-z]+)+\b/g))
+    return operations.filter(({ name }) => words.has(name))
+  }
+  for (const name of ['default', ...Object.keys(toolsets)]) {
+    for (const readOnly of [false, true]) {
+      for (const chosen of [scopes, ...scopes.map((scope) => [scope])] as Scope[][]) {
+        const caller = { has: (scope: Scope | null) => scope === null || chosen.includes(scope) } as Caller
+        const selection = { toolsets: name === 'default' ? [] : [name], readOnly }
+        const ways = waysTo(operations, caller, selection)
+        const listed = operations.filter((tool) => caller.has(tool.scope) && isListed(tool, selection))
+        const said = [
+          ...toTools(listed, ways).map((tool) => JSON.stringify(tool)),
+          ...prompts.map((prompt) => JSON.stringify(getPrompt(prompt.name, { event: 'x', name: 'x' }, ways))),
+          ...operations.map((tool) => withWays({ message: 'No.', hint: `Call ${tool.name}.` }, ways).hint),
+          ...operations.map((tool) => withWays<{ message: string }>({ message: `Use ${tool.name}.` }, ways).message),
+        ]
+        for (const text of said) {
+          for (const tool of says(text)) {
+            const way = `${tool.name} (is not listed: call it|needs a (key with|connection without))`
+            if (!listed.includes(tool)) expect(text).toMatch(new RegExp(way))
+          }
+        }
+      }
     }
   }
 })

@@ -8,9 +8,9 @@ import type { ErrorBody } from '../../src/gateway/api-error.ts'
 import { createDataApi } from '../../src/gateway/data-api.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
 import { operations as all } from '../../src/operations/index.ts'
-import { pathParameters, scopes } from '../../src/operations/operation.ts'
+import { pathParameters, type Scope, scopes } from '../../src/operations/operation.ts'
 import { row, studio } from '../support/database.ts'
-import { clients, connectForAll, jsonHeaders, type McpCaller, post, toolCall } from '../support/mcp.ts'
+import { clients, connectForAll, connectV1, jsonHeaders, type McpCaller, post, toolCall } from '../support/mcp.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
 import { ownApp } from '../support/own-app.ts'
 import { rest } from '../support/rest.ts'
@@ -44,13 +44,18 @@ function comparable({ request_id: _, ...error }: ErrorBody): unknown {
   const text = JSON.stringify(error)
     .replaceAll('"Idempotency-Key', '"idempotency_key')
     .replaceAll('(allowed: event_id, ', '(allowed: ')
+    .replace(/ \w+ is not listed: [^.]*\./g, '')
     .replace(/(list_\w+|get_\w+|GET \/api\/v1\/[^ ]+) shows/g, 'the list shows')
     .replace(/what names (an? [a-z -]+) on one line/g, 'the id of $1')
     .replace(/(?<=["; ])(event|ticket_type|attendee)_id(?=[" ])/g, '$1')
-  const copy = JSON.parse(text) as { details?: { check_in?: Record<string, unknown> } }
+  const copy = JSON.parse(text) as { details?: { check_in?: Record<string, unknown>; fields?: unknown[] } }
+  // The message has the sentences: over MCP they are not said twice.
+  if (copy.details?.fields) copy.details.fields = copy.details.fields.map((field) => paramOf(field))
   for (const field of ['id', 'scanned_at', 'created_at', 'updated_at']) delete copy.details?.check_in?.[field]
   return copy
 }
+
+const paramOf = (field: unknown) => (typeof field === 'string' ? field : (field as { param: string }).param)
 
 const ticketTypeWith = (change: string) => async (it: Arranged) => {
   await studio.query(`update public.ticket_types set ${change} where id = $1`, [it.event.ticketTypeId])
@@ -250,10 +255,7 @@ describe('over MCP as over REST', () => {
     async (name, fields, argumentsOf, client) => {
       const it = await arrange()
       const refusal = await expectSameErrorFromBoth(connected[client], name, 'validation_failed', argumentsOf(it))
-      const named = (refusal?.details as { fields: Array<{ param: string }> } | undefined)?.fields.map(
-        ({ param }) => param,
-      )
-      expect(named?.sort()).toEqual(fields)
+      expect((refusal?.details as { fields: string[] } | undefined)?.fields.sort()).toEqual(fields)
       expect(await it.event.sold()).toBe(0)
     },
   )
@@ -298,6 +300,35 @@ test('a hint speaks of headers over REST, and of arguments over MCP', async () =
       expect.stringContaining('an idempotency_key'),
     ])
   }
+})
+
+test('a bad field is explained once, and named', async () => {
+  const mcp = await connectV1(key)
+  const refusal = await mcp.refusal('list_events', { status: 'open', limit: 0 })
+  expect(refusal.details).toEqual({ fields: ['status', 'limit'] })
+  expect(JSON.stringify(refusal).match(/must be one of/g)).toHaveLength(1)
+  const { event } = await arrange()
+  const refused = await mcp.refusal('update_event', { event: event.id, changes: { timezone: 'x', currency: 'XXZ' } })
+  expect(JSON.stringify(refused).split(refused.message)).toHaveLength(2)
+  const plan = await mcp.call('apply_event', { event: event.id, changes: { currency: 'XXZ' } })
+  expect(JSON.stringify(plan).match(/ISO 4217/g)).toHaveLength(1)
+})
+
+test('a hint names a tool that is not listed with the way to it', async () => {
+  const unlisted = (listed: string) =>
+    `list_promo_codes is not listed: call it all the same, or connect with toolsets=${listed},events.`
+  const update = { promo_code: randomUUID(), changes: { percent_off: 5 } }
+  const hintOf = async (query: string, ...chosen: Scope[]) => {
+    const { mcp, close } = await connectForAll(connectV1, await organisation.key(...chosen), query)
+    const { hint } = await mcp.refusal('update_promo_code', update)
+    await close()
+    return hint
+  }
+
+  expect(await hintOf('')).toBe(`list_promo_codes shows those of your organisation. ${unlisted('default')}`)
+  expect(await hintOf('toolsets=door,orders')).toContain(unlisted('door,orders'))
+  expect(await hintOf('toolsets=all')).toBe('list_promo_codes shows those of your organisation.')
+  expect(await hintOf('', 'events:write')).toMatch(/list_promo_codes needs a key with events:read\.$/)
 })
 
 test('a read does not take an idempotency_key: the field is refused by name', async () => {

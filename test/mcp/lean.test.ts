@@ -291,7 +291,7 @@ test('a change answers what was changed, besides what tells the object', async (
 test('orders say which event and which buyer they are of, to whoever may read events', async () => {
   const {
     data: [order],
-  }: Data = await mcp.call('list_orders', { event: event.id, limit: 1 })
+  }: Data = await mcp.call('list_orders', { search: 'Accounts of', limit: 1 })
   const { name } = await row<{ name: string }>('select name from public.events where id = $1', [event.id])
   expect(order).toMatchObject({ event_id: event.id, event: name, amount_paid: expect.any(Number) })
   expect((await mcp.call('get_order', { order: order.id })).data).toMatchObject({ event: name })
@@ -304,6 +304,17 @@ test('orders say which event and which buyer they are of, to whoever may read ev
   const { data: rows }: Data = await narrow.mcp.call('list_orders', { limit: 1 })
   expect(rows[0]).not.toHaveProperty('event')
   await narrow.close()
+})
+
+test('rows of one event that was asked for do not repeat it, unless the field is named', async () => {
+  for (const name of ['list_orders', 'list_attendees']) {
+    const [given, named]: Data[] = [
+      await mcp.call(name, { event: event.id, limit: 2 }),
+      await mcp.call(name, { event_id: event.id, limit: 2, fields: ['event_id'] }),
+    ]
+    expect(namesIn(given.data).filter((field) => field.startsWith('event'))).toEqual([])
+    expect(namesIn(named.data)).toEqual(['event', 'event_id', 'id'])
+  }
 })
 
 test('times of what belongs to an event are those of its zone, to a key that may not read events as well', async () => {

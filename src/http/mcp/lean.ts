@@ -5,6 +5,7 @@ import * as z from 'zod'
 import { validationFailed } from '../../gateway/validation.ts'
 import { moneyFields } from '../../operations/fields.ts'
 import { isList, type Operation } from '../../operations/operation.ts'
+import { type Ways, withWays } from './selection.ts'
 import type { TimeZones } from './time-zones.ts'
 import { moneyText, periodText, timeText } from './words.ts'
 
@@ -19,10 +20,17 @@ type Shape =
 /** Which fields are answered: those of `members`, and all others with `others`. */
 type Plan = { others: boolean; members: Map<string, Plan> }
 
-type Asked = { fields?: string[]; changed?: string[] }
+/** `ofEvent`: whoever asked named the event, so that no row has to. */
+type Asked = { fields?: string[]; changed?: string[]; ofEvent?: boolean }
 
 /** What an object says to those inside it, and how much of a text is answered. */
-type Setting = { timezone?: string | undefined; currency?: string | undefined; longest: number; zones: TimeZones }
+type Setting = {
+  timezone?: string | undefined
+  currency?: string | undefined
+  longest: number
+  zones: TimeZones
+  ways: Ways
+}
 
 type Compiled = { beside: Shape; data: Shape; plan: Plan }
 
@@ -41,7 +49,7 @@ const mostItems = 50
 const compiled = new WeakMap<Operation, Compiled>()
 
 /** @param asked what the caller named: fields of a list, and those that a change changes. */
-export function leanAnswer(operation: Operation, body: Body, asked: Asked, zones: TimeZones): Body {
+export function leanAnswer(operation: Operation, body: Body, asked: Asked, zones: TimeZones, ways: Ways): Body {
   const { beside, data: shape, plan } = compile(operation)
   const { data, ...rest } = body
   // A text that was asked for by name is answered whole.
@@ -50,17 +58,18 @@ export function leanAnswer(operation: Operation, body: Body, asked: Asked, zones
   const kept = items === undefined ? data : withItems(data as Body, items)
   return {
     data:
-      project(kept, shape, planFor(plan, asked), { longest: isWhole ? Infinity : longestText, zones }) ??
+      project(kept, shape, planFor(plan, asked), { longest: isWhole ? Infinity : longestText, zones, ways }) ??
       (isList(operation) ? [] : {}),
-    ...(project(rest, beside, everything, { longest: Infinity, zones }) as Body | undefined),
+    ...(project(rest, beside, everything, { longest: Infinity, zones, ways }) as Body | undefined),
   }
 }
 
-function planFor(plan: Plan, { fields, changed = [] }: Asked): Plan {
+function planFor(plan: Plan, { fields, changed = [], ofEvent = false }: Asked): Plan {
   const named = (names: string[]) => names.map((name): [string, Plan] => [name, everything])
   if (fields !== undefined) {
     return fields.some(isAll) ? everything : { others: false, members: new Map(named(fields)) }
   }
+  if (ofEvent) return { ...plan, members: new Map([...plan.members].filter(([name]) => name !== 'event_id')) }
   return changed.length === 0 ? plan : { ...plan, members: new Map([...named(changed), ...plan.members]) }
 }
 
@@ -145,7 +154,10 @@ function projectObject(value: Body, fields: Map<string, Shape>, plan: Plan, arou
   if ('starts_at' in answered && 'ends_at' in answered && said.timezone !== undefined) {
     answered.when = periodText(answered.starts_at as string, answered.ends_at as string, said.timezone)
   }
-  return Object.keys(answered).length === 0 ? undefined : answered
+  if (Object.keys(answered).length === 0) return undefined
+  // A refusal of one among many, or a warning.
+  const isSaid = typeof answered.code === 'string' && typeof answered.message === 'string'
+  return isSaid ? withWays(answered as { message: string }, around.ways) : answered
 }
 
 function settingOf(value: Body, around: Setting): Setting {

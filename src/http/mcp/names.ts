@@ -198,20 +198,18 @@ export function asCalled(operation: Operation, sent: Arguments, error: ApiError)
   const rename = (param: string) => param.split('.').map(calledAs).join('.')
   const fields = (error.details as { fields?: { param: string; message: string }[] } | undefined)?.fields
   const known = shapeFor(operation).ids.map(({ name }) => name)
-  return new ApiError(
-    error.status,
-    error.code,
-    isOwn
-      ? known.reduce((said, name) => said.replace(new RegExp(`\\b${name}\\b`, 'g'), calledAs(name)), error.message)
-      : error.message,
-    {
-      ...error,
-      param: error.param && rename(error.param),
-      details:
-        isOwn && Array.isArray(fields)
-          ? { ...(error.details as object), fields: fields.map((field) => ({ ...field, param: rename(field.param) })) }
-          : error.details,
-      cause: error.cause,
-    },
-  )
+  const inWords = (text: string) =>
+    known.reduce((said, name) => said.replace(new RegExp(`\\b${name}\\b`, 'g'), calledAs(name)), text)
+  return new ApiError(error.status, error.code, isOwn ? inWords(error.message) : error.message, {
+    ...error,
+    param: error.param && rename(error.param),
+    details:
+      isOwn && Array.isArray(fields)
+        ? {
+            ...(error.details as object),
+            fields: fields.map(({ param, message }) => ({ param: rename(param), message: inWords(message) })),
+          }
+        : error.details,
+    cause: error.cause,
+  })
 }

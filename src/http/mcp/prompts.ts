@@ -2,6 +2,7 @@
 
 import type { GetPromptResult, Prompt as ListedPrompt } from '@modelcontextprotocol/server'
 import type { Scope } from '../../operations/operation.ts'
+import type { Ways } from './selection.ts'
 
 type Prompt = {
   name: string
@@ -82,13 +83,18 @@ export const listedPrompts = (scopes: readonly Scope[]): ListedPrompt[] =>
     }))
 
 /** @returns undefined for an unknown name; the name of a required argument that is missing. */
-export function getPrompt(name: string, given: Record<string, string> = {}): GetPromptResult | string | undefined {
+export function getPrompt(
+  name: string,
+  given: Record<string, string> = {},
+  ways: Ways = () => '',
+): GetPromptResult | string | undefined {
   const prompt = prompts.find((prompt) => prompt.name === name)
   if (prompt === undefined) return undefined
   const missing = prompt.arguments.find((argument) => argument.required && !given[argument.name]?.trim())
   if (missing !== undefined) return missing.name
   // Quoted: a name is not an instruction.
   const quoted = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, JSON.stringify(value)]))
-  const text = `${prompt.steps(quoted)}\n\n${askFirst} ${noFreeHand}`
+  const steps = prompt.steps(quoted)
+  const text = `${steps}\n\n${askFirst} ${noFreeHand} ${ways(steps)}`.trim()
   return { description: prompt.description, messages: [{ role: 'user', content: { type: 'text', text } }] }
 }

@@ -20,18 +20,19 @@ type Schema = {
 
 // Says no more than the name of the field does.
 const formulaic =
-  /^(Identifier of the [a-z -]+(, [a-z ]+)?|(Name|Company) of the [a-z ]+|Only [a-z -]+ with this [a-z ]+( of yours)?|Only this type|Items on a page|Columns, .*|next_cursor .*|Any text .*|Your own (identifier|flat object), .*|Only if it still has this version; .*|true: (change nothing|payment_due_at may be over), .*|Kept of what was cancelled, .*|RFC 3339 with offset|As in register_attendee|Only this e-mail address; .*|Fields left out are unchanged; .*|Only objects created or changed at or after .*)\.$/
+  /^(Identifier of the [a-z -]+(, [a-z ]+)?|(Name|Company) of the [a-z ]+|Only [a-z -]+ with this [a-z ]+( of yours)?|Only this type|Items on a page|Columns, .*|next_cursor .*|Any text .*|Your own (identifier|flat object), .*|Only if it still has this version; .*|true: (change nothing|payment_due_at may be over), .*|Kept of what was cancelled, .*|RFC 3339 with offset|As in register_attendee|E-mail address of the attendee; .*|The offer is sent to it|Only entries about .*|Only this e-mail address; .*|Fields left out are unchanged; .*|Only objects created or changed at or after .*)\.$/
 
 // A list of values longer than this is shown once in a list of tools.
-const longEnum = 12
+const longEnum = 4
 
 /**
  * The members of a field are named only: what they mean, the description of the tool or of the field says.
  *
- * @param shown long enums of the tools before.
+ * @param shown the tools before, and their long enums.
  */
-export function toolInput(input: z.ZodObject, shown = new Set<string>()): Tool['inputSchema'] {
+export function toolInput(input: z.ZodObject, shown = new Set<string>(), tool = ''): Tool['inputSchema'] {
   const { properties = {}, required } = z.toJSONSchema(input, { io: 'input' }) as Schema
+  shown.add(tool)
   return {
     type: 'object',
     properties: mapValues(properties, (property) => ({ ...namesAndTypes(property, shown), ...described(property) })),
@@ -39,15 +40,20 @@ export function toolInput(input: z.ZodObject, shown = new Set<string>()): Tool['
   }
 }
 
-/** The instructions of the server say how times are written. */
+/** The instructions of the server say how times are written, and what changes leave out. */
 function described({ description = '' }: Schema): Schema {
-  const said = description.replace(/: (RFC 3339 with offset|plain text, .*(?=\.))/, '')
+  const said = description.replace(
+    /: (RFC 3339 with offset|plain text, .*(?=\.))| Fields left out are unchanged; null clears\./,
+    '',
+  )
   return said === '' || formulaic.test(said) ? {} : { description: said }
 }
 
 function namesAndTypes(schema: Schema, shown: Set<string>): Schema {
   const form = nonNull(schema)
-  const { enum: values = [], properties, required, items } = form
+  const { enum: values = [], required, items } = form
+  const [, like = ''] = /^Fields of (\w+)/.exec(schema.description ?? '') ?? []
+  const properties = shown.has(like) ? undefined : form.properties
   const isNew = values.length <= longEnum || !isKnown(values, shown)
   if (values.length > longEnum) for (const value of values) shown.add(`${value}`)
   return {

@@ -44,6 +44,33 @@ export function isListed(operation: Operation, { toolsets, readOnly }: Selection
   })
 }
 
+/** How to get at each tool that a text names and the list lacks; '' where there is none. */
+export type Ways = (text: string) => string
+
+export function waysTo(operations: readonly Operation[], caller: Caller, selection: Selection): Ways {
+  const listed = selection.toolsets.length === 0 ? ['default'] : selection.toolsets
+  const wayTo = (operation: Operation) => {
+    const { name, scope, toolset } = operation
+    if (!caller.has(scope)) return [`${name} needs a key with ${scope}.`]
+    if (selection.readOnly && !isRead(operation)) return [`${name} needs a connection without read_only.`]
+    if (isListed(operation, selection)) return []
+    return [`${name} is not listed: call it all the same, or connect with toolsets=${[...listed, toolset].join(',')}.`]
+  }
+  return (text) => {
+    const named = new Set(text.match(/\b[a-z]+(_[a-z]+)+\b/g))
+    return operations.flatMap((operation) => (named.has(operation.name) ? wayTo(operation) : [])).join(' ')
+  }
+}
+
+/** The same at the end of a refusal or a warning. */
+export function withWays<Said extends { message: string; hint?: string }>(said: Said, ways: Ways): Said {
+  const how = ways(`${said.message} ${said.hint ?? ''}`)
+  if (how === '') return said
+  return said.hint === undefined
+    ? { ...said, message: `${said.message} ${how}` }
+    : { ...said, hint: `${said.hint} ${how}` }
+}
+
 /** @throws ApiError 403 */
 export function requireAllowed(operation: Operation, { readOnly }: Selection): void {
   if (!readOnly || isRead(operation)) return

@@ -23,7 +23,7 @@ import { type AskPerson, inputForPerson, isForPerson } from './confirmations.ts'
 import { listedGuides, readResource } from './guides.ts'
 import type { Era } from './plain.ts'
 import { getPrompt, listedPrompts } from './prompts.ts'
-import { isListed, nameOfList, requireAllowed, type Selection } from './selection.ts'
+import { isListed, nameOfList, requireAllowed, type Selection, type Ways, waysTo } from './selection.ts'
 import { createTimeZones } from './time-zones.ts'
 import { callTool, toErrorResult, toTools } from './tools.ts'
 
@@ -111,6 +111,7 @@ export type McpTools = {
   find(name: unknown): Operation | undefined
   /** Those that are selected, without those whose scope the key lacks. */
   listedFor(caller: Caller, selection: Selection): Tool[]
+  waysFor(caller: Caller, selection: Selection): Ways
   /**
    * @param request the message as received, of which `sent` are the arguments.
    * @returns an error of Usher as a result, as MCP wants it.
@@ -138,12 +139,16 @@ export function createTools(all: readonly Operation[], call: Call, askPerson: As
       const known = lists.get(name)
       if (known !== undefined) return known
       const isShown = (operation: Operation) => caller.has(operation.scope) && isListed(operation, selection)
-      const tools = toTools(operations.filter(isShown))
+      const tools = toTools(operations.filter(isShown), waysTo(operations, caller, selection))
       lists.set(name, tools)
       return tools
     },
 
+    waysFor: (caller, selection) => waysTo(operations, caller, selection),
+
     async call(operation, sent, { caller, requestId, era, selection, pagesAt, onError }, request) {
+      const others = operations.filter((other) => other !== operation)
+      const ways = waysTo(others, caller, selection)
       const refused = (error: unknown): ApiError => {
         const apiError = toApiError(error)
         if (apiError.status >= 500) onError(error)
@@ -151,13 +156,13 @@ export function createTools(all: readonly Operation[], call: Call, askPerson: As
       }
       try {
         requireAllowed(operation, selection)
-        return await callTool(operation, sent, caller, call, era, zonesOf)
+        return await callTool(operation, sent, caller, call, era, zonesOf, ways)
       } catch (error) {
         const refusal = refused(error)
-        if (!isForPerson(refusal)) return toErrorResult(refusal, requestId)
+        if (!isForPerson(refusal)) return toErrorResult(refusal, requestId, ways)
         const asked = await askPerson(operation, caller, sent, refusal, pagesAt()).catch(refused)
         const input = era === 'modern' ? inputForPerson(asked, operation.title, request) : undefined
-        return input ?? toErrorResult(asked, requestId)
+        return input ?? toErrorResult(asked, requestId, ways)
       }
     },
   }
@@ -180,7 +185,7 @@ export function buildServer(tools: McpTools, context: Context): Server {
   )
   server.setRequestHandler('prompts/get', ({ params }) =>
     inTurn(context, async () => {
-      const prompt = getPrompt(params.name, params.arguments)
+      const prompt = getPrompt(params.name, params.arguments, tools.waysFor(caller, context.selection))
       if (prompt !== undefined && typeof prompt !== 'string') return prompt
       const message = prompt === undefined ? 'Unknown prompt.' : `The argument ${prompt} of the prompt is missing.`
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, message)

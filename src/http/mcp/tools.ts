@@ -5,44 +5,47 @@ import * as z from 'zod'
 import { ApiError } from '../../gateway/api-error.ts'
 import type { Caller } from '../../gateway/caller.ts'
 import { type Call, IdempotencyKeySchema } from '../../gateway/calls.ts'
-import { forSync, ifVersion, itemsOnAPage, nextPage, readAgain } from '../../operations/fields.ts'
+import { dryRunFirst, forSync, ifVersion, itemsOnAPage, nextPage, readAgain } from '../../operations/fields.ts'
 import { isList, isRead, type Operation } from '../../operations/operation.ts'
 import { leanAnswer, namesEvents, readFields } from './lean.ts'
 import { asCalled, namedInput, readNames } from './names.ts'
 import type { Era } from './plain.ts'
 import { toolInput } from './schemas.ts'
+import { type Ways, withWays } from './selection.ts'
 import type { createTimeZones } from './time-zones.ts'
 
 // What the instructions of the server say for all tools.
-const saidOnce = [nextPage, forSync, readAgain]
+const saidOnce = [nextPage, forSync, readAgain, dryRunFirst]
 
 /** As `tools/list` shows them. There are no output schemas: a call that succeeds shows what it answers, and its fields may be chosen. */
-export function toTools(operations: readonly Operation[]): Tool[] {
+export function toTools(operations: readonly Operation[], ways: Ways = () => ''): Tool[] {
   const shown = new Set<string>()
   return operations.map((operation) => {
     const { name, title, description, scope } = operation
     const needs = scope === null ? 'Needs no scope: any valid key.' : `Needs ${scope}.`
+    const said = saidOnce.reduce((text, sentence) => text.replace(` ${sentence}`, ''), description)
+    const input = isList(operation) ? inputOf(operation).safeExtend(chosenFields) : inputOf(operation)
+    const inputSchema = toolInput(input, shown, name)
+    const how = ways(`${said} ${JSON.stringify(inputSchema)}`)
     return {
       name,
       title,
-      description: `${saidOnce.reduce((text, sentence) => text.replace(` ${sentence}`, ''), description)} ${needs}`,
-      inputSchema: toolInput(
-        isList(operation) ? inputOf(operation).safeExtend(chosenFields) : inputOf(operation),
-        shown,
-      ),
-      annotations: annotationsOf(operation),
+      description: [said, ...(how === '' ? [] : [how]), needs].join(' '),
+      inputSchema,
+      ...annotationsOf(operation),
     }
   })
 }
 
 /** Hints that say what the protocol takes for granted are left out: a tool writes, destroys, is not idempotent, and reaches others. */
-function annotationsOf(operation: Operation): Tool['annotations'] {
+function annotationsOf(operation: Operation): Pick<Tool, 'annotations'> {
   const { destructive = false, idempotent = false, openWorld = false } = operation.hints ?? {}
-  return {
+  const annotations = {
     ...(isRead(operation) ? { readOnlyHint: true } : !destructive && { destructiveHint: false }),
     ...(!openWorld && { openWorldHint: false }),
     ...(idempotent && { idempotentHint: true }),
   }
+  return Object.keys(annotations).length === 0 ? {} : { annotations }
 }
 
 // Which there are, a refusal says: `readFields`.
@@ -76,6 +79,7 @@ export async function callTool(
   call: Call,
   era: Era,
   zonesOf: ReturnType<typeof createTimeZones>,
+  ways: Ways,
 ): Promise<CallToolResult> {
   // No other read than a list takes fields: it is rejected by name.
   const [asked, given] = isList(operation) ? fieldsOf(operation, sent, caller) : [changedOf(sent), sent]
@@ -85,6 +89,7 @@ export async function callTool(
     answer.body,
     asked,
     await zonesOf(caller, answer.body.data, namesEvents(operation, asked)),
+    ways,
   )
   const content = [...(era === 'modern' ? pointer(body) : text(body)), ...(await images(operation, answer.body.data))]
   return { content, structuredContent: body }
@@ -107,7 +112,8 @@ async function answerTo(operation: Operation, sent: Record<string, unknown>, cal
 function fieldsOf(operation: Operation, { fields, ...given }: Record<string, unknown>, caller: Caller) {
   // Scopes come before the input.
   const named = caller.has(operation.scope) ? readFields(operation, fields) : undefined
-  return [named === undefined ? {} : { fields: named }, given] as const
+  const ofEvent = (given.event ?? given.event_id ?? null) !== null
+  return [named === undefined ? { ofEvent } : { fields: named }, given] as const
 }
 
 /** A change of what is listed as `ticket_types` is answered as `ticket_type_ids`. */
@@ -116,8 +122,14 @@ const changedOf = ({ changes }: Record<string, unknown>) => ({
 })
 
 /** Text only, which is what every client shows a model of an error. */
-export function toErrorResult(error: ApiError, requestId: string): CallToolResult {
-  return { content: text({ error: error.body(requestId) }), isError: true }
+export function toErrorResult(error: ApiError, requestId: string, ways: Ways): CallToolResult {
+  const body = withWays(error.body(requestId), ways)
+  const { fields } = (body.details ?? {}) as { fields?: { param: string; message: string }[] }
+  // The message has the sentences of all fields, unless it is cut.
+  if (Array.isArray(fields) && fields.every(({ message }) => body.message.includes(message))) {
+    body.details = { ...(body.details as object), fields: fields.map(({ param }) => param) }
+  }
+  return { content: text({ error: body }), isError: true }
 }
 
 const lengthOfPage = (operation: Operation, { limit }: Record<string, unknown>) =>
