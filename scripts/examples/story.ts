@@ -422,7 +422,7 @@ async function exporting({ show, refuse }: Player, event: Event): Promise<void> 
   })
   await show('export_payments', 'The books of a month', inSeptember)
   await show('export_check_ins', 'All scans', { event_id: event.id })
-  await refuse('export_attendees', 'validation_failed', 'No such column', { fields: ['ticket_code'] })
+  await refuse('export_attendees', 'validation_failed', 'No such column', { fields: ['ticket_url'] })
 }
 
 async function closing({ play, show, refuse }: Player, event: Event): Promise<void> {

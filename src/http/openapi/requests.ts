@@ -93,7 +93,9 @@ function changesWithOthers(operation: Operation): z.ZodType {
   const { shape } = operation.input
   const changes = shape.changes as z.ZodObject
   const beside = besideChanges(operation).map((name) => [name, shape[name]])
-  return beside.length === 0 ? changes : changesOf({ ...changes.shape, ...Object.fromEntries(beside) })
+  return beside.length === 0
+    ? changes
+    : changesOf({ ...changes.shape, ...Object.fromEntries(beside) }).describe(changes.description ?? '')
 }
 
 function oneOfForms(forms: z.ZodObject[]): z.ZodType {

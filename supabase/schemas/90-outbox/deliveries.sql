@@ -82,7 +82,8 @@ begin
   select w.* into v_webhook_endpoint from public.webhook_endpoints w where w.id = assert_sendable.webhook_endpoint_id;
   if v_webhook_endpoint.status = 'disabled' then
     perform private.refuse(
-      409, 'webhook_endpoint_disabled', 'The webhook endpoint is disabled.', 'webhook_endpoint_id', hint => 'Enable it first.'
+      409, 'webhook_endpoint_disabled', 'The webhook endpoint is disabled.', 'webhook_endpoint_id',
+      hint => 'Enable it first' || case when private.is_by_hand() then '.' else ': update_webhook_endpoint.' end
     );
   elsif type <> 'webhook_endpoint.test' and type <> all (v_webhook_endpoint.types) then
     perform private.refuse(
