@@ -331,6 +331,21 @@ test('a hint names a tool that is not listed with the way to it', async () => {
   expect(await hintOf('', 'events:write')).toMatch(/list_promo_codes needs a key with events:read\.$/)
 })
 
+test('so does a warning', async () => {
+  const { event } = await arrange()
+  await studio.query("update public.ticket_types set sales_end_at = now() + interval '1 hour' where event_id = $1", [
+    event.id,
+  ])
+  const changes = { starts_at: '2090-01-01T10:00:00Z', ends_at: '2090-01-01T12:00:00Z' }
+  const { mcp, close } = await connectForAll(connectV1, key, 'toolsets=door')
+  const { warnings } = await mcp.call('update_event', { event: event.id, changes })
+  await close()
+  const way = 'apply_event is not listed: call it all the same, or connect with toolsets=door,events.'
+  expect(warnings).toEqual([
+    { code: 'windows_stay', message: expect.stringContaining(` use apply_event with move. ${way}`) },
+  ])
+})
+
 test('a read does not take an idempotency_key: the field is refused by name', async () => {
   for (const { connect } of oneOfEach) {
     const refusal = await (await connect(key)).refusal('list_events', { idempotency_key: 'one' })

@@ -52,8 +52,8 @@ function described({ description = '' }: Schema): Schema {
 function namesAndTypes(schema: Schema, shown: Set<string>): Schema {
   const form = nonNull(schema)
   const { enum: values = [], required, items } = form
-  const [, like = ''] = /^Fields of (\w+)/.exec(schema.description ?? '') ?? []
-  const properties = shown.has(like) ? undefined : form.properties
+  const like = /^Fields of (\w+)/.exec(schema.description ?? '')?.[1]
+  const properties = like !== undefined && shown.has(like) ? undefined : form.properties
   const isNew = values.length <= longEnum || !isKnown(values, shown)
   if (values.length > longEnum) for (const value of values) shown.add(`${value}`)
   return {
