@@ -5,10 +5,10 @@ import module from 'node:module'
 import { join } from 'node:path'
 
 // Node 22 warns of its SQLite, which undici loads and Usher does not use: between lines of a JSON log.
-process.removeAllListeners('warning')
-process.on('warning', (warning) => {
-  if (warning.name !== 'ExperimentalWarning') process.stderr.write(`${warning.stack}\n`)
-})
+for (const show of process.listeners('warning')) {
+  process.off('warning', show)
+  process.on('warning', (warning) => warning.name === 'ExperimentalWarning' || show(warning))
+}
 
 if (process.features.typescript) {
   // Half of the time of a command is stripping types and compiling. Without a folder that it may write to, nothing is kept.

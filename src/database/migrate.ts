@@ -60,7 +60,7 @@ export async function applyMigrations(databaseUrl: string, options: MigrateOptio
 
 /**
  * Versions that only the files have (`pending`), and that only the database has (`unknown`), both sorted; and that of the first file, the
- * `baseline`, which replaced what is older. `isNew` where none of ours or others was applied.
+ * `baseline`, which replaced what is older. `isNew` where none of ours was applied.
  */
 export async function compareMigrations(
   databaseUrl: string,
@@ -73,7 +73,7 @@ export async function compareMigrations(
     pending: [...files.difference(applied)],
     unknown: [...applied.difference(files)].sort(),
     baseline: versions[0] ?? '',
-    isNew: applied.size === 0,
+    isNew: files.isDisjointFrom(applied),
   }
 }
 

@@ -80,7 +80,7 @@ function lessThan(args: string[], fn: string | undefined): string {
   if (args.includes('limit')) return 'Ask for less: a smaller limit, or another filter or search.'
   // What may itself be what others wait for.
   if (fn !== undefined && changesMany.test(fn))
-    return 'It is too much for one request, or waited for another such change.'
+    return 'It changes too much for one request, or waited for another such change: send it once more when no other one runs, then in smaller parts.'
   return 'Find out what holds it up, such as a change of thousands of tickets, and send it once that is over.'
 }
 

@@ -34,7 +34,7 @@ describe.concurrent('as a process', () => {
 
 test.each([
   ['ExperimentalWarning', /^$/],
-  ['DeprecationWarning', /^DeprecationWarning: of a test\n/],
+  ['DeprecationWarning', /^\(node:\d+\) DeprecationWarning: of a test\n/],
 ])('an %s of Node is printed as %s', async (name, printed) => {
   const warn = `process.once('beforeExit',()=>process.emitWarning('of%20a%20test','${name}'))`
   const { stderr } = await usherProcess(['--version'], dataDir, {

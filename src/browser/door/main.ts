@@ -161,6 +161,7 @@ const actions: Actions = {
   },
   stop() {
     leaveCamera()
+    page.panels = []
     draw()
   },
   open(panel, payer) {
@@ -239,14 +240,25 @@ const actions: Actions = {
     await session.forget()
     location.reload()
   },
-  async goOnHere() {
-    await holdDoor({ steal: true })
-    page.walkIn = null
-    await enter(session.link)
+  async goOnHere(link = session.link) {
+    // The list takes a moment to be read, and a second tap would begin a second session.
+    if (isEntering) return
+    isEntering = true
+    try {
+      await holdDoor({ steal: true })
+      page.walkIn = null
+      await enter(link)
+    } finally {
+      isEntering = false
+    }
   },
 }
 
+let isEntering = false
+
 function use(link: DoorLink): void {
+  // Another tab has the door, and what is kept of it.
+  if (session.stopped === 'otherTab') return void actions.goOnHere(link)
   if (session.settings === null) holdLink(link)
   // It goes on with what is kept of it, by the new key.
   if (session.link?.key !== link.key) page.walkIn = null

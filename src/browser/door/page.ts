@@ -1,5 +1,6 @@
 // What only the page knows, and what can be done with it.
 
+import type { DoorLink } from './link.ts'
 import type { Ticket } from './offline-rules.ts'
 import type { WaitingScan } from './store.ts'
 import type { WalkIn } from './walk-in.ts'
@@ -40,5 +41,5 @@ export type Actions = {
   paste(text: string): boolean
   forget(): void
   /** Works in this tab from now on, and in the other one no longer. */
-  goOnHere(): void
+  goOnHere(link?: DoorLink | null): void
 }

@@ -61,7 +61,7 @@ export const waiting = (goOn: () => void) => html`
 
 const goingOn = (goOn: () => void) => html`
   <p class="notice" role="alert">${words.otherTab}</p>
-  <button class="primary" @click=${goOn}>${words.goOnHere}</button>`
+  <button class="primary" @click=${() => goOn()}>${words.goOnHere}</button>`
 
 const opening = (session: Session) => announcing(session.isOnline ? words.reading : words.noNetworkYet)
 
@@ -79,7 +79,7 @@ const stopped = (session: Session, { paste, forget, goOnHere }: Actions) => {
       ${why === 'otherTab' ? goingOn(goOnHere) : html`<p class="notice" role="alert">${typeof why === 'string' ? words[why] : why?.message}</p>`}
       <p>${waiting.length === 0 ? words.noScanWaits : counted(words.scansWait, waiting.length)}</p>
       ${pasting(paste)}
-      ${forgetting(session, forget)}
+      ${why === 'otherTab' ? nothing : forgetting(session, forget)}
     </main>`
 }
 

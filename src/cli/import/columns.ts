@@ -69,8 +69,8 @@ const statusNames = `
   teilnehmerstatus teilnahmestatus bestellstatus antwort ruckmeldung statut etat reponse estado respuesta reactie antwoord`
 const statusesOut = `
   cancelled canceled declined refunded notattending notgoing void voided deleted no
-  storniert abgesagt abgelehnt absage nein annule annulee decline declinee refuse refusee non
-  cancelado cancelada anulado anulada rechazado rechazada geannuleerd afgemeld afgewezen geweigerd nee`
+  storniert abgesagt abgelehnt absage abgemeldet erstattet nein rembourse remboursee annule annulee decline declinee refuse refusee non
+  cancelado cancelada anulado anulada rechazado rechazada reembolsado reembolsada geannuleerd terugbetaald afgemeld afgewezen geweigerd nee`
 
 /** Whether a cell of a column of statuses says that somebody does not come. */
 export const isOut = (status: string): boolean => isAmong(statusesOut, status)

@@ -416,7 +416,7 @@ function paymentReminder(pending: PendingToBuyer, facts: Facts): Body {
 
 function orderExpired(pending: PendingToBuyer, facts: Facts): Body {
   const { expired, doNotPay } = facts.words.kinds.order_expired
-  return toBuyer(pending, facts, [expired, doNotPay, ...whatIsReturned(pending.order, facts)])
+  return toBuyer(pending, facts, [expired, doNotPay])
 }
 
 function orderCancelled(pending: Of<'order_cancelled'>, facts: Facts): Body {
@@ -427,24 +427,16 @@ function orderCancelled(pending: Of<'order_cancelled'>, facts: Facts): Body {
 }
 
 /** Said to the contact of a cancelled order, and to nobody else. */
-function whatOfTheMoney(money: CancelledMoney | null, facts: Facts): string[] {
-  if (money === null) return []
-  const { doNotPay } = facts.words.kinds.order_cancelled
-  return [...(money.amount_unpaid > 0 ? [doNotPay] : []), ...whatIsReturned(money, facts)]
-}
-
-function whatIsReturned(
-  { amount_refundable, amount_retained, currency }: Omit<CancelledMoney, 'amount_unpaid'>,
-  { words }: Facts,
-): string[] {
-  const { refund, retained } = words.kinds.order_cancelled
+function whatOfTheMoney(cancelled: CancelledMoney | null, { words }: Facts): string[] {
+  if (cancelled === null) return []
+  const { amount_unpaid, amount_refundable, amount_retained, currency } = cancelled
+  const { doNotPay, refund, retained, rest } = words.kinds.order_cancelled
   const money = (amount: number) => amountOf(amount, currency, words)
-  const amount = money(amount_refundable)
-  if (amount_retained > 0)
-    return [
-      fill(retained, { paid: money(amount_refundable + amount_retained), retained: money(amount_retained), amount }),
-    ]
-  return amount_refundable > 0 ? [fill(refund, { amount })] : []
+  return [
+    ...(amount_unpaid > 0 ? [doNotPay] : []),
+    ...(amount_retained > 0 ? [fill(retained, { retained: money(amount_retained) })] : []),
+    ...(amount_refundable > 0 ? [fill(amount_retained > 0 ? rest : refund, { amount: money(amount_refundable) })] : []),
+  ]
 }
 
 /** @param payment blocks about paying, after the amounts. */

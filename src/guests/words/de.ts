@@ -104,7 +104,8 @@ export const de: Words = {
         'Die Veranstaltung {event} wurde leider abgesagt. Damit ist auch Ihre Bestellung {reference} mit allen Tickets storniert.',
       doNotPay: 'Bitte zahlen Sie jetzt nicht mehr.',
       refund: 'Die {amount}, die Sie schon bezahlt haben, werden Ihnen erstattet.',
-      retained: 'Sie haben {paid} bezahlt. Davon behalten wir {retained} ein, und {amount} werden Ihnen erstattet.',
+      retained: 'Von Ihrer Zahlung behalten wir {retained} ein.',
+      rest: '{amount} werden Ihnen erstattet.',
     },
     event_changed: {
       headline: 'Änderung',

@@ -109,10 +109,11 @@ export const en = {
       requested: 'Your order {reference} for {event} has been cancelled, with all its tickets.',
       eventCancelled:
         'Unfortunately, {event} has been cancelled, and with it your order {reference} and all its tickets.',
-      /** These two are also for a buyer who is told of a ticket or of the event; the refund is for one that has expired as well. */
+      /** From here on also for a buyer who is told of a ticket or of the event. */
       doNotPay: 'Please do not make a payment now.',
       refund: 'The {amount} you have paid will be refunded.',
-      retained: 'You have paid {paid}. We keep {retained} of it, and {amount} will be refunded.',
+      retained: 'Of what you have paid, we keep {retained}.',
+      rest: '{amount} will be refunded.',
     },
     event_changed: {
       headline: 'Event changed',

@@ -104,7 +104,8 @@ export const es: Words = {
         'Lamentablemente, el evento {event} se ha cancelado y, con él, tu pedido {reference} y todas sus entradas.',
       doNotPay: 'Por favor, no hagas ya ningún pago.',
       refund: 'Te devolveremos los {amount} que ya habías pagado.',
-      retained: 'Has pagado {paid}. De ese importe retenemos {retained} y te devolveremos {amount}.',
+      retained: 'De lo que has pagado retenemos {retained}.',
+      rest: 'Te devolveremos {amount}.',
     },
     event_changed: {
       headline: 'Cambios en el evento',

@@ -105,7 +105,8 @@ const written: Words = {
         'Nous sommes désolés : l’événement {event} a été annulé. Votre commande {reference} l’est donc aussi, avec tous ses billets.',
       doNotPay: 'Merci de ne plus effectuer de paiement.',
       refund: 'Les {amount} que vous avez déjà réglés vous seront remboursés.',
-      retained: 'Vous avez réglé {paid}. Nous en conservons {retained}, et {amount} vous seront remboursés.',
+      retained: 'Sur la somme réglée, nous conservons {retained}.',
+      rest: '{amount} vous seront remboursés.',
     },
     event_changed: {
       headline: 'Événement modifié',

@@ -102,7 +102,8 @@ export const nl: Words = {
         'Het evenement {event} is helaas afgelast. Daarmee is ook je bestelling {reference} geannuleerd, met alle tickets.',
       doNotPay: 'Betaal nu niet meer.',
       refund: 'De {amount} die je al hebt betaald, krijg je terug.',
-      retained: 'Je hebt {paid} betaald. Daarvan houden we {retained} in, en je krijgt {amount} terug.',
+      retained: 'Van wat je hebt betaald, houden we {retained} in.',
+      rest: 'Je krijgt {amount} terug.',
     },
     event_changed: {
       headline: 'Wijziging',

@@ -49,13 +49,13 @@ export const keyTaker =
     const words = wordsFor(req)
     const key = String(bodyOf(req).key ?? '').trim()
     try {
-      await lookups.resolve(key, req, res)
+      const { kind } = await lookups.resolve(key, req, res)
+      if (kind !== 'person') return words.keyOfProgram
       await signIns.end(req, res, addressesOf(req))
       await signIns.start(key, req, res, addressesOf(req))
       return undefined
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) return words.keyRefused
-      if (error instanceof ApiError && error.status === 403) return words.keyOfProgram
       if (error instanceof ApiError && error.status === 429) return words.keyTriedTooOften
       throw error
     }

@@ -66,7 +66,7 @@ const en: SignInWords = {
   signInFor: '{client} wants to use Usher for you. Sign in first; you then decide what it may do.',
   key: 'API key',
   keyHint:
-    'A key of your own for your organisation, which begins with usher_live_. It stays here: the client never gets it.',
+    'Your personal key for your organisation, which begins with usher_live_. It stays here: the client never gets it.',
   keyRefused: 'This key is not valid: it was mistyped, revoked, or has expired.',
   keyOfProgram: `This key is for a program. Make one for yourself: ${keyFor('Your name')}`,
   keyTriedTooOften: 'Too many keys were tried from your network. Wait a minute, and try again.',
@@ -126,7 +126,7 @@ const de: SignInWords = {
     '{client} möchte Usher für Sie benutzen. Melden Sie sich zuerst an; danach entscheiden Sie, was erlaubt ist.',
   key: 'API-Schlüssel',
   keyHint:
-    'Ihr eigener Schlüssel Ihrer Organisation, der mit usher_live_ beginnt. Er bleibt hier: Das Programm bekommt ihn nie.',
+    'Ihr persönlicher Schlüssel für Ihre Organisation, der mit usher_live_ beginnt. Er bleibt hier: Das Programm bekommt ihn nie.',
   keyRefused: 'Dieser Schlüssel gilt nicht: Er ist vertippt, widerrufen oder abgelaufen.',
   keyOfProgram: `Dieser Schlüssel ist für ein Programm. Legen Sie einen für sich an: ${keyFor('Ihr Name')}`,
   keyTriedTooOften:
@@ -190,7 +190,7 @@ const es: SignInWords = {
   signInFor: '{client} quiere usar Usher en su nombre. Inicie sesión primero; después usted decide qué puede hacer.',
   key: 'Clave de API',
   keyHint:
-    'Su propia clave de su organización, que empieza por usher_live_. Se queda aquí: el programa nunca la recibe.',
+    'Su clave personal para su organización, que empieza por usher_live_. Se queda aquí: el programa nunca la recibe.',
   keyRefused: 'Esta clave no es válida: está mal escrita, revocada o caducada.',
   keyOfProgram: `Esta clave es para un programa. Cree una para usted: ${keyFor('Su nombre')}`,
   keyTriedTooOften: 'Se han probado demasiadas claves desde su red. Espere un minuto e inténtelo de nuevo.',
@@ -251,9 +251,9 @@ const fr: SignInWords = {
     '{client} veut utiliser Usher pour vous. Connectez-vous d’abord ; vous décidez ensuite de ce qui est permis.',
   key: 'Clé d’API',
   keyHint:
-    'Votre propre clé de votre organisation, qui commence par usher_live_. Elle reste ici : le programme ne la reçoit jamais.',
+    'Votre clé personnelle pour votre organisation, qui commence par usher_live_. Elle reste ici : le programme ne la reçoit jamais.',
   keyRefused: 'Cette clé n’est pas valable : elle est mal saisie, révoquée ou expirée.',
-  keyOfProgram: `Cette clé est pour un programme. Créez-en une pour vous : ${keyFor('Votre nom')}`,
+  keyOfProgram: `Cette clé est destinée à un programme. Créez-en une pour vous : ${keyFor('Votre nom')}`,
   keyTriedTooOften: 'Trop de clés ont été essayées depuis votre réseau. Attendez une minute et réessayez.',
   formOutdated: 'La page était trop ancienne. Recommencez, s’il vous plaît.',
   allowTitle: 'Permettre à {client} d’utiliser Usher ?',
@@ -311,7 +311,7 @@ const nl: SignInWords = {
   signInFor: '{client} wil Usher voor u gebruiken. Log eerst in; daarna bepaalt u wat het mag.',
   key: 'API-sleutel',
   keyHint:
-    'Uw eigen sleutel van uw organisatie, die met usher_live_ begint. Hij blijft hier: het programma krijgt hem nooit.',
+    'Uw persoonlijke sleutel voor uw organisatie, die met usher_live_ begint. Hij blijft hier: het programma krijgt hem nooit.',
   keyRefused: 'Deze sleutel is niet geldig: verkeerd getypt, ingetrokken of verlopen.',
   keyOfProgram: `Deze sleutel is voor een programma. Maak er een voor uzelf: ${keyFor('Uw naam')}`,
   keyTriedTooOften: 'Vanaf uw netwerk zijn te veel sleutels geprobeerd. Wacht een minuut en probeer het opnieuw.',

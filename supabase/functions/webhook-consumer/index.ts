@@ -1,6 +1,7 @@
 // An example of a consumer: verifies Usher's webhooks, keeps each once in the table webhook_inbox (table.sql), and says in a chat who has
 // arrived. It records first and posts after: whatever ends in between, the next attempt of the same webhook finds what is still to be
-// said. Requests for one webhook at the same time post it once: the first of them takes it for as long as a post may take. docs/organisers.md, "Edge functions", goes from here to a message in a chat.
+// said. Requests for one webhook at the same time post it once: the first of them takes it for as long as a post may take.
+// docs/organisers.md, "Edge functions", goes from here to a message in a chat.
 
 import { env } from 'node:process'
 import { createClient } from '@supabase/supabase-js'
@@ -49,6 +50,7 @@ Deno.serve(async (request) => {
     .eq('webhook_id', webhook_id)
     .is('posted_at', null)
     .or(`taken_until.is.null,taken_until.lt.${now.toISOString()}`)
+  if (taken.error) return new Response(taken.error.message, { status: 500 })
   if (taken.count !== 1) return new Response('Another request is posting it.', { status: 503 })
   const isPosted = await post(text)
   // If it ends right here, the message is said a second time: a chat cannot be asked whether it has it.

@@ -5,7 +5,7 @@ create table public.webhook_inbox (
   sent_at timestamptz not null,
   data jsonb not null,
   received_at timestamptz not null default now(),
-  -- A request is posting it until then.
+  -- A request is posting it until then. An older table lacks it: alter table public.webhook_inbox add column taken_until timestamptz;
   taken_until timestamptz,
   -- When it was said in the chat.
   posted_at timestamptz

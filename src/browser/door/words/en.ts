@@ -41,8 +41,8 @@ export const en = {
 
   eventIs: {
     cancelled: 'This event has been cancelled: no ticket is valid.',
-    completed: 'The organiser has completed this event. Its tickets are still let in.',
-    draft: 'This event is not published. Its tickets are let in all the same.',
+    completed: 'The organiser has completed this event. Its tickets are still valid.',
+    draft: 'This event is not published. Its tickets are valid all the same.',
   },
   startsOnly: 'Starts only on {moment}',
   pointLost: 'The check-in point that was chosen is no longer there. Choose another one.',
