@@ -408,6 +408,20 @@ test('of two that apply a plan at once one does, and the other is told so', asyn
   })
 })
 
+test('a move asks nothing of a time that the same plan sets', async () => {
+  const { organisation, call } = await organiser()
+  const event = await organisation.event()
+  const at = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
+  await studio.query('update public.events set starts_at = $2, ends_at = $3 where id = $1', [event.id, at(20), at(21)])
+  await studio.query('update public.ticket_types set sales_end_at = $2 where id = $1', [event.ticketTypeId, at(10)])
+  const { body } = await call({ event: event.id, move: '-P14D' })
+  expect(body.data.steps).toContainEqual(
+    expect.objectContaining({ action: 'refuse', error: expect.objectContaining({ param: 'sales_end_at' }) }),
+  )
+  const set = await call({ event: event.id, move: '-P14D', ticket_types: [{ name: 'General', sales_end_at: at(5) }] })
+  expect(said(set.body.data)).toEqual(['change event Test event', 'change ticket_type General'])
+})
+
 test('an event moves with its end and with the windows that have not passed, and its people are told', async () => {
   const { organisation, apply, belongings } = await organiser()
   const event = await organisation.event()

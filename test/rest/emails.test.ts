@@ -1,6 +1,7 @@
 // What became of e-mails, and one again, over REST: as an organiser sees and does it in the table.
 
 import { expect, test } from 'vitest'
+import type { Scope } from '../../src/operations/operation.ts'
 import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
@@ -100,6 +101,29 @@ test('an e-mail that came to nothing is sent again, a ticket too, and one in fli
 })
 
 const sent = "status = 'sent', sent_to = 'bob@example.com', sent_at = now(), next_attempt_at = null"
+
+test('the address of a buyer is for keys that read orders', async () => {
+  const { organisation, list, settle, bob } = await arrange()
+  const [confirmation] = await list(`?order_id=${bob.orderId}`)
+  await settle(confirmation?.id, "sent_to = 'buyer@example.com', last_error = 'buyer@example.com is full'")
+  const shownTo = async (...scopes: Scope[]) =>
+    (await rest(await organisation.key(...scopes))('GET', `/emails?order_id=${bob.orderId}`)).body.data
+  expect(await shownTo('attendees:read')).toMatchObject([{ to: null, error: null }])
+  expect(await shownTo('attendees:read', 'orders:read')).toMatchObject([
+    { to: 'buyer@example.com', error: 'buyer@example.com is full' },
+  ])
+})
+
+test('a reminder is not sent again, because its own operation bounds how often', async () => {
+  const { send, list, settle, resend, bob } = await arrange()
+  await send('POST', `/orders/${bob.orderId}/payment-reminder`)
+  const [reminder] = await list('?kind=payment_reminder')
+  await settle(reminder?.id, sent)
+  expect((await resend(reminder?.id)).body.error).toMatchObject({
+    code: 'email_obsolete',
+    hint: expect.stringContaining('send_payment_reminder'),
+  })
+})
 
 test('what an e-mail says no longer is not sent again', async () => {
   const { send, list, settle, resend, bob } = await arrange()

@@ -51,7 +51,7 @@ begin
     select coalesce(jsonb_object_agg(e.key, nullif(t.trimmed, '')), '{}')
     from jsonb_each_text("row") e
     cross join lateral (
-      select case when private.person_form(e.value) <> '' then regexp_replace(e.value, '^' || v_blanks || '|' || v_blanks || '$', '', 'g') else '' end as trimmed
+      select case when private.person_form(e.value) = '' then '' else regexp_replace(e.value, '^' || v_blanks || '|' || v_blanks || '$', '', 'g') end as trimmed
     ) t
     where (t.trimmed = '' or t.trimmed <> e.value and e.key <> all ('{description,payment_instructions,last_response_body}'))
       and "row" -> e.key is distinct from old_row -> e.key

@@ -115,6 +115,7 @@ begin
   return coalesce('orders:read' = any (private.current_scopes()), false);
 end
 $$;
+grant execute on function private.reads_orders to scope_attendees_read;
 
 create function private.is_usable_key(key public.api_keys) returns boolean
 language plpgsql stable set search_path = ''

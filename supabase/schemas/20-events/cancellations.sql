@@ -1,4 +1,4 @@
--- The cancellation of a large event: a call records the wish, and the courier carries it out in one transaction, which may take minutes. Until
+-- The cancellation of a large event: a call records the request, and the courier carries it out in one transaction, which may take minutes. Until
 -- that is committed the event is what it was.
 
 create table private.cancellations (
@@ -11,11 +11,11 @@ create table private.cancellations (
   constraint cancellations_pkey primary key (event_id),
   constraint cancellations_event_id_fkey foreign key (event_id) references public.events (id) on delete cascade
 );
-comment on table private.cancellations is 'Large events that the courier is to cancel, with the claims of the key that asked for it. A key that is revoked afterwards has asked all the same.';
+comment on table private.cancellations is 'Large events that the courier is to cancel, with the claims of the key that asked for it. Revoking the key afterwards does not withdraw the request.';
 alter table private.cancellations enable row level security;
 
--- Records the wish, once, and answers what it will do, as an outcome. A call that finds it recorded answers it as it was
--- asked for first. Security definer: no role may read or write wishes.
+-- Records the request, once, and answers what it will do, as an outcome. A call that finds it recorded answers it as it was
+-- asked for first. Security definer: no role may read or write requests.
 create function private.cancel_later(
   event public.events, affected jsonb, dry_run boolean, notify public.notify, message text
 ) returns json
@@ -29,7 +29,7 @@ begin
   end if;
   -- It was carried out a moment ago.
   if event.status <> 'published' or event.cancelling_since is not null and not found then
-    perform private.refuse_transition(event.status, 'cancelled');
+    perform private.refuse_transition((select e.status from public.events e where e.id = event.id), 'cancelled');
   elsif event.cancelling_since is null and dry_run is not true then
     -- One may be left of an event that was completed since, and published again.
     insert into private.cancellations (event_id, claims, notify, message) values (event.id, private.claims(), notify, message)
@@ -54,7 +54,7 @@ begin
 end
 $$;
 
--- Without a lease: what is being carried out has its event locked, and what failed or was lost comes again after a pause that doubles.
+-- Without a lease: what is being carried out has its event locked, and is not claimed; what failed comes again after a pause that doubles.
 create function api.claim_cancellations("limit" integer) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -68,8 +68,13 @@ begin
     update private.cancellations c
     set attempts = c.attempts + 1, next_attempt_at = now() + interval '2 seconds' * 2 ^ least(c.attempts, 8)
     where c.event_id = any (array(
-      select o.event_id from private.cancellations o
-      where o.next_attempt_at <= now() order by o.next_attempt_at limit claim_cancellations."limit" for update skip locked
+      select o.event_id
+      from private.cancellations o
+      join public.events e on e.id = o.event_id
+      where o.next_attempt_at <= now()
+      order by o.next_attempt_at
+      limit claim_cancellations."limit"
+      for no key update skip locked
     ))
     returning c.event_id
   )
@@ -86,22 +91,22 @@ create function api.carry_out_cancellation(event_id uuid) returns boolean
 language plpgsql volatile security definer set search_path = '' set statement_timeout = '10min'
 as $$
 declare
-  v_wish private.cancellations;
+  v_request private.cancellations;
   v_event public.events;
 begin
   select e.* into v_event from public.events e where e.id = carry_out_cancellation.event_id for no key update skip locked;
-  select c.* into v_wish from private.cancellations c where c.event_id = v_event.id;
+  select c.* into v_request from private.cancellations c where c.event_id = v_event.id;
   if not found then
     return false;
   end if;
   perform
-    set_config('request.jwt.claims', v_wish.claims::text, true),
-    set_config('usher.checked', v_wish.claims ->> 'organisation_id', true);
+    set_config('request.jwt.claims', v_request.claims::text, true),
+    set_config('usher.checked', v_request.claims ->> 'organisation_id', true);
   if v_event.cancelling_since is not null then
     v_event := private.set_event_status(v_event.id, 'cancelled');
   end if;
   if v_event.status = 'cancelled' then
-    perform private.notify_of_event(v_event.id, v_wish.notify, v_wish.message);
+    perform private.notify_of_event(v_event.id, v_request.notify, v_request.message);
   end if;
   delete from private.cancellations c where c.event_id = v_event.id;
   return true;

@@ -453,7 +453,7 @@ create function private.carry_out_fields(
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_fields jsonb := private.moved_times(to_jsonb(base), move)
+  v_fields jsonb := private.moved_times(to_jsonb(base) - array(select jsonb_object_keys(changes)), move)
     || changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end;
   v_event public.events;
   v_id uuid;
@@ -685,7 +685,7 @@ begin
             if v_pass = 2 and v_only_listed and arguments ? v_table then
               v_fields := jsonb_build_object('status', case v_table when 'promo_codes' then 'disabled' else 'archived' end);
             else
-              v_fields := coalesce(private.moved_times(v_row, v_move), '{}') || v_fields;
+              v_fields := coalesce(private.moved_times(v_row - array(select jsonb_object_keys(v_fields)), v_move), '{}') || v_fields;
             end if;
             if v_is_copy and v_row is null then
               v_fields := jsonb_build_object('position', jsonb_array_length(v_rows -> v_table)) || v_fields;

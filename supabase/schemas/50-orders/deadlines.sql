@@ -35,7 +35,7 @@ begin
     format(
       'payment_due_at was read as %s, which is %s.',
       (select private.clock_time("order".payment_due_at, e.timezone) from public.events e where e.id = "order".event_id),
-      case when "order".payment_due_at < "order".created_at then 'before the order was made' else 'over' end
+      case when "order".payment_due_at < "order".created_at then 'before the order was made' else 'in the past' end
     ),
     'Write the year first, as in 2026-12-10 18:00 Europe/Berlin. If the order is to expire now: expire_now in update_order, now() by hand.'
   );
@@ -50,6 +50,8 @@ declare
   -- How long before the deadline the buyer is reminded.
   v_lead interval := '72 hours';
   v_is_paid_in_part boolean := new.status = 'pending' and new.amount_paid > new.amount_refunded;
+  -- Of an order that somebody adds with the time at which it was made elsewhere, the days of the event may be over.
+  v_is_computed boolean := tg_op = 'INSERT' and new.payment_due_at is null;
   v_before timestamptz;
   v_next timestamptz;
 begin
@@ -99,7 +101,7 @@ begin
         hint => 'Cancel the order if it is not to be paid any more.'
       );
     end if;
-    if new.payment_due_at < now() then
+    if new.payment_due_at < now() and not v_is_computed then
       perform private.refuse_past_deadline(new);
     end if;
     new.payment_reminded_at := null;

@@ -350,7 +350,7 @@ begin
     if new.amount_retained > v_most and new.amount_retained <> old.amount_retained and pg_trigger_depth() = 1 then
       perform private.refuse_value(
         'amount_retained', 'amount_retained is more than was received and is neither returned nor the price of tickets that stand.',
-        format('At most %s, in minor units.', v_most)
+        format('At most %s in all, of which %s is retained already, in minor units.', v_most, old.amount_retained)
       );
     end if;
     -- What is returned, voided or owed again is retained no longer.

@@ -131,6 +131,9 @@ create function private.warning_of_deadline("order" public.orders) returns jsonb
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
+  if "order".payment_due_at <= now() then
+    return private.warning('expires_now', 'The order expires now: its tickets are cancelled within seconds.');
+  end if;
   return (
     select private.warning('due_after_event', 'The deadline of the payment is after the end of the event: until then the tickets are unpaid, and do not admit.')
     from public.events e

@@ -48,10 +48,12 @@ end
 $$;
 grant execute on function private.page_of_emails to scope_attendees_read;
 
--- Envelope and status, without content. What goes to the contact of an order names no address before it is sent.
+-- Envelope and status, without content. The address of a buyer is for keys that read orders, and known once it was sent there.
 create function private.email_json(email_id uuid) returns json
 language plpgsql stable set search_path = ''
 as $$
+declare
+  v_reads_orders boolean := private.reads_orders();
 begin
   return (
     select json_build_object(
@@ -59,14 +61,14 @@ begin
       'id', e.id,
       'kind', e.kind,
       'status', e.status,
-      'to', coalesce(e.sent_to, a.email, w.email),
+      'to', case when e.order_id is null or v_reads_orders then coalesce(e.sent_to, a.email, w.email) end,
       'order_id', coalesce(e.order_id, a.order_id),
       'attendee_id', e.attendee_id,
       'waiting_list_entry_id', e.waiting_list_entry_id,
       'attempts', e.attempts,
       'next_attempt_at', private.rfc3339(e.next_attempt_at),
       'sent_at', private.rfc3339(e.sent_at),
-      'error', e.last_error,
+      'error', case when e.order_id is null or v_reads_orders then e.last_error end,
       'created_at', private.rfc3339(e.created_at),
       'updated_at', private.rfc3339(e.updated_at)
     )
@@ -127,9 +129,14 @@ begin
     );
   end if;
   select e.* into v_email from public.emails e where e.id = v_email.id for no key update;
-  if private.is_obsolete(v_email) then
+  if v_email.kind = 'payment_reminder' then
+    -- Its own operation bounds how often.
     perform private.refuse(
-      409, 'email_obsolete', 'What this e-mail says is no longer so, or nobody is there to read it.', 'email_id',
+      409, 'email_obsolete', 'A reminder is not sent again.', 'email_id', hint => 'Send another one with send_payment_reminder.'
+    );
+  elsif private.is_obsolete(v_email) then
+    perform private.refuse(
+      409, 'email_obsolete', 'This e-mail is out of date, or has no recipient any more.', 'email_id',
       hint => 'Look at its order, attendee or event: what holds now is told by another e-mail.'
     );
   end if;

@@ -11,7 +11,7 @@ as $$
 begin
   message := nullif(btrim(message, E' \t\r\n'), '');
   if message is not null and coalesce(notify, 'nobody') = 'nobody' then
-    perform private.refuse_value('message', 'Nobody would read this message.', 'Set notify to mailed or everybody.');
+    perform private.refuse_value('message', 'A message needs recipients.', 'Set notify to mailed or everybody.');
   elsif length(message) > 1000 then
     perform private.refuse_value('message', 'A message has at most 1000 characters.', 'Say the rest on a page, and its address here.');
   end if;
