@@ -49,13 +49,14 @@ select pg_temp.id(4, i), pg_temp.id(1, 1), pg_temp.id(2, 1), lpad(i::text, 8, '0
 from generate_series(1, N) i;
 insert into public.attendees (
   id, organisation_id, event_id, order_id, ticket_type_id, name, email, currency, ticket_code, ticket_token, ticket_email_status, created_at,
-  updated_at, erased_at, checked_in_at
+  updated_at, erased_at, checked_in_at, inside
 )
 select pg_temp.id(5, i), pg_temp.id(1, 1), pg_temp.id(2, 1), pg_temp.id(4, i), pg_temp.id(3, 1),
   case when i % 1000 = 0 then 'Erased' else 'Guest' end,
   case when i % 1000 = 0 then 'erased@erased.invalid' else 'guest' || i || '@example.com' end,
   'EUR', lpad(i::text, 16, '0'), md5(i::text), 'not_requested', pg_temp.at(i), pg_temp.at(i),
-  case when i % 1000 = 0 then now() - interval '2 days' end, case when i % 3 = 0 then now() - interval '2 days' end
+  case when i % 1000 = 0 then now() - interval '2 days' end, case when i % 3 = 0 then now() - interval '2 days' end,
+  i % 3 = 0
 from generate_series(1, N) i;
 insert into public.check_ins (id, organisation_id, event_id, attendee_id, code, result, direction, scanned_at, created_at)
 select pg_temp.id(6, i), pg_temp.id(1, 1), pg_temp.id(2, 1), pg_temp.id(5, i), 'code', 'accepted', 'entry', now() - interval '2 days',

@@ -84,6 +84,7 @@ export const AttendeeSchema = z.strictObject({
       'Ticket page for the holder, a secret as ticket_code is. null in webhooks, and where ticket_code is null.',
     ),
   checked_in_at: timestamp.nullable(),
+  inside: z.boolean().describe('Whether they came in and did not leave by an exit scan, on any day.'),
   ticket_email: z.strictObject({
     status: z.enum(ticketEmailStatuses),
     sent_at: timestamp.nullable(),
@@ -119,12 +120,13 @@ export const listAttendees = {
     search: searchInput
       .optional()
       .describe('Parts of name, e-mail address, company, external_id or reference; one of 3 characters.'),
-    status: oneOf(attendeeStatuses).optional().describe('Only attendees with this status.'),
+    status: oneOf(attendeeStatuses).optional().describe('Only this status.'),
     checked_in: z.boolean('must be true or false').optional().describe('Only who is, or is not.'),
+    inside: z.boolean('must be true or false').optional().describe('Only who is there now, or is not.'),
     ticket_email_status: oneOf(ticketEmailStatuses).optional().describe('bounced and failed need attention.'),
     email: emailFilter,
-    reference: line(20).optional().describe('Only attendees of the order with this reference.'),
-    external_id: line(255).optional().describe('Only the attendee with this identifier of yours.'),
+    reference: line(20).optional().describe('Of the order with this reference.'),
+    external_id: line(255).optional().describe('Your identifier of them.'),
     updated_since: updatedSince,
     ...paging,
   }),

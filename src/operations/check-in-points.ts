@@ -173,7 +173,7 @@ const DoorTicketSchema = z.strictObject({
         check_in_id: id('check-in').describe('What undo_check_in takes back.'),
       }),
     )
-    .describe('Accepted and not undone; at a point with re_entry the latest one.'),
+    .describe('Accepted and not undone; at the event as such, and at a point with re_entry, the latest one.'),
 })
 
 export const DoorListSchema = z.strictObject({

@@ -127,6 +127,7 @@ const ticketCounts = {
     .describe('How many more can be issued; null: unlimited. In total, of active ticket types.'),
   pending_payment: z.int().describe('Of sold, those whose order is not paid yet.'),
   checked_in: z.int().describe('Of sold, those whose holder has arrived.'),
+  inside: z.int().describe('Of checked_in, those whose holder did not leave by an exit scan, on any day.'),
   cancelled: z.int().describe('Tickets that were cancelled; they are not in sold.'),
 }
 

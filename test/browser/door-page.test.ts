@@ -290,46 +290,59 @@ test.skipIf(!hasBrowser)('each answer can be read, a name is found, and a scan c
   await shown(page, 'not_admitted_here')
   await page.locator('.verdict').getByText('Admitted at: Breakfast, Kiosk').waitFor()
   await next(page)
-  const atBreakfast = async (people: 'Coming in' | 'Leaving', reason: string) => {
+  const at = async (point: string, people: 'Coming in' | 'Leaving') => {
     await page.getByRole('button', { name: 'More' }).click()
     await page.getByRole('button', { name: 'Change the check-in point' }).click()
-    await page.getByLabel('Check-in point').selectOption('Breakfast')
+    await page.getByLabel('Check-in point').selectOption(point)
     await page.getByLabel(people).check()
     await start(page)
+  }
+  const says = (text: string | RegExp) => page.locator('.verdict').getByText(text).count()
+  const atBreakfast = async (people: 'Coming in' | 'Leaving', reason: string) => {
+    await at('Breakfast', people)
     await typeCode(page, guest.code)
     await shown(page, reason)
-    const isHoursSaid =
-      (await page
-        .locator('.verdict')
-        .getByText(/Open until \d/)
-        .count()) === 1
-    expect(isHoursSaid).toBe(reason === 'point_closed')
+    expect(await says(/Open until \d/)).toBe(reason === 'point_closed' ? 1 : 0)
     await expectReadable(page, 'dark')
     await next(page)
   }
   await atBreakfast('Coming in', 'point_closed')
   await atBreakfast('Leaving', 'not_inside')
-  // Somebody who came in and went out is told apart from somebody who never came.
-  await page.getByRole('button', { name: 'More' }).click()
-  await page.getByRole('button', { name: 'Change the check-in point' }).click()
-  await page.getByLabel('Check-in point').selectOption('The whole event')
-  await start(page)
+  // Whoever goes out to smoke comes back, with and without a network.
+  for (const offline of [false, true]) {
+    await at('The whole event', 'Leaving')
+    await context.setOffline(offline)
+    await typeCode(page, guest.code)
+    await shown(page, 'goodbye')
+    expect(await says('re-entry')).toBe(0)
+    await next(page)
+    // Somebody who came in and went out is told apart from somebody who never came.
+    await page.getByText('list from').waitFor()
+    await typeCode(page, guest.code)
+    await shown(page, 'not_inside')
+    expect([await says('Went out'), await says('re-entry')]).toEqual([1, 0])
+    await next(page)
+    await at('The whole event', 'Coming in')
+    await typeCode(page, guest.code)
+    await shown(page, 'welcome')
+    await next(page)
+    await context.setOffline(false)
+  }
+  // Not where the point says so.
+  await studio.query("insert into public.check_in_points (event_id, name) values ($1, 'Hall')", [own.id])
+  await page.evaluate(`dispatchEvent(new Event('online'))`)
+  await page.getByText('to upload').waitFor({ state: 'detached' })
+  await at('Hall', 'Coming in')
+  await typeCode(page, guest.code)
+  await shown(page, 'welcome')
+  await next(page)
+  await at('Hall', 'Leaving')
   await typeCode(page, guest.code)
   await shown(page, 'goodbye')
-  // Whoever goes out to smoke does not come back.
   await page.locator('.verdict').getByText('There is no re-entry here.').waitFor()
   await next(page)
-  await page.getByText('list from').waitFor()
-  await typeCode(page, guest.code)
-  await shown(page, 'not_inside')
-  await page.locator('.verdict').getByText('Went out').waitFor()
-  expect(await page.locator('.verdict').getByText('re-entry').count()).toBe(0)
-  await next(page)
   for (const offline of [false, true]) {
-    await page.getByRole('button', { name: 'More' }).click()
-    await page.getByRole('button', { name: 'Change the check-in point' }).click()
-    await page.getByLabel('Coming in').check()
-    await start(page)
+    await at('Hall', 'Coming in')
     await context.setOffline(offline)
     await typeCode(page, guest.code)
     await shown(page, 'already_checked_in')

@@ -109,6 +109,22 @@ export const cases: Case[] = [
     reason: null,
   },
   {
+    title: 'an exit at the event lets in again',
+    scans: [entry('event'), exit('event', 1), entry('event', 2)],
+    reason: null,
+  },
+  {
+    title: 'at the event, re-entry needs an exit each time',
+    scans: [entry('event'), exit('event', 1), entry('event', 2), entry('event', 3)],
+    reason: 'already_checked_in',
+  },
+  {
+    title: 'an exit at a gate lets nobody in again at the event',
+    gate: { admission: 're_entry' },
+    scans: [entry('gate'), entry('event', 1), exit('gate', 2), entry('event', 3)],
+    reason: 'already_checked_in',
+  },
+  {
     title: 're-entry needs an exit',
     gate: { admission: 're_entry' },
     scans: [entry('gate'), exit('gate', 1), entry('gate', 2), entry('gate', 3)],

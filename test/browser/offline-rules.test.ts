@@ -9,7 +9,7 @@ const hourOrNull = (hour: number | undefined) => (hour === undefined ? null : ti
 
 async function decide(organisation: Awaited<ReturnType<typeof createOrganisation>>, one: Case): Promise<string | null> {
   const { ticketStatus, gate = {} } = one
-  const event = await organisation.event()
+  const event = await organisation.event({ madeAt: timeOf(-1) })
   const { attendeeId, code } = await (ticketStatus === 'awaiting_payment' ? event.payer() : event.guest())
   const { ticket_type_id: thisType } = await row<{ ticket_type_id: string }>(
     'select ticket_type_id from public.attendees where id = $1',

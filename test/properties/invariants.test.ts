@@ -125,6 +125,7 @@ const wrongs: [sql: string, ...checks: string[]][] = [
     'nobody waits for an event that is cancelled',
   ],
   ['update attendees set checked_in_at = null', 'checked_in_at is the first entry that stands'],
+  ['update attendees set inside = not inside', 'inside is an entry that nobody left'],
   [
     `drop index check_ins_one_acceptance_idx;
      insert into check_ins select (jsonb_populate_record(c, jsonb_build_object('id', private.uuid_v7()))).* from check_ins c
@@ -132,7 +133,11 @@ const wrongs: [sql: string, ...checks: string[]][] = [
     'nobody came in twice at one point, on one day, without leaving where that lets in again',
     'what happened has its notification',
   ],
-  ['update check_ins set exited_at = now()', 'who left has an exit that stands, and who is inside has none'],
+  [
+    'update check_ins set exited_at = now()',
+    'who left has an exit that stands, and who is inside has none',
+    'inside is an entry that nobody left',
+  ],
   [
     `alter table attendees drop constraint attendees_organisation_id_ticket_code_key;
      update attendees set ticket_code = 'A'`,

@@ -8,7 +8,7 @@ import { rest } from '../support/rest.ts'
 
 async function venue() {
   const organisation = await createOrganisation()
-  const event = await organisation.event()
+  const event = await organisation.event({ madeAt: '2025-10-01' })
   const send = rest(await organisation.key())
   const point = async (fields: Record<string, unknown> = {}) => {
     const { status, body } = await send('POST', `/events/${event.id}/check-in-points`, { name: 'Gate', ...fields })
@@ -164,6 +164,57 @@ test('an exit lets the same ticket in again where that is allowed, and can be un
     ['attendee.checked_in', { id: once.id, name: 'Gate' }],
     ['attendee.checked_out', { id: once.id, name: 'Gate' }],
   ])
+})
+
+test('at the event itself people enter, leave and return, and who is inside is listed and counted', async () => {
+  const { event, send, scan } = await venue()
+  const [{ code, attendeeId }, other] = [await event.guest(), await event.guest()]
+  const inside = async () => {
+    const ids = async (filter: string) =>
+      (await send('GET', `/attendees?event_id=${event.id}&${filter}`)).body.data.map(({ id }: { id: string }) => id)
+    const { tickets } = (await send('GET', `/events/${event.id}/summary`)).body.data
+    const { body } = await send('GET', `/attendees/${attendeeId}`)
+    expect([tickets.inside, await ids('inside=false')]).toEqual([
+      body.data.inside ? 1 : 0,
+      body.data.inside ? [other.attendeeId] : [other.attendeeId, attendeeId],
+    ])
+    expect(await ids('inside=true')).toEqual(body.data.inside ? [attendeeId] : [])
+    expect(await ids('inside=true&checked_in=false')).toEqual([])
+    return [body.data.inside, tickets.checked_in]
+  }
+  expect(await scan(code, undefined, 'exit')).toMatchObject({ code: 'not_inside' })
+  expect(await inside()).toEqual([false, 0])
+  await scan(code)
+  expect(await inside()).toEqual([true, 1])
+  const left = await scan(code, undefined, 'exit')
+  expect(await inside()).toEqual([false, 1])
+  await send('POST', `/check-ins/${left.id}/undo`)
+  expect(await inside()).toEqual([true, 1])
+  await scan(code, undefined, 'exit')
+  const back = await scan(code)
+  expect(back).toMatchObject({ result: 'accepted' })
+  expect(await inside()).toEqual([true, 1])
+  expect(await scan(code)).toMatchObject({ code: 'already_checked_in' })
+  await send('POST', `/check-ins/${back.id}/undo`)
+  expect(await inside()).toEqual([false, 1])
+  expect((await send('GET', '/attendees?inside=maybe')).body.error.param).toBe('inside')
+})
+
+test('whoever leaves by the gate is not inside, and whoever leaves a workshop is', async () => {
+  const { event, send, point, scan } = await venue()
+  const [gate, workshop] = [await point({ admission: 're_entry' }), await point()]
+  const { code, attendeeId } = await event.guest()
+  const inside = async () => (await send('GET', `/attendees/${attendeeId}`)).body.data.inside
+  await scan(code, gate.id)
+  await scan(code, workshop.id)
+  await scan(code, workshop.id, 'exit')
+  expect(await inside()).toBe(true)
+  const other = await point()
+  await scan(code, other.id)
+  await scan(code, gate.id, 'exit')
+  expect(await inside()).toBe(false)
+  await scan(code, gate.id)
+  expect(await inside()).toBe(true)
 })
 
 test('checked_in_at is the first entry that stands', async () => {

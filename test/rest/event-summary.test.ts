@@ -154,9 +154,29 @@ test('weeks begin on Monday in the zone of the event, and tell ticket types apar
   ])
 })
 
+test('without a check-in point, whoever left and returns on another day counts on both', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event({ madeAt: '2026-04-01' })
+  const send = rest(await organisation.key('events:read'))
+  const { attendeeId } = await event.guest()
+  for (const [time, direction] of [
+    ['2026-05-01T10:00:00Z', 'entry'],
+    ['2026-05-01T18:00:00Z', 'exit'],
+    ['2026-05-02T09:00:00Z', 'entry'],
+  ]) {
+    await studio.query(
+      'insert into public.check_ins (event_id, attendee_id, scanned_at, direction) values ($1, $2, $3, $4)',
+      [event.id, attendeeId, time, direction],
+    )
+  }
+  const { tickets, timeline } = (await send('GET', `/events/${event.id}/summary`)).body.data
+  expect(tickets).toMatchObject({ checked_in: 1, inside: 1 })
+  expect(timeline).toMatchObject([{ arrivals: 1 }, { arrivals: 1 }, { arrivals: 0, registrations: 1 }])
+})
+
 test('people are counted on each day on which they came, once, at each point and by the clock of the event', async () => {
   const organisation = await createOrganisation()
-  const event = await organisation.event()
+  const event = await organisation.event({ madeAt: '2026-04-01' })
   const send = rest(await organisation.key('events:read', 'checkin:write'))
   const { rows: points } = await studio.query<{ id: string }>(
     `insert into public.check_in_points (event_id, name, admission)

@@ -61,9 +61,9 @@ export function changesBetween(before: Snapshot, after: Snapshot): Changes {
     const old = before.get(id)?.row
     const columns = old ? Object.keys(row) : (telling[name.split(' ')[0] as Kind] ?? Object.keys(row))
     for (const column of columns) {
-      // checked_in is generated from checked_in_at; admission_key follows from undone_at and exits, ticket_token from ticket_code.
+      // checked_in is generated from checked_in_at; inside follows from entries and exits; admission_key follows from undone_at and exits, ticket_token from ticket_code.
       if (
-        ['updated_at', 'checked_in', 'admission_key', 'ticket_token'].includes(column) ||
+        ['updated_at', 'checked_in', 'inside', 'admission_key', 'ticket_token'].includes(column) ||
         isDeepStrictEqual(row[column], old?.[column] ?? null)
       )
         continue

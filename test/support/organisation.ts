@@ -15,8 +15,11 @@ export type TestOrganisation = {
   /** Jane Doe's, who signs in with it; with all scopes when none are named. */
   personKey(...scopes: Scope[]): Promise<string>
   /** A published event with one ticket type. */
-  event(options?: { capacity?: number; quantity?: number; status?: 'draft' | 'published' }): Promise<TestEvent>
+  event(options?: EventOptions): Promise<TestEvent>
 }
+
+/** madeAt: before the times that its scans have. */
+type EventOptions = { capacity?: number; quantity?: number; status?: 'draft' | 'published'; madeAt?: string }
 
 export type TestGuest = { orderId: string; attendeeId: string; code: string }
 
@@ -67,13 +70,13 @@ export async function createOrganisation({ plan = 'enterprise' } = {}): Promise<
 
 async function createEvent(
   organisationId: string,
-  { capacity, quantity, status = 'published' }: { capacity?: number; quantity?: number; status?: string } = {},
+  { capacity, quantity, status = 'published', madeAt = 'now' }: EventOptions = {},
 ): Promise<TestEvent> {
   const { id } = await row<{ id: string }>(
-    `insert into public.events (organisation_id, name, slug, starts_at, ends_at, timezone, capacity)
-     select $1, 'Test event', $2, now() + interval '1 day', now() + interval '2 days', 'Europe/Berlin', $3
+    `insert into public.events (organisation_id, name, slug, starts_at, ends_at, timezone, capacity, created_at)
+     select $1, 'Test event', $2, now() + interval '1 day', now() + interval '2 days', 'Europe/Berlin', $3, $4
      from ${knownRight} returning id`,
-    [organisationId, `event-${randomUUID()}`, capacity ?? null],
+    [organisationId, `event-${randomUUID()}`, capacity ?? null, madeAt],
   )
   const ticketType = async (options: { quantity?: number; price?: number; name?: string } = {}) =>
     (

@@ -121,10 +121,10 @@ export const latestOf = (entries: readonly Entry[]): Entry | undefined =>
     .filter(({ exited_at }) => exited_at === null)
     .toSorted((a, b) => Date.parse(b.scanned_at) - Date.parse(a.scanned_at))[0]
 
-/** Whether the entry stands in the way of another: only at a point with re_entry does an exit end that. */
+/** Whether the entry stands in the way of another: an exit ends that at a point with re_entry, and at the event itself. */
 function isUsedUp(door: Door, entry: Entry, scan: Scan): boolean {
   if (entry.check_in_point_id !== scan.check_in_point_id) return false
-  if (pointOf(door, scan)?.admission === 're_entry' && entry.exited_at !== null) return false
+  if ((pointOf(door, scan)?.admission ?? 're_entry') === 're_entry' && entry.exited_at !== null) return false
   const day = dayAt(door, scan)
   return day === null || entry.day === day
 }

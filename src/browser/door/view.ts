@@ -207,7 +207,8 @@ const scanning = (session: Session, page: Page, actions: Actions) => {
 const circumstances = (session: Session, { reason, since, where, leftAt, ticket }: Shown): string[] => {
   const { point, startsOnly } = session
   const hasLeft = leftAt !== null
-  const isForGood = reason === 'goodbye' ? point?.admission !== 're_entry' : reason === 'already_checked_in' && hasLeft
+  const isForGood =
+    reason === 'goodbye' ? (point?.admission ?? 're_entry') !== 're_entry' : reason === 'already_checked_in' && hasLeft
   const known = [
     since === null
       ? ''

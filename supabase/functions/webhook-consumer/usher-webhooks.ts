@@ -370,6 +370,8 @@ export interface components {
             /** @description Ticket page for the holder, a secret as ticket_code is. null in webhooks, and where ticket_code is null. */
             ticket_url: string | null;
             checked_in_at: string | null;
+            /** @description Whether they came in and did not leave by an exit scan, on any day. */
+            inside: boolean;
             ticket_email: components["schemas"]["AttendeeTicketEmail"];
             cancelled_at: string | null;
             /** @description When what identified the person was erased. */
@@ -535,6 +537,8 @@ export interface components {
             /** @description Ticket page for the holder, a secret as ticket_code is. null in webhooks, and where ticket_code is null. */
             ticket_url: string | null;
             checked_in_at: string | null;
+            /** @description Whether they came in and did not leave by an exit scan, on any day. */
+            inside: boolean;
             ticket_email: components["schemas"]["AttendeeTicketEmail"];
             cancelled_at: string | null;
             /** @description When what identified the person was erased. */

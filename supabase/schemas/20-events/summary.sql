@@ -21,8 +21,9 @@ declare
   v_places_left bigint := event.capacity - (
     select coalesce(sum(t.quantity_sold + t.quantity_held), 0) from public.ticket_types t where t.id = any (v_ticket_type_ids)
   );
-  -- Without a check-in point nobody comes in twice: checked_in_at says all, and the check-ins are not read.
-  v_has_points boolean := exists (select from public.check_in_points p where p.event_id = event.id);
+  -- Without a check-in point and without an exit nobody comes in twice: checked_in_at says all, and the check-ins are not read.
+  v_has_visits boolean := exists (select from public.check_in_points p where p.event_id = event.id)
+    or exists (select from public.check_ins c where c.event_id = event.id and c.direction = 'exit');
   v_daily_point_ids uuid[] := array(
     select p.id from public.check_in_points p where p.event_id = event.id and p.admission = 'once_per_day'
   );
@@ -50,15 +51,15 @@ begin
   -- Attendees are read from an index alone. A quarter of an hour is a part of every hour and day, whatever the time zone.
   with groups as materialized (
     select
-      a.ticket_type_id, a.status, a.checked_in, a.ticket_email_status,
+      a.ticket_type_id, a.status, a.checked_in, a.inside, a.ticket_email_status,
       date_bin('15 minutes', a.created_at, timestamptz 'epoch') as registered,
       date_bin(
-        '15 minutes', case when not v_has_points and a.status <> 'cancelled' then a.checked_in_at end, timestamptz 'epoch'
+        '15 minutes', case when not v_has_visits and a.status <> 'cancelled' then a.checked_in_at end, timestamptz 'epoch'
       ) as arrived,
       count(*) as tickets
     from public.attendees a
     where a.ticket_type_id = any (v_ticket_type_ids)
-    group by grouping sets ((1, 2, 3, 4), (1, 5), (6))
+    group by grouping sets ((1, 2, 3, 4, 5), (1, 6), (7))
   ),
   -- Entries that stand are read once: of each person where they came in, and on which days, when first. Accepted is what has no
   -- reason; the result is not asked for, for there is an index in which it comes first.
@@ -71,7 +72,7 @@ begin
     from (
       select c.check_in_point_id, c.attendee_id, c.scanned_at, c.exited_at, (c.scanned_at at time zone event.timezone)::date as day
       from public.check_ins c
-      where v_has_points and c.event_id = event.id and c.reason is null and c.direction = 'entry' and c.undone_at is null
+      where v_has_visits and c.event_id = event.id and c.reason is null and c.direction = 'entry' and c.undone_at is null
         and c.attendee_id not in (
           select a.id from public.attendees a
           where a.ticket_type_id = any (v_ticket_type_ids) and a.status = 'cancelled' and a.checked_in
@@ -86,6 +87,7 @@ begin
       coalesce(sum(g.tickets) filter (where g.status <> 'cancelled'), 0) as sold,
       coalesce(sum(g.tickets) filter (where g.status = 'awaiting_payment'), 0) as pending_payment,
       coalesce(sum(g.tickets) filter (where g.status <> 'cancelled' and g.checked_in), 0) as checked_in,
+      coalesce(sum(g.tickets) filter (where g.status <> 'cancelled' and g.inside), 0) as inside,
       coalesce(sum(g.tickets) filter (where g.status = 'cancelled'), 0) as cancelled
     from public.ticket_types t
     left join groups g on g.ticket_type_id = t.id
@@ -165,6 +167,7 @@ begin
         ),
         'pending_payment', coalesce(sum(k.pending_payment), 0),
         'checked_in', coalesce(sum(k.checked_in), 0),
+        'inside', coalesce(sum(k.inside), 0),
         'cancelled', coalesce(sum(k.cancelled), 0)
       )
       from kinds k
@@ -172,7 +175,7 @@ begin
     'ticket_types', (
       select coalesce(json_agg(json_build_object(
         'id', k.id, 'name', k.name, 'sold', k.sold, 'available', k.available, 'pending_payment', k.pending_payment,
-        'checked_in', k.checked_in, 'cancelled', k.cancelled
+        'checked_in', k.checked_in, 'inside', k.inside, 'cancelled', k.cancelled
       ) order by k.position, k.id), '[]')
       from (select * from kinds k order by k.position, k.id limit v_most_rows) k
     ),

@@ -13,7 +13,8 @@ create function private.search_attendees(
   ticket_email_status public.email_status default null,
   updated_since timestamptz default null,
   before uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
-  size integer default 50
+  size integer default 50,
+  inside boolean default null
 ) returns uuid[]
 language plpgsql stable security definer
 set search_path = '' set enable_seqscan = off set jit = off
@@ -46,6 +47,7 @@ begin
         and (search_attendees.ticket_type_id is null or a.ticket_type_id = search_attendees.ticket_type_id)
         and (search_attendees.status is null or a.status = search_attendees.status)
         and (search_attendees.checked_in is null or a.checked_in = search_attendees.checked_in)
+        and (search_attendees.inside is null or a.inside = search_attendees.inside)
         and (search_attendees.ticket_email_status is null or a.ticket_email_status = search_attendees.ticket_email_status)
         and (search_attendees.updated_since is null or a.updated_at >= search_attendees.updated_since)
     )
@@ -68,7 +70,8 @@ create function private.page_of_attendees(
   updated_since timestamptz,
   patterns text[],
   before uuid,
-  size integer
+  size integer,
+  inside boolean default null
 ) returns uuid[]
 language plpgsql stable security definer
 set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
@@ -80,7 +83,8 @@ declare
   v_ticket_type_ids uuid[];
   v_statuses public.attendee_status[] :=
     case when page_of_attendees.status is null then enum_range(null::public.attendee_status) else array[page_of_attendees.status] end;
-  v_checked_in boolean[] := case when page_of_attendees.checked_in is null then '{f,t}' else array[page_of_attendees.checked_in] end;
+  v_checked_in boolean[];
+  v_inside boolean[];
   v_email_statuses public.email_status[] :=
     case when page_of_attendees.ticket_email_status is null then enum_range(null::public.email_status)
     else array[page_of_attendees.ticket_email_status] end;
@@ -100,7 +104,7 @@ begin
   elsif patterns is not null then
     return private.search_attendees(
       patterns, E'\n', page_of_attendees.event_id, page_of_attendees.ticket_type_id, page_of_attendees.status, page_of_attendees.checked_in,
-      page_of_attendees.ticket_email_status, updated_since, before, size
+      page_of_attendees.ticket_email_status, updated_since, before, size, page_of_attendees.inside
     );
   elsif updated_since is not null then
     return array(
@@ -113,11 +117,15 @@ begin
       select c.id from changed c where c.id < before order by c.id desc limit size
     );
   end if;
+  -- Whoever is inside came in.
+  select array_agg(c.checked_in), array_agg(c.inside) into v_checked_in, v_inside
+  from (values (false, false), (true, false), (true, true)) c (checked_in, inside)
+  where c.checked_in = coalesce(page_of_attendees.checked_in, c.checked_in) and c.inside = coalesce(page_of_attendees.inside, c.inside);
   if page_of_attendees.event_id is null and page_of_attendees.ticket_type_id is null then
     return array(
       select f.id
       from unnest(v_statuses) s (status)
-      cross join unnest(v_checked_in) c (checked_in)
+      cross join unnest(v_checked_in, v_inside) c (checked_in, inside)
       cross join unnest(v_email_statuses) e (status)
       cross join lateral (
         select a.id
@@ -125,6 +133,7 @@ begin
         where a.organisation_id = any (v_organisation_ids)
           and a.status = s.status
           and a.checked_in = c.checked_in
+          and a.inside = c.inside
           and a.ticket_email_status = e.status
           and a.id < before
         order by a.organisation_id desc, a.id desc
@@ -149,7 +158,7 @@ begin
     select f.id
     from unnest(v_ticket_type_ids) t (id)
     cross join unnest(v_statuses) s (status)
-    cross join unnest(v_checked_in) c (checked_in)
+    cross join unnest(v_checked_in, v_inside) c (checked_in, inside)
     cross join unnest(v_email_statuses) e (status)
     cross join lateral (
       select a.id
@@ -157,6 +166,7 @@ begin
       where a.ticket_type_id = any (array[t.id])
         and a.status = s.status
         and a.checked_in = c.checked_in
+        and a.inside = c.inside
         and a.ticket_email_status = e.status
         and a.id < before
       order by a.ticket_type_id desc, a.id desc
@@ -182,7 +192,8 @@ create function api.list_attendees(
   external_id text default null,
   updated_since timestamptz default null,
   cursor text default null,
-  "limit" integer default null
+  "limit" integer default null,
+  inside boolean default null
 ) returns json
 language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
@@ -213,7 +224,7 @@ begin
       v_ids := private.page_of_attendees(
         v_order_id, list_attendees.event_id, list_attendees.ticket_type_id, list_attendees.status, list_attendees.checked_in,
         list_attendees.ticket_email_status, list_attendees.email,
-        case when v_read > 1000 then updated_since end, case when v_read > 1000 then v_patterns end, v_before, v_chunk
+        case when v_read > 1000 then updated_since end, case when v_read > 1000 then v_patterns end, v_before, v_chunk, list_attendees.inside
       );
     end if;
     for v_attendee in
@@ -226,6 +237,7 @@ begin
         and (list_attendees.ticket_type_id is null or a.ticket_type_id = list_attendees.ticket_type_id)
         and (list_attendees.status is null or a.status = list_attendees.status)
         and (list_attendees.checked_in is null or a.checked_in = list_attendees.checked_in)
+        and (list_attendees.inside is null or a.inside = list_attendees.inside)
         and (list_attendees.ticket_email_status is null or a.ticket_email_status = list_attendees.ticket_email_status)
         and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
         and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)

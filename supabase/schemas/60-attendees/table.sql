@@ -14,6 +14,7 @@ create table public.attendees (
   company text,
   checked_in boolean not null generated always as (checked_in_at is not null) stored,
   checked_in_at timestamptz,
+  inside boolean not null default false,
   status public.attendee_status not null default 'active',
   event_id uuid not null,
   ticket_type_id uuid not null,
@@ -68,8 +69,9 @@ comment on table public.attendees is 'The people who come. Cancel one by setting
 comment on column public.attendees.name is 'Name of the person.';
 comment on column public.attendees.email is 'Address that the ticket is sent to.';
 comment on column public.attendees.company is 'Company of the person.';
-comment on column public.attendees.checked_in is 'Whether they are in. Generated.';
+comment on column public.attendees.checked_in is 'Whether they came in. Generated.';
 comment on column public.attendees.checked_in_at is 'Time of the accepted check-in. Derived from check_ins, not edited.';
+comment on column public.attendees.inside is 'Whether they came in and did not leave: no exit was scanned where they came in, or came in before. Derived from check_ins, not edited.';
 comment on column public.attendees.status is 'active, awaiting_payment, or cancelled.';
 comment on column public.attendees.event_id is 'The event that it belongs to.';
 comment on column public.attendees.ticket_type_id is 'The kind of ticket. Change it to another one of the event: the ticket takes a place of that one, and keeps its price and discount.';
@@ -104,9 +106,9 @@ create index attendees_promo_code_id_idx on public.attendees (promo_code_id) inc
   where promo_code_id is not null;
 -- For private.page_of_attendees.
 create index attendees_organisation_id_states_idx
-  on public.attendees (organisation_id, status, checked_in, ticket_email_status, id);
+  on public.attendees (organisation_id, status, checked_in, inside, ticket_email_status, id);
 create index attendees_ticket_type_id_states_idx
-  on public.attendees (ticket_type_id, status, checked_in, ticket_email_status, id) include (created_at, checked_in_at);
+  on public.attendees (ticket_type_id, status, checked_in, inside, ticket_email_status, id) include (created_at, checked_in_at);
 create index attendees_organisation_id_email_lower_idx on public.attendees (organisation_id, email_lower, id);
 -- For api.erased_emails.
 create index attendees_event_id_erased_at_idx on public.attendees (event_id, erased_at) where erased_at is not null;
@@ -177,11 +179,11 @@ begin
       end if;
     end if;
     -- The fields that Usher sets: price, status, ticket code and the status of the ticket e-mail.
-    if new.status = 'cancelled' or new.ticket_email_status <> 'queued' or (new.price, new.discount) <> (0, 0)
+    if new.status = 'cancelled' or new.inside or new.ticket_email_status <> 'queued' or (new.price, new.discount) <> (0, 0)
       or new.currency <> v_order.currency or new.event_id <> v_order.event_id or new.organisation_id <> v_order.organisation_id
       or num_nonnulls(new.promo_code_id, new.ticket_code, new.ticket_token, new.checked_in_at, new.cancelled_at, new.erased_at) > 0 then
       perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
-        'status', 'active', 'ticket_email_status', 'queued', 'price', 0, 'discount', 0, 'currency', v_order.currency,
+        'status', 'active', 'inside', false, 'ticket_email_status', 'queued', 'price', 0, 'discount', 0, 'currency', v_order.currency,
         'event_id', v_order.event_id, 'organisation_id', v_order.organisation_id,
         'promo_code_id', null, 'ticket_code', null, 'ticket_token', null, 'checked_in_at', null, 'cancelled_at', null, 'erased_at', null
       ));
@@ -362,16 +364,17 @@ begin
 end
 $$;
 
--- checked_in_at alone is written by check-ins, one level deeper than what people write.
+-- checked_in_at and inside alone are written by check-ins, one level deeper than what people write.
 create function private.tg_attendees__guard_checked_in() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
   if pg_trigger_depth() > 1 then
     new.updated_at := now();
-  elsif new.checked_in_at is distinct from old.checked_in_at then
+  elsif (new.checked_in_at, new.inside) is distinct from (old.checked_in_at, old.inside) then
     perform private.refuse(
-      409, 'read_only_field', 'checked_in_at is derived from the check-ins and cannot be edited.', 'checked_in_at',
+      409, 'read_only_field', 'This is derived from the check-ins and cannot be edited.',
+      case when new.checked_in_at is distinct from old.checked_in_at then 'checked_in_at' else 'inside' end,
       hint => 'Add a check-in, or set undone_at of the accepted one.'
     );
   end if;
@@ -416,17 +419,17 @@ create trigger attendees_100_in_use before delete on public.attendees
   );
 create trigger attendees_100_over before delete on public.attendees
   for each row execute function private.tg_attendees__assert_over();
-create trigger attendees_100_checked_in before update of checked_in_at on public.attendees
+create trigger attendees_100_checked_in before update of checked_in_at, inside on public.attendees
   for each row execute function private.tg_attendees__guard_checked_in();
 create trigger attendees_100_no_truncate before truncate on public.attendees
   for each statement execute function private.tg__refuse_truncate();
--- What fires for every column but checked_in_at: a check-in writes that alone, and pays for none of these.
+-- What fires for every column but checked_in_at and inside: a check-in writes these alone, and pays for none of those.
 do $$
 declare
   v_columns constant text := (
     select string_agg(a.attname, ', ' order by a.attnum)
     from pg_catalog.pg_attribute a
-    where a.attrelid = 'public.attendees'::regclass and a.attnum > 0 and a.attname <> 'checked_in_at' and a.attgenerated = ''
+    where a.attrelid = 'public.attendees'::regclass and a.attnum > 0 and a.attname <> all ('{checked_in_at,inside}') and a.attgenerated = ''
   );
 begin
   execute format('
@@ -464,7 +467,7 @@ grant select on public.attendees to scope_attendees_read, scope_attendees_write;
 -- Members share one role, and viewers must not see what admits a person: see public.ticket_codes.
 grant select (
   id, organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, email_lower, company, price, discount, currency, promo_code_id,
-  status, checked_in_at, checked_in, ticket_email_status, ticket_email_sent_at, ticket_email_last_error, cancelled_at, erased_at, external_id,
+  status, checked_in_at, checked_in, inside, ticket_email_status, ticket_email_sent_at, ticket_email_last_error, cancelled_at, erased_at, external_id,
   metadata, version, created_at, updated_at
 ) on public.attendees to authenticated;
 -- Check-in shows who holds a ticket, not how to reach them.
@@ -548,6 +551,7 @@ begin
     'ticket_code', case when with_code then attendee.ticket_code end,
     'ticket_url', case when with_code and with_url and attendee.erased_at is null then private.ticket_url(attendee.ticket_token) end,
     'checked_in_at', to_char(attendee.checked_in_at at time zone 'UTC', v_rfc3339),
+    'inside', attendee.inside,
     'ticket_email', json_build_object(
       'status', attendee.ticket_email_status,
       'sent_at', to_char(attendee.ticket_email_sent_at at time zone 'UTC', v_rfc3339),

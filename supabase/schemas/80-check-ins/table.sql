@@ -80,7 +80,7 @@ comment on column public.check_ins.organisation_id is 'The organisation that it 
 comment on column public.check_ins.scan_id is 'Identifier given by an offline scanner, up to 100 characters, so that a scan sent twice counts once.';
 comment on column public.check_ins.earlier_check_in_id is 'Of a rejection as already_checked_in the entry that stood; of an exit the entry that it ends.';
 comment on column public.check_ins.admission_key is
-  'Internal: what an entry uses up, once for each attendee: the check-in point, or event, and at a point with once_per_day the day. Emptied when it is undone, or ended by an exit at a point with re_entry.';
+  'Internal: what an entry uses up, once for each attendee: the check-in point, or event, and at a point with once_per_day the day. Emptied when it is undone, or ended by an exit at a point with re_entry, or at the event.';
 
 -- At most one standing acceptance per attendee, check-in point and day, whatever else goes wrong.
 create unique index check_ins_one_acceptance_idx on public.check_ins (attendee_id, admission_key)
@@ -90,6 +90,8 @@ create index check_ins_check_in_point_id_idx on public.check_ins (check_in_point
 create index check_ins_event_id_conflicts_idx on public.check_ins (event_id, id) where admitted and result = 'rejected';
 create unique index check_ins_event_id_scan_id_key on public.check_ins (event_id, scan_id) where scan_id is not null;
 create index check_ins_attendee_id_idx on public.check_ins (attendee_id);
+-- For private.event_summary.
+create index check_ins_event_id_exits_idx on public.check_ins (event_id) where direction = 'exit';
 -- For private.page_of_check_ins.
 create index check_ins_event_id_result_idx on public.check_ins (event_id, result, id);
 create index check_ins_organisation_id_result_idx on public.check_ins (organisation_id, result, id);
@@ -219,7 +221,8 @@ begin
       update public.check_ins c
       set
         exited_at = greatest(c.scanned_at, new.scanned_at),
-        admission_key = case when v_point.admission = 're_entry' then null else c.admission_key end
+        -- The event as such lets in again, as a point with re_entry does.
+        admission_key = case when coalesce(v_point.admission, 're_entry') <> 're_entry' then c.admission_key end
       where c.id = new.earlier_check_in_id;
     end if;
   end if;
@@ -235,28 +238,34 @@ create trigger check_ins_800_explain before insert or update on public.check_ins
 create trigger check_ins_100_judge before insert on public.check_ins
   for each row execute function private.tg_check_ins__judge();
 
--- Once a statement, so that a batch is one update of its attendees. Security definer: a key with checkin:write may not update them.
+-- What the entries that stand say of attendees. Whoever leaves where they came in first has left what they entered since: a gate is around
+-- its workshops. An exit at an inner point may write the row as it is: private.door_list finds what changed by it.
 -- By their ids rather than by a join, whose plan would be that of the first call.
+create function private.count_entries(attendee_ids uuid[]) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  update public.attendees a
+  set (checked_in_at, inside) = (
+    select min(e.scanned_at), coalesce(bool_or(e.exited_at is null and (e.left_at > e.scanned_at) is not true), false)
+    from (
+      select
+        c.scanned_at, c.exited_at,
+        max(c.exited_at) over (order by c.scanned_at, c.id rows between unbounded preceding and 1 preceding) as left_at
+      from public.check_ins c
+      where c.attendee_id = a.id and c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
+    ) e
+  )
+  where a.id = any (attendee_ids);
+end
+$$;
+
+-- Once a statement, so that a batch is one update of its attendees. Security definer: a key with checkin:write may not update them.
 create function private.tg_check_ins__admit() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
-declare
-  v_attendee_ids uuid[];
-  v_times timestamptz[];
 begin
-  select array_agg(f.attendee_id), array_agg(f.scanned_at) into v_attendee_ids, v_times
-  from (
-    select n.attendee_id, min(n.scanned_at) filter (where n.direction = 'entry') as scanned_at
-    from new_rows n
-    where n.result = 'accepted'
-    group by n.attendee_id
-  ) f;
-  -- An exit writes the row as it is: private.door_list finds what changed by it.
-  if v_attendee_ids is not null then
-    update public.attendees a
-    set checked_in_at = least(a.checked_in_at, v_times[array_position(v_attendee_ids, a.id)])
-    where a.id = any (v_attendee_ids);
-  end if;
+  perform private.count_entries(array(select n.attendee_id from new_rows n where n.result = 'accepted'));
   return null;
 end
 $$;
@@ -333,13 +342,7 @@ begin
     update public.check_ins c set exited_at = null, admission_key = v_key
     where c.id = new.earlier_check_in_id and c.undone_at is null;
   end if;
-  update public.attendees a
-  set checked_in_at = (
-    select min(c.scanned_at)
-    from public.check_ins c
-    where c.attendee_id = a.id and c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
-  )
-  where a.id = new.attendee_id;
+  perform private.count_entries(array[new.attendee_id]);
   return null;
 end
 $$;

@@ -87,7 +87,7 @@ begin
     from jsonb_each(old_row) f
     where f.value is distinct from coalesce(new_row -> f.key, 'null')
       and f.key not in (
-        'version', 'created_at', 'updated_at', 'last_used_at', 'email_lower', 'checked_in', 'quantity_sold', 'quantity_held', 'times_redeemed',
+        'version', 'created_at', 'updated_at', 'last_used_at', 'email_lower', 'checked_in', 'inside', 'quantity_sold', 'quantity_held', 'times_redeemed',
         'search_text', 'failing_since', 'last_failed_at', 'ticket_email_status', 'ticket_email_sent_at', 'ticket_email_last_error',
         'admission_key', 'ticket_token', 'payment_remind_at', 'payment_reminded_at', 'payment_check_at'
       )

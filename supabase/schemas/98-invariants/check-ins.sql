@@ -8,17 +8,25 @@ declare
 begin
   return query
   with entries as (
-    select c.attendee_id, min(c.scanned_at) as first_at
-    from public.check_ins c
-    where c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
-      and (verify_check_ins.event_id is null or c.event_id = verify_check_ins.event_id)
+    select c.attendee_id, min(c.scanned_at) as first_at, bool_or(c.exited_at is null and (c.left_at > c.scanned_at) is not true) as is_inside
+    from (
+      select
+        c.*,
+        max(c.exited_at) over (
+          partition by c.attendee_id order by c.scanned_at, c.id rows between unbounded preceding and 1 preceding
+        ) as left_at
+      from public.check_ins c
+      where c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
+        and (verify_check_ins.event_id is null or c.event_id = verify_check_ins.event_id)
+    ) c
     group by c.attendee_id
   )
   select
-    'checked_in_at is the first entry that stands', 'attendees', a.id, coalesce(a.checked_in_at::text, 'never'), coalesce(n.first_at::text, 'never')
+    case when a.checked_in_at is distinct from n.first_at then 'checked_in_at is the first entry that stands' else 'inside is an entry that nobody left' end,
+    'attendees', a.id, concat_ws(' ', a.checked_in_at, a.inside), concat_ws(' ', n.first_at, n.is_inside)
   from public.attendees a
   left join entries n on n.attendee_id = a.id
-  where a.checked_in_at is distinct from n.first_at
+  where (a.checked_in_at is distinct from n.first_at or a.inside <> coalesce(n.is_inside, false))
     and (verify_check_ins.event_id is null or a.ticket_type_id = any (v_type_ids));
 
   return query
@@ -28,7 +36,7 @@ begin
   join public.events e on e.id = c.event_id
   left join public.check_in_points p on p.id = c.check_in_point_id
   where c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
-    and (p.admission is distinct from 're_entry' or c.exited_at is null)
+    and (coalesce(p.admission, 're_entry') <> 're_entry' or c.exited_at is null)
     -- Days are those of the time zone of the event, which may be another since.
     and (p.admission is distinct from 'once_per_day' or c.scanned_at > now() - interval '23 hours')
     and (verify_check_ins.event_id is null or c.event_id = verify_check_ins.event_id)

@@ -7,7 +7,7 @@ import { studio } from '../../support/database.ts'
 const notOfAPerson: Record<string, string[]> = {
   attendees: [
     'id organisation_id event_id order_id ticket_type_id waiting_list_entry_id price discount currency',
-    'promo_code_id status ticket_code ticket_token checked_in_at checked_in ticket_email_status',
+    'promo_code_id status ticket_code ticket_token checked_in_at checked_in inside ticket_email_status',
     'ticket_email_sent_at cancelled_at erased_at version created_at updated_at',
     // Kept by Usher, from what is declared.
     'email_lower search_text',

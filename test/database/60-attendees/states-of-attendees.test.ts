@@ -52,6 +52,7 @@ describe('an attendee', () => {
     ['ticket_code', "'AAAAAAAAAAAAAAAA'"],
     ['ticket_token', "repeat('0', 32)"],
     ['checked_in_at', 'now()'],
+    ['inside', 'true'],
     ['cancelled_at', 'now()'],
     ['price', '100'],
     ['currency', "'USD'"],
@@ -80,13 +81,14 @@ describe('an attendee', () => {
     expect(await read('attendees', id, 'cancelled_at')).toEqual(before)
   })
 
-  test('cannot be let in by editing checked_in_at, nor be let out', async () => {
+  test('cannot be let in by editing checked_in_at or inside, nor be let out', async () => {
     const event = await (await createOrganisation()).event()
     const { attendeeId, code } = await event.guest()
     const refused = { sqlstate: 'PT409', code: 'read_only_field', param: 'checked_in_at' }
     expect(await refusalOfEdit('attendees', attendeeId, 'checked_in_at = now()')).toEqual(refused)
     await studio.query('insert into public.check_ins (event_id, code) values ($1, $2)', [event.id, code])
     expect(await refusalOfEdit('attendees', attendeeId, 'checked_in_at = null')).toEqual(refused)
+    expect(await refusalOfEdit('attendees', attendeeId, 'inside = false')).toEqual({ ...refused, param: 'inside' })
   })
 
   test('has a ticket code that is given and not chosen: clearing it gives a new one', async () => {
