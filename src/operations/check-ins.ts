@@ -184,6 +184,9 @@ export const CheckInBatchSchema = z.strictObject({
       z.strictObject({
         scan_id: z.string(),
         replayed: z.boolean().describe('The scan was uploaded before; this is its first result.'),
+        counted_on_arrival: z
+          .boolean()
+          .describe('scanned_at was still to come, or before the event was made: the time of arrival counts.'),
         check_in: CheckInSchema,
       }),
     )

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { row } from '../support/database.ts'
+import { refusalOf, row, studio } from '../support/database.ts'
 import { once } from '../support/once.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
 
 async function door() {
   const organisation = await createOrganisation()
-  const event = await organisation.event()
+  const event = await organisation.event({ madeAt: '2026-10-01' })
   const send = rest(await organisation.key('checkin:write'))
   const upload = (scans: unknown, eventId = event.id) => send('POST', '/check-ins/batch', { event_id: eventId, scans })
   const scans = async () =>
@@ -98,11 +98,43 @@ test('a batch and scans at the open door let each ticket in once', async () => {
   expect(batch?.body.data.accepted + atTheDoor).toBe(6)
 })
 
-test('a scanner whose clock is ahead lets nobody in tomorrow', async () => {
+test.each([
+  ['still to come', '2998-01-01T00:00:00Z'],
+  ['before the event was made', '2026-09-30T23:59:59Z'],
+])('a scan whose time is %s counts when it arrives, and its verdict says so', async (_when, scanned_at) => {
   const { event, upload } = await door()
+  const [{ code }, { code: other }] = [await event.guest(), await event.guest()]
+  const scans = [
+    { scan_id: 'a', code, scanned_at },
+    { scan_id: 'b', code: other, scanned_at: at(1) },
+  ]
+  // Sent again, it is answered the same.
+  for (const replayed of [false, true]) {
+    const results = Object.fromEntries(
+      (await upload(scans)).body.data.results.map((result: { scan_id: string }) => [result.scan_id, result]),
+    )
+    const { created_at } = results.a.check_in
+    expect(results).toMatchObject({
+      a: { replayed, counted_on_arrival: true, check_in: { result: 'accepted', scanned_at: created_at } },
+      b: {
+        replayed,
+        counted_on_arrival: false,
+        check_in: { result: 'accepted', scanned_at: '2026-11-01T10:01:00.000Z' },
+      },
+    })
+  }
+})
+
+test('a single scan whose time is before the event was made is refused', async () => {
+  const { event, scans } = await refusing()
   const { code } = await event.guest()
-  const { body } = await upload([{ scan_id: 'a', code, scanned_at: '2998-01-01T00:00:00Z' }])
-  expect(Date.parse(body.data.results[0].check_in.scanned_at)).toBeLessThanOrEqual(Date.now() + 1000)
+  const insert = "insert into public.check_ins (event_id, code, scanned_at) values ($1, $2, '2026-09-30')"
+  expect(await refusalOf(studio.query(insert, [event.id, code]))).toMatchObject({
+    sqlstate: 'PT422',
+    code: 'validation_failed',
+    param: 'scanned_at',
+  })
+  expect(await scans()).toBe(0)
 })
 
 test.each([

@@ -327,6 +327,7 @@ begin
       json_build_object(
         'scan_id', s.scan_id,
         'replayed', s.scan_id = any (v_known_ids),
+        'counted_on_arrival', c.scanned_at = c.created_at,
         'check_in', private.check_in_json(row(c.*)::public.check_ins)
       )
       order by s.scanned_at, s.scan_id

@@ -66,7 +66,7 @@ comment on column public.check_ins.check_in_point_id is 'The check-in point wher
 comment on column public.check_ins.direction is 'entry or exit.';
 comment on column public.check_ins.result is 'accepted or rejected.';
 comment on column public.check_ins.reason is 'Why it was rejected. Empty when accepted.';
-comment on column public.check_ins.scanned_at is 'When it was scanned.';
+comment on column public.check_ins.scanned_at is 'When it was scanned: between when the event was made and now.';
 comment on column public.check_ins.exited_at is 'Of an entry: when the person left by an exit scan. Kept by Usher.';
 comment on column public.check_ins.undone_at is 'When the acceptance was taken back. Set it to do so.';
 comment on column public.check_ins.device is 'Scanner or entrance, for people.';
@@ -107,6 +107,7 @@ declare
   v_ticket_type_id uuid;
   v_timezone text;
   v_starts_at text;
+  v_is_too_early boolean;
   v_point public.check_in_points;
   v_point_is_gone boolean;
 begin
@@ -130,8 +131,9 @@ begin
   -- One statement, for each costs a scan as much as what it reads. No attendee is locked before the event is known to be the caller's.
   select
     e.organisation_id, e.timezone, a.id, a.ticket_type_id,
-    -- A scanner's clock may be ahead: no scan is later than now.
-    least(new.scanned_at, now()),
+    -- A scanner's clock may be wrong: no scan is later than now, or earlier than its event.
+    case when new.scanned_at between e.created_at and now() then new.scanned_at else now() end,
+    new.scanned_at < e.created_at and new.scan_id is null,
     -- Whoever leaves is asked for nothing but an entry.
     case
       when e.status = 'cancelled' and new.direction = 'entry' then 'event_cancelled'
@@ -145,7 +147,7 @@ begin
     -- For api.check_in, which warns of an early scan.
     set_config('usher.starts_at', e.starts_at::text, true)
   into
-    new.organisation_id, v_timezone, new.attendee_id, v_ticket_type_id, new.scanned_at, new.reason,
+    new.organisation_id, v_timezone, new.attendee_id, v_ticket_type_id, new.scanned_at, v_is_too_early, new.reason,
     new.result, new.admission_key, new.earlier_check_in_id, new.exited_at, new.undone_at, v_starts_at
   from public.events e
   left join lateral (
@@ -157,6 +159,8 @@ begin
   where e.id = new.event_id and not private.is_foreign(e.organisation_id);
   if not found then
     perform private.refuse_not_found('event_id');
+  elsif v_is_too_early then
+    perform private.refuse_value('scanned_at', 'scanned_at is before the event was made.', 'Leave scanned_at out: it is then now.');
   end if;
 
   if new.check_in_point_id is not null then
