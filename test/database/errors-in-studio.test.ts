@@ -2,7 +2,7 @@
 
 import pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { refusalOf, studio } from '../support/database.ts'
+import { during, refusalOf, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { listenIn } from '../support/outbox.ts'
 import { addAttendee, addOrder, edit, pay, read, refusalOfEdit, remove } from '../support/studio.ts'
@@ -16,7 +16,7 @@ async function errorOf(work: Promise<unknown>): Promise<pg.DatabaseError> {
   return error
 }
 
-/** Nothing of the row is told, and nothing that only a programmer reads. */
+/** Nothing of the row is told but which one it is, and nothing that only a programmer reads. */
 function expectSentence(error: pg.DatabaseError): void {
   expect(error.message).toMatch(/^[A-Z][ -~]*\.$/)
   expect(error.hint).toMatch(/\w/)
@@ -109,8 +109,68 @@ test.each([
   expectSentence(error)
   expect([error.code, JSON.parse(error.detail ?? '')]).toEqual([
     'PT422',
-    { code: 'validation_failed', param, details: { fields: [{ param, message: error.message }] } },
+    {
+      code: 'validation_failed',
+      param,
+      details: { fields: [{ param, message: error.message }] },
+      row: expect.objectContaining({ id: ids[table as string] }),
+    },
   ])
+})
+
+describe('in a statement of many rows', () => {
+  const rowOf = async (sql: string, values: unknown[]) =>
+    JSON.parse((await errorOf(studio.query(sql, values))).detail ?? '').row
+
+  test.each([
+    ['a value that cannot be', "company = case when a.name = 'Bea' then repeat('x', 201) end"],
+    ['a name that is empty', "name = case when a.name = 'Bea' then ' ' else a.name end"],
+    ['an address that is none', "email = case when a.name = 'Bea' then 'bea' else a.email end"],
+    ['a field that is fixed', "price = case when a.name = 'Bea' then 100 else a.price end"],
+    ['a field that Usher keeps', "version = case when a.name = 'Bea' then 9 else a.version end"],
+    ['a field that follows from the scans', "inside = a.name = 'Bea'"],
+    ['a step that there is not', "status = case when a.name = 'Bea' then 'awaiting_payment' else a.status end"],
+  ])('%s is refused with the row that has it', async (_what, assignments) => {
+    const event = await (await createOrganisation()).event()
+    for (const name of ['Ann', 'Bea', 'Cay']) {
+      const { attendeeId } = await event.guest()
+      await edit('attendees', attendeeId, `name = '${name}'`)
+    }
+    const { rows } = await studio.query("select id, name from public.attendees where event_id = $1 and name = 'Bea'", [
+      event.id,
+    ])
+    const row = await rowOf(`update public.attendees a set ${assignments} where a.event_id = $1`, [event.id])
+    expect(row.id).toBe(rows[0].id)
+    expect(row.name?.trim() || 'Bea').toBe('Bea')
+  })
+
+  test('a new row is told by its name, an order by its reference, and one of many that are deleted', async () => {
+    const organisation = await createOrganisation()
+    const event = await organisation.event()
+    const insert = "insert into public.ticket_types (event_id, name, price) values ($1, 'Day', 100), ($1, 'Night', -1)"
+    expect(await rowOf(insert, [event.id])).toMatchObject({ name: 'Night' })
+    const { orderId, attendeeId } = await event.guest()
+    const { reference } = await read('orders', orderId, 'reference')
+    const write = "update public.orders set status = 'pending' where event_id = $1"
+    expect(await rowOf(write, [event.id])).toEqual({ id: orderId, name: 'Guest', reference })
+    const remove = 'delete from public.attendees where event_id = $1'
+    expect(await rowOf(remove, [event.id])).toEqual({ id: attendeeId, name: 'Guest' })
+  })
+
+  test('keys are told of no row', async () => {
+    const organisation = await createOrganisation()
+    const { id } = await organisation.event()
+    const claims = JSON.stringify({ organisation_id: organisation.id, role: 'scope_events_write' })
+    const call = `select api.update_event('${id}', '{"name": " "}')`
+    const error = await during(async (client) => {
+      await client.query(
+        "select set_config('request.jwt.claims', $1, true), set_config('role', 'scope_events_write', true)",
+        [claims],
+      )
+      return errorOf(client.query(call))
+    })
+    expect(JSON.parse(error.detail ?? '')).not.toHaveProperty('row')
+  })
 })
 
 test('a new row is told the same', async () => {
@@ -165,7 +225,10 @@ describe('deleting what is in use', () => {
     const ids = await world()
     const error = await errorOf(remove(table, ids[id]))
     expectSentence(error)
-    expect([error.code, JSON.parse(error.detail ?? '')]).toEqual(['PT409', { code: 'in_use' }])
+    expect([error.code, JSON.parse(error.detail ?? '')]).toEqual([
+      'PT409',
+      { code: 'in_use', row: expect.objectContaining({ id: ids[id] }) },
+    ])
     expect(error.message).toMatch(message)
     expect(error.hint).toMatch(hint)
   })

@@ -9,7 +9,7 @@ declare
 begin
   foreach v_column in array columns loop
     if "row" -> v_column is distinct from old_row -> v_column then
-      perform private.refuse(409, 'read_only_field', 'This field is fixed once the row exists.', v_column, hint => refuse_changed.hint);
+      perform private.refuse(409, 'read_only_field', 'This field is fixed once the row exists.', v_column, hint => refuse_changed.hint, "row" => "row");
     end if;
   end loop;
 end
@@ -50,7 +50,7 @@ begin
       -- SQL that sets updated_at = now() itself passes: that is the value it gets.
       and not (v_column = 'updated_at' and (to_jsonb(new) ->> v_column)::timestamptz is not distinct from now()) then
       perform private.refuse(
-        409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', v_column, hint => tg_argv[0]
+        409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', v_column, hint => tg_argv[0], "row" => to_jsonb(new)
       );
     end if;
   end loop;
@@ -62,7 +62,7 @@ create function private.tg__assert_name() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  perform private.assert_valid_name(new.name);
+  perform private.assert_valid_name(new.name, to_jsonb(new));
   return new;
 end
 $$;
@@ -81,7 +81,7 @@ begin
       'select exists (select from public.%I where %I = $1)', split_part(v_reference, '.', 1), split_part(v_reference, '.', 2)
     ) into v_in_use using old.id;
     if v_in_use then
-      perform private.refuse(409, 'in_use', tg_argv[0], hint => tg_argv[1]);
+      perform private.refuse(409, 'in_use', tg_argv[0], hint => tg_argv[1], "row" => to_jsonb(old));
     end if;
   end loop;
   return old;
@@ -93,7 +93,7 @@ create function private.tg__refuse_value() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  perform private.refuse_value(tg_argv[0], tg_argv[1], tg_argv[2]);
+  perform private.refuse_value(tg_argv[0], tg_argv[1], tg_argv[2], to_jsonb(new));
   return new;
 end
 $$;
@@ -167,7 +167,7 @@ begin
   elsif current_setting('usher.erasing', true) = 'on' then
     return coalesce(new, old);
   end if;
-  perform private.refuse(409, 'append_only', tg_argv[0], hint => tg_argv[1]);
+  perform private.refuse(409, 'append_only', tg_argv[0], hint => tg_argv[1], "row" => to_jsonb(old));
   return null;
 end
 $$;

@@ -100,7 +100,7 @@ begin
         and a.atttypid = 'timestamptz'::regtype
         and (v_new ->> a.attname)::timestamptz not between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
     loop
-      perform private.refuse_value(v_column, format('The time in %s is between the years 1900 and 9999.', v_column));
+      perform private.refuse_value(v_column, format('The time in %s is between the years 1900 and 9999.', v_column), "row" => v_new);
     end loop;
   end if;
   if tg_op = 'INSERT' then
@@ -362,6 +362,8 @@ declare
   v_new jsonb;
   v_old jsonb;
   v_given jsonb;
+  v_detail text;
+  v_hint text;
 begin
   if not private.explains_mistakes(counts => true) then
     return new;
@@ -380,5 +382,9 @@ begin
   perform private.assert_not_taken(tg_relid, v_new, v_given, v_old ->> 'id');
   perform private.assert_references_exist(tg_relid, v_new, v_given);
   return new;
+exception when sqlstate 'PT404' or sqlstate 'PT409' or sqlstate 'PT422' then
+  get stacked diagnostics v_detail = pg_exception_detail, v_hint = pg_exception_hint;
+  raise exception using
+    errcode = sqlstate, message = sqlerrm, hint = v_hint, detail = jsonb_strip_nulls(v_detail::jsonb || jsonb_build_object('row', private.which(v_new)));
 end
 $$;

@@ -13,16 +13,31 @@ end
 $$;
 grant execute on function private.in_column to api_key, authenticated;
 
+-- Which row that is, for whoever wrote it by hand.
+create function private.which("row" jsonb) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if "row" is not null and private.is_by_hand() then
+    return jsonb_build_object('id', "row" -> 'id', 'name', "row" -> 'name', 'reference', "row" -> 'reference');
+  end if;
+  return null;
+end
+$$;
+grant execute on function private.which to api_key, authenticated;
+
 -- Every error that a caller reads is raised here. The message is a constant ASCII sentence that an organiser in Studio
 -- understands: PostgREST puts it into the HTTP reason phrase, so it never contains user input. Programs read `code` and
--- `param` in the detail. SQLSTATE PT409 makes the Data API answer 409. The transaction is rolled back.
+-- `param` in the detail; `row` there is for people, whose statement may write many: a trigger gives the one that it refuses.
+-- SQLSTATE PT409 makes the Data API answer 409. The transaction is rolled back.
 create function private.refuse(
   status integer,
   code text,
   message text,
   param text default null,
   details jsonb default null,
-  hint text default null
+  hint text default null,
+  "row" jsonb default null
 ) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -30,7 +45,7 @@ begin
   raise exception using
     errcode = 'PT' || status,
     message = private.in_column(param, message),
-    detail = jsonb_strip_nulls(jsonb_build_object('code', code, 'param', param, 'details', details)),
+    detail = jsonb_strip_nulls(jsonb_build_object('code', code, 'param', param, 'details', details, 'row', private.which("row"))),
     hint = coalesce(hint, '');
 end
 $$;
@@ -56,14 +71,15 @@ $$;
 grant execute on function private.refuse_not_found to api_key, authenticated;
 
 -- A readable error for a value that a check constraint would reject too: the constraint's own error contains the whole row.
-create function private.refuse_value(param text, message text, hint text default null) returns void
+create function private.refuse_value(param text, message text, hint text default null, "row" jsonb default null) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
   message := private.in_column(param, message);
   perform private.refuse(
     422, 'validation_failed', message, param,
-    jsonb_build_object('fields', jsonb_build_array(jsonb_build_object('param', param, 'message', message))), hint
+    jsonb_build_object('fields', jsonb_build_array(jsonb_build_object('param', param, 'message', message))), hint,
+    "row"
   );
 end
 $$;
@@ -160,27 +176,27 @@ begin
 end
 $$;
 
-create function private.assert_valid_name(name text) returns void
+create function private.assert_valid_name(name text, "row" jsonb default null) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
   if private.is_one_line(name, 200) is not true then
-    perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.', 'Write at least one letter, and no line breaks.');
+    perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.', 'Write at least one letter, and no line breaks.', "row");
   end if;
 end
 $$;
 grant execute on function private.assert_valid_name to api_key, authenticated;
 
 -- For a name and an address of which private.is_contact is not true.
-create function private.refuse_contact(name text, email text) returns void
+create function private.refuse_contact(name text, email text, "row" jsonb default null) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  perform private.assert_valid_name(name);
+  perform private.assert_valid_name(name, "row");
   perform private.refuse_value(
     'email',
     case when email ~ '[^ -~]' then 'This e-mail address has a character that is invisible or not ASCII.' else 'This is not an e-mail address.' end,
-    private.hint_for_address(email)
+    private.hint_for_address(email), "row"
   );
 end
 $$;
@@ -192,7 +208,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    409, 'read_only_field', 'Usher sets this field of a new row itself.', g.key, hint => 'Leave it out.'
+    409, 'read_only_field', 'Usher sets this field of a new row itself.', g.key, hint => 'Leave it out.', "row" => "row"
   )
   from jsonb_each(given) g
   where jsonb_strip_nulls("row") -> g.key <> g.value;

@@ -191,7 +191,7 @@ begin
     if new.status <> 'draft' then
       perform private.refuse(
         409, 'invalid_transition', 'An event starts as a draft.', 'status',
-        hint => 'Add dates and a ticket type, then publish it.'
+        hint => 'Add dates and a ticket type, then publish it.', "row" => to_jsonb(new)
       );
     end if;
   else
@@ -211,7 +211,8 @@ begin
       and exists (select from public.orders o where o.event_id = new.id) then
       perform private.refuse(
         409, 'event_has_orders', 'An event with orders cannot become a draft again.', 'status',
-        hint => 'To close registration set sales_end_at of its ticket types, or complete the event. Cancelling it is for good.'
+        hint => 'To close registration set sales_end_at of its ticket types, or complete the event. Cancelling it is for good.',
+        "row" => to_jsonb(new)
       );
     end if;
 
@@ -219,7 +220,7 @@ begin
       if new.starts_at is null or new.ends_at is null then
         perform private.refuse(
           409, 'event_not_publishable', 'An event needs a start and an end before it is published.', 'starts_at',
-          hint => 'Set starts_at and ends_at first.'
+          hint => 'Set starts_at and ends_at first.', "row" => to_jsonb(new)
         );
       end if;
       if new.ends_at <= now() then
@@ -229,14 +230,14 @@ begin
       if old.status = 'draft' and not exists (select from public.ticket_types t where t.event_id = new.id and t.status = 'active') then
         perform private.refuse(
           409, 'event_not_publishable', 'An event needs an active ticket type before it is published.', 'ticket_types',
-          hint => 'Add a ticket type first.'
+          hint => 'Add a ticket type first.', "row" => to_jsonb(new)
         );
       end if;
     end if;
 
     -- Currency and capacity, against what is sold already.
     if new.currency <> old.currency and exists (select from public.orders o where o.event_id = new.id) then
-      perform private.refuse(409, 'event_has_orders', 'The currency of an event with orders is fixed.', 'currency');
+      perform private.refuse(409, 'event_has_orders', 'The currency of an event with orders is fixed.', 'currency', "row" => to_jsonb(new));
     end if;
 
     if new.capacity is distinct from old.capacity then
@@ -245,7 +246,7 @@ begin
       if new.capacity > 0 and new.capacity < private.places_taken(new.id) then
         perform private.refuse(
           409, 'capacity_below_sold', 'The capacity cannot be less than the tickets already issued.', 'capacity',
-          jsonb_build_object('places_taken', private.places_taken(new.id))
+          jsonb_build_object('places_taken', private.places_taken(new.id)), "row" => to_jsonb(new)
         );
       end if;
     end if;
@@ -268,7 +269,8 @@ begin
     if not exists (select from public.events e where e.timezone = new.timezone)
       and not exists (select from pg_catalog.pg_timezone_names z where z.name = new.timezone) then
       perform private.refuse(
-        422, 'validation_failed', 'The time zone is not an IANA time zone.', 'timezone', hint => 'Use a name such as Europe/Berlin.'
+        422, 'validation_failed', 'The time zone is not an IANA time zone.', 'timezone', hint => 'Use a name such as Europe/Berlin.',
+        "row" => to_jsonb(new)
       );
     end if;
   end if;
@@ -276,14 +278,14 @@ begin
   -- A value that stays is not checked: a currency is withdrawn, and an address may be from before the rule.
   if (tg_op = 'INSERT' or new.currency <> old.currency) and not private.is_currency(new.currency) then
     perform private.refuse_value(
-      'currency', 'The currency is not an ISO 4217 currency in use.', 'Write its three capital letters, such as EUR.'
+      'currency', 'The currency is not an ISO 4217 currency in use.', 'Write its three capital letters, such as EUR.', "row" => to_jsonb(new)
     );
   end if;
   if (tg_op = 'INSERT' or new.online_url is distinct from old.online_url) and not private.is_web_url(new.online_url) then
     perform private.refuse_value(
       'online_url',
       'An address begins with http:// or https://, has at most 2000 characters, no user name or password, and no invisible characters.',
-      'Copy the address again, and leave out what stands before an @ in the name of the server.'
+      'Copy the address again, and leave out what stands before an @ in the name of the server.', "row" => to_jsonb(new)
     );
   end if;
 
@@ -317,7 +319,7 @@ begin
       hint => case
         when old.status in ('draft', 'published') then 'Cancel it instead: set its status to cancelled.'
         else 'Leave it: its orders stay for those who look them up.'
-      end
+      end, "row" => to_jsonb(old)
     );
   elsif old.status <> 'draft' then
     perform private.refuse(
@@ -326,12 +328,12 @@ begin
         when 'published' then 'Take it back to draft first, or cancel it.'
         when 'completed' then 'Leave it; until its end it can be published again, and taken back to draft.'
         else 'Leave it: a cancelled event stays for those who look it up.'
-      end
+      end, "row" => to_jsonb(old)
     );
   elsif exists (select from public.check_ins c where c.event_id = old.id) then
     perform private.refuse(
       409, 'in_use', 'The event is in use: tickets were scanned at it, and the log of the door is kept.',
-      hint => 'Leave it a draft, or publish and cancel it.'
+      hint => 'Leave it a draft, or publish and cancel it.', "row" => to_jsonb(old)
     );
   end if;
   -- People who wait are taken off the list first, as anybody is.

@@ -89,18 +89,18 @@ begin
   if new.quantity_sold is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_sold end) then
     perform private.refuse(
       409, 'read_only_field', 'quantity_sold is counted from the attendees and cannot be edited.', 'quantity_sold',
-      hint => 'Add or cancel attendees instead.'
+      hint => 'Add or cancel attendees instead.', "row" => to_jsonb(new)
     );
   elsif new.quantity_held is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_held end) then
     perform private.refuse(
       409, 'read_only_field', 'quantity_held is counted from the offers of the waiting list and cannot be edited.', 'quantity_held',
-      hint => 'Cancel entries of the waiting list instead.'
+      hint => 'Cancel entries of the waiting list instead.', "row" => to_jsonb(new)
     );
   end if;
   if tg_op = 'UPDATE' and new.quantity is distinct from old.quantity and new.quantity >= 0 and new.quantity < new.quantity_sold + new.quantity_held then
     perform private.refuse(
       409, 'quantity_below_sold', 'The quantity cannot be less than the tickets already issued, and held for the waiting list.', 'quantity',
-      jsonb_strip_nulls(jsonb_build_object('quantity_sold', new.quantity_sold, 'quantity_held', nullif(new.quantity_held, 0)))
+      jsonb_strip_nulls(jsonb_build_object('quantity_sold', new.quantity_sold, 'quantity_held', nullif(new.quantity_held, 0))), "row" => to_jsonb(new)
     );
   end if;
   if (case tg_op when 'INSERT' then private.current_api_key_id() is not null else new.external_id is distinct from old.external_id end) then

@@ -107,7 +107,7 @@ begin
   if pg_trigger_depth() = 1
     and new.times_redeemed is distinct from (case when tg_op = 'INSERT' then 0 else old.times_redeemed end) then
     perform private.refuse(
-      409, 'read_only_field', 'times_redeemed is counted from the attendees and cannot be edited.', 'times_redeemed'
+      409, 'read_only_field', 'times_redeemed is counted from the attendees and cannot be edited.', 'times_redeemed', "row" => to_jsonb(new)
     );
   end if;
   -- As buyers type it on one device and organisers on another.
@@ -135,14 +135,14 @@ begin
     ) then
       perform private.refuse(
         422, 'validation_failed', 'A listed ticket type does not belong to the event.', 'ticket_type_ids',
-        hint => 'List the ticket types of the event to find their identifiers.'
+        hint => 'List the ticket types of the event to find their identifiers.', "row" => to_jsonb(new)
       );
     end if;
   end if;
   if tg_op = 'UPDATE' and new.max_redemptions < new.times_redeemed and new.max_redemptions is distinct from old.max_redemptions then
     perform private.refuse(
       409, 'limit_below_redeemed', 'The limit cannot be less than the uses already made.', 'max_redemptions',
-      jsonb_build_object('times_redeemed', new.times_redeemed)
+      jsonb_build_object('times_redeemed', new.times_redeemed), "row" => to_jsonb(new)
     );
   end if;
   return new;

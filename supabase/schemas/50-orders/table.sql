@@ -246,7 +246,7 @@ begin
 
     if new.promo_code is not null then
       if new.payment_method is null then
-        perform private.refuse_value('promo_code', 'A promo code needs a payment method.', 'Send payment_method, or leave promo_code out.');
+        perform private.refuse_value('promo_code', 'A promo code needs a payment method.', 'Send payment_method, or leave promo_code out.', "row" => to_jsonb(new));
       end if;
       -- Stored as the organiser spells it. Its validity is checked when a ticket takes a use of it.
       select c.id, c.code into new.promo_code_id, new.promo_code
@@ -260,7 +260,7 @@ begin
     -- One in a million meets one that is taken, after a million orders: the unique key refuses it, and the gateway tries again.
     new.reference := private.random_code(8);
     if not private.is_contact(new.name, new.email) then
-      perform private.refuse_contact(new.name, new.email);
+      perform private.refuse_contact(new.name, new.email, to_jsonb(new));
     end if;
 
     -- It has no tickets yet: complimentary, it is complete; any other one completes with them, or with its payment.
@@ -280,22 +280,22 @@ begin
     if new.amount_paid is distinct from old.amount_paid then
       perform private.refuse(
         409, 'read_only_field', 'amount_paid is added up from the payments and cannot be edited.', 'amount_paid',
-        hint => 'Add a payment instead.'
+        hint => 'Add a payment instead.', "row" => to_jsonb(new)
       );
     elsif (new.amount_voided, new.amount_refunded) is distinct from (old.amount_voided, old.amount_refunded) then
       perform private.refuse(
         409, 'read_only_field', 'amount_voided and amount_refunded are added up from rows of their own and cannot be edited.', 'amount_refunded',
-        hint => 'Add a row to payment_voids or refunds instead.'
+        hint => 'Add a row to payment_voids or refunds instead.', "row" => to_jsonb(new)
       );
     elsif (new.subtotal, new.discount_total) is distinct from (old.subtotal, old.discount_total) then
       perform private.refuse(
         409, 'read_only_field', 'subtotal and discount_total are added up from the tickets and cannot be edited.', 'subtotal',
-        hint => 'Add or cancel attendees instead. For another discount cancel the order, and register anew with a promo code.'
+        hint => 'Add or cancel attendees instead. For another discount cancel the order, and register anew with a promo code.', "row" => to_jsonb(new)
       );
     elsif (new.payment_method is null) <> (old.payment_method is null) then
       perform private.refuse(
         409, 'read_only_field', 'Whether an order is to be paid is fixed: the prices of its tickets depend on it.', 'payment_method',
-        hint => 'Create a new order.'
+        hint => 'Create a new order.', "row" => to_jsonb(new)
       );
     end if;
   end if;
@@ -319,11 +319,11 @@ begin
         case when old.cancellation_reason = 'expired'
           then 'Call reopen_order: it makes an order that has expired pending again, while there are places.'
           else 'Allowed: pending to completed or cancelled; completed to cancelled.'
-        end
+        end, "row" => to_jsonb(new)
       );
     end if;
     if (new.name, new.email) is distinct from (old.name, old.email) and not private.is_contact(new.name, new.email) then
-      perform private.refuse_contact(new.name, new.email);
+      perform private.refuse_contact(new.name, new.email, to_jsonb(new));
     end if;
   end if;
 
@@ -338,7 +338,7 @@ begin
     elsif new.status = 'completed' then
       perform private.refuse(
         409, 'payment_due', 'An order completes once it has tickets and nothing is due.', 'status',
-        hint => 'Record the payment instead.'
+        hint => 'Record the payment instead.', "row" => to_jsonb(new)
       );
     end if;
   end if;
@@ -378,7 +378,7 @@ begin
         is distinct from ('cancelled', 'expired', 'pending', true) then
       perform private.refuse(
         409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', 'cancellation_reason',
-        hint => 'Set status to cancelled instead.'
+        hint => 'Set status to cancelled instead.', "row" => to_jsonb(new)
       );
     end if;
     new.cancellation_reason := case when new.status = 'cancelled' then coalesce(new.cancellation_reason, 'requested') end;

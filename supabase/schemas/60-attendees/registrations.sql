@@ -338,7 +338,7 @@ begin
     foreach v_kept in array '{order_id,reference,attendee_id,status,created_at}'::text[] loop
       if v_given ? v_kept then
         perform private.refuse(
-          409, 'read_only_field', 'Usher sets this field of a new row itself.', v_kept, hint => 'Leave it out.'
+          409, 'read_only_field', 'Usher sets this field of a new row itself.', v_kept, hint => 'Leave it out.', "row" => to_jsonb(new)
         );
       end if;
     end loop;

@@ -165,7 +165,7 @@ begin
       perform set_config('usher.adds_to_order', 'on', true);
     end if;
     if v_order.status = 'cancelled' then
-      perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id');
+      perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id', "row" => to_jsonb(new));
     end if;
     if new.external_id is not null and private.current_api_key_id() is not null then
       select a.* into v_holder
@@ -203,7 +203,7 @@ begin
     if v_order.status = 'completed' and new.price > new.discount then
       perform private.refuse(
         409, 'order_completed', 'A completed order takes no more tickets that are to be paid.', 'order_id',
-        hint => 'Create a new order.'
+        hint => 'Create a new order.', "row" => to_jsonb(new)
       );
     end if;
     new.status := case when v_order.status = 'completed' then 'active' else 'awaiting_payment' end::public.attendee_status;
@@ -220,14 +220,15 @@ begin
   else
     if new.erased_at is distinct from old.erased_at and pg_trigger_depth() = 1 and current_setting('usher.erasing', true) is distinct from 'on' then
       perform private.refuse(
-        409, 'read_only_field', 'A person is erased by a function, which finds every copy.', 'erased_at', hint => 'Call erase_attendee.'
+        409, 'read_only_field', 'A person is erased by a function, which finds every copy.', 'erased_at', hint => 'Call erase_attendee.',
+        "row" => to_jsonb(new)
       );
     elsif old.erased_at is not null
       and ((new.name, new.email, new.company, new.external_id, new.metadata)
         is distinct from (old.name, old.email, old.company, old.external_id, old.metadata)
         or new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued') then
       perform private.refuse(
-        409, 'attendee_erased', 'This attendee was erased.', 'attendee_id', hint => 'Register the person who comes instead.'
+        409, 'attendee_erased', 'This attendee was erased.', 'attendee_id', hint => 'Register the person who comes instead.', "row" => to_jsonb(new)
       );
     end if;
 
@@ -242,7 +243,7 @@ begin
       if new.checked_in_at is not null or new.status = 'cancelled' then
         perform private.refuse(
           409, 'ticket_not_reissuable', 'A used or cancelled ticket cannot be reissued.', 'ticket_code',
-          hint => 'Undo the check-in first, or register the person again.'
+          hint => 'Undo the check-in first, or register the person again.', "row" => to_jsonb(new)
         );
       end if;
       new.ticket_code := private.random_code(16);
@@ -257,7 +258,7 @@ begin
       perform private.refuse(
         409, 'read_only_field', 'Ticket codes are generated and cannot be chosen.',
         case when new.ticket_code <> old.ticket_code then 'ticket_code' else 'ticket_token' end,
-        hint => 'Clear ticket_code to generate a new one.'
+        hint => 'Clear ticket_code to generate a new one.', "row" => to_jsonb(new)
       );
     end if;
 
@@ -272,14 +273,15 @@ begin
         perform private.refuse(
           409, 'invalid_transition', 'An attendee cannot go from its present status to this one.', 'status',
           jsonb_build_object('from', old.status, 'to', new.status),
-          'Allowed: awaiting_payment to active or cancelled; active to cancelled.'
+          'Allowed: awaiting_payment to active or cancelled; active to cancelled.', "row" => to_jsonb(new)
         );
       end if;
       if new.status = 'active' then
         select o.* into v_order from public.orders o where o.id = new.order_id for share;
         if v_order.status <> 'completed' then
           perform private.refuse(
-            409, 'payment_due', 'The ticket becomes active when its order is completed.', 'status', hint => 'Record the payment instead.'
+            409, 'payment_due', 'The ticket becomes active when its order is completed.', 'status', hint => 'Record the payment instead.',
+            "row" => to_jsonb(new)
           );
         end if;
       end if;
@@ -291,7 +293,8 @@ begin
       );
     elsif new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued' and private.takes_no_mail(new.email) then
       perform private.refuse(
-        409, 'no_address', 'This attendee has no address that takes mail.', 'email', hint => 'Correct the address. If that does not send the ticket, ask for it again.'
+        409, 'no_address', 'This attendee has no address that takes mail.', 'email', hint => 'Correct the address. If that does not send the ticket, ask for it again.',
+        "row" => to_jsonb(new)
       );
     end if;
     -- What failed before says nothing of what is sent now.
@@ -338,7 +341,7 @@ begin
   if (new.name, new.email) is distinct from (
     case tg_op when 'INSERT' then v_order.name else old.name end, case tg_op when 'INSERT' then v_order.email else old.email end
   ) and not private.is_contact(new.name, new.email) then
-    perform private.refuse_contact(new.name, new.email);
+    perform private.refuse_contact(new.name, new.email, to_jsonb(new));
   end if;
 
   if tg_op = 'INSERT'
@@ -375,7 +378,7 @@ begin
     perform private.refuse(
       409, 'read_only_field', 'This is derived from the check-ins and cannot be edited.',
       case when new.checked_in_at is distinct from old.checked_in_at then 'checked_in_at' else 'inside' end,
-      hint => 'Add a check-in, or set undone_at of the accepted one.'
+      hint => 'Add a check-in, or set undone_at of the accepted one.', "row" => to_jsonb(new)
     );
   end if;
   return new;
@@ -391,7 +394,7 @@ begin
   if old.status <> 'cancelled' and not private.is_deleted_wholly(old.organisation_id) then
     perform private.refuse(
       409, 'in_use', 'A ticket that stands cannot be deleted: its order and everybody who was told of it count on it.',
-      hint => 'Set status to cancelled instead; to remove what identifies the person, call erase_attendee.'
+      hint => 'Set status to cancelled instead; to remove what identifies the person, call erase_attendee.', "row" => to_jsonb(old)
     );
   end if;
   return old;

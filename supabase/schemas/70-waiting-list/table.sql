@@ -140,7 +140,7 @@ begin
     if v_ticket_type.min_per_order > 1 then
       perform private.refuse(
         409, 'quantity_not_allowed', 'The waiting list is for one ticket, and an order has more of this type.', 'ticket_type_id',
-        jsonb_build_object('ticket_type_id', v_ticket_type.id, 'min_per_order', v_ticket_type.min_per_order)
+        jsonb_build_object('ticket_type_id', v_ticket_type.id, 'min_per_order', v_ticket_type.min_per_order), "row" => to_jsonb(new)
       );
     end if;
     perform private.assert_sold_out(v_event, v_ticket_type);
@@ -156,16 +156,17 @@ begin
       perform private.refuse(
         409, 'invalid_transition', 'An entry of the waiting list cannot go from its present status to this one.', 'status',
         jsonb_build_object('from', old.status, 'to', new.status),
-        'Allowed: waiting or offered to cancelled; offered to expired after its deadline. Places are offered by Usher.'
+        'Allowed: waiting or offered to cancelled; offered to expired after its deadline. Places are offered by Usher.', "row" => to_jsonb(new)
       );
     end if;
     if new.offer_expires_at is distinct from old.offer_expires_at
       and (old.status, new.status) not in (('waiting', 'offered'), ('offered', 'offered')) then
       perform private.refuse(
-        409, 'read_only_field', 'Only an offer that stands has a deadline to be moved.', 'offer_expires_at', hint => 'Leave it as it is.'
+        409, 'read_only_field', 'Only an offer that stands has a deadline to be moved.', 'offer_expires_at', hint => 'Leave it as it is.',
+        "row" => to_jsonb(new)
       );
     elsif new.status = 'offered' and new.offer_expires_at is null then
-      perform private.refuse_value('offer_expires_at', 'An offer has a deadline.', 'Move it, or cancel the entry.');
+      perform private.refuse_value('offer_expires_at', 'An offer has a deadline.', 'Move it, or cancel the entry.', "row" => to_jsonb(new));
     end if;
   end if;
 
@@ -182,7 +183,7 @@ begin
     where w.organisation_id = new.organisation_id and w.external_id = new.external_id and w.id <> new.id;
   end if;
   if (tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email)) and not private.is_contact(new.name, new.email) then
-    perform private.refuse_contact(new.name, new.email);
+    perform private.refuse_contact(new.name, new.email, to_jsonb(new));
   end if;
   return new;
 end
@@ -194,7 +195,7 @@ as $$
 begin
   if old.status in ('waiting', 'offered') and not private.is_deleted_wholly(old.organisation_id) then
     perform private.refuse(
-      409, 'in_use', 'This person is still on the waiting list.', hint => 'Set status to cancelled first.'
+      409, 'in_use', 'This person is still on the waiting list.', hint => 'Set status to cancelled first.', "row" => to_jsonb(old)
     );
   end if;
   return old;

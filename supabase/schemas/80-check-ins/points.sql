@@ -60,7 +60,7 @@ begin
     -- The door list has all of them on each page.
     if (select count(*) from public.check_in_points p where p.event_id = new.event_id) >= v_most then
       perform private.refuse_value(
-        'event_id', 'An event has at most 100 check-in points.', 'Delete those at which nothing was scanned, or change one.'
+        'event_id', 'An event has at most 100 check-in points.', 'Delete those at which nothing was scanned, or change one.', "row" => to_jsonb(new)
       );
     end if;
   end if;
@@ -73,7 +73,7 @@ begin
     ) then
       perform private.refuse_value(
         'ticket_type_ids', 'A listed ticket type does not belong to the event.',
-        'List the ticket types of the event to find their identifiers.'
+        'List the ticket types of the event to find their identifiers.', "row" => to_jsonb(new)
       );
     end if;
   end if;

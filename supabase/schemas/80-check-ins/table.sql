@@ -288,7 +288,7 @@ begin
       return old;
     end if;
     perform private.refuse(
-      409, 'append_only', 'Check-ins are a log: they are never deleted.', hint => 'Set undone_at to take an acceptance back.'
+      409, 'append_only', 'Check-ins are a log: they are never deleted.', hint => 'Set undone_at to take an acceptance back.', "row" => to_jsonb(old)
     );
   end if;
   -- Deleting an API key empties api_key_id of its scans, and an exit ends its entry; besides undone_at, no other column may change.
@@ -298,16 +298,17 @@ begin
   if to_jsonb(new) - v_free <> to_jsonb(old) - v_free
     or (new.api_key_id is not null and new.api_key_id is distinct from old.api_key_id) then
     perform private.refuse(
-      409, 'append_only', 'Check-ins are a log: only undone_at can be set.', hint => 'Set undone_at to take an acceptance back.'
+      409, 'append_only', 'Check-ins are a log: only undone_at can be set.', hint => 'Set undone_at to take an acceptance back.',
+      "row" => to_jsonb(old)
     );
   end if;
   if new.undone_at is distinct from old.undone_at then
     if old.result = 'rejected' then
-      perform private.refuse(409, 'check_in_not_accepted', 'A rejected check-in cannot be undone.', 'check_in_id');
+      perform private.refuse(409, 'check_in_not_accepted', 'A rejected check-in cannot be undone.', 'check_in_id', "row" => to_jsonb(old));
     elsif old.undone_at is not null then
       perform private.refuse(
         409, 'check_in_already_undone', 'This check-in was undone before.', 'check_in_id',
-        jsonb_build_object('undone_at', private.rfc3339(old.undone_at))
+        jsonb_build_object('undone_at', private.rfc3339(old.undone_at)), "row" => to_jsonb(old)
       );
     end if;
     new.undone_at := now();
@@ -340,7 +341,7 @@ begin
       where c.attendee_id = new.attendee_id and c.admission_key = v_key and c.id <> new.earlier_check_in_id
     ) then
       perform private.refuse(
-        409, 'already_checked_in', 'The person came in again since.', 'check_in_id', hint => 'Undo the later check-in first.'
+        409, 'already_checked_in', 'The person came in again since.', 'check_in_id', hint => 'Undo the later check-in first.', "row" => to_jsonb(new)
       );
     end if;
     update public.check_ins c set exited_at = null, admission_key = v_key
