@@ -14,7 +14,10 @@ export const EmailSchema = z.strictObject({
   status: z
     .enum(ticketEmailStatuses)
     .describe('sent: the mail service took it. failed: given up. cancelled: overtaken, or not to be sent.'),
-  to: z.string().nullable().describe('null: it goes to the contact of an order, and was not sent yet or the key may not read orders.'),
+  to: z
+    .string()
+    .nullable()
+    .describe('null: it goes to the contact of an order, and was not sent yet or the key may not read orders.'),
   order_id: id('order').nullable(),
   attendee_id: id('attendee').nullable().describe('null: it goes to the contact of the order, or to who waits.'),
   waiting_list_entry_id: id('entry of the waiting list').nullable(),
