@@ -146,10 +146,11 @@ export async function issueKey(
   },
 ): Promise<string> {
   const key = createKey()
+  // A schema of the version before knows no other kind, and no argument for it.
   await client.query(
     `select private.create_api_key($1, $2, $3::public.api_scope[], $4, decode($5, 'hex'), $6,
-       confirmations => $7::public.api_key_confirmations, kind => $8::public.api_key_kind)`,
-    [organisation, name, scopes, prefixOf(key), hashOf(key), expiresAt ?? null, confirmations, kind],
+       confirmations => $7::public.api_key_confirmations${kind === 'person' ? ", kind => 'person'" : ''})`,
+    [organisation, name, scopes, prefixOf(key), hashOf(key), expiresAt ?? null, confirmations],
   )
   return key
 }
