@@ -389,7 +389,8 @@ async function everywhere(organisation: TestOrganisation) {
   for (const { id } of deliveries) await write('POST', `/webhook-deliveries/${id}/redeliver`)
   // E-mails that were sent, that came back, and that failed with the address in the error.
   await studio.query(
-    `update public.emails set status = 'sent', next_attempt_at = null, attempts = 1, sent_at = now(), sent_to = $2
+    `update public.emails set status = 'sent', next_attempt_at = null, attempts = 1, sent_at = now(), sent_to = $2,
+       message = 'Get well, ' || $2
      where organisation_id = $1 and status = 'queued'
        and (attendee_id = any ($3) or order_id = any ($4) or waiting_list_entry_id is not null)`,
     [organisation.id, jane.email, [ownId, passedId], [own.id, paid.id, bought.id]],

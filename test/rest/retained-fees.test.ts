@@ -54,7 +54,7 @@ test('what is kept may be said later, by update_order and by hand, and is taken 
   expect(await retain(1)).toMatchObject({
     code: 'validation_failed',
     param: 'amount_retained',
-    hint: 'At most 0, in minor units.',
+    hint: 'At most 0 in all, of which 0 is retained already, in minor units.',
   })
   await send('POST', `/orders/${id}/cancel`)
   await refund(17_900)

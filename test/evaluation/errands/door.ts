@@ -27,8 +27,9 @@ const checkInByName: Errand = {
   },
   shortest: () => [['check_in', { event: 'Lantern Festival', attendee: 'Grace Hopper' }]],
   becomes(state) {
-    const { id, event_id } = the(state.attendees, { name: 'Grace Hopper' })
-    the(state.attendees, { name: 'Grace Hopper' }).checked_in = true
+    const grace = the(state.attendees, { name: 'Grace Hopper' })
+    const { id, event_id } = grace
+    Object.assign(grace, { checked_in: true, inside: true })
     add(state, 'check_ins', {
       event_id,
       attendee_id: id,
@@ -59,7 +60,7 @@ const undoCheckIn: Errand = {
   ],
   becomes(state) {
     const attendee = the(state.attendees, { name: 'Grace Hopper' })
-    attendee.checked_in = false
+    Object.assign(attendee, { checked_in: false, inside: false })
     the(state.check_ins, { attendee_id: attendee.id as string }).undone_at = present
   },
 }
