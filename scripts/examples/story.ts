@@ -275,11 +275,6 @@ async function chasing({ play, show, refuse, expireOrder }: Player, event: Event
   const hers = { order_id: order.id }
   await show('send_payment_reminder', 'To the buyer, now', hers)
   await show('send_payment_reminders', 'To all who have to pay', { event_id: event.id })
-  await refuse('update_order', 'validation_failed', 'To expire now, by a deadline that is to come', {
-    ...hers,
-    changes: { payment_due_at: '2027-06-03T23:59:59+02:00' },
-    expire_now: true,
-  })
   await expireOrder(order.id)
   await refuse('record_invoice_payment', 'order_expired', 'Too late', { ...hers, amount: order.amount_due })
   await show('list_orders', 'What is overdue', { overdue: true, limit: 1 })

@@ -359,7 +359,7 @@ describe('a file that fits into no buffer', () => {
     // The listener's own limit is for whoever reads nothing at all.
     const drip = setInterval(() => [first, second].map(({ answer }) => answer.read(8 * 1024)), 200)
     // Both are slow for long enough then, whichever filled its buffers first.
-    await sleep(20_000)
+    await sleep(15_000)
     await expect.poll(async () => (await get(key, 'orders')).status, { timeout: 15_000, interval: 500 }).toBe(200)
     clearInterval(drip)
     second.answer.resume()
