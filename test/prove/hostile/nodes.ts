@@ -62,8 +62,11 @@ export function mutate(whole: Node, random: Random): Node {
     else if (kind < 9) node.members.push([one[0], { text: hostileLeaf(random) }])
     else node.members.splice(node.members.indexOf(one), 1)
   } else if ('items' in node) {
-    const times = random.pick([0, 2, 51, 101, 1001]) as number
-    node.items = Array.from({ length: times }, () => node.items[0] ?? { text: 'null' })
+    const [item = { text: 'null' }] = node.items
+    // Within each other they would not fit into a string.
+    const most = Math.ceil(2 ** 22 / textOf(item).length)
+    const times = Math.min(random.pick([0, 2, 51, 101, 1001]) as number, most)
+    node.items = Array.from({ length: times }, () => item)
   } else put({ members: [[hostileName(random), node]] })
   return changed
 }
