@@ -57,7 +57,7 @@ export const resendEmail = {
   title: 'Resend an e-mail',
   summary: 'Send an e-mail of any kind again, as things are now.',
   description:
-    'Sends an e-mail of list_emails again, to the address as it is now; of a ticket as resend_ticket. On email_obsolete what it says is no longer so, such as a reminder once paid; on ticket_not_active the ticket is cancelled or unpaid.',
+    'Sends an e-mail of list_emails again, to the address as it is now; of a ticket as resend_ticket. On email_obsolete it is out of date, or a reminder: send_payment_reminder sends another; on ticket_not_active the ticket is cancelled or unpaid.',
   method: 'POST',
   path: '/emails/{email_id}/resend',
   errors: ['not_found', 'email_obsolete', 'ticket_not_active', 'no_address', 'attendee_erased'],

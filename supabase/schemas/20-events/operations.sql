@@ -424,7 +424,7 @@ comment on function api.publish_event is
   'Opens a draft event for registrations, or a completed one again until its end: 200. 404 not_found; 409 invalid_transition, event_not_publishable, event_ended.';
 grant execute on function api.publish_event to scope_events_write;
 
--- Before it has begun a person confirms it, for publishing it again brings the waiting list not back.
+-- A person confirms it before the event has begun: publishing it again does not bring the waiting list back.
 create function private.assert_completion_confirmed(event public.events, waiting_list jsonb) returns void
 language plpgsql volatile set search_path = ''
 as $$
