@@ -13,9 +13,10 @@ const SQLITE_BUSY = 5
 export async function acquireLock(directory: DataDirectory): Promise<{ release: () => void }> {
   let file: DatabaseSync | null = null
   try {
-    file = new DatabaseSync(directory.lock, { timeout: 0 })
+    // Of two that start at once, each may meet a short lock of the other: both let it go and try again.
+    file = new DatabaseSync(directory.lock, { timeout: 250 })
     giveToFolderOwner(directory.lock)
-    file.exec('pragma journal_mode = memory; pragma locking_mode = exclusive; begin exclusive')
+    file.exec('pragma journal_mode = memory; begin exclusive')
   } catch (error) {
     file?.close()
     if ((error as { errcode?: number }).errcode === SQLITE_BUSY) throw await alreadyRunning(directory)
