@@ -1,23 +1,40 @@
--- After all functions of api and private: those with a statement that has a plan.
+-- After all functions of api and private: how their statements are planned, in one place, by pattern of name; no function says so itself.
 
 -- Plans are cached for the life of a connection. One that reads the whole of a table while it is small would still do so when it
 -- has a million rows. Rows are read by key, so no plan gets better by knowing the values either; without a generic one each connection plans
--- each statement five times, and some at every call. Settings of authenticator would do, but reach every request of the project.
+-- each statement five times, and some at every call. What is switched off costs so much to the planner that it would compile the rest.
+-- Settings of authenticator would do, but reach every request of the project, and a plan is shared by the roles of a connection.
 do $$
 declare
   v_function record;
 begin
   for v_function in
-    select p.oid::regprocedure as signature, f.setting
+    select p.oid::regprocedure as signature, s.name, (array_agg(s.value order by s.place desc))[1] as value
     from pg_catalog.pg_proc p
-    cross join (values ('enable_seqscan', 'off'), ('plan_cache_mode', 'force_generic_plan')) s (name, setting_value),
-      lateral (select pg_catalog.format('%I = %L', s.name, s.setting_value) as setting) f
-    where p.pronamespace in ('api'::regnamespace, 'private'::regnamespace)
-      and p.prosrc ~* '\m(from|insert|update|execute)\M'
-      and not exists (select from unnest(p.proconfig) c (setting) where starts_with(c.setting, s.name || '='))
+    join (
+      values
+        (1, '.', 'enable_seqscan', 'off'),
+        (2, '.', 'jit', 'off'),
+        (3, '.', 'plan_cache_mode', 'force_generic_plan'),
+        -- Pages end at their limit, in the order of an index.
+        (4, '^page_of_|^rows_of_address$', 'enable_sort', 'off'),
+        (5, '^page_of_|^rows_of_address$', 'enable_incremental_sort', 'off'),
+        -- What the courier asks all the time ends at the first row, or after a batch of them, in the order of an index.
+        (6, '^(are|has_due|organisations_with|fan_out|claim|settle)_|^fan_out$|^purge$', 'enable_bitmapscan', 'off'),
+        (7, '^(are|has_due|organisations_with|fan_out|claim)_|^fan_out$|^purge$', 'enable_sort', 'off'),
+        (8, '^(are|has_due|organisations_with)_', 'enable_incremental_sort', 'off'),
+        (9, '^settle_|^purge$', 'enable_hashjoin', 'off'),
+        (10, '^settle_|^purge$', 'enable_mergejoin', 'off'),
+        -- A claim reads as many rows as its values say.
+        (11, '^claim_', 'plan_cache_mode', 'force_custom_plan'),
+        -- One row or the 25,000 of a cancelled event, by one plan.
+        (12, '^tg_attendees__notify_update$|^tg__audit$', 'enable_nestloop', 'off')
+    ) s (place, names, name, value) on p.proname ~ s.names
+    where p.pronamespace in ('api'::regnamespace, 'private'::regnamespace) and p.prosrc ~* '\m(from|insert|update|execute)\M'
+    group by p.oid, s.name
     order by p.proname, p.oid, s.name
   loop
-    execute pg_catalog.format('alter function %s set %s', v_function.signature, v_function.setting);
+    execute pg_catalog.format('alter function %s set %I = %L', v_function.signature, v_function.name, v_function.value);
   end loop;
 end
 $$;

@@ -263,7 +263,7 @@ grant execute on function private.notify_of_event to scope_events_write;
 -- What a call has guests read, as { field: [before, now] }, and how many: by its notice, or by those of an earlier call that wait to be
 -- sent, for they say what the event is then. `was` is the event before the call. Security definer: no role may read e-mails.
 create function private.news_of_event(was public.events, event public.events, notice jsonb) returns jsonb
-language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
   v_before jsonb := private.announced(was);

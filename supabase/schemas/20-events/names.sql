@@ -22,7 +22,7 @@ $$;
 
 -- The newest events of an organisation, or the one that is given: among what belongs to them the nearest is looked for.
 create function private.newest_events(query private.name_query) returns uuid[]
-language plpgsql stable set search_path = '' set enable_seqscan = off
+language plpgsql stable set search_path = ''
 as $$
 begin
   if query.event_id is not null then
@@ -42,7 +42,7 @@ end
 $$;
 
 create function private.find_event(query private.name_query) returns setof private.candidate
-language plpgsql stable set search_path = '' set enable_seqscan = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_may_read boolean := query.scopes && '{events:read,events:write,checkin:write}';

@@ -7,7 +7,7 @@ create type public.summary_interval as enum ('hour', 'day', 'week');
 -- numbers of them; money only if it also has orders:read.
 create function private.event_summary(event public.events, "interval" public.summary_interval) returns json
 language plpgsql stable security definer
-set search_path = '' set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set work_mem = '16MB' set jit = off
+set search_path = '' set work_mem = '16MB'
 as $$
 declare
   v_most_buckets constant integer := 200;

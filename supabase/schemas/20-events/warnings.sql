@@ -71,7 +71,7 @@ grant execute on function private.warning_of_timezone to scope_events_write;
 
 -- Of a waiting list that ends with the event, asked before it does. Security definer: a key for events may not read who waits.
 create function private.warning_of_waiting_list(event_id uuid) returns jsonb
-language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
   v_waiting integer;

@@ -4,7 +4,7 @@ create index ticket_types_organisation_id_name_idx on public.ticket_types (organ
 
 -- Every scope that has to do with tickets reads what they are called.
 create function private.find_ticket_type(query private.name_query) returns setof private.candidate
-language plpgsql stable set search_path = '' set enable_seqscan = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_found private.candidate[];

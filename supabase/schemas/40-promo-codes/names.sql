@@ -3,7 +3,7 @@
 create index promo_codes_organisation_id_code_idx on public.promo_codes (organisation_id, lower(code));
 
 create function private.find_promo_code(query private.name_query) returns setof private.candidate
-language plpgsql stable set search_path = '' set enable_seqscan = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_found private.candidate[];

@@ -1,7 +1,7 @@
 -- Operations on promo codes. The rules are in the triggers of 40-promo-codes/table.sql, so that they hold for Studio as well.
 
 create function api.list_promo_codes(event_id uuid, cursor text default null, "limit" integer default null) returns json
-language plpgsql stable set search_path = '' set enable_seqscan = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_size integer := private.page_size("limit");

@@ -186,7 +186,7 @@ $$;
 -- one index has the order that is asked for.
 create function private.organisations_with_deadlines() returns uuid[]
 language plpgsql stable set search_path = ''
-set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
+
 as $$
 begin
   return array(
@@ -218,7 +218,7 @@ $$;
 -- orders does not hold up the others.
 create function api.enforce_payment_deadlines("limit" integer default 100) returns json
 language plpgsql volatile security definer set search_path = ''
-set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
+
 as $$
 declare
   v_due uuid[];

@@ -57,7 +57,7 @@ create trigger payments_500_confirm after insert on public.payments
 
 -- The receipt of a payment was sent, or is on its way: one that the retention has removed was sent.
 create function private.has_receipt(payment_id uuid) returns boolean
-language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return coalesce(

@@ -1,7 +1,7 @@
 -- Finding orders by what they are called: see 00-ground/names.sql. Their contact is in the search_text of their attendees.
 
 create function private.find_order(query private.name_query) returns setof private.candidate
-language plpgsql stable set search_path = '' set enable_seqscan = off set jit = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_found private.candidate[];

@@ -53,7 +53,7 @@ create function private.page_of_orders(
   size integer
 ) returns uuid[]
 language plpgsql stable security definer
-set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+set search_path = ''
 as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
@@ -157,7 +157,7 @@ create function private.page_of_due_orders(
   size integer
 ) returns private.start_position[]
 language plpgsql stable security definer
-set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+set search_path = ''
 as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
@@ -252,7 +252,7 @@ grant execute on function private.encode_start_cursor, private.after_start_curso
 -- Those of the given orders of which an attendee, or the contact, matches every pattern, in their order. Security definer: a key for orders has no
 -- right to attendees.
 create function private.matching_orders(order_ids uuid[], patterns text[]) returns uuid[]
-language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return array(
@@ -286,7 +286,7 @@ create function api.list_orders(
   cursor text default null,
   "limit" integer default null
 ) returns json
-language plpgsql stable set search_path = '' set enable_seqscan = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();

@@ -2,7 +2,7 @@
 
 -- When the buyer of an order may be reminded again; null: nobody has reminded them, or it did not reach them.
 create function private.next_reminder_at(order_id uuid) returns timestamptz
-language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return (
@@ -155,7 +155,7 @@ create type private.reminder as (
 -- Reminds the buyers of an event, or those of its orders that are given: at most 1,000, whose deadlines come first. Answers all that have
 -- something due, or all that are given. Security definer: no role may write e-mails.
 create function private.remind_buyers(event_id uuid, order_ids uuid[]) returns setof private.reminder
-language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   -- Under the event lock no order becomes unpaid, but for a void or a refund.

@@ -5,7 +5,7 @@
 -- What an order would take that is not there, as details of a refusal: { missing: [{ ticket_type_id, name, needed, available }] } of ticket
 -- types, { event: { needed, available } } of the event, or null. The caller has locked what it counts.
 create function private.missing_places(event public.events, attendee_ids uuid[]) returns jsonb
-language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_missing jsonb;
@@ -34,7 +34,7 @@ $$;
 
 -- Refuses an order whose tickets would use a promo code more often than it allows. The caller has locked the code.
 create function private.assert_uses_left(promo_code_id uuid, attendee_ids uuid[]) returns void
-language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_promo_code public.promo_codes;
@@ -63,7 +63,7 @@ create function private.reopen_order(
   out tickets integer,
   out notice jsonb
 )
-language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_event public.events;

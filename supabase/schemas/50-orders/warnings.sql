@@ -23,7 +23,7 @@ $$;
 
 -- Asked before it is recorded, as that of a refund.
 create function private.warning_of_reference(order_id uuid, external_reference text) returns jsonb
-language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();
@@ -41,7 +41,7 @@ $$;
 grant execute on function private.warning_of_reference to scope_orders_write;
 
 create function private.warning_of_refund_reference(order_id uuid, external_reference text) returns jsonb
-language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();
@@ -95,7 +95,7 @@ grant execute on function private.warnings_of_payment to scope_orders_write;
 
 -- refunded_at: null where the time is that of the request.
 create function private.warnings_of_refund(order_id uuid, amount bigint, refunded_at timestamptz) returns jsonb[]
-language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
   v_order public.orders;

@@ -341,7 +341,7 @@ grant execute on function public.notify_cancelled to authenticated;
 -- One e-mail tells all tickets of an address: where the address of its own is corrected or erased, it tells another as well. What is being
 -- sent was written before.
 create function private.tg_attendees__tell_others() returns trigger
-language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   insert into public.emails (organisation_id, kind, attendee_id, previous, message, next_attempt_at)
@@ -367,7 +367,7 @@ create trigger attendees_500_tell_others after update of email on public.attende
 -- An address that no ticket of the event has any more, because it was corrected or erased or the ticket deleted, is forgotten. Whoever takes
 -- another of its last tickets at this moment waits, and then sees that there is none.
 create function private.tg_attendees__forget_opt_out() returns trigger
-language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   perform from public.email_opt_outs u where u.event_id = old.event_id and u.email_lower = old.email_lower for update;

@@ -4,7 +4,7 @@
 -- where the person is its contact: the name is theirs, or the address, if nobody else of the order has it. So are entries of the waiting list
 -- of the event that have the name under the address, and the one by which the ticket came.
 create function private.erase_attendee(attendee_id uuid, dry_run boolean default null) returns json
-language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_attendee public.attendees;

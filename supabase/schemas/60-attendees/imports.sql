@@ -224,7 +224,7 @@ grant execute on function private.errors_of_guests to scope_attendees_write;
 create function private.attendee_of_guest(
   event_id uuid, ticket_type_id uuid, guest jsonb, taken uuid[] default '{}'
 ) returns public.attendees
-language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();

@@ -2,7 +2,7 @@
 -- does; without a right to read attendees they are found by what Usher or the caller gave them.
 
 create function private.find_attendee(query private.name_query) returns setof private.candidate
-language plpgsql stable set search_path = '' set enable_seqscan = off set jit = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_found private.candidate[];

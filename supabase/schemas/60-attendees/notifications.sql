@@ -49,7 +49,7 @@ create trigger attendees_350_notify_insert after insert on public.attendees
 -- The plan is cached, and made for the one row of the first call: without nested loops it serves the 25,000 rows of a cancelled
 -- event as well.
 create function private.tg_attendees__notify_update() returns trigger
-language plpgsql volatile security definer set search_path = '' set enable_nestloop = off
+language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   if current_setting('usher.edits_attendees', true) is distinct from 'on' then

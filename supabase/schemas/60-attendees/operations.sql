@@ -17,7 +17,7 @@ create function private.search_attendees(
   inside boolean default null
 ) returns uuid[]
 language plpgsql stable security definer
-set search_path = '' set enable_seqscan = off set jit = off
+set search_path = ''
 as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();
@@ -74,7 +74,7 @@ create function private.page_of_attendees(
   inside boolean default null
 ) returns uuid[]
 language plpgsql stable security definer
-set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+set search_path = ''
 as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
@@ -195,7 +195,7 @@ create function api.list_attendees(
   "limit" integer default null,
   inside boolean default null
 ) returns json
-language plpgsql stable set search_path = '' set enable_seqscan = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_size integer := private.page_size("limit");

@@ -90,7 +90,7 @@ create type private.registration as (
 -- announces its completion itself. Security definer: no role may write the outbox, and under row level security the planner may read the
 -- whole organisation for each order.
 create function private.announce_registrations(registrations private.registration[]) returns json[]
-language plpgsql volatile security definer set search_path = '' set enable_sort = off set enable_incremental_sort = off set jit = off
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();

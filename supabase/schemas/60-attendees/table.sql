@@ -487,7 +487,7 @@ grant update (ticket_type_id) on public.attendees to scope_attendees_write;
 -- Changes the fields that people edit, of any number of attendees in one statement. A change is { attendee_id } and the fields to change;
 -- reissue_ticket clears the ticket code.
 create function private.change_attendees(changes jsonb[]) returns setof public.attendees
-language plpgsql volatile set search_path = '' set enable_seqscan = off
+language plpgsql volatile set search_path = ''
 as $$
 begin
   return query
@@ -507,7 +507,7 @@ grant execute on function private.change_attendees to scope_attendees_write;
 
 -- What an attendee's ticket type and order are called. Security definer: whoever reads an attendee may know this much of them.
 create function private.names_of(attendee public.attendees, out ticket_type_name text, out reference text)
-language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+language plpgsql stable security definer set search_path = ''
 as $$
 begin
   if not private.is_foreign(attendee.organisation_id) then

@@ -23,7 +23,7 @@ grant execute on function private.ticket_url to scope_attendees_read, scope_atte
 -- while it admits.
 -- Security definer: the gateway may read no table.
 create function api.get_ticket_page(token text) returns json
-language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return (
@@ -66,7 +66,7 @@ grant execute on function api.get_ticket_page to gateway;
 
 -- By the page of a ticket its holder switches the e-mails about changes off, and on again. False where no ticket has the token.
 create function api.switch_ticket_emails(token text, emails boolean) returns boolean
-language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_attendee public.attendees;

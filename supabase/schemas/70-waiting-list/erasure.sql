@@ -3,7 +3,7 @@
 -- Erases entries, and answers how many. Who still waits is taken off, and an offered place goes to the next: these last, for whoever has
 -- locked one that waits waits for nothing else. Their copies: private.erase_copies.
 create function private.erase_waiting_list_entries(entry_ids uuid[]) returns integer
-language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_statement constant text := format(

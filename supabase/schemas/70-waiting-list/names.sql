@@ -5,7 +5,7 @@ create index waiting_list_entries_organisation_id_name_idx
   on public.waiting_list_entries (organisation_id, private.search_form(name));
 
 create function private.find_waiting_list_entry(query private.name_query) returns setof private.candidate
-language plpgsql stable set search_path = '' set enable_seqscan = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_found private.candidate[];

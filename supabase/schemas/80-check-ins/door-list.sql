@@ -26,7 +26,7 @@ $$;
 -- The event is known to be the caller's. Security definer: a key with checkin:write may not read ticket codes.
 create function private.door_list(event_id uuid, cursor text) returns json
 language plpgsql stable security definer
-set search_path = '' set enable_seqscan = off set enable_bitmapscan = off set jit = off
+set search_path = ''
 as $$
 declare
   v_size constant integer := 1000;
@@ -195,7 +195,7 @@ grant execute on function api.get_door_list to scope_checkin_write;
 -- Ids of the conflicts of a page, newest first. Security definer: under row-level security no index on an enum is used.
 create function private.page_of_check_in_conflicts(event_id uuid, before uuid, size integer) returns uuid[]
 language plpgsql stable security definer
-set search_path = '' set enable_seqscan = off set enable_sort = off set jit = off
+set search_path = ''
 as $$
 begin
   return array(

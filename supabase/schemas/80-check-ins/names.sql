@@ -3,7 +3,7 @@
 create index check_in_points_organisation_id_name_idx on public.check_in_points (organisation_id, private.search_form(name));
 
 create function private.find_check_in_point(query private.name_query) returns setof private.candidate
-language plpgsql stable set search_path = '' set enable_seqscan = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_found private.candidate[];

@@ -6,7 +6,7 @@ create function private.page_of_check_ins(
   attendee_id uuid, event_id uuid, result public.check_in_result, before uuid, size integer
 ) returns uuid[]
 language plpgsql stable security definer
-set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+set search_path = ''
 as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
@@ -62,7 +62,7 @@ create function api.list_check_ins(
   cursor text default null,
   "limit" integer default null
 ) returns json
-language plpgsql stable set search_path = '' set enable_seqscan = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_size integer := private.page_size("limit");

@@ -97,7 +97,7 @@ $$;
 
 -- Arguments: the object, the column of its id, and whether each change of its fields increments its version.
 create function private.tg__audit() returns trigger
-language plpgsql volatile security definer set search_path = '' set enable_nestloop = off
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_claims jsonb;
@@ -216,7 +216,7 @@ grant select on public.audit_entries to scope_events_write, authenticated;
 -- The name of the key, or the name or else the address of the member, as it is now: a revoked key has it still, what was deleted as its last
 -- entry says. Security definer: whoever reads entries has no right to keys, nor to users of Auth.
 create function private.actor_name(entry public.audit_entries) returns text
-language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return case entry.actor
@@ -250,7 +250,7 @@ create function private.page_of_audit_entries(
   object_types public.audit_object[], object_id uuid, created_since timestamptz, before uuid, size integer
 ) returns uuid[]
 language plpgsql stable security definer
-set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+set search_path = ''
 as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
@@ -292,7 +292,7 @@ create function api.list_audit_entries(
   cursor text default null,
   "limit" integer default null
 ) returns json
-language plpgsql stable set search_path = '' set enable_seqscan = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_size integer := private.page_size("limit");

@@ -11,7 +11,7 @@ create function private.page_of_webhook_deliveries(
   size integer
 ) returns uuid[]
 language plpgsql stable security definer
-set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+set search_path = ''
 as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
@@ -76,7 +76,7 @@ create function api.list_webhook_deliveries(
   cursor text default null,
   "limit" integer default null
 ) returns json
-language plpgsql stable set search_path = '' set enable_seqscan = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_size integer := private.page_size("limit");

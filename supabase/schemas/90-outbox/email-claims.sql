@@ -4,7 +4,7 @@
 -- one index has the order that is asked for.
 create function private.organisations_with_queued_emails() returns uuid[]
 language plpgsql stable set search_path = ''
-set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
+
 as $$
 begin
   return array(
@@ -48,7 +48,7 @@ $$;
 
 -- Whether there is nothing left to tell: the ticket, order or payment is no more what the e-mail says, or the event is again what it was.
 create function private.is_obsolete(email public.emails) returns boolean
-language plpgsql stable security definer set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
   v_attendee public.attendees;
@@ -98,8 +98,8 @@ $$;
 -- The other tickets of an order that one address has, from among the fifty before and the fifty after: neither an order nor an address of
 -- thousands is read.
 create function private.tickets_beside(attendee public.attendees) returns uuid[]
-language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
-set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
+language plpgsql stable set search_path = ''
+
 as $$
 begin
   return array(
@@ -125,8 +125,8 @@ $$;
 -- The tickets that go with one in its e-mail: of the same order, waiting for the same address; ten of them together at most. All have been
 -- tried as often, so that a report on the attempt is one on each. None of those that are taken already.
 create function private.goes_with(email_id uuid, taken uuid[]) returns uuid[]
-language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
-set enable_bitmapscan = off set enable_seqscan = off
+language plpgsql stable set search_path = ''
+
 as $$
 declare
   v_email public.emails;
@@ -159,8 +159,8 @@ $$;
 
 -- The tickets of an event that one address has, from among five hundred before and after: an address may have thousands, of other events.
 create function private.tickets_of_address(attendee public.attendees) returns uuid[]
-language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
-set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
+language plpgsql stable set search_path = ''
+
 as $$
 begin
   return array(
@@ -187,8 +187,8 @@ $$;
 -- the order; else all that are good or to be paid. The first hundred, and one more where there are more. A link only where the ticket is
 -- e-mailed.
 create function private.holders_json(kind public.email_kind, attendee public.attendees) returns json
-language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
-set enable_bitmapscan = off set enable_seqscan = off
+language plpgsql stable set search_path = ''
+
 as $$
 declare
   v_ids uuid[] := case kind
@@ -222,8 +222,8 @@ $$;
 -- The orders of the event of an attendee whose contact has their address, from among five hundred before and after their own: an address
 -- may have thousands, of other events.
 create function private.orders_of_address(attendee public.attendees) returns uuid[]
-language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
-set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
+language plpgsql stable set search_path = ''
+
 as $$
 begin
   return array(
@@ -249,8 +249,8 @@ $$;
 -- What becomes of the money of orders that were cancelled: what was still to be paid, and what is to be returned; null where nobody was
 -- asked to pay. For whoever is told of their cancellation.
 create function private.cancelled_money_json(order_ids uuid[]) returns json
-language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
-set enable_bitmapscan = off set enable_seqscan = off
+language plpgsql stable set search_path = ''
+
 as $$
 begin
   return (
@@ -273,8 +273,8 @@ $$;
 -- The same for one who is told of tickets: of the orders whose contact has the address and which were cancelled, of a ticket its own, of the
 -- event those that it took with it.
 create function private.cancelled_money_of(kind public.email_kind, attendee public.attendees) returns json
-language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
-set enable_bitmapscan = off set enable_seqscan = off
+language plpgsql stable set search_path = ''
+
 as $$
 begin
   return private.cancelled_money_json(array(
@@ -333,7 +333,7 @@ $$;
 -- An e-mail with everything that it shows. It goes to the attendee, or to the contact of the order. Whoever claims plans each time: this
 -- reads by key, and need not.
 create function private.pending_email_json(email public.emails) returns json
-language plpgsql stable security definer set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
   v_attendee public.attendees;
@@ -429,8 +429,8 @@ $$;
 -- Security definer, as 90-outbox/webhook-claims.sql. The plan uses the indexes whatever the statistics say: a mailing arrives between two of
 -- their updates, and reading and sorting what is estimated as few rows then takes minutes.
 create function api.claim_emails("limit" integer, lease_seconds integer default 600) returns json
-language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan
-set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+language plpgsql volatile security definer set search_path = ''
+
 as $$
 declare
   -- Thirteen attempts are made. A row that is claimed far more often crashes its couriers, or they cannot settle it.
@@ -591,8 +591,8 @@ grant execute on function api.claim_emails to courier;
 -- failures are retried for five days: an SMTP password that expires on a Friday loses no ticket. The plan uses the indexes whatever the
 -- statistics say.
 create function api.settle_emails(results json) returns void
-language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan
-set enable_bitmapscan = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+language plpgsql volatile security definer set search_path = ''
+
 as $$
 declare
   v_pauses constant interval[] :=

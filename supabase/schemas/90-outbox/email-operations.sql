@@ -6,7 +6,7 @@ create function private.page_of_emails(
   order_id uuid, attendee_id uuid, kind public.email_kind, status public.email_status, before uuid, size integer
 ) returns uuid[]
 language plpgsql stable security definer
-set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+set search_path = ''
 as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();
@@ -89,7 +89,7 @@ create function api.list_emails(
   cursor text default null,
   "limit" integer default null
 ) returns json
-language plpgsql stable set search_path = '' set enable_seqscan = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_size integer := private.page_size("limit");

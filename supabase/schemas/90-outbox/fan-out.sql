@@ -175,7 +175,7 @@ $$;
 -- its own part.
 create function private.fan_out_organisation(organisation_id uuid, "limit" integer) returns integer
 language plpgsql volatile security definer set search_path = ''
-set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+
 as $$
 declare
   v_none constant uuid := '00000000-0000-0000-0000-000000000000';
@@ -311,7 +311,7 @@ $$;
 -- once. Organisations are found by a loose index scan, which reads no backlog.
 create function private.fan_out("limit" integer) returns boolean
 language plpgsql volatile security definer set search_path = ''
-set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+
 as $$
 declare
   v_organisation_ids uuid[] := array(

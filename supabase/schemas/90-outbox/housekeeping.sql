@@ -9,7 +9,7 @@ create function api.purge(
   retention_days integer default 30, "limit" integer default 1000, audit_retention_days integer default 365
 ) returns integer
 language plpgsql volatile security definer set search_path = ''
-set enable_bitmapscan = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off
+
 as $$
 declare
   v_before timestamptz := now() - make_interval(days => greatest(retention_days, 1));

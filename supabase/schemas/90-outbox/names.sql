@@ -1,7 +1,7 @@
 -- Finding webhook endpoints by their URL or description: see 00-ground/names.sql. An organisation has few (90-outbox/endpoints.sql).
 
 create function private.find_webhook_endpoint(query private.name_query) returns setof private.candidate
-language plpgsql stable set search_path = '' set enable_seqscan = off
+language plpgsql stable set search_path = ''
 as $$
 begin
   return query

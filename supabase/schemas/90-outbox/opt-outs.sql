@@ -35,7 +35,7 @@ values ('email_opt_outs', 'email', '"erased@erased.invalid"', null);
 
 -- In Studio an organiser may note what a guest says on the telephone, and not take it back: that is for the guest to say.
 create function private.tg_email_opt_outs__guard() returns trigger
-language plpgsql volatile set search_path = '' set enable_seqscan = off
+language plpgsql volatile set search_path = ''
 as $$
 begin
   if tg_op = 'INSERT' then
@@ -81,7 +81,7 @@ create policy email_opt_outs_select_membership on public.email_opt_outs for sele
 grant select on public.email_opt_outs to authenticated;
 
 create function private.has_opted_out(attendee public.attendees) returns boolean
-language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off
+language plpgsql stable set search_path = ''
 as $$
 begin
   return exists (
@@ -91,7 +91,7 @@ end
 $$;
 
 create function private.switch_emails(attendee public.attendees, emails boolean) returns void
-language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off
+language plpgsql volatile set search_path = ''
 as $$
 begin
   if emails then
@@ -138,7 +138,7 @@ end
 $$;
 
 create function private.attendee_of_opt_out(token text) returns public.attendees
-language plpgsql stable set search_path = '' set enable_seqscan = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_attendee public.attendees;

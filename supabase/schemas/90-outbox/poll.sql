@@ -3,7 +3,7 @@
 -- Whether a webhook is due to an enabled endpoint: a loose index scan over the endpoints that have pending ones.
 create function private.are_webhooks_due() returns boolean
 language plpgsql stable set search_path = ''
-set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
+
 as $$
 begin
   return exists (
@@ -35,7 +35,7 @@ $$;
 
 create function private.are_emails_due() returns boolean
 language plpgsql stable set search_path = ''
-set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+
 as $$
 begin
   return exists (
@@ -55,7 +55,7 @@ $$;
 
 create function private.are_logos_due() returns boolean
 language plpgsql stable set search_path = ''
-set enable_bitmapscan = off set enable_seqscan = off
+
 as $$
 begin
   return exists (select from private.organisation_logos l where l.next_attempt_at <= now());
@@ -64,7 +64,7 @@ $$;
 
 create function private.are_notifications_queued() returns boolean
 language plpgsql stable set search_path = ''
-set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+
 as $$
 begin
   return exists (select from private.notification_queue q order by q.organisation_id, q.transaction_id limit 1);

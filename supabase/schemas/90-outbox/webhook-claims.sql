@@ -10,8 +10,8 @@
 -- No cached plan: one made for few rows would be used for many. The plan uses the indexes whatever the statistics say: a
 -- backlog builds up between two of their updates.
 create function api.claim_webhooks("limit" integer, lease_seconds integer default 60) returns json
-language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan
-set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+language plpgsql volatile security definer set search_path = ''
+
 as $$
 declare
   v_most_per_endpoint constant integer := 4;
@@ -205,7 +205,7 @@ $$;
 -- Whether a webhook is due to the endpoint: one look-up, however many there are.
 create function private.has_due_webhooks(webhook_endpoint_id uuid) returns boolean
 language plpgsql stable set search_path = ''
-set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+
 as $$
 begin
   return exists (
@@ -222,8 +222,8 @@ $$;
 -- five days is disabled. A result from a URL that the endpoint had when the webhook was claimed, and has no longer, is logged but
 -- does not count: the new URL has attempts of its own. The plan uses the indexes whatever the statistics say.
 create function api.settle_webhooks(results json) returns json
-language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan
-set enable_bitmapscan = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+language plpgsql volatile security definer set search_path = ''
+
 as $$
 declare
   -- Ten attempts within about three days, as Standard Webhooks proposes.

@@ -103,7 +103,7 @@ create type private.erased as (
 -- Erases what logs and queues hold of people. `external_ids` are those that they had.
 create function private.erase_copies(erasing private.erasing, external_ids text[]) returns private.erased
 language plpgsql volatile security definer set search_path = ''
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+
 as $$
 declare
   v_fields constant jsonb := private.erased_fields();
@@ -313,7 +313,7 @@ $$;
 
 -- Erases rows, whose locks are held, and their copies.
 create function private.erase_rows(erasing private.erasing) returns private.erased
-language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_external_ids constant text[] := array(
@@ -351,7 +351,7 @@ $$;
 
 -- References by which somebody looks after what is kept, as far as the caller may read them.
 create function private.some_references(order_ids uuid[], object text) returns jsonb
-language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+language plpgsql stable security definer set search_path = ''
 as $$
 begin
   if not private.may_read_rows(object) then
@@ -366,7 +366,7 @@ $$;
 
 -- What an erasure leaves, and why.
 create function private.kept_of(erasing private.erasing) returns jsonb
-language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
   v_order_ids constant uuid[] := array(

@@ -79,7 +79,7 @@ $$;
 -- meanwhile adds a ticket. All tickets of an order are locked at once: where its contact is erased, what is searched of each changes. Entries
 -- that wait are locked last, by their update; rows of members after them.
 create function private.lock_people(organisation_id uuid, address text, forms text[], most integer) returns private.personal_row[]
-language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_rows private.personal_row[];
@@ -118,7 +118,7 @@ $$;
 -- Erases people of an address: of those of the names, or everybody; one, who alone has it, without either. In parts, until all is erased or
 -- the time is up: what remains is erased by another call. Security definer: no role may write the logs.
 create function private.erase_people(organisation_id uuid, email text, names text[], everyone boolean, dry_run boolean) returns json
-language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   -- Rows of each kind that one call locks, and those of a part.

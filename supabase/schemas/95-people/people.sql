@@ -35,7 +35,7 @@ create type private.former_holder as (
 -- Who had rows until each of their changes. An entry of the audit trail has only what it changed, so it is read from the newest back, and
 -- begins with the row as it is; of a row that was deleted the entry has every field. What was erased is null.
 create function private.former_holders(object_ids uuid[]) returns setof private.former_holder
-language plpgsql stable security definer set search_path = '' set enable_seqscan = off set jit = off
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
   v_entry record;
@@ -124,7 +124,7 @@ $$;
 -- Security definer, as of every list: see 00-ground/pages.sql.
 create function private.rows_of_address(organisation_id uuid, address text, forms text[], most integer) returns setof private.personal_row
 language plpgsql stable security definer
-set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+set search_path = ''
 as $$
 declare
   v_organisation_ids constant uuid[] := array[organisation_id];
@@ -251,7 +251,7 @@ $$;
 -- The people among rows, newest first: { people, hidden, more }. `people` have what tells them apart, as far as the caller may read it;
 -- of the others there is the number. Each has at most so many records, and all together about a hundred.
 create function private.people_json(rows private.personal_row[], most integer, most_records integer) returns jsonb
-language plpgsql stable set search_path = '' set enable_seqscan = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_reads_orders constant boolean := private.may_read_rows('order');

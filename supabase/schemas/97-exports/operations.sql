@@ -70,7 +70,7 @@ create function api.export_attendees_page(
   cursor text default null,
   size integer default 250
 ) returns json
-language plpgsql stable set search_path = '' set enable_seqscan = off set jit = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   -- Of those that changed there may be few: more are looked at.
@@ -154,7 +154,7 @@ create function api.export_orders_page(
   cursor text default null,
   size integer default 250
 ) returns json
-language plpgsql stable set search_path = '' set enable_seqscan = off set jit = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_scanned integer := case when updated_since is null then size else size * 10 end;
@@ -228,7 +228,7 @@ create function private.page_of_payment_lines(
   event_id uuid, received_after timestamptz, received_before timestamptz, "position" private.payment_position, size integer
 ) returns table (id uuid, booked_at timestamptz)
 language plpgsql stable security definer
-set search_path = '' set enable_seqscan = off set jit = off
+set search_path = ''
 as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();
@@ -317,7 +317,7 @@ create function api.export_payments_page(
   cursor text default null,
   size integer default 250
 ) returns json
-language plpgsql stable set search_path = '' set enable_seqscan = off set jit = off set timezone = 'UTC'
+language plpgsql stable set search_path = '' set timezone = 'UTC'
 as $$
 declare
   v_position private.payment_position := private.payment_position(cursor);
@@ -384,7 +384,7 @@ create function api.export_check_ins_page(
   cursor text default null,
   size integer default 250
 ) returns json
-language plpgsql stable set search_path = '' set enable_seqscan = off set jit = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_ids uuid[];

@@ -1,7 +1,7 @@
 -- Invariants of the door: who is in, recounted from the scans that stand.
 
 create function private.verify_check_ins(event_id uuid) returns setof private.disagreement
-language plpgsql stable set search_path = '' set plan_cache_mode = force_custom_plan set jit = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_type_ids uuid[] := array(select t.id from public.ticket_types t where t.event_id = verify_check_ins.event_id);

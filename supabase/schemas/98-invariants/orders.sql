@@ -5,7 +5,7 @@ create type private.disagreement as ("check" text, "table" text, id uuid, stored
 
 -- Custom plans, here and in the other files: a plan for one event is none for all of them.
 create function private.verify_orders(event_id uuid) returns setof private.disagreement
-language plpgsql stable set search_path = '' set plan_cache_mode = force_custom_plan set jit = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   -- What is older may have lost what it is held against: tickets may be deleted, and e-mails are kept for a day at least.

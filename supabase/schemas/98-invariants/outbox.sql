@@ -2,7 +2,7 @@
 -- at the earliest after a day, so only what is younger can be held against them: look once a day, and everything is looked at once.
 
 create function private.verify_outbox(event_id uuid) returns setof private.disagreement
-language plpgsql stable set search_path = '' set plan_cache_mode = force_custom_plan set jit = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_since timestamptz := now() - interval '23 hours';

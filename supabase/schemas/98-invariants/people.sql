@@ -18,7 +18,7 @@ $$;
 create type private.erased_row as (id uuid, subject_id uuid, organisation_id uuid, fields jsonb);
 
 create function private.verify_people(event_id uuid) returns setof private.disagreement
-language plpgsql stable set search_path = '' set plan_cache_mode = force_custom_plan set jit = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_fields constant jsonb := (
@@ -136,7 +136,7 @@ $$;
 
 -- Who had a ticket until it passed to somebody else, and was erased: the trail has nothing of them, so it tells when they had it.
 create function private.verify_former_holders(event_id uuid, contact jsonb) returns setof private.disagreement
-language plpgsql stable set search_path = '' set plan_cache_mode = force_custom_plan set jit = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_type_ids uuid[] := array(select t.id from public.ticket_types t where t.event_id = verify_former_holders.event_id);

@@ -1,7 +1,7 @@
 -- Invariants of places: what is sold, held, redeemed and waited for.
 
 create function private.verify_places(event_id uuid) returns setof private.disagreement
-language plpgsql stable set search_path = '' set plan_cache_mode = force_custom_plan set jit = off
+language plpgsql stable set search_path = ''
 as $$
 declare
   v_since timestamptz := now() - interval '23 hours';

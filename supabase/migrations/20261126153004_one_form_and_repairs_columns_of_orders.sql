@@ -1,7 +1,0 @@
--- one form and repairs: columns of orders. Written by `npm run db:migration` from supabase/schemas, and parted by the tables that it locks.
-
-set local lock_timeout = '2s';
-set local statement_timeout = '60s';
-
-alter table public.orders
-  add column amount_retained bigint not null default 0;
