@@ -1615,6 +1615,151 @@ exception when sqlstate 'PT404' or sqlstate 'PT409' or sqlstate 'PT422' then
 end
 $$;
 
+-- schemas/00-ground/keep-table.sql
+
+-- The uniform rules of a table, from one statement in its file: private.keep_table makes the triggers. They fire among the table's own
+-- by their numbers: 010 blanks, 050 columns that are not edited, 100 truncate, 800 mistakes explained, 900 updated_at and version.
+-- What a person types pays for them; what Usher derives, or an operation of a key writes, pays for the last one alone.
+
+-- Arguments: the message, and as JSON the columns with their hints. The trigger is `before update of` the same columns.
+create function private.tg__assert_kept() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_column record;
+begin
+  for v_column in select c.key as name, c.value as hint from jsonb_each_text(tg_argv[1]::jsonb) c loop
+    if to_jsonb(new) -> v_column.name is distinct from to_jsonb(old) -> v_column.name
+      -- SQL that sets updated_at = now() itself passes: that is the value it gets.
+      and not (v_column.name = 'updated_at' and (to_jsonb(new) ->> 'updated_at')::timestamptz is not distinct from now()) then
+      perform private.refuse(409, 'read_only_field', tg_argv[0], v_column.name, hint => v_column.hint, "row" => to_jsonb(new));
+    end if;
+  end loop;
+  return new;
+end
+$$;
+
+-- A row that is saved as it was keeps updated_at. The version is the ETag of the object; an edit may name the version it is based on.
+-- Arguments: generated columns, which NEW does not have yet; and of a versioned table the columns whose change is no edit.
+create function private.tg__count_edit() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_new constant jsonb := to_jsonb(new) - tg_argv[0]::text[];
+  v_old constant jsonb := to_jsonb(old) - tg_argv[0]::text[];
+begin
+  if v_new = v_old then
+    return new;
+  end if;
+  new.updated_at := now();
+  if tg_nargs > 1 and v_new - tg_argv[1]::text[] <> v_old - tg_argv[1]::text[] then
+    new.version := old.version + 1;
+  end if;
+  return new;
+end
+$$;
+
+create function private.keep_table(
+  "table" regclass,
+  -- False: nobody writes rows of it by hand.
+  typed boolean default true,
+  -- Columns that a trigger fills in, and that whoever adds a row may leave out.
+  filled text[] default '{}',
+  -- Columns that a new row cannot do without. Null: all that are not null, and have neither a default nor a trigger that fills them in.
+  required text[] default null,
+  -- Columns that are fixed once the row exists, and hints for some of them.
+  fixed text[] default '{}',
+  fixed_hints jsonb default '{}',
+  -- Columns that Usher keeps, with a hint where there is more to say than to leave them. So it does version, created_at and updated_at;
+  -- null: another rule speaks of these.
+  derived jsonb default '{}',
+  versioned boolean default false,
+  -- Columns whose change is no edit, beside those that are fixed or derived.
+  uncounted text[] default '{}',
+  -- Columns whose change leaves updated_at as it is.
+  exempt text[] default '{}'
+) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_own text[];
+  v_generated text[];
+  v_trigger record;
+begin
+  for i in 1..cardinality(filled) loop
+    -- `supabase gen types` takes a column that is not null and has no default for required. This one gives no value; Postgres does not keep
+    -- a default that is written as null.
+    execute format('alter table %s alter column %I set default nullif(%3$L, %3$L)::%4$s', "table", filled[i], '', (
+      select format_type(a.atttypid, a.atttypmod) from pg_catalog.pg_attribute a where a.attrelid = "table" and a.attname = filled[i]
+    ));
+  end loop;
+  select
+    array_agg(a.attname::text order by a.attnum) filter (where a.attgenerated = ''),
+    coalesce(array_agg(a.attname::text order by a.attnum) filter (where a.attgenerated <> ''), '{}'),
+    coalesce(required, array_agg(a.attname::text order by a.attnum) filter (where a.attnotnull and not a.atthasdef), '{}')
+  into v_own, v_generated, required
+  from pg_catalog.pg_attribute a
+  where a.attrelid = "table" and a.attnum > 0 and not a.attisdropped;
+  derived := derived || (
+    select coalesce(jsonb_object_agg(c, null), '{}') from unnest(v_own) c where c = any ('{version,created_at,updated_at}') and not derived ? c
+  );
+
+  for v_trigger in
+    select t.*
+    from (
+      values
+        (typed, '010_blank_is_empty', 'insert or update', 'tg__take_blank_as_empty', required),
+        (
+          typed, '050_derived', (select 'update of ' || string_agg(quote_ident(k), ', ') from jsonb_object_keys(derived) k), 'tg__assert_kept',
+          array['Usher keeps this field itself; it cannot be edited.', (
+            select jsonb_object_agg(d.key, coalesce(d.value, 'Leave it as it is.')) from jsonb_each_text(derived) d
+          )::text]
+        ),
+        (
+          typed, '050_fixed', (select 'update of ' || string_agg(quote_ident(c), ', ') from unnest(fixed) c), 'tg__assert_kept',
+          array['This field is fixed once the row exists.', (select jsonb_object_agg(c, fixed_hints -> c) from unnest(fixed) c)::text]
+        ),
+        (false, '100_no_truncate', 'truncate', 'tg__refuse_truncate', '{}'),
+        (typed, '800_explain', 'insert or update', 'tg__explain_mistakes', '{}'),
+        (
+          false, '900_edited',
+          case when 'updated_at' = any (v_own) then 'update' || coalesce(
+            (select ' of ' || string_agg(quote_ident(c), ', ') from unnest(v_own) c where exempt <> '{}' and c <> all (exempt)), ''
+          ) end,
+          'tg__count_edit',
+          array[v_generated::text] || case when versioned then
+            (array['version', 'updated_at'] || exempt || uncounted || fixed || array(select jsonb_object_keys(derived)))::text
+          end
+        )
+    ) t (is_typed, name, event, function, arguments)
+    where t.event is not null and (typed or not t.is_typed)
+  loop
+    execute format(
+      'create trigger %I before %s on %s for each %s execute function private.%I(%s)',
+      (select c.relname from pg_catalog.pg_class c where c.oid = "table") || '_' || v_trigger.name,
+      v_trigger.event, "table",
+      case when v_trigger.is_typed then 'row when (private.is_typed())' when v_trigger.event = 'truncate' then 'statement' else 'row' end,
+      v_trigger.function,
+      (select string_agg(quote_literal(a), ', ' order by a.place) from unnest(v_trigger.arguments) with ordinality a (a, place))
+    );
+  end loop;
+end
+$$;
+
+-- Postgres refuses a write to a view of several tables with SQLSTATE 55000, before it looks at privileges, and PostgREST makes a 500 of that.
+-- With this trigger a member is refused for want of the privilege, as with a table, and an organiser in Studio reads a sentence.
+create function private.keep_view("view" regclass, message text default 'This is a view: it is only read.', writes text default 'insert or update or delete')
+returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  execute format(
+    'create trigger %I instead of %s on %s for each row execute function private.tg__refuse_write(%L)',
+    (select c.relname from pg_catalog.pg_class c where c.oid = "view") || '_100_read_only', writes, "view", message
+  );
+end
+$$;
+
 -- schemas/00-ground/personal-data.sql
 
 -- Personal data: each column that holds something of a person is declared here, by the file of its table, with what stands in its place
@@ -2034,12 +2179,7 @@ end
 $$;
 create trigger organisation_members_300_account before insert on public.organisation_members
   for each row when (new.user_id is not null) execute function private.tg_organisation_members__assert_account();
-create trigger organisation_members_010_blank_is_empty before insert or update on public.organisation_members
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('organisation_id', 'user_id');
-create trigger organisation_members_800_explain before insert or update on public.organisation_members
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
+select private.keep_table('public.organisation_members');
 create trigger organisation_members_100_keep_an_owner before update or delete on public.organisation_members
   for each row when (old.role = 'owner') execute function private.tg_organisation_members__keep_an_owner();
 
@@ -2068,14 +2208,7 @@ end
 $$;
 create trigger organisations_300_slug before update of slug on public.organisations
   for each row execute function private.tg_organisations__assert_slug_is_free();
-create trigger organisations_010_blank_is_empty before insert or update on public.organisations
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('name', 'slug');
-create trigger organisations_800_explain before insert or update on public.organisations
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
-create trigger organisations_050_derived before update of created_at, updated_at on public.organisations
-  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at');
+select private.keep_table('public.organisations');
 create trigger organisations_050_logo_error before insert or update of logo_error on public.organisations
   for each row when (pg_trigger_depth() = 0)
   execute function private.tg__assert_derived_untouched('Set logo_url again to have the logo fetched again.', 'logo_error');
@@ -2107,8 +2240,6 @@ create trigger organisations_300_payment_instructions before insert or update of
   execute function private.tg__refuse_value(
     'payment_instructions', 'Payment instructions have at most 2000 characters.', 'Write less, or link to a page.'
   );
-create trigger organisations_900_updated_at before update on public.organisations
-  for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
 
 -- Default privileges of a Supabase project grant every new table to these three roles, so each table revokes them first.
 -- Not tg__assert_not_in_use, which goes by the id.
@@ -2126,12 +2257,7 @@ end
 $$;
 create trigger plans_100_in_use before delete on public.plans
   for each row execute function private.tg_plans__assert_not_in_use();
-create trigger plans_010_blank_is_empty before insert or update on public.plans
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('name', 'rate_limit_per_minute');
-create trigger plans_800_explain before insert or update on public.plans
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
+select private.keep_table('public.plans');
 
 revoke all on public.plans, public.organisations, public.organisation_members from anon, authenticated, service_role;
 
@@ -2571,20 +2697,12 @@ begin
 end
 $$;
 
-create trigger api_keys_010_blank_is_empty before insert or update on public.api_keys
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('organisation_id', 'name', 'prefix', 'scopes');
-create trigger api_keys_800_explain before insert or update on public.api_keys
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
-create trigger api_keys_050_derived before update of organisation_id, created_at, updated_at, kind, parent_id on public.api_keys
-  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'organisation_id', 'created_at', 'updated_at', 'kind', 'parent_id');
+select private.keep_table('public.api_keys', filled => '{family_id}',
+  derived => '{"organisation_id": null, "kind": null, "parent_id": null}', exempt => '{last_used_at}');
 create trigger api_keys_100_guard before insert or update on public.api_keys
   for each row execute function private.tg_api_keys__guard();
 create trigger api_keys_300_name before insert or update of name on public.api_keys
   for each row execute function private.tg__assert_name();
-create trigger api_keys_900_updated_at before update of name, scopes, confirmations, expires_at, revoked_at on public.api_keys
-  for each row execute function private.tg__set_updated_at();
 create trigger api_keys_950_shrink_grants after update of scopes, expires_at, revoked_at on public.api_keys
   for each row when (new.kind <> 'grant') execute function private.tg_api_keys__shrink_grants();
 create trigger api_keys_955_forget_tokens after update of revoked_at on public.api_keys
@@ -4165,27 +4283,11 @@ begin
   return new;
 end
 $$;
--- Not for the counters, here and below: a ticket that is issued does not pay for what is typed.
-create trigger ticket_types_010_blank_is_empty
-  before insert or update of
-    name, event_id, price, quantity, status, visibility, sales_start_at, sales_end_at, min_per_order, max_per_order, description, position,
-    external_id, metadata, created_at, updated_at, id, organisation_id, version
-  on public.ticket_types
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('event_id', 'name');
-create trigger ticket_types_800_explain
-  before insert or update of
-    name, event_id, price, quantity, status, visibility, sales_start_at, sales_end_at, min_per_order, max_per_order, description, position,
-    external_id, metadata, created_at, updated_at, id, organisation_id, version
-  on public.ticket_types
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
-create trigger ticket_types_050_derived before update of version, created_at, updated_at on public.ticket_types
-  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
+-- An organiser's edit must not fail because a ticket was issued meanwhile: the counters are not versioned.
+select private.keep_table('public.ticket_types', filled => '{organisation_id}', fixed => '{organisation_id,event_id}',
+  versioned => true, uncounted => '{quantity_sold,quantity_held}');
 create trigger ticket_types_050_organisation before insert on public.ticket_types
   for each row execute function private.tg__inherit_organisation();
-create trigger ticket_types_050_fixed before update of organisation_id, event_id on public.ticket_types
-  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');
 create trigger ticket_types_100_in_use before delete on public.ticket_types
   for each row execute function private.tg__assert_not_in_use(
     'The ticket type is in use: there are attendees with it, or people who wait for it.', 'Archive it instead: set its status to archived.',
@@ -4217,24 +4319,6 @@ create trigger ticket_types_300_sales_end_at before insert or update of sales_st
   execute function private.tg__refuse_value(
     'sales_end_at', 'A sale ends after it starts.', 'Change sales_start_at and sales_end_at together.'
   );
-create trigger ticket_types_900_updated_at before update on public.ticket_types
-  for each row execute function private.tg__set_updated_at('updated_at');
--- Not for quantity_sold: an organiser's edit must not fail because a ticket was issued meanwhile.
-create trigger ticket_types_900_version
-  before update of
-    name, description, price, quantity, min_per_order, max_per_order, sales_start_at, sales_end_at, visibility, status, position, external_id,
-    metadata
-  on public.ticket_types
-  for each row when (
-    new.name is distinct from old.name or new.description is distinct from old.description
-    or new.price is distinct from old.price or new.quantity is distinct from old.quantity
-    or new.min_per_order is distinct from old.min_per_order or new.max_per_order is distinct from old.max_per_order
-    or new.sales_start_at is distinct from old.sales_start_at or new.sales_end_at is distinct from old.sales_end_at
-    or new.visibility is distinct from old.visibility or new.status is distinct from old.status
-    or new.position is distinct from old.position or new.external_id is distinct from old.external_id
-    or new.metadata is distinct from old.metadata
-  )
-  execute function private.tg__count_version();
 
 revoke all on public.ticket_types from anon, authenticated, service_role;
 
@@ -4567,18 +4651,10 @@ begin
   return new;
 end
 $$;
-create trigger promo_codes_010_blank_is_empty before insert or update on public.promo_codes
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('event_id', 'code');
-create trigger promo_codes_800_explain before insert or update on public.promo_codes
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
-create trigger promo_codes_050_fixed before update of organisation_id, event_id on public.promo_codes
-  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');
+select private.keep_table('public.promo_codes', filled => '{organisation_id}', fixed => '{organisation_id,event_id}',
+  versioned => true, uncounted => '{times_redeemed}');
 create trigger promo_codes_050_organisation before insert on public.promo_codes
   for each row execute function private.tg__inherit_organisation();
-create trigger promo_codes_050_derived before update of version, created_at, updated_at on public.promo_codes
-  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
 create trigger promo_codes_100_in_use before delete on public.promo_codes
   for each row execute function private.tg__assert_not_in_use(
     'The promo code is in use: there are orders with it.', 'Disable it instead: set its status to disabled.',
@@ -4618,16 +4694,6 @@ create trigger promo_codes_300_max_redemptions before insert or update of max_re
   execute function private.tg__refuse_value(
     'max_redemptions', 'A promo code has at least 1 use.', 'Leave it empty for no limit, or disable the code.'
   );
-create trigger promo_codes_900_updated_at before update on public.promo_codes
-  for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
-create trigger promo_codes_900_version before update on public.promo_codes
-  for each row when (
-    new.code is distinct from old.code or new.percent_off is distinct from old.percent_off
-    or new.amount_off is distinct from old.amount_off or new.valid_from is distinct from old.valid_from
-    or new.valid_until is distinct from old.valid_until or new.max_redemptions is distinct from old.max_redemptions
-    or new.ticket_type_ids is distinct from old.ticket_type_ids or new.status is distinct from old.status
-  )
-  execute function private.tg__count_version();
 
 revoke all on public.promo_codes from anon, authenticated, service_role;
 
@@ -8934,16 +9000,8 @@ begin
 end
 $$;
 
-create trigger waiting_list_entries_010_blank_is_empty before insert or update on public.waiting_list_entries
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('event_id', 'ticket_type_id', 'name', 'email');
-create trigger waiting_list_entries_800_explain before insert or update on public.waiting_list_entries
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
-create trigger waiting_list_entries_050_fixed before update of organisation_id, event_id, ticket_type_id on public.waiting_list_entries
-  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id', 'ticket_type_id');
-create trigger waiting_list_entries_050_derived before update of version, created_at, updated_at on public.waiting_list_entries
-  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
+select private.keep_table('public.waiting_list_entries', filled => '{organisation_id}',
+  fixed => '{organisation_id,event_id,ticket_type_id}', versioned => true);
 create trigger waiting_list_entries_100_in_use before delete on public.waiting_list_entries
   for each row execute function private.tg__assert_not_in_use(
     'The entry is in use: an attendee accepted its offer.', 'Erase or cancel the attendee instead.', 'attendees.waiting_list_entry_id'
@@ -8952,18 +9010,6 @@ create trigger waiting_list_entries_100_over before delete on public.waiting_lis
   for each row execute function private.tg_waiting_list_entries__assert_over();
 create trigger waiting_list_entries_100_guard before insert or update on public.waiting_list_entries
   for each row execute function private.tg_waiting_list_entries__guard();
-create trigger waiting_list_entries_100_no_truncate before truncate on public.waiting_list_entries
-  for each statement execute function private.tg__refuse_truncate();
-create trigger waiting_list_entries_900_updated_at before update on public.waiting_list_entries
-  for each row execute function private.tg__set_updated_at('email_lower');
-create trigger waiting_list_entries_900_version before update on public.waiting_list_entries
-  for each row when (
-    new.name is distinct from old.name or new.email is distinct from old.email or new.company is distinct from old.company
-    or new.send_email is distinct from old.send_email or new.status is distinct from old.status
-    or new.offered_at is distinct from old.offered_at or new.offer_expires_at is distinct from old.offer_expires_at
-    or new.external_id is distinct from old.external_id or new.metadata is distinct from old.metadata
-  )
-  execute function private.tg__count_version();
 
 revoke all on public.waiting_list_entries from anon, authenticated, service_role;
 
@@ -13879,8 +13925,7 @@ comment on column public.members.email is 'Their e-mail address: that of their a
 comment on column public.members.role is 'What they may do: owner, manager, door or viewer.';
 comment on column public.members.created_at is 'When they became a member.';
 comment on column public.members.user_id is 'Their account, of auth.users.';
-create trigger members_100_read_only instead of insert or update or delete on public.members
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.members');
 
 revoke all on public.members from anon, authenticated, service_role;
 grant select on public.members to authenticated;
@@ -26743,15 +26788,9 @@ alter table public.payments
   alter column organisation_id set default nullif('', '')::uuid,
   alter column event_id set default nullif('', '')::uuid,
   alter column currency set default nullif('', '');
-alter table public.promo_codes
-  alter column organisation_id set default nullif('', '')::uuid;
 alter table public.refunds
   alter column organisation_id set default nullif('', '')::uuid,
   alter column event_id set default nullif('', '')::uuid,
   alter column currency set default nullif('', '');
-alter table public.ticket_types
-  alter column organisation_id set default nullif('', '')::uuid;
-alter table public.waiting_list_entries
-  alter column organisation_id set default nullif('', '')::uuid;
 alter table public.webhook_endpoints
   alter column organisation_id set default nullif('', '')::uuid;

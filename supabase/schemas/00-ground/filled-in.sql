@@ -25,15 +25,9 @@ alter table public.payments
   alter column organisation_id set default nullif('', '')::uuid,
   alter column event_id set default nullif('', '')::uuid,
   alter column currency set default nullif('', '');
-alter table public.promo_codes
-  alter column organisation_id set default nullif('', '')::uuid;
 alter table public.refunds
   alter column organisation_id set default nullif('', '')::uuid,
   alter column event_id set default nullif('', '')::uuid,
   alter column currency set default nullif('', '');
-alter table public.ticket_types
-  alter column organisation_id set default nullif('', '')::uuid;
-alter table public.waiting_list_entries
-  alter column organisation_id set default nullif('', '')::uuid;
 alter table public.webhook_endpoints
   alter column organisation_id set default nullif('', '')::uuid;

@@ -211,20 +211,12 @@ begin
 end
 $$;
 
-create trigger api_keys_010_blank_is_empty before insert or update on public.api_keys
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('organisation_id', 'name', 'prefix', 'scopes');
-create trigger api_keys_800_explain before insert or update on public.api_keys
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
-create trigger api_keys_050_derived before update of organisation_id, created_at, updated_at, kind, parent_id on public.api_keys
-  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'organisation_id', 'created_at', 'updated_at', 'kind', 'parent_id');
+select private.keep_table('public.api_keys', filled => '{family_id}',
+  derived => '{"organisation_id": null, "kind": null, "parent_id": null}', exempt => '{last_used_at}');
 create trigger api_keys_100_guard before insert or update on public.api_keys
   for each row execute function private.tg_api_keys__guard();
 create trigger api_keys_300_name before insert or update of name on public.api_keys
   for each row execute function private.tg__assert_name();
-create trigger api_keys_900_updated_at before update of name, scopes, confirmations, expires_at, revoked_at on public.api_keys
-  for each row execute function private.tg__set_updated_at();
 create trigger api_keys_950_shrink_grants after update of scopes, expires_at, revoked_at on public.api_keys
   for each row when (new.kind <> 'grant') execute function private.tg_api_keys__shrink_grants();
 create trigger api_keys_955_forget_tokens after update of revoked_at on public.api_keys

@@ -18,8 +18,7 @@ comment on column public.members.email is 'Their e-mail address: that of their a
 comment on column public.members.role is 'What they may do: owner, manager, door or viewer.';
 comment on column public.members.created_at is 'When they became a member.';
 comment on column public.members.user_id is 'Their account, of auth.users.';
-create trigger members_100_read_only instead of insert or update or delete on public.members
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.members');
 
 revoke all on public.members from anon, authenticated, service_role;
 grant select on public.members to authenticated;

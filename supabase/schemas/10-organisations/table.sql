@@ -168,12 +168,7 @@ end
 $$;
 create trigger organisation_members_300_account before insert on public.organisation_members
   for each row when (new.user_id is not null) execute function private.tg_organisation_members__assert_account();
-create trigger organisation_members_010_blank_is_empty before insert or update on public.organisation_members
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('organisation_id', 'user_id');
-create trigger organisation_members_800_explain before insert or update on public.organisation_members
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
+select private.keep_table('public.organisation_members');
 create trigger organisation_members_100_keep_an_owner before update or delete on public.organisation_members
   for each row when (old.role = 'owner') execute function private.tg_organisation_members__keep_an_owner();
 
@@ -202,14 +197,7 @@ end
 $$;
 create trigger organisations_300_slug before update of slug on public.organisations
   for each row execute function private.tg_organisations__assert_slug_is_free();
-create trigger organisations_010_blank_is_empty before insert or update on public.organisations
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('name', 'slug');
-create trigger organisations_800_explain before insert or update on public.organisations
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
-create trigger organisations_050_derived before update of created_at, updated_at on public.organisations
-  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at');
+select private.keep_table('public.organisations');
 create trigger organisations_050_logo_error before insert or update of logo_error on public.organisations
   for each row when (pg_trigger_depth() = 0)
   execute function private.tg__assert_derived_untouched('Set logo_url again to have the logo fetched again.', 'logo_error');
@@ -241,8 +229,6 @@ create trigger organisations_300_payment_instructions before insert or update of
   execute function private.tg__refuse_value(
     'payment_instructions', 'Payment instructions have at most 2000 characters.', 'Write less, or link to a page.'
   );
-create trigger organisations_900_updated_at before update on public.organisations
-  for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
 
 -- Default privileges of a Supabase project grant every new table to these three roles, so each table revokes them first.
 -- Not tg__assert_not_in_use, which goes by the id.
@@ -260,12 +246,7 @@ end
 $$;
 create trigger plans_100_in_use before delete on public.plans
   for each row execute function private.tg_plans__assert_not_in_use();
-create trigger plans_010_blank_is_empty before insert or update on public.plans
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('name', 'rate_limit_per_minute');
-create trigger plans_800_explain before insert or update on public.plans
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
+select private.keep_table('public.plans');
 
 revoke all on public.plans, public.organisations, public.organisation_members from anon, authenticated, service_role;
 

@@ -111,27 +111,11 @@ begin
   return new;
 end
 $$;
--- Not for the counters, here and below: a ticket that is issued does not pay for what is typed.
-create trigger ticket_types_010_blank_is_empty
-  before insert or update of
-    name, event_id, price, quantity, status, visibility, sales_start_at, sales_end_at, min_per_order, max_per_order, description, position,
-    external_id, metadata, created_at, updated_at, id, organisation_id, version
-  on public.ticket_types
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('event_id', 'name');
-create trigger ticket_types_800_explain
-  before insert or update of
-    name, event_id, price, quantity, status, visibility, sales_start_at, sales_end_at, min_per_order, max_per_order, description, position,
-    external_id, metadata, created_at, updated_at, id, organisation_id, version
-  on public.ticket_types
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
-create trigger ticket_types_050_derived before update of version, created_at, updated_at on public.ticket_types
-  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
+-- An organiser's edit must not fail because a ticket was issued meanwhile: the counters are not versioned.
+select private.keep_table('public.ticket_types', filled => '{organisation_id}', fixed => '{organisation_id,event_id}',
+  versioned => true, uncounted => '{quantity_sold,quantity_held}');
 create trigger ticket_types_050_organisation before insert on public.ticket_types
   for each row execute function private.tg__inherit_organisation();
-create trigger ticket_types_050_fixed before update of organisation_id, event_id on public.ticket_types
-  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');
 create trigger ticket_types_100_in_use before delete on public.ticket_types
   for each row execute function private.tg__assert_not_in_use(
     'The ticket type is in use: there are attendees with it, or people who wait for it.', 'Archive it instead: set its status to archived.',
@@ -163,24 +147,6 @@ create trigger ticket_types_300_sales_end_at before insert or update of sales_st
   execute function private.tg__refuse_value(
     'sales_end_at', 'A sale ends after it starts.', 'Change sales_start_at and sales_end_at together.'
   );
-create trigger ticket_types_900_updated_at before update on public.ticket_types
-  for each row execute function private.tg__set_updated_at('updated_at');
--- Not for quantity_sold: an organiser's edit must not fail because a ticket was issued meanwhile.
-create trigger ticket_types_900_version
-  before update of
-    name, description, price, quantity, min_per_order, max_per_order, sales_start_at, sales_end_at, visibility, status, position, external_id,
-    metadata
-  on public.ticket_types
-  for each row when (
-    new.name is distinct from old.name or new.description is distinct from old.description
-    or new.price is distinct from old.price or new.quantity is distinct from old.quantity
-    or new.min_per_order is distinct from old.min_per_order or new.max_per_order is distinct from old.max_per_order
-    or new.sales_start_at is distinct from old.sales_start_at or new.sales_end_at is distinct from old.sales_end_at
-    or new.visibility is distinct from old.visibility or new.status is distinct from old.status
-    or new.position is distinct from old.position or new.external_id is distinct from old.external_id
-    or new.metadata is distinct from old.metadata
-  )
-  execute function private.tg__count_version();
 
 revoke all on public.ticket_types from anon, authenticated, service_role;
 

@@ -148,18 +148,10 @@ begin
   return new;
 end
 $$;
-create trigger promo_codes_010_blank_is_empty before insert or update on public.promo_codes
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('event_id', 'code');
-create trigger promo_codes_800_explain before insert or update on public.promo_codes
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
-create trigger promo_codes_050_fixed before update of organisation_id, event_id on public.promo_codes
-  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');
+select private.keep_table('public.promo_codes', filled => '{organisation_id}', fixed => '{organisation_id,event_id}',
+  versioned => true, uncounted => '{times_redeemed}');
 create trigger promo_codes_050_organisation before insert on public.promo_codes
   for each row execute function private.tg__inherit_organisation();
-create trigger promo_codes_050_derived before update of version, created_at, updated_at on public.promo_codes
-  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
 create trigger promo_codes_100_in_use before delete on public.promo_codes
   for each row execute function private.tg__assert_not_in_use(
     'The promo code is in use: there are orders with it.', 'Disable it instead: set its status to disabled.',
@@ -199,16 +191,6 @@ create trigger promo_codes_300_max_redemptions before insert or update of max_re
   execute function private.tg__refuse_value(
     'max_redemptions', 'A promo code has at least 1 use.', 'Leave it empty for no limit, or disable the code.'
   );
-create trigger promo_codes_900_updated_at before update on public.promo_codes
-  for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
-create trigger promo_codes_900_version before update on public.promo_codes
-  for each row when (
-    new.code is distinct from old.code or new.percent_off is distinct from old.percent_off
-    or new.amount_off is distinct from old.amount_off or new.valid_from is distinct from old.valid_from
-    or new.valid_until is distinct from old.valid_until or new.max_redemptions is distinct from old.max_redemptions
-    or new.ticket_type_ids is distinct from old.ticket_type_ids or new.status is distinct from old.status
-  )
-  execute function private.tg__count_version();
 
 revoke all on public.promo_codes from anon, authenticated, service_role;
 

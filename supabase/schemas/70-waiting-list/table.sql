@@ -202,16 +202,8 @@ begin
 end
 $$;
 
-create trigger waiting_list_entries_010_blank_is_empty before insert or update on public.waiting_list_entries
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('event_id', 'ticket_type_id', 'name', 'email');
-create trigger waiting_list_entries_800_explain before insert or update on public.waiting_list_entries
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
-create trigger waiting_list_entries_050_fixed before update of organisation_id, event_id, ticket_type_id on public.waiting_list_entries
-  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id', 'ticket_type_id');
-create trigger waiting_list_entries_050_derived before update of version, created_at, updated_at on public.waiting_list_entries
-  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
+select private.keep_table('public.waiting_list_entries', filled => '{organisation_id}',
+  fixed => '{organisation_id,event_id,ticket_type_id}', versioned => true);
 create trigger waiting_list_entries_100_in_use before delete on public.waiting_list_entries
   for each row execute function private.tg__assert_not_in_use(
     'The entry is in use: an attendee accepted its offer.', 'Erase or cancel the attendee instead.', 'attendees.waiting_list_entry_id'
@@ -220,18 +212,6 @@ create trigger waiting_list_entries_100_over before delete on public.waiting_lis
   for each row execute function private.tg_waiting_list_entries__assert_over();
 create trigger waiting_list_entries_100_guard before insert or update on public.waiting_list_entries
   for each row execute function private.tg_waiting_list_entries__guard();
-create trigger waiting_list_entries_100_no_truncate before truncate on public.waiting_list_entries
-  for each statement execute function private.tg__refuse_truncate();
-create trigger waiting_list_entries_900_updated_at before update on public.waiting_list_entries
-  for each row execute function private.tg__set_updated_at('email_lower');
-create trigger waiting_list_entries_900_version before update on public.waiting_list_entries
-  for each row when (
-    new.name is distinct from old.name or new.email is distinct from old.email or new.company is distinct from old.company
-    or new.send_email is distinct from old.send_email or new.status is distinct from old.status
-    or new.offered_at is distinct from old.offered_at or new.offer_expires_at is distinct from old.offer_expires_at
-    or new.external_id is distinct from old.external_id or new.metadata is distinct from old.metadata
-  )
-  execute function private.tg__count_version();
 
 revoke all on public.waiting_list_entries from anon, authenticated, service_role;
 

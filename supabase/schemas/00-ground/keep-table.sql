@@ -1,0 +1,142 @@
+-- The uniform rules of a table, from one statement in its file: private.keep_table makes the triggers. They fire among the table's own
+-- by their numbers: 010 blanks, 050 columns that are not edited, 100 truncate, 800 mistakes explained, 900 updated_at and version.
+-- What a person types pays for them; what Usher derives, or an operation of a key writes, pays for the last one alone.
+
+-- Arguments: the message, and as JSON the columns with their hints. The trigger is `before update of` the same columns.
+create function private.tg__assert_kept() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_column record;
+begin
+  for v_column in select c.key as name, c.value as hint from jsonb_each_text(tg_argv[1]::jsonb) c loop
+    if to_jsonb(new) -> v_column.name is distinct from to_jsonb(old) -> v_column.name
+      -- SQL that sets updated_at = now() itself passes: that is the value it gets.
+      and not (v_column.name = 'updated_at' and (to_jsonb(new) ->> 'updated_at')::timestamptz is not distinct from now()) then
+      perform private.refuse(409, 'read_only_field', tg_argv[0], v_column.name, hint => v_column.hint, "row" => to_jsonb(new));
+    end if;
+  end loop;
+  return new;
+end
+$$;
+
+-- A row that is saved as it was keeps updated_at. The version is the ETag of the object; an edit may name the version it is based on.
+-- Arguments: generated columns, which NEW does not have yet; and of a versioned table the columns whose change is no edit.
+create function private.tg__count_edit() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_new constant jsonb := to_jsonb(new) - tg_argv[0]::text[];
+  v_old constant jsonb := to_jsonb(old) - tg_argv[0]::text[];
+begin
+  if v_new = v_old then
+    return new;
+  end if;
+  new.updated_at := now();
+  if tg_nargs > 1 and v_new - tg_argv[1]::text[] <> v_old - tg_argv[1]::text[] then
+    new.version := old.version + 1;
+  end if;
+  return new;
+end
+$$;
+
+create function private.keep_table(
+  "table" regclass,
+  -- False: nobody writes rows of it by hand.
+  typed boolean default true,
+  -- Columns that a trigger fills in, and that whoever adds a row may leave out.
+  filled text[] default '{}',
+  -- Columns that a new row cannot do without. Null: all that are not null, and have neither a default nor a trigger that fills them in.
+  required text[] default null,
+  -- Columns that are fixed once the row exists, and hints for some of them.
+  fixed text[] default '{}',
+  fixed_hints jsonb default '{}',
+  -- Columns that Usher keeps, with a hint where there is more to say than to leave them. So it does version, created_at and updated_at;
+  -- null: another rule speaks of these.
+  derived jsonb default '{}',
+  versioned boolean default false,
+  -- Columns whose change is no edit, beside those that are fixed or derived.
+  uncounted text[] default '{}',
+  -- Columns whose change leaves updated_at as it is.
+  exempt text[] default '{}'
+) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_own text[];
+  v_generated text[];
+  v_trigger record;
+begin
+  for i in 1..cardinality(filled) loop
+    -- `supabase gen types` takes a column that is not null and has no default for required. This one gives no value; Postgres does not keep
+    -- a default that is written as null.
+    execute format('alter table %s alter column %I set default nullif(%3$L, %3$L)::%4$s', "table", filled[i], '', (
+      select format_type(a.atttypid, a.atttypmod) from pg_catalog.pg_attribute a where a.attrelid = "table" and a.attname = filled[i]
+    ));
+  end loop;
+  select
+    array_agg(a.attname::text order by a.attnum) filter (where a.attgenerated = ''),
+    coalesce(array_agg(a.attname::text order by a.attnum) filter (where a.attgenerated <> ''), '{}'),
+    coalesce(required, array_agg(a.attname::text order by a.attnum) filter (where a.attnotnull and not a.atthasdef), '{}')
+  into v_own, v_generated, required
+  from pg_catalog.pg_attribute a
+  where a.attrelid = "table" and a.attnum > 0 and not a.attisdropped;
+  derived := derived || (
+    select coalesce(jsonb_object_agg(c, null), '{}') from unnest(v_own) c where c = any ('{version,created_at,updated_at}') and not derived ? c
+  );
+
+  for v_trigger in
+    select t.*
+    from (
+      values
+        (typed, '010_blank_is_empty', 'insert or update', 'tg__take_blank_as_empty', required),
+        (
+          typed, '050_derived', (select 'update of ' || string_agg(quote_ident(k), ', ') from jsonb_object_keys(derived) k), 'tg__assert_kept',
+          array['Usher keeps this field itself; it cannot be edited.', (
+            select jsonb_object_agg(d.key, coalesce(d.value, 'Leave it as it is.')) from jsonb_each_text(derived) d
+          )::text]
+        ),
+        (
+          typed, '050_fixed', (select 'update of ' || string_agg(quote_ident(c), ', ') from unnest(fixed) c), 'tg__assert_kept',
+          array['This field is fixed once the row exists.', (select jsonb_object_agg(c, fixed_hints -> c) from unnest(fixed) c)::text]
+        ),
+        (false, '100_no_truncate', 'truncate', 'tg__refuse_truncate', '{}'),
+        (typed, '800_explain', 'insert or update', 'tg__explain_mistakes', '{}'),
+        (
+          false, '900_edited',
+          case when 'updated_at' = any (v_own) then 'update' || coalesce(
+            (select ' of ' || string_agg(quote_ident(c), ', ') from unnest(v_own) c where exempt <> '{}' and c <> all (exempt)), ''
+          ) end,
+          'tg__count_edit',
+          array[v_generated::text] || case when versioned then
+            (array['version', 'updated_at'] || exempt || uncounted || fixed || array(select jsonb_object_keys(derived)))::text
+          end
+        )
+    ) t (is_typed, name, event, function, arguments)
+    where t.event is not null and (typed or not t.is_typed)
+  loop
+    execute format(
+      'create trigger %I before %s on %s for each %s execute function private.%I(%s)',
+      (select c.relname from pg_catalog.pg_class c where c.oid = "table") || '_' || v_trigger.name,
+      v_trigger.event, "table",
+      case when v_trigger.is_typed then 'row when (private.is_typed())' when v_trigger.event = 'truncate' then 'statement' else 'row' end,
+      v_trigger.function,
+      (select string_agg(quote_literal(a), ', ' order by a.place) from unnest(v_trigger.arguments) with ordinality a (a, place))
+    );
+  end loop;
+end
+$$;
+
+-- Postgres refuses a write to a view of several tables with SQLSTATE 55000, before it looks at privileges, and PostgREST makes a 500 of that.
+-- With this trigger a member is refused for want of the privilege, as with a table, and an organiser in Studio reads a sentence.
+create function private.keep_view("view" regclass, message text default 'This is a view: it is only read.', writes text default 'insert or update or delete')
+returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  execute format(
+    'create trigger %I instead of %s on %s for each row execute function private.tg__refuse_write(%L)',
+    (select c.relname from pg_catalog.pg_class c where c.oid = "view") || '_100_read_only', writes, "view", message
+  );
+end
+$$;
