@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createSend, noAnswerInTime, type RpcAnswer, type Send } from './data-api-send.ts'
 import {
   apiErrorOfDatabase,
+  brokenRule,
   type DatabaseError,
   fieldsOf,
   lostRace,
@@ -58,8 +59,9 @@ export function createDataApi(
       const path = `/rpc/${fn}`
       const body = JSON.stringify(args)
       const since = performance.now()
-      const ask = (token: string, timeoutMs: number): Promise<Result> =>
+      const post = (path: string, body: string, token: string, timeoutMs: number): Promise<Result> =>
         send(path, { ...constant, authorization: `Bearer ${token}` }, body, timeoutMs).then(resultOf, failureOf)
+      const ask = (token: string, timeoutMs: number): Promise<Result> => post(path, body, token, timeoutMs)
       const askAgain = async (token: string) => {
         const left = since + timeoutMs - performance.now()
         return left > 0 ? ask(token, left) : failureOf(noAnswerInTime())
@@ -77,6 +79,11 @@ export function createDataApi(
         ;({ data, error, status } = await askAgain(accepted))
       }
       if (error === null) return data
+      const rule = brokenRule(error)
+      if (rule !== undefined) {
+        const explained = await post('/rpc/explain_rule', JSON.stringify({ constraint: rule }), accepted, timeoutMs)
+        error = explained.error ?? error
+      }
       throw apiErrorOfDatabase(error, status, fieldsOf(operation.args), repeatable, operation.name)
     },
   }

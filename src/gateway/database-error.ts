@@ -25,6 +25,7 @@ const noRoom = /^could not (extend|write to) file .*: (File too large|Disk quota
 const changesMany =
   /^(apply|update|complete|unpublish|cancel|delete)_event$|^(cancel|update|reopen)_order$|^erase_|reminders$/
 const uniqueViolation = '23505'
+const checkViolation = '23514'
 // Details of what is `unanswered`: there was no connection, so nothing was sent.
 const neverSent = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/
 // Check, foreign key and not-null violations, and values that are malformed, too long or out of range.
@@ -37,6 +38,10 @@ export function lostRace({ code = '', message }: DatabaseError): boolean {
 
 /** The token was refused, not what was called with it. */
 export const refusedToken = ({ code = '' }: { code?: string }): boolean => tokenRefused.test(code)
+
+/** The check constraint that a call broke: its comment has the sentence to refuse with (api.explain_rule). */
+export const brokenRule = (error: DatabaseError): string | undefined =>
+  error.code === checkViolation ? constraintOf(error) : undefined
 
 /** There was no response, or not in time. */
 export function unanswered(error: unknown): DatabaseError {
@@ -118,8 +123,7 @@ function valueError(error: DatabaseError, args: string[]): ApiError {
   if (constraint === undefined) {
     return validationFailed([{ param: 'input', message: 'has a value that the database does not accept' }])
   }
-  // Most constraint names begin with their subject: `events_ends_at_is_after_starts_at`. Those of the busiest tables are one check, behind
-  // sentences.
+  // Constraint names begin with their subject: `events_ends_at_is_after_starts_at`.
   const [param] = fieldsNamed(error, args)
   // No field of the caller's can break this rule: the fault is Usher's.
   if (param === undefined) return toApiError(error)

@@ -9,7 +9,7 @@ import { createCourierRpc } from '../../src/gateway/courier-rpc.ts'
 import { createDataApi } from '../../src/gateway/data-api.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
 import { createLog } from '../../src/process/log.ts'
-import { during, knownRight, row, studio } from '../support/database.ts'
+import { during, row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
 import { edit, read } from '../support/studio.ts'
@@ -26,7 +26,7 @@ async function fill(event: TestEvent): Promise<void> {
   await studio.query(
     `with orders as (
        insert into public.orders (event_id, name, email, send_email)
-       select $1, 'Buyer', 'buyer@example.com', true from ${knownRight}, generate_series(1, 6) returning id
+       select $1, 'Buyer', 'buyer@example.com', true from generate_series(1, 6) returning id
      ), numbered as (select id, row_number() over (order by id) - 1 as n from orders)
      insert into public.attendees (order_id, ticket_type_id, name, email)
      select o.id, $2, 'Guest', 'guest-' || g || '@example.com'

@@ -23,6 +23,8 @@ const getTicketPage = 'get_ticket_page'
 const readCalls = 'read_calls'
 /** One of an operation, with names in the place of ids. */
 const callByNames = 'call_by_names'
+/** The sentence of a constraint that a call broke. */
+const explainRule = 'explain_rule'
 /** What the gateway says times by. */
 const eventTimezones = 'event_timezones'
 /** What a link to an export is good for, that one is read, and its pages. */
@@ -127,6 +129,7 @@ test("every function in schema api is an operation, a batch of one, the courier'
       ...optOutFunctions,
       readCalls,
       callByNames,
+      explainRule,
       eventTimezones,
       getExportLink,
       beginExport,

@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { prefixOf } from '../../src/gateway/api-key.ts'
-import { knownRight, row, studio } from '../support/database.ts'
+import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
 import { fanOut } from '../support/outbox.ts'
 import type { Claims } from './actor.ts'
@@ -32,7 +32,7 @@ export async function createTenant(): Promise<Tenant> {
   const organisation = await createOrganisation()
   const event = await organisation.event()
   await studio.query(
-    `insert into public.webhook_endpoints (organisation_id, url, types) select $1, 'https://hooks.example.com', '{order.created}' from ${knownRight}`,
+    `insert into public.webhook_endpoints (organisation_id, url, types) select $1, 'https://hooks.example.com', '{order.created}'`,
     [organisation.id],
   )
   const guest = await event.guest()
@@ -41,37 +41,28 @@ export async function createTenant(): Promise<Tenant> {
     [event.id],
   )
   const checkIn = await row<{ id: string }>(
-    `insert into public.check_ins (event_id, code) select $1, $2 from ${knownRight} returning id`,
+    `insert into public.check_ins (event_id, code) select $1, $2 returning id`,
     [event.id, guest.code],
   )
-  await studio.query(
-    `insert into public.promo_codes (event_id, code, percent_off) select $1, 'FRIENDS', 20 from ${knownRight}`,
-    [event.id],
-  )
-  await studio.query(`insert into public.check_in_points (event_id, name) select $1, 'Gate' from ${knownRight}`, [
+  await studio.query(`insert into public.promo_codes (event_id, code, percent_off) select $1, 'FRIENDS', 20`, [
     event.id,
   ])
+  await studio.query(`insert into public.check_in_points (event_id, name) select $1, 'Gate'`, [event.id])
   const soldOutTicketTypeId = await event.ticketType({ quantity: 0 })
   await studio.query(
-    `insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) select $1, $2, 'Guest', 'guest@example.com' from ${knownRight}`,
+    `insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) select $1, $2, 'Guest', 'guest@example.com'`,
     [event.id, soldOutTicketTypeId],
   )
   const priced = await event.payer()
-  await studio.query(`insert into public.payments (order_id, amount) select $1, 100 from ${knownRight}`, [
-    priced.orderId,
-  ])
+  await studio.query(`insert into public.payments (order_id, amount) select $1, 100`, [priced.orderId])
   const refunded = await event.payer()
   await studio.query(
-    `with first as (insert into public.payments (order_id, amount) select $1, 1 from ${knownRight} returning id)
+    `with first as (insert into public.payments (order_id, amount) select $1, 1 returning id)
      insert into public.payment_voids (payment_id) select id from first`,
     [refunded.orderId],
   )
-  await studio.query(`insert into public.payments (order_id, amount) select $1, 4900 from ${knownRight}`, [
-    refunded.orderId,
-  ])
-  await studio.query(`insert into public.refunds (order_id, amount) select $1, 100 from ${knownRight}`, [
-    refunded.orderId,
-  ])
+  await studio.query(`insert into public.payments (order_id, amount) select $1, 4900`, [refunded.orderId])
+  await studio.query(`insert into public.refunds (order_id, amount) select $1, 100`, [refunded.orderId])
   await fanOut(organisation.id)
   const paid = await row<{ id: string }>('select id from public.payments where order_id = $1', [priced.orderId])
   const [key, owner, member] = await Promise.all([
@@ -114,8 +105,9 @@ export async function join(
   person: Claims,
   role: 'owner' | 'manager' | 'door' | 'viewer',
 ): Promise<void> {
-  await studio.query(
-    `insert into public.organisation_members (organisation_id, user_id, role) select $1, $2, $3 from ${knownRight}`,
-    [organisationId, person.sub, role],
-  )
+  await studio.query(`insert into public.organisation_members (organisation_id, user_id, role) select $1, $2, $3`, [
+    organisationId,
+    person.sub,
+    role,
+  ])
 }

@@ -46,7 +46,7 @@ const inDatabase: Record<string, Mutate> = {
   // Behind the function stands a check: both are gone.
   'nothing holds the quantity of a ticket type': both(
     patch('private.move_places', [/and \(places \+ held <= 0[^)]*\)/, '']),
-    run('alter table public.ticket_types drop constraint ticket_types_are_sound'),
+    run('alter table public.ticket_types drop constraint ticket_types_quantity_sold_and_held_fit'),
   ),
   'nothing holds the capacity of an event': patch('private.tg_attendees__count_places', [
     'if v_taken > v_event.capacity then',

@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { during, knownRight, row, studio } from '../support/database.ts'
+import { during, row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint, fanOut } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
@@ -74,7 +74,7 @@ test('deliveries are pending once more while the types of their endpoint change'
       await studio.query(
         `update public.webhook_deliveries d
          set status = case when f.n % 2 = 0 then 'pending' else 'failed' end::public.webhook_delivery_status
-         from ${knownRight}, (select id, row_number() over () as n from public.webhook_deliveries where organisation_id = $1) f
+         from (select id, row_number() over () as n from public.webhook_deliveries where organisation_id = $1) f
          where d.id = f.id`,
         [organisation.id],
       )

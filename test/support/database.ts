@@ -29,12 +29,6 @@ export async function row<T extends pg.QueryResultRow>(sql: string, values: unkn
   return rows[0]
 }
 
-/**
- * To select from in a statement that writes what a test begins with, as `insert into … select … from ${knownRight}`. Mistakes in rows that are
- * written by hand are looked for, which is two thirds of the work of such a statement; its triggers and constraints are not touched.
- */
-export const knownRight = "(select set_config('usher.explained_rows', '200', true) offset 0) as known_right"
-
 /** To use in a statement that takes rows out of a log, as the purge does and no person can: `delete from … using ${asPurge}`. */
 export const asPurge = "(select set_config('usher.erasing', 'on', true) offset 0) as as_purge"
 

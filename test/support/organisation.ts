@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { issueKey } from '../../src/database/admin.ts'
 import { type Scope, scopes } from '../../src/operations/operation.ts'
-import { knownRight, row, studio } from './database.ts'
+import { row, studio } from './database.ts'
 
 export type TestOrganisation = {
   id: string
@@ -36,13 +36,13 @@ export type TestEvent = {
 
 /** For a statement that selects from nothing, as those are that make a key. */
 const ofKnownRight = {
-  query: (sql: string, values: unknown[]) => studio.query(`${sql} from ${knownRight}`, values),
+  query: (sql: string, values: unknown[]) => studio.query(`${sql}`, values),
 } as typeof studio
 
 export async function createOrganisation({ plan = 'enterprise' } = {}): Promise<TestOrganisation> {
   const slug = `test-${randomUUID()}`
   const { id } = await row<{ id: string }>(
-    `insert into public.organisations (name, slug, plan) select $1, $1, $2 from ${knownRight} returning id`,
+    `insert into public.organisations (name, slug, plan) select $1, $1, $2 returning id`,
     [slug, plan],
   )
   return {
@@ -74,30 +74,28 @@ async function createEvent(
 ): Promise<TestEvent> {
   const { id } = await row<{ id: string }>(
     `insert into public.events (organisation_id, name, slug, starts_at, ends_at, timezone, capacity, created_at)
-     select $1, 'Test event', $2, now() + interval '1 day', now() + interval '2 days', 'Europe/Berlin', $3, $4
-     from ${knownRight} returning id`,
+     select $1, 'Test event', $2, now() + interval '1 day', now() + interval '2 days', 'Europe/Berlin', $3, $4 returning id`,
     [organisationId, `event-${randomUUID()}`, capacity ?? null, madeAt],
   )
   const ticketType = async (options: { quantity?: number; price?: number; name?: string } = {}) =>
     (
       await row<{ id: string }>(
-        `insert into public.ticket_types (event_id, name, quantity, price) select $1, $2, $3, $4 from ${knownRight} returning id`,
+        `insert into public.ticket_types (event_id, name, quantity, price) select $1, $2, $3, $4 returning id`,
         [id, options.name ?? 'General', options.quantity ?? null, options.price ?? 0],
       )
     ).id
   const ticketTypeId = await ticketType(quantity === undefined ? {} : { quantity })
-  if (status === 'published')
-    await studio.query(`update public.events set status = 'published' from ${knownRight} where id = $1`, [id])
+  if (status === 'published') await studio.query(`update public.events set status = 'published' where id = $1`, [id])
 
   const add = async (of: string, paymentMethod: 'invoice' | null): Promise<TestGuest> => {
     const order = await row<{ id: string }>(
       `insert into public.orders (event_id, name, email, payment_method)
-       select $1, 'Guest', 'guest@example.com', $2 from ${knownRight} returning id`,
+       select $1, 'Guest', 'guest@example.com', $2 returning id`,
       [id, paymentMethod],
     )
     const attendee = await row<{ id: string; ticket_code: string }>(
       `insert into public.attendees (order_id, ticket_type_id, name, email)
-       select $1, $2, 'Guest', 'guest@example.com' from ${knownRight} returning id, ticket_code`,
+       select $1, $2, 'Guest', 'guest@example.com' returning id, ticket_code`,
       [order.id, of],
     )
     return { orderId: order.id, attendeeId: attendee.id, code: attendee.ticket_code }

@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { notificationTypes } from '../../src/operations/webhook-endpoints.ts'
-import { knownRight, row, studio } from './database.ts'
+import { row, studio } from './database.ts'
 
 export type Told = { type: string; data: Record<string, unknown> }
 
@@ -57,7 +57,7 @@ export async function addEndpoint(
 ): Promise<string> {
   const { id } = await row<{ id: string }>(
     `insert into public.webhook_endpoints (organisation_id, url, types, status)
-     select $1, 'https://hooks.example.com/usher', $2::public.notification_type[], $3 from ${knownRight} returning id`,
+     select $1, 'https://hooks.example.com/usher', $2::public.notification_type[], $3 returning id`,
     [organisationId, types, status],
   )
   return id

@@ -60,18 +60,13 @@ end
 $$;
 grant execute on function private.trimmed_values to authenticated;
 
--- Whether mistakes in this row are explained: in the first 200 of a transaction. It takes milliseconds a row, and a restore or a script
--- that writes a million must not pay for it; the constraints hold for all.
-create function private.explains_mistakes(counts boolean) returns boolean
+-- Whether mistakes in a row of this table are explained: in the first 200 of a transaction. It takes milliseconds a row, and a restore or
+-- a script that writes a million must not pay for it; the constraints hold for all.
+create function private.explains_mistakes("table" oid) returns boolean
 language plpgsql volatile set search_path = ''
 as $$
-declare
-  v_rows integer := coalesce(nullif(current_setting('usher.explained_rows', true), ''), '0')::integer;
 begin
-  if counts and v_rows < 200 then
-    perform set_config('usher.explained_rows', (v_rows + 1)::text, true);
-  end if;
-  return v_rows < 200;
+  return pg_stat_get_xact_tuples_inserted("table") + pg_stat_get_xact_tuples_updated("table") < 200;
 end
 $$;
 grant execute on function private.explains_mistakes to authenticated;
@@ -92,7 +87,7 @@ begin
     v_new := v_new || v_trimmed;
   end if;
   -- Which columns are times is looked up where a value is infinite, or written with another year than most.
-  if v_new::text ~ '": "(-?infinity"|\d{5,}-|9999-|(0\d|1[0-8])\d\d-|1900-|[^"]* BC")' and private.explains_mistakes(counts => false) then
+  if v_new::text ~ '": "(-?infinity"|\d{5,}-|9999-|(0\d|1[0-8])\d\d-|1900-|[^"]* BC")' and private.explains_mistakes(tg_relid) then
     for v_column in
       select a.attname
       from pg_catalog.pg_attribute a
@@ -114,96 +109,105 @@ begin
 end
 $$;
 
--- Whether all of the conditions hold for a row.
-create function private.holds("table" regclass, conditions text[], "row" jsonb) returns boolean
+-- The rule that a check constraint states: its comment, which is a sentence and perhaps a hint behind it, and the column that it is about,
+-- with which the name of the constraint begins. Null: it has no comment.
+create function private.rule_of("constraint" name, out param name, out message text, out hint text)
 language plpgsql stable set search_path = ''
 as $$
-declare
-  v_holds boolean;
 begin
-  execute format(
-    'select %s from jsonb_populate_record(null::%s, $1) as %I',
-    (select coalesce(string_agg(format('(%s) is not false', c), ' and '), 'true') from unnest(conditions) c),
-    "table",
-    (select t.relname from pg_catalog.pg_class t where t.oid = "table")
-  ) into v_holds using "row";
-  return v_holds;
+  select a.attname, s.parts[1], s.parts[2]
+  into param, message, hint
+  from pg_catalog.pg_constraint c
+  join pg_catalog.pg_class t on t.oid = c.conrelid
+  join pg_catalog.pg_attribute a on a.attrelid = c.conrelid and starts_with(c.conname || '_', t.relname || '_' || a.attname || '_')
+  cross join lateral regexp_match(obj_description(c.oid, 'pg_constraint'), '^(.*?[.])(?: (.*))?$') s (parts)
+  where c.conname = rule_of."constraint" and c.connamespace = 'public'::regnamespace and c.contype = 'c' and s.parts is not null
+  order by length(a.attname) desc
+  limit 1;
 end
 $$;
-grant execute on function private.holds to authenticated;
+grant execute on function private.rule_of to api_key, authenticated;
 
--- Refuses a row in which a value is missing or cannot be, in the columns that were written: `given` has those.
-create function private.assert_possible_values("table" regclass, "row" jsonb, given jsonb, is_new boolean) returns void
+-- For whoever caught a check violation.
+create function private.refuse_broken("constraint" name, "row" jsonb default null) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_column record;
+  v_rule record := private.rule_of("constraint");
 begin
-  for v_column in
-    select a.attname as name, v.is_fixed, v.is_missing
-    from pg_catalog.pg_attribute a
-    cross join lateral (
-      select
-        not is_new and exists (
-          select from pg_catalog.pg_index i where i.indrelid = "table" and i.indisprimary and a.attnum = any (i.indkey)
-        ) as is_fixed,
-        a.attnotnull and given ->> a.attname is null as is_missing,
-        case
-          when a.atttypid = any ('{integer,bigint,numeric}'::regtype[]) then (given ->> a.attname)::numeric < 0
-          else false
-        end as is_negative
-    ) v
-    where a.attrelid = "table" and a.attnum > 0 and given ? a.attname and (v.is_fixed or v.is_missing or v.is_negative)
-    order by a.attnum
-  loop
-    if v_column.is_fixed then
-      perform private.refuse(
-        409, 'read_only_field', format('What identifies a row is fixed, and so is %s.', v_column.name), v_column.name,
-        hint => 'Add another row instead.'
-      );
-    elsif v_column.is_missing then
-      perform private.refuse_empty("table", v_column.name);
-    end if;
-    perform private.refuse_value(v_column.name, format('The number in %s cannot be negative.', v_column.name));
-  end loop;
+  if v_rule.message is not null then
+    perform private.refuse_value(v_rule.param, v_rule.message, v_rule.hint, "row");
+  end if;
 end
 $$;
-grant execute on function private.assert_possible_values to authenticated;
+grant execute on function private.refuse_broken to api_key, authenticated;
 
--- Refuses a row that breaks a check constraint of what was written. At fault is the column without which the row would pass.
+-- The gateway asks it for the sentence of the constraint that a call broke.
+create function api.explain_rule("constraint" text) returns void
+language plpgsql stable set search_path = ''
+as $$
+begin
+  perform private.refuse_broken("constraint"::name);
+end
+$$;
+comment on function api.explain_rule is 'Refuses with the sentence of a check constraint, as a call that broke it is to be refused. Answers nothing for one that has none.';
+grant execute on function api.explain_rule to api_key;
+
+-- Which of these conditions a row breaks first.
+create function private.first_broken("table" regclass, conditions text[], "row" jsonb) returns integer
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_broken integer;
+begin
+  execute format(
+    'select array_position(array[%s]::boolean[], false) from jsonb_populate_record(null::%s, $1) as %I',
+    array_to_string(conditions, ', '), "table", split_part("table"::text, '.', 2)
+  ) into v_broken using "row";
+  return v_broken;
+end
+$$;
+grant execute on function private.first_broken to authenticated;
+
+-- Refuses a row that breaks a check constraint of what was written. Where this has no sentence, at fault is the column without which the row
+-- would pass; else the first that was emptied, or of several one that has no default, and so was given.
 create function private.assert_checks_hold("table" regclass, "row" jsonb, given jsonb) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_numbers smallint[] := private.column_numbers("table", given);
-  v_checks text[] := array(
-    select pg_get_expr(c.conbin, c.conrelid) from pg_catalog.pg_constraint c
-    where c.conrelid = "table" and c.contype = 'c' and (c.conkey && v_numbers or 0 = any (c.conkey) or not c.convalidated)
-    order by c.conname
-  );
-  v_check text;
+  v_names name[];
+  v_conditions text[];
+  v_broken integer;
   v_column record;
 begin
-  if v_checks = '{}' or private.holds("table", v_checks, "row") then
+  select array_agg(c.conname order by c.conname), array_agg(pg_get_expr(c.conbin, c.conrelid) order by c.conname)
+  into v_names, v_conditions
+  from pg_catalog.pg_constraint c
+  where c.conrelid = "table" and c.contype = 'c' and (c.conkey && v_numbers or 0 = any (c.conkey));
+  v_broken := private.first_broken("table", v_conditions, "row");
+  if v_broken is null then
     return;
   end if;
-  foreach v_check in array v_checks loop
-    continue when private.holds("table", array[v_check], "row");
-    -- Where no column is at fault alone: the first that was emptied. Of several: one that has no default, and so was given.
-    for v_column in
-      select a.attname as name, col_description("table", a.attnum) as wanted, given ->> a.attname is null as is_empty
-      from pg_catalog.pg_attribute a
-      where a.attrelid = "table" and a.attnum > 0 and given ? a.attname
-      order by not private.holds("table", array[v_check], "row" - a.attname::text), given ->> a.attname is not null, a.atthasdef,
-        a.attnum
-      limit 1
-    loop
-      if v_column.is_empty then
-        perform private.refuse_empty("table", v_column.name);
-      end if;
-      perform private.refuse_value(v_column.name, format('This is no value for %s: %s', v_column.name, v_column.wanted));
-    end loop;
-  end loop;
+  perform private.refuse_broken(v_names[v_broken]);
+  select a.attname as name, col_description("table", a.attnum) as wanted, given ->> a.attname is null as is_empty
+  into v_column
+  from pg_catalog.pg_attribute a
+  where a.attrelid = "table" and a.attnum > 0 and given ? a.attname
+  order by private.first_broken("table", v_conditions[v_broken:v_broken], "row" - a.attname::text) is not null,
+    given ->> a.attname is not null, a.atthasdef, a.attnum
+  limit 1;
+  if v_column.is_empty then
+    perform private.refuse_empty("table", v_column.name);
+  end if;
+  perform private.refuse_value(
+    v_column.name,
+    case
+      when jsonb_typeof(given -> v_column.name) = 'number' and (given ->> v_column.name)::numeric < 0 then
+        format('The number in %s cannot be negative.', v_column.name)
+      else format('This is no value for %s: %s', v_column.name, v_column.wanted)
+    end
+  );
 end
 $$;
 grant execute on function private.assert_checks_hold to authenticated;
@@ -365,7 +369,7 @@ declare
   v_detail text;
   v_hint text;
 begin
-  if not private.explains_mistakes(counts => true) then
+  if not private.explains_mistakes(tg_relid) then
     return new;
   end if;
   v_new := to_jsonb(new);
@@ -373,12 +377,26 @@ begin
   v_given := (
     select coalesce(jsonb_object_agg(e.key, e.value), '{}') from jsonb_each(v_new) e where e.value is distinct from v_old -> e.key
   ) - array(select a.attname::text from pg_catalog.pg_attribute a where a.attrelid = tg_relid and a.attnum > 0 and a.attgenerated <> '');
-  perform private.assert_possible_values(tg_relid, v_new, v_given, tg_op = 'INSERT');
+  if tg_op = 'UPDATE' then
+    perform private.refuse(
+      409, 'read_only_field', format('What identifies a row is fixed, and so is %s.', a.attname), a.attname, hint => 'Add another row instead.'
+    )
+    from pg_catalog.pg_index i
+    join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
+    where i.indrelid = tg_relid and i.indisprimary and v_given ? a.attname;
+  end if;
+  perform private.refuse_empty(tg_relid, a.attname)
+  from pg_catalog.pg_attribute a
+  where a.attrelid = tg_relid and a.attnum > 0 and a.attnotnull and v_given -> a.attname = 'null'
+  order by a.attnum;
   perform private.assert_checks_hold(tg_relid, v_new, v_given);
   -- What no constraint bounds.
-  perform private.refuse_value(e.key, format('The text in %s has at most 20000 characters.', e.key))
+  perform private.refuse_value(e.key, case jsonb_typeof(e.value)
+    when 'string' then format('The text in %s has at most 20000 characters.', e.key)
+    else format('The number in %s cannot be negative.', e.key)
+  end)
   from jsonb_each(v_given) e
-  where jsonb_typeof(e.value) = 'string' and length(e.value #>> '{}') > 20000;
+  where case jsonb_typeof(e.value) when 'string' then length(e.value #>> '{}') > 20000 when 'number' then (e.value #>> '{}')::numeric < 0 end;
   perform private.assert_not_taken(tg_relid, v_new, v_given, v_old ->> 'id');
   perform private.assert_references_exist(tg_relid, v_new, v_given);
   return new;

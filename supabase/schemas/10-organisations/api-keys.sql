@@ -40,6 +40,8 @@ create table public.api_keys (
   ),
   constraint api_keys_scopes_are_chosen check (cardinality(scopes) > 0 and array_position(scopes, null) is null)
 );
+comment on constraint api_keys_name_is_one_line on public.api_keys is
+  'A name is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
 comment on table public.api_keys is 'API keys of an organisation, without their secrets. Set revoked_at to refuse a key from its next request on.';
 comment on column public.api_keys.name is 'What it is for, for people. Of a person: their name. Of a grant: what the client calls itself.';
 comment on column public.api_keys.scopes is 'What it may do: at least one scope.';
@@ -215,8 +217,6 @@ select private.keep_table('public.api_keys', filled => '{family_id}',
   derived => '{"organisation_id": null, "kind": null, "parent_id": null}', exempt => '{last_used_at}');
 create trigger api_keys_100_guard before insert or update on public.api_keys
   for each row execute function private.tg_api_keys__guard();
-create trigger api_keys_300_name before insert or update of name on public.api_keys
-  for each row execute function private.tg__assert_name();
 create trigger api_keys_950_shrink_grants after update of scopes, expires_at, revoked_at on public.api_keys
   for each row when (new.kind <> 'grant') execute function private.tg_api_keys__shrink_grants();
 create trigger api_keys_955_forget_tokens after update of revoked_at on public.api_keys

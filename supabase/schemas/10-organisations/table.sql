@@ -44,6 +44,16 @@ create table public.organisations (
   constraint organisations_confirm_refunds_above_is_not_negative check (confirm_refunds_above >= 0),
   constraint organisations_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')
 );
+comment on constraint organisations_name_is_one_line on public.organisations is
+  'A name is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
+comment on constraint organisations_reply_to_email_is_an_address on public.organisations is
+  'This is not an e-mail address. Write it as in name@example.com, or leave it empty.';
+comment on constraint organisations_accent_colour_is_hexadecimal on public.organisations is
+  'A colour is written as # and six hexadecimal digits. Write it as in #26306b, or leave it empty.';
+comment on constraint organisations_logo_url_is_https on public.organisations is
+  'The URL of a logo is an https address without a password. Give the address of a PNG or JPEG, or leave it empty.';
+comment on constraint organisations_payment_instructions_are_bounded on public.organisations is
+  'Payment instructions have at most 2000 characters. Write less, or link to a page.';
 comment on table public.organisations is 'Owners of events. Nothing is visible across organisations.';
 comment on column public.organisations.name is 'Name for people; tickets are sent in it.';
 comment on column public.organisations.slug is 'Short name for addresses and the command line: up to 63 lower-case letters, digits and, inside, hyphens.';
@@ -207,28 +217,6 @@ create trigger organisations_100_in_use before delete on public.organisations
   );
 create trigger organisations_200_normalise before insert or update of accent_colour, logo_url, payment_instructions on public.organisations
   for each row execute function private.tg_organisations__normalise();
-create trigger organisations_300_name before insert or update of name on public.organisations
-  for each row execute function private.tg__assert_name();
-create trigger organisations_300_reply_to_email before insert or update of reply_to_email on public.organisations
-  for each row when (not private.is_email_address(new.reply_to_email))
-  execute function private.tg__refuse_value(
-    'reply_to_email', 'This is not an e-mail address.', 'Write it as in name@example.com, or leave it empty.'
-  );
-create trigger organisations_300_accent_colour before insert or update of accent_colour on public.organisations
-  for each row when (new.accent_colour !~ '^#[0-9a-f]{6}$')
-  execute function private.tg__refuse_value(
-    'accent_colour', 'A colour is written as # and six hexadecimal digits.', 'Write it as in #26306b, or leave it empty.'
-  );
-create trigger organisations_300_logo_url before insert or update of logo_url on public.organisations
-  for each row when (not private.is_courier_url(new.logo_url))
-  execute function private.tg__refuse_value(
-    'logo_url', 'The URL of a logo is an https address without a password.', 'Give the address of a PNG or JPEG, or leave it empty.'
-  );
-create trigger organisations_300_payment_instructions before insert or update of payment_instructions on public.organisations
-  for each row when (length(new.payment_instructions) > 2000)
-  execute function private.tg__refuse_value(
-    'payment_instructions', 'Payment instructions have at most 2000 characters.', 'Write less, or link to a page.'
-  );
 
 -- Default privileges of a Supabase project grant every new table to these three roles, so each table revokes them first.
 -- Not tg__assert_not_in_use, which goes by the id.

@@ -725,10 +725,10 @@ begin
               -- The message of a value is not said in details as well.
               when v_state like 'PT4%' then (v_detail::jsonb - case when v_detail::jsonb -> 'details' ? 'fields' then 'details' else '' end)
                 || jsonb_strip_nulls(jsonb_build_object('message', v_message, 'hint', nullif(v_hint, '')))
-              -- What no trigger says in a sentence. The row that Postgres would show stays out.
+              -- The sentence of the constraint. The row that Postgres would show stays out.
               else jsonb_build_object(
                 'code', 'validation_failed', 'message', 'It breaks a rule of the database: ' || coalesce(nullif(v_rule, ''), v_state)
-              )
+              ) || jsonb_strip_nulls(to_jsonb(private.rule_of(v_rule)))
             end
           );
         end;

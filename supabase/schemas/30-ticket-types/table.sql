@@ -28,33 +28,36 @@ create table public.ticket_types (
   constraint ticket_types_pkey primary key (id),
   constraint ticket_types_id_event_id_key unique (id, event_id),
   constraint ticket_types_event_id_fkey foreign key (event_id, organisation_id)
-    references public.events (id, organisation_id)
+    references public.events (id, organisation_id),
+  constraint ticket_types_name_is_one_line check (private.is_one_line(name, 200)),
+  constraint ticket_types_description_is_bounded check (length(description) <= 20000),
+  constraint ticket_types_price_is_bounded check (price between 0 and 100000000000),
+  constraint ticket_types_quantity_is_not_negative check (quantity >= 0),
+  constraint ticket_types_quantity_sold_and_held_fit check (
+    quantity_sold >= 0 and quantity_held >= 0 and quantity_sold + quantity_held <= quantity
+  ),
+  constraint ticket_types_max_per_order_is_from_min_per_order check (min_per_order >= 1 and max_per_order >= min_per_order),
+  constraint ticket_types_sales_end_at_is_after_sales_start_at check (sales_end_at > sales_start_at),
+  constraint ticket_types_sales_start_at_and_sales_end_at_are_finite check (
+    sales_start_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and sales_end_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+  ),
+  constraint ticket_types_external_id_is_bounded check (length(external_id) between 1 and 255),
+  constraint ticket_types_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
-
--- What holds for every ticket type, whoever writes it. One function: Postgres plans each check constraint anew for every statement.
-create function private.is_sound_ticket_type(ticket_type public.ticket_types) returns boolean
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return
-    private.is_one_line(ticket_type.name, 200)
-    and length(ticket_type.description) <= 20000
-    and ticket_type.price between 0 and 100000000000
-    and ticket_type.quantity >= 0
-    and ticket_type.quantity_sold >= 0
-    and ticket_type.quantity_held >= 0
-    and ticket_type.quantity_sold + ticket_type.quantity_held <= ticket_type.quantity
-    and ticket_type.min_per_order >= 1 and ticket_type.max_per_order >= ticket_type.min_per_order
-    and ticket_type.sales_start_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
-    and ticket_type.sales_end_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
-    and ticket_type.sales_end_at > ticket_type.sales_start_at
-    and (
-      ticket_type.external_id is null and ticket_type.metadata = '{}' or private.is_sound_extra(ticket_type.external_id, ticket_type.metadata)
-    );
-end
-$$;
-grant execute on function private.is_sound_ticket_type to api_key, authenticated;
-alter table public.ticket_types add constraint ticket_types_are_sound check (private.is_sound_ticket_type(ticket_types));
+comment on constraint ticket_types_name_is_one_line on public.ticket_types is
+  'A name is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
+comment on constraint ticket_types_price_is_bounded on public.ticket_types is
+  'A price is from 0 to 100000000000. It is in minor units: 4900 is 49.00. 0 is free.';
+comment on constraint ticket_types_quantity_is_not_negative on public.ticket_types is
+  'A quantity is at least 0. Leave it empty for no limit.';
+comment on constraint ticket_types_max_per_order_is_from_min_per_order on public.ticket_types is
+  'An order has from min_per_order, which is at least 1, to max_per_order tickets of a type. Leave max_per_order empty for no limit.';
+comment on constraint ticket_types_sales_end_at_is_after_sales_start_at on public.ticket_types is
+  'A sale ends after it starts. Change sales_start_at and sales_end_at together.';
+comment on constraint ticket_types_external_id_is_bounded on public.ticket_types is 'external_id has 1 to 255 characters.';
+comment on constraint ticket_types_metadata_is_flat on public.ticket_types is
+  'Metadata is a flat object of at most 50 keys. Its values are text, numbers that are kept exactly, true, false or null.';
 comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop issuing it; tickets already issued stay valid.';
 comment on column public.ticket_types.name is 'Name for people.';
 comment on column public.ticket_types.event_id is 'The event that it belongs to.';
@@ -126,27 +129,6 @@ create trigger ticket_types_100_guard before insert on public.ticket_types
 -- Not for the counters, which triggers move.
 create trigger ticket_types_100_guard_update before update on public.ticket_types
   for each row when (pg_trigger_depth() = 0) execute function private.tg_ticket_types__guard();
-create trigger ticket_types_300_name before insert or update of name on public.ticket_types
-  for each row execute function private.tg__assert_name();
-create trigger ticket_types_300_price before insert or update of price on public.ticket_types
-  for each row when (new.price not between 0 and 100000000000)
-  execute function private.tg__refuse_value(
-    'price', 'A price is from 0 to 100000000000.', 'It is in minor units: 4900 is 49.00. 0 is free.'
-  );
-create trigger ticket_types_300_quantity before insert or update of quantity on public.ticket_types
-  for each row when (new.quantity < 0)
-  execute function private.tg__refuse_value('quantity', 'A quantity is at least 0.', 'Leave it empty for no limit.');
-create trigger ticket_types_300_per_order before insert or update of min_per_order, max_per_order on public.ticket_types
-  for each row when (new.min_per_order < 1 or new.max_per_order < new.min_per_order)
-  execute function private.tg__refuse_value(
-    'max_per_order', 'An order has from min_per_order, which is at least 1, to max_per_order tickets of a type.',
-    'Leave max_per_order empty for no limit.'
-  );
-create trigger ticket_types_300_sales_end_at before insert or update of sales_start_at, sales_end_at on public.ticket_types
-  for each row when (new.sales_end_at <= new.sales_start_at)
-  execute function private.tg__refuse_value(
-    'sales_end_at', 'A sale ends after it starts.', 'Change sales_start_at and sales_end_at together.'
-  );
 
 revoke all on public.ticket_types from anon, authenticated, service_role;
 

@@ -1,7 +1,7 @@
 // A registration as one row of the view public.registrations: the same as one over REST, under the rights of whoever adds it.
 
 import { beforeAll, expect, test } from 'vitest'
-import { knownRight, refusalOf, row, studio } from '../../support/database.ts'
+import { refusalOf, row, studio } from '../../support/database.ts'
 import { overRest } from '../../support/interfaces.ts'
 import { addPromoCode, edit, read } from '../../support/studio.ts'
 import { actAs } from '../actor.ts'
@@ -90,7 +90,7 @@ test('a guest who was typed with blanks is the one of a list without them, and s
   const { event, send } = await outboxFixture(overRest)
   // As if 200 rows had been typed before: mistakes are not explained any more.
   const { slug, id } = await row<{ slug: string; id: string }>(
-    `with typed as (insert into public.ticket_types (event_id, name) select $1, 'Standard ' from ${knownRight} returning event_id, id)
+    `with typed as (insert into public.ticket_types (event_id, name) select $1, 'Standard ' returning event_id, id)
      select e.slug, t.id from typed t join public.events e on e.id = t.event_id`,
     [event.id],
   )

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { PendingWebhook as Pending } from '../../../src/courier/send-webhook.ts'
-import { knownRight, studio } from '../../support/database.ts'
+import { studio } from '../../support/database.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../../support/organisation.ts'
 import { addEndpoint, fanOut, lockOutbox } from '../../support/outbox.ts'
 import { type AsCourier, first, rolledBack } from '../as-courier.ts'
@@ -33,7 +33,7 @@ type CourierFixture = {
 async function addEndpoints(organisationId: string, count: number): Promise<string[]> {
   const { rows } = await studio.query<{ id: string }>(
     `insert into public.webhook_endpoints (organisation_id, url, types)
-     select $1, 'https://hooks.example.com/usher', '{order.created}' from ${knownRight}, generate_series(1, $2::integer) returning id`,
+     select $1, 'https://hooks.example.com/usher', '{order.created}' from generate_series(1, $2::integer) returning id`,
     [organisationId, count],
   )
   return rows.map(({ id }) => id)

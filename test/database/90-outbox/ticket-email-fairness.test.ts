@@ -3,7 +3,7 @@
 
 import type { PoolClient } from 'pg'
 import { expect, test } from 'vitest'
-import { asPurge, knownRight } from '../../support/database.ts'
+import { asPurge } from '../../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../../support/organisation.ts'
 import { lockOutbox } from '../../support/outbox.ts'
 import { type AsCourier, rolledBack } from '../as-courier.ts'
@@ -21,7 +21,7 @@ async function queue(
 ) {
   await client.query(
     `insert into public.emails (organisation_id, attendee_id, next_attempt_at, kind)
-     select $1, $2, now() - make_interval(secs => $4 + 1.0 / i), $5 from ${knownRight}, generate_series(1, $3::integer) i`,
+     select $1, $2, now() - make_interval(secs => $4 + 1.0 / i), $5 from generate_series(1, $3::integer) i`,
     [organisation.id, attendeeId, emails, since, kind],
   )
 }
@@ -110,7 +110,7 @@ test.each([
       if (!many || !one) throw new Error('two were made')
       await client.query(
         `insert into public.emails (organisation_id, attendee_id, status, next_attempt_at, last_attempt_at)
-       select $1, $2, 'sent', null, now() from ${knownRight}, generate_series(1, $3::integer)`,
+       select $1, $2, 'sent', null, now() from generate_series(1, $3::integer)`,
         [one.organisation.id, one.attendeeId, sent],
       )
       await queue(client, many.organisation, many.attendeeId, known, 600)
@@ -133,7 +133,7 @@ test.each([
          insert into public.attendees (order_id, ticket_type_id, name, email)
          select case when n % 2 = 0 then a.order_id else (select id from another) end, a.ticket_type_id, a.name,
            case when n % 2 = 0 then n || '@example.com' else a.email end
-         from ${knownRight}, public.attendees a, generate_series(1, 1000) n where a.id = $1`,
+         from public.attendees a, generate_series(1, 1000) n where a.id = $1`,
         [one.attendeeId],
       )
       await client.query(

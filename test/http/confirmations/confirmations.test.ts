@@ -7,7 +7,7 @@ import { confirmLanguages } from '../../../src/http/pages/confirm-words.ts'
 import { operations } from '../../../src/operations/index.ts'
 import { expectReadable } from '../../browser/accessibility.ts'
 import { join as joinAs, signUp } from '../../database/tenant-fixture.ts'
-import { during, knownRight, row, studio } from '../../support/database.ts'
+import { during, row, studio } from '../../support/database.ts'
 import { bearing, clients, type McpCaller, negotiating } from '../../support/mcp.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../../support/organisation.ts'
 import { appOfThisFile, ownApp } from '../../support/own-app.ts'
@@ -65,7 +65,7 @@ async function guests(count: number): Promise<void> {
   await studio.query(
     `with added as (
        insert into public.orders (event_id, name, email, send_email)
-       select $1, 'Guest', 'guest-' || n || '@example.com', true from ${knownRight}, generate_series(1, $2) n returning id, email
+       select $1, 'Guest', 'guest-' || n || '@example.com', true from generate_series(1, $2) n returning id, email
      )
      insert into public.attendees (order_id, ticket_type_id, name, email) select id, $3, 'Guest', email from added`,
     [event.id, count, event.ticketTypeId],
@@ -201,7 +201,7 @@ describe('to cancel an event', () => {
     await person.confirm(await askedFor('cancel_event', args))
     await studio.query(
       `insert into public.waiting_list_entries (event_id, ticket_type_id, name, email)
-       select $1, $2, 'Guest', 'waits-' || n || '@example.com' from ${knownRight}, generate_series(1, 21) n`,
+       select $1, $2, 'Guest', 'waits-' || n || '@example.com' from generate_series(1, 21) n`,
       [event.id, await fullTicketType()],
     )
     await person.confirm(await askedFor('cancel_event', args))
@@ -477,7 +477,7 @@ describe('what was confirmed', () => {
       )
       await studio.query(
         `insert into public.attendees (order_id, ticket_type_id, name, email)
-         select $1, $2, $3, 'guest-1@example.com' from ${knownRight}, generate_series(1, 2)`,
+         select $1, $2, $3, 'guest-1@example.com' from generate_series(1, 2)`,
         [id, event.ticketTypeId, name],
       )
       return id
@@ -595,7 +595,7 @@ describe('by what it would do', () => {
     )
     await studio.query(
       `insert into public.attendees (order_id, ticket_type_id, name, email)
-       select $1, $2, 'Guest', 'guest-' || n || '@example.com' from ${knownRight}, generate_series(1, 21) n`,
+       select $1, $2, 'Guest', 'guest-' || n || '@example.com' from generate_series(1, 21) n`,
       [id, event.ticketTypeId],
     )
     const args = { order: id, notify: 'everybody' }
@@ -617,7 +617,7 @@ describe('by what it would do', () => {
     const type = await event.ticketType({ price: 4900 })
     await studio.query(
       `insert into public.attendees (order_id, ticket_type_id, name, email)
-       select $1, $2, 'Guest', 'guest-' || n || '@example.com' from ${knownRight}, generate_series(1, 20) n`,
+       select $1, $2, 'Guest', 'guest-' || n || '@example.com' from generate_series(1, 20) n`,
       [id, type],
     )
     const args = { order: id, notify: 'everybody' }
