@@ -302,6 +302,7 @@ begin
   return coalesce(private.is_one_line(name, 200) and private.is_email_address(email), false);
 end
 $$;
+grant execute on function private.is_contact to api_key, authenticated;
 
 -- Where the courier may be sent: https without credentials, for the address is shown. http only for localhost, where the courier allows that.
 create function private.is_courier_url(url text) returns boolean
@@ -651,6 +652,16 @@ begin
     case when email ~ '[^ -~]' then 'This e-mail address has a character that is invisible or not ASCII.' else 'This is not an e-mail address.' end,
     private.hint_for_address(email), "row"
   );
+end
+$$;
+
+-- For triggers whose `when` has found that.
+create function private.tg__refuse_contact() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.refuse_contact(new.name, new.email, to_jsonb(new));
+  return null;
 end
 $$;
 
@@ -1335,6 +1346,16 @@ begin
 end
 $$;
 
+-- A sentence, and the hint behind it.
+create function private.sentences(text text) returns text[]
+language plpgsql immutable strict set search_path = ''
+as $$
+begin
+  return regexp_match(text, '^(.*?[.])(?: (.*))?$');
+end
+$$;
+grant execute on function private.sentences to api_key, authenticated;
+
 -- The rule that a check constraint states: its comment, which is a sentence and perhaps a hint behind it, and the column that it is about,
 -- with which the name of the constraint begins. Null: it has no comment.
 create function private.rule_of("constraint" name, out param name, out message text, out hint text)
@@ -1346,7 +1367,7 @@ begin
   from pg_catalog.pg_constraint c
   join pg_catalog.pg_class t on t.oid = c.conrelid
   join pg_catalog.pg_attribute a on a.attrelid = c.conrelid and starts_with(c.conname || '_', t.relname || '_' || a.attname || '_')
-  cross join lateral regexp_match(obj_description(c.oid, 'pg_constraint'), '^(.*?[.])(?: (.*))?$') s (parts)
+  cross join private.sentences(obj_description(c.oid, 'pg_constraint')) s (parts)
   where c.conname = rule_of."constraint" and c.connamespace = 'public'::regnamespace and c.contype = 'c' and s.parts is not null
   order by length(a.attname) desc
   limit 1;
@@ -1639,18 +1660,23 @@ $$;
 -- by their numbers: 010 blanks, 050 columns that are not edited, 100 truncate, 800 mistakes explained, 900 updated_at and version.
 -- What a person types pays for them; what Usher derives, or an operation of a key writes, pays for the last one alone.
 
--- Arguments: the message, and as JSON the columns with their hints. The trigger is `before update of` the same columns.
+-- Argument: as JSON, the columns with the sentence and the hint that refuse another value. What a new row has in sums is nothing yet.
 create function private.tg__assert_kept() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_column record;
 begin
-  for v_column in select c.key as name, c.value as hint from jsonb_each_text(tg_argv[1]::jsonb) c loop
-    if to_jsonb(new) -> v_column.name is distinct from to_jsonb(old) -> v_column.name
-      -- SQL that sets updated_at = now() itself passes: that is the value it gets.
-      and not (v_column.name = 'updated_at' and (to_jsonb(new) ->> 'updated_at')::timestamptz is not distinct from now()) then
-      perform private.refuse(409, 'read_only_field', tg_argv[0], v_column.name, hint => v_column.hint, "row" => to_jsonb(new));
+  for v_column in
+    select c.key as name, c.value as said, to_jsonb(new) -> c.key as value from jsonb_each(tg_argv[0]::jsonb) c
+  loop
+    if (case tg_op
+      when 'INSERT' then v_column.value not in ('null', '0', 'false')
+      else v_column.value is distinct from to_jsonb(old) -> v_column.name
+        -- SQL that sets updated_at = now() itself passes: that is the value it gets.
+        and not (v_column.name = 'updated_at' and (v_column.value #>> '{}')::timestamptz is not distinct from now())
+    end) then
+      perform private.refuse(409, 'read_only_field', v_column.said ->> 0, v_column.name, hint => v_column.said ->> 1, "row" => to_jsonb(new));
     end if;
   end loop;
   return new;
@@ -1691,6 +1717,8 @@ create function private.keep_table(
   -- Columns that Usher keeps, with a hint where there is more to say than to leave them. So it does version, created_at and updated_at;
   -- null: another rule speaks of these.
   derived jsonb default '{}',
+  -- Columns that triggers add up, from nothing in a new row, with the sentence that refuses them and a hint behind it.
+  sums jsonb default '{}',
   versioned boolean default false,
   -- Columns whose change is no edit, beside those that are fixed or derived.
   uncounted text[] default '{}',
@@ -1702,6 +1730,7 @@ as $$
 declare
   v_own text[];
   v_generated text[];
+  v_kept jsonb;
   v_trigger record;
 begin
   for i in 1..cardinality(filled) loop
@@ -1718,8 +1747,15 @@ begin
   into v_own, v_generated, required
   from pg_catalog.pg_attribute a
   where a.attrelid = "table" and a.attnum > 0 and not a.attisdropped;
-  derived := derived || (
-    select coalesce(jsonb_object_agg(c, null), '{}') from unnest(v_own) c where c = any ('{version,created_at,updated_at}') and not derived ? c
+  v_kept := (
+    select coalesce(jsonb_object_agg(k.name, jsonb_build_array(k.sentence, k.hint)), '{}')
+    from (
+      select c as name, 'This field is fixed once the row exists.' as sentence, fixed_hints ->> c as hint from unnest(fixed) c
+      union all
+      select c, 'Usher keeps this field itself; it cannot be edited.', coalesce(derived ->> c, 'Leave it as it is.')
+      from unnest(v_own) c
+      where derived ? c or derived is not null and c in ('version', 'created_at', 'updated_at')
+    ) k
   );
 
   for v_trigger in
@@ -1727,15 +1763,10 @@ begin
     from (
       values
         (typed, '010_blank_is_empty', 'insert or update', 'tg__take_blank_as_empty', required),
+        (typed, '050_kept', (select 'update of ' || string_agg(quote_ident(k), ', ') from jsonb_object_keys(v_kept) k), 'tg__assert_kept', array[v_kept::text]),
         (
-          typed, '050_derived', (select 'update of ' || string_agg(quote_ident(k), ', ') from jsonb_object_keys(derived) k), 'tg__assert_kept',
-          array['Usher keeps this field itself; it cannot be edited.', (
-            select jsonb_object_agg(d.key, coalesce(d.value, 'Leave it as it is.')) from jsonb_each_text(derived) d
-          )::text]
-        ),
-        (
-          typed, '050_fixed', (select 'update of ' || string_agg(quote_ident(c), ', ') from unnest(fixed) c), 'tg__assert_kept',
-          array['This field is fixed once the row exists.', (select jsonb_object_agg(c, fixed_hints -> c) from unnest(fixed) c)::text]
+          typed, '050_sums', (select 'insert or update of ' || string_agg(quote_ident(k), ', ') from jsonb_object_keys(sums) k), 'tg__assert_kept',
+          array[(select jsonb_object_agg(s.key, private.sentences(s.value)) from jsonb_each_text(sums) s)::text]
         ),
         (false, '100_no_truncate', 'truncate', 'tg__refuse_truncate', '{}'),
         (typed, '800_explain', 'insert or update', 'tg__explain_mistakes', '{}'),
@@ -1746,7 +1777,7 @@ begin
           ) end,
           'tg__count_edit',
           array[v_generated::text] || case when versioned then
-            (array['version', 'updated_at'] || exempt || uncounted || fixed || array(select jsonb_object_keys(derived)))::text
+            (array['version', 'updated_at'] || exempt || uncounted || array(select jsonb_object_keys(v_kept)))::text
           end
         )
     ) t (is_typed, name, event, function, arguments)
@@ -4128,23 +4159,15 @@ end
 $$;
 
 -- The same for an event to which a row is added. Whose it is comes first: nobody waits for what another organisation does, for that would
--- tell them that the event is there. Rows that come together are mostly of one event: both are asked for the first of them.
+-- tell them that the event is there.
 create function private.lock_own_event_shared(event_id uuid) returns public.events
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_organisation_id uuid;
   v_event public.events;
 begin
-  if current_setting('usher.locked_event', true) is distinct from event_id::text then
-    select e.organisation_id into v_organisation_id from public.events e where e.id = lock_own_event_shared.event_id;
-    if private.is_foreign(v_organisation_id) then
-      perform private.refuse_not_found('event_id');
-    end if;
-    perform pg_advisory_xact_lock_shared(1, hashtext(event_id::text));
-    perform set_config('usher.locked_event', event_id::text, true);
-  end if;
-  select e.* into v_event from public.events e where e.id = lock_own_event_shared.event_id;
+  perform private.assert_not_foreign((select e.organisation_id from public.events e where e.id = lock_own_event_shared.event_id), 'event_id');
+  v_event := private.lock_event_shared(event_id);
   -- Deleted meanwhile.
   if v_event.id is null then
     perform private.refuse_not_found('event_id');
@@ -4267,17 +4290,6 @@ create function private.tg_ticket_types__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  if new.quantity_sold is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_sold end) then
-    perform private.refuse(
-      409, 'read_only_field', 'quantity_sold is counted from the attendees and cannot be edited.', 'quantity_sold',
-      hint => 'Add or cancel attendees instead.', "row" => to_jsonb(new)
-    );
-  elsif new.quantity_held is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_held end) then
-    perform private.refuse(
-      409, 'read_only_field', 'quantity_held is counted from the offers of the waiting list and cannot be edited.', 'quantity_held',
-      hint => 'Cancel entries of the waiting list instead.', "row" => to_jsonb(new)
-    );
-  end if;
   if tg_op = 'UPDATE' and new.quantity is distinct from old.quantity and new.quantity >= 0 and new.quantity < new.quantity_sold + new.quantity_held then
     perform private.refuse(
       409, 'quantity_below_sold', 'The quantity cannot be less than the tickets already issued, and held for the waiting list.', 'quantity',
@@ -4294,7 +4306,10 @@ end
 $$;
 -- An organiser's edit must not fail because a ticket was issued meanwhile: the counters are not versioned.
 select private.keep_table('public.ticket_types', filled => '{organisation_id}', fixed => '{organisation_id,event_id}',
-  versioned => true, uncounted => '{quantity_sold,quantity_held}');
+  sums => '{
+    "quantity_sold": "quantity_sold is counted from the attendees and cannot be edited. Add or cancel attendees instead.",
+    "quantity_held": "quantity_held is counted from the offers of the waiting list and cannot be edited. Cancel entries of the waiting list instead."
+  }', versioned => true, uncounted => '{quantity_sold,quantity_held}');
 create trigger ticket_types_050_organisation before insert on public.ticket_types
   for each row execute function private.tg__inherit_organisation();
 create trigger ticket_types_100_in_use before delete on public.ticket_types
@@ -4302,11 +4317,8 @@ create trigger ticket_types_100_in_use before delete on public.ticket_types
     'The ticket type is in use: there are attendees with it, or people who wait for it.', 'Archive it instead: set its status to archived.',
     'attendees.ticket_type_id', 'waiting_list_entries.ticket_type_id'
   );
-create trigger ticket_types_100_guard before insert on public.ticket_types
+create trigger ticket_types_100_guard before insert or update of quantity, external_id on public.ticket_types
   for each row execute function private.tg_ticket_types__guard();
--- Not for the counters, which triggers move.
-create trigger ticket_types_100_guard_update before update on public.ticket_types
-  for each row when (pg_trigger_depth() = 0) execute function private.tg_ticket_types__guard();
 
 revoke all on public.ticket_types from anon, authenticated, service_role;
 
@@ -4612,13 +4624,6 @@ create function private.tg_promo_codes__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  -- Depth 1 is a statement of a person or an operation; the trigger that counts redemptions runs one level deeper.
-  if pg_trigger_depth() = 1
-    and new.times_redeemed is distinct from (case when tg_op = 'INSERT' then 0 else old.times_redeemed end) then
-    perform private.refuse(
-      409, 'read_only_field', 'times_redeemed is counted from the attendees and cannot be edited.', 'times_redeemed', "row" => to_jsonb(new)
-    );
-  end if;
   -- As buyers type it on one device and organisers on another.
   new.code := normalize(new.code, nfc);
   -- Before the unique index, whose error would reveal that a code of another organisation exists.
@@ -4658,6 +4663,7 @@ begin
 end
 $$;
 select private.keep_table('public.promo_codes', filled => '{organisation_id}', fixed => '{organisation_id,event_id}',
+  sums => '{"times_redeemed": "times_redeemed is counted from the attendees and cannot be edited."}',
   versioned => true, uncounted => '{times_redeemed}');
 create trigger promo_codes_050_organisation before insert on public.promo_codes
   for each row execute function private.tg__inherit_organisation();
@@ -4666,7 +4672,7 @@ create trigger promo_codes_100_in_use before delete on public.promo_codes
     'The promo code is in use: there are orders with it.', 'Disable it instead: set its status to disabled.',
     'orders.promo_code_id', 'attendees.promo_code_id'
   );
-create trigger promo_codes_100_guard before insert or update on public.promo_codes
+create trigger promo_codes_100_guard before insert or update of code, ticket_type_ids, max_redemptions on public.promo_codes
   for each row execute function private.tg_promo_codes__guard();
 
 revoke all on public.promo_codes from anon, authenticated, service_role;
@@ -8810,8 +8816,9 @@ create table public.waiting_list_entries (
     email ~ '^[^@[:space:][:cntrl:]]+@[^@[:space:][:cntrl:]]+$' and length(email) <= 254
   ),
   constraint waiting_list_entries_company_is_one_line check (private.is_one_line(company, 200)),
-  constraint waiting_list_entries_offers_have_a_deadline check (
-    status not in ('offered', 'accepted', 'expired') or (offered_at is not null and offer_expires_at is not null)
+  constraint waiting_list_entries_offered_at_is_set_with_an_offer check (status not in ('offered', 'accepted', 'expired') or offered_at is not null),
+  constraint waiting_list_entries_offer_expires_at_is_set_with_an_offer check (
+    status not in ('offered', 'accepted', 'expired') or offer_expires_at is not null
   ),
   constraint waiting_list_entries_offer_expires_at_is_finite check (
     offer_expires_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
@@ -8819,6 +8826,8 @@ create table public.waiting_list_entries (
   constraint waiting_list_entries_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint waiting_list_entries_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
+comment on constraint waiting_list_entries_offer_expires_at_is_set_with_an_offer on public.waiting_list_entries is
+  'An offer has a deadline. Move it, or cancel the entry.';
 comment on table public.waiting_list_entries is 'People who wait for a place of a sold-out ticket type, in the order of their ids. Take somebody off by setting status to cancelled.';
 comment on column public.waiting_list_entries.name is 'Name of the person.';
 comment on column public.waiting_list_entries.email is 'Address that the offer is sent to.';
@@ -8882,81 +8891,79 @@ end
 $$;
 
 -- Security definer: it reads events and ticket types beyond what a registering key may see.
-create function private.tg_waiting_list_entries__guard() returns trigger
+create function private.tg_waiting_list_entries__join() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_event public.events;
+  v_event public.events := private.lock_own_event_shared(new.event_id);
   v_ticket_type public.ticket_types;
 begin
-  if tg_op = 'INSERT' then
-    v_event := private.lock_own_event_shared(new.event_id);
-    if new.status <> 'waiting' or num_nonnulls(new.offered_at, new.offer_expires_at) > 0 then
-      perform private.assert_as_given(
-        to_jsonb(new), jsonb_build_object('status', 'waiting', 'offered_at', null, 'offer_expires_at', null)
-      );
-    end if;
-    new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
-    perform private.assert_takes_registrations(v_event);
-    perform private.lock_event_capacity(new.event_id);
-    select t.* into v_ticket_type
-    from public.ticket_types t
-    where t.id = new.ticket_type_id and t.event_id = new.event_id
-    for no key update;
-    if not found then
-      perform private.refuse_not_found('ticket_type_id');
-    end if;
-    if not private.is_on_sale(v_ticket_type) then
-      perform private.refuse_not_on_sale(v_ticket_type);
-    end if;
-    if v_ticket_type.min_per_order > 1 then
-      perform private.refuse(
-        409, 'quantity_not_allowed', 'The waiting list is for one ticket, and an order has more of this type.', 'ticket_type_id',
-        jsonb_build_object('ticket_type_id', v_ticket_type.id, 'min_per_order', v_ticket_type.min_per_order), "row" => to_jsonb(new)
-      );
-    end if;
-    perform private.assert_sold_out(v_event, v_ticket_type);
-    -- Made under the locks: the order of ids is that of joining.
-    new.id := private.uuid_v7();
-  else
-    -- Depth 1 is a statement of a person or an operation; triggers offer and accept one level deeper.
-    if new.status <> old.status and not (
-      (old.status, new.status) in (('waiting', 'cancelled'), ('offered', 'cancelled'))
-      or (old.status, new.status) = ('offered', 'expired') and new.offer_expires_at <= now()
-      or (old.status, new.status) in (('waiting', 'offered'), ('offered', 'accepted')) and pg_trigger_depth() > 1
-    ) then
-      perform private.refuse(
-        409, 'invalid_transition', 'An entry of the waiting list cannot go from its present status to this one.', 'status',
-        jsonb_build_object('from', old.status, 'to', new.status),
-        'Allowed: waiting or offered to cancelled; offered to expired after its deadline. Places are offered by Usher.', "row" => to_jsonb(new)
-      );
-    end if;
-    if new.offer_expires_at is distinct from old.offer_expires_at
-      and (old.status, new.status) not in (('waiting', 'offered'), ('offered', 'offered')) then
-      perform private.refuse(
-        409, 'read_only_field', 'Only an offer that stands has a deadline to be moved.', 'offer_expires_at', hint => 'Leave it as it is.',
-        "row" => to_jsonb(new)
-      );
-    elsif new.status = 'offered' and new.offer_expires_at is null then
-      perform private.refuse_value('offer_expires_at', 'An offer has a deadline.', 'Move it, or cancel the entry.', "row" => to_jsonb(new));
-    end if;
+  if new.status <> 'waiting' or num_nonnulls(new.offered_at, new.offer_expires_at) > 0 then
+    perform private.assert_as_given(
+      to_jsonb(new), jsonb_build_object('status', 'waiting', 'offered_at', null, 'offer_expires_at', null)
+    );
   end if;
+  new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
+  perform private.assert_takes_registrations(v_event);
+  perform private.lock_event_capacity(new.event_id);
+  select t.* into v_ticket_type
+  from public.ticket_types t
+  where t.id = new.ticket_type_id and t.event_id = new.event_id
+  for no key update;
+  if not found then
+    perform private.refuse_not_found('ticket_type_id');
+  elsif not private.is_on_sale(v_ticket_type) then
+    perform private.refuse_not_on_sale(v_ticket_type);
+  elsif v_ticket_type.min_per_order > 1 then
+    perform private.refuse(
+      409, 'quantity_not_allowed', 'The waiting list is for one ticket, and an order has more of this type.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', v_ticket_type.id, 'min_per_order', v_ticket_type.min_per_order), "row" => to_jsonb(new)
+    );
+  end if;
+  perform private.assert_sold_out(v_event, v_ticket_type);
+  -- Made under the locks: the order of ids is that of joining.
+  new.id := private.uuid_v7();
+  return new;
+end
+$$;
 
-  -- Before the unique indexes, whose errors would make two of these wait for one another.
-  if new.status in ('waiting', 'offered') and (tg_op = 'INSERT' or lower(new.email) <> old.email_lower) then
+create function private.tg_waiting_list_entries__refuse_transition() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'invalid_transition', 'An entry of the waiting list cannot go from its present status to this one.', 'status',
+    jsonb_build_object('from', old.status, 'to', new.status),
+    'Allowed: waiting or offered to cancelled; offered to expired after its deadline. Places are offered by Usher.', "row" => to_jsonb(new)
+  );
+end
+$$;
+
+create function private.tg_waiting_list_entries__refuse_deadline() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'read_only_field', 'Only an offer that stands has a deadline to be moved.', 'offer_expires_at', hint => 'Leave it as it is.',
+    "row" => to_jsonb(new)
+  );
+end
+$$;
+
+-- Before the unique indexes, whose errors would make two of these wait for one another.
+create function private.tg_waiting_list_entries__assert_free() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if new.status in ('waiting', 'offered') then
     perform private.refuse_taken('email', w.id, w.created_at, w.xmin)
     from public.waiting_list_entries w
     where w.ticket_type_id = new.ticket_type_id and w.email_lower = lower(new.email) and w.status in ('waiting', 'offered')
       and w.id <> new.id;
   end if;
-  if tg_op = 'INSERT' or new.external_id is distinct from old.external_id then
-    perform private.refuse_taken('external_id', w.id, w.created_at, w.xmin)
-    from public.waiting_list_entries w
-    where w.organisation_id = new.organisation_id and w.external_id = new.external_id and w.id <> new.id;
-  end if;
-  if (tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email)) and not private.is_contact(new.name, new.email) then
-    perform private.refuse_contact(new.name, new.email, to_jsonb(new));
-  end if;
+  perform private.refuse_taken('external_id', w.id, w.created_at, w.xmin)
+  from public.waiting_list_entries w
+  where w.organisation_id = new.organisation_id and w.external_id = new.external_id and w.id <> new.id;
   return new;
 end
 $$;
@@ -8982,8 +8989,27 @@ create trigger waiting_list_entries_100_in_use before delete on public.waiting_l
   );
 create trigger waiting_list_entries_100_over before delete on public.waiting_list_entries
   for each row execute function private.tg_waiting_list_entries__assert_over();
-create trigger waiting_list_entries_100_guard before insert or update on public.waiting_list_entries
-  for each row execute function private.tg_waiting_list_entries__guard();
+create trigger waiting_list_entries_100_join before insert on public.waiting_list_entries
+  for each row execute function private.tg_waiting_list_entries__join();
+create trigger waiting_list_entries_110_transition before update of status on public.waiting_list_entries
+  for each row when (new.status <> old.status and (old.status, new.status) not in (
+    ('waiting', 'cancelled'), ('waiting', 'offered'), ('offered', 'cancelled'), ('offered', 'accepted'), ('offered', 'expired')
+  ) or new.status = 'expired' and old.status = 'offered' and new.offer_expires_at > now())
+  execute function private.tg_waiting_list_entries__refuse_transition();
+-- Triggers offer and accept.
+create trigger waiting_list_entries_110_transition_by_hand before update of status on public.waiting_list_entries
+  for each row when (new.status <> old.status and new.status in ('offered', 'accepted') and private.is_typed())
+  execute function private.tg_waiting_list_entries__refuse_transition();
+create trigger waiting_list_entries_120_deadline before update of offer_expires_at on public.waiting_list_entries
+  for each row when (
+    new.offer_expires_at is distinct from old.offer_expires_at
+    and (old.status, new.status) not in (('waiting', 'offered'), ('offered', 'offered'))
+  )
+  execute function private.tg_waiting_list_entries__refuse_deadline();
+create trigger waiting_list_entries_130_free before insert or update of email, external_id on public.waiting_list_entries
+  for each row execute function private.tg_waiting_list_entries__assert_free();
+create trigger waiting_list_entries_140_contact before insert or update of name, email on public.waiting_list_entries
+  for each row when (not private.is_contact(new.name, new.email)) execute function private.tg__refuse_contact();
 
 revoke all on public.waiting_list_entries from anon, authenticated, service_role;
 

@@ -2,18 +2,23 @@
 -- by their numbers: 010 blanks, 050 columns that are not edited, 100 truncate, 800 mistakes explained, 900 updated_at and version.
 -- What a person types pays for them; what Usher derives, or an operation of a key writes, pays for the last one alone.
 
--- Arguments: the message, and as JSON the columns with their hints. The trigger is `before update of` the same columns.
+-- Argument: as JSON, the columns with the sentence and the hint that refuse another value. What a new row has in sums is nothing yet.
 create function private.tg__assert_kept() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_column record;
 begin
-  for v_column in select c.key as name, c.value as hint from jsonb_each_text(tg_argv[1]::jsonb) c loop
-    if to_jsonb(new) -> v_column.name is distinct from to_jsonb(old) -> v_column.name
-      -- SQL that sets updated_at = now() itself passes: that is the value it gets.
-      and not (v_column.name = 'updated_at' and (to_jsonb(new) ->> 'updated_at')::timestamptz is not distinct from now()) then
-      perform private.refuse(409, 'read_only_field', tg_argv[0], v_column.name, hint => v_column.hint, "row" => to_jsonb(new));
+  for v_column in
+    select c.key as name, c.value as said, to_jsonb(new) -> c.key as value from jsonb_each(tg_argv[0]::jsonb) c
+  loop
+    if (case tg_op
+      when 'INSERT' then v_column.value not in ('null', '0', 'false')
+      else v_column.value is distinct from to_jsonb(old) -> v_column.name
+        -- SQL that sets updated_at = now() itself passes: that is the value it gets.
+        and not (v_column.name = 'updated_at' and (v_column.value #>> '{}')::timestamptz is not distinct from now())
+    end) then
+      perform private.refuse(409, 'read_only_field', v_column.said ->> 0, v_column.name, hint => v_column.said ->> 1, "row" => to_jsonb(new));
     end if;
   end loop;
   return new;
@@ -54,6 +59,8 @@ create function private.keep_table(
   -- Columns that Usher keeps, with a hint where there is more to say than to leave them. So it does version, created_at and updated_at;
   -- null: another rule speaks of these.
   derived jsonb default '{}',
+  -- Columns that triggers add up, from nothing in a new row, with the sentence that refuses them and a hint behind it.
+  sums jsonb default '{}',
   versioned boolean default false,
   -- Columns whose change is no edit, beside those that are fixed or derived.
   uncounted text[] default '{}',
@@ -65,6 +72,7 @@ as $$
 declare
   v_own text[];
   v_generated text[];
+  v_kept jsonb;
   v_trigger record;
 begin
   for i in 1..cardinality(filled) loop
@@ -81,8 +89,15 @@ begin
   into v_own, v_generated, required
   from pg_catalog.pg_attribute a
   where a.attrelid = "table" and a.attnum > 0 and not a.attisdropped;
-  derived := derived || (
-    select coalesce(jsonb_object_agg(c, null), '{}') from unnest(v_own) c where c = any ('{version,created_at,updated_at}') and not derived ? c
+  v_kept := (
+    select coalesce(jsonb_object_agg(k.name, jsonb_build_array(k.sentence, k.hint)), '{}')
+    from (
+      select c as name, 'This field is fixed once the row exists.' as sentence, fixed_hints ->> c as hint from unnest(fixed) c
+      union all
+      select c, 'Usher keeps this field itself; it cannot be edited.', coalesce(derived ->> c, 'Leave it as it is.')
+      from unnest(v_own) c
+      where derived ? c or derived is not null and c in ('version', 'created_at', 'updated_at')
+    ) k
   );
 
   for v_trigger in
@@ -90,15 +105,10 @@ begin
     from (
       values
         (typed, '010_blank_is_empty', 'insert or update', 'tg__take_blank_as_empty', required),
+        (typed, '050_kept', (select 'update of ' || string_agg(quote_ident(k), ', ') from jsonb_object_keys(v_kept) k), 'tg__assert_kept', array[v_kept::text]),
         (
-          typed, '050_derived', (select 'update of ' || string_agg(quote_ident(k), ', ') from jsonb_object_keys(derived) k), 'tg__assert_kept',
-          array['Usher keeps this field itself; it cannot be edited.', (
-            select jsonb_object_agg(d.key, coalesce(d.value, 'Leave it as it is.')) from jsonb_each_text(derived) d
-          )::text]
-        ),
-        (
-          typed, '050_fixed', (select 'update of ' || string_agg(quote_ident(c), ', ') from unnest(fixed) c), 'tg__assert_kept',
-          array['This field is fixed once the row exists.', (select jsonb_object_agg(c, fixed_hints -> c) from unnest(fixed) c)::text]
+          typed, '050_sums', (select 'insert or update of ' || string_agg(quote_ident(k), ', ') from jsonb_object_keys(sums) k), 'tg__assert_kept',
+          array[(select jsonb_object_agg(s.key, private.sentences(s.value)) from jsonb_each_text(sums) s)::text]
         ),
         (false, '100_no_truncate', 'truncate', 'tg__refuse_truncate', '{}'),
         (typed, '800_explain', 'insert or update', 'tg__explain_mistakes', '{}'),
@@ -109,7 +119,7 @@ begin
           ) end,
           'tg__count_edit',
           array[v_generated::text] || case when versioned then
-            (array['version', 'updated_at'] || exempt || uncounted || fixed || array(select jsonb_object_keys(derived)))::text
+            (array['version', 'updated_at'] || exempt || uncounted || array(select jsonb_object_keys(v_kept)))::text
           end
         )
     ) t (is_typed, name, event, function, arguments)

@@ -109,6 +109,16 @@ begin
 end
 $$;
 
+-- A sentence, and the hint behind it.
+create function private.sentences(text text) returns text[]
+language plpgsql immutable strict set search_path = ''
+as $$
+begin
+  return regexp_match(text, '^(.*?[.])(?: (.*))?$');
+end
+$$;
+grant execute on function private.sentences to api_key, authenticated;
+
 -- The rule that a check constraint states: its comment, which is a sentence and perhaps a hint behind it, and the column that it is about,
 -- with which the name of the constraint begins. Null: it has no comment.
 create function private.rule_of("constraint" name, out param name, out message text, out hint text)
@@ -120,7 +130,7 @@ begin
   from pg_catalog.pg_constraint c
   join pg_catalog.pg_class t on t.oid = c.conrelid
   join pg_catalog.pg_attribute a on a.attrelid = c.conrelid and starts_with(c.conname || '_', t.relname || '_' || a.attname || '_')
-  cross join lateral regexp_match(obj_description(c.oid, 'pg_constraint'), '^(.*?[.])(?: (.*))?$') s (parts)
+  cross join private.sentences(obj_description(c.oid, 'pg_constraint')) s (parts)
   where c.conname = rule_of."constraint" and c.connamespace = 'public'::regnamespace and c.contype = 'c' and s.parts is not null
   order by length(a.attname) desc
   limit 1;

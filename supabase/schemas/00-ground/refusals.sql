@@ -201,6 +201,16 @@ begin
 end
 $$;
 
+-- For triggers whose `when` has found that.
+create function private.tg__refuse_contact() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.refuse_contact(new.name, new.email, to_jsonb(new));
+  return null;
+end
+$$;
+
 -- Refuses a new row in which a field that Usher sets is neither null nor as given. Both arguments are rows as JSON; `given`
 -- has only the fields to check.
 create function private.assert_as_given("row" jsonb, given jsonb) returns void

@@ -129,6 +129,7 @@ begin
   return coalesce(private.is_one_line(name, 200) and private.is_email_address(email), false);
 end
 $$;
+grant execute on function private.is_contact to api_key, authenticated;
 
 -- Where the courier may be sent: https without credentials, for the address is shown. http only for localhost, where the courier allows that.
 create function private.is_courier_url(url text) returns boolean

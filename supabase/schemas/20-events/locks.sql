@@ -31,23 +31,15 @@ end
 $$;
 
 -- The same for an event to which a row is added. Whose it is comes first: nobody waits for what another organisation does, for that would
--- tell them that the event is there. Rows that come together are mostly of one event: both are asked for the first of them.
+-- tell them that the event is there.
 create function private.lock_own_event_shared(event_id uuid) returns public.events
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_organisation_id uuid;
   v_event public.events;
 begin
-  if current_setting('usher.locked_event', true) is distinct from event_id::text then
-    select e.organisation_id into v_organisation_id from public.events e where e.id = lock_own_event_shared.event_id;
-    if private.is_foreign(v_organisation_id) then
-      perform private.refuse_not_found('event_id');
-    end if;
-    perform pg_advisory_xact_lock_shared(1, hashtext(event_id::text));
-    perform set_config('usher.locked_event', event_id::text, true);
-  end if;
-  select e.* into v_event from public.events e where e.id = lock_own_event_shared.event_id;
+  perform private.assert_not_foreign((select e.organisation_id from public.events e where e.id = lock_own_event_shared.event_id), 'event_id');
+  v_event := private.lock_event_shared(event_id);
   -- Deleted meanwhile.
   if v_event.id is null then
     perform private.refuse_not_found('event_id');

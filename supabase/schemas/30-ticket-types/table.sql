@@ -89,17 +89,6 @@ create function private.tg_ticket_types__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  if new.quantity_sold is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_sold end) then
-    perform private.refuse(
-      409, 'read_only_field', 'quantity_sold is counted from the attendees and cannot be edited.', 'quantity_sold',
-      hint => 'Add or cancel attendees instead.', "row" => to_jsonb(new)
-    );
-  elsif new.quantity_held is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_held end) then
-    perform private.refuse(
-      409, 'read_only_field', 'quantity_held is counted from the offers of the waiting list and cannot be edited.', 'quantity_held',
-      hint => 'Cancel entries of the waiting list instead.', "row" => to_jsonb(new)
-    );
-  end if;
   if tg_op = 'UPDATE' and new.quantity is distinct from old.quantity and new.quantity >= 0 and new.quantity < new.quantity_sold + new.quantity_held then
     perform private.refuse(
       409, 'quantity_below_sold', 'The quantity cannot be less than the tickets already issued, and held for the waiting list.', 'quantity',
@@ -116,7 +105,10 @@ end
 $$;
 -- An organiser's edit must not fail because a ticket was issued meanwhile: the counters are not versioned.
 select private.keep_table('public.ticket_types', filled => '{organisation_id}', fixed => '{organisation_id,event_id}',
-  versioned => true, uncounted => '{quantity_sold,quantity_held}');
+  sums => '{
+    "quantity_sold": "quantity_sold is counted from the attendees and cannot be edited. Add or cancel attendees instead.",
+    "quantity_held": "quantity_held is counted from the offers of the waiting list and cannot be edited. Cancel entries of the waiting list instead."
+  }', versioned => true, uncounted => '{quantity_sold,quantity_held}');
 create trigger ticket_types_050_organisation before insert on public.ticket_types
   for each row execute function private.tg__inherit_organisation();
 create trigger ticket_types_100_in_use before delete on public.ticket_types
@@ -124,11 +116,8 @@ create trigger ticket_types_100_in_use before delete on public.ticket_types
     'The ticket type is in use: there are attendees with it, or people who wait for it.', 'Archive it instead: set its status to archived.',
     'attendees.ticket_type_id', 'waiting_list_entries.ticket_type_id'
   );
-create trigger ticket_types_100_guard before insert on public.ticket_types
+create trigger ticket_types_100_guard before insert or update of quantity, external_id on public.ticket_types
   for each row execute function private.tg_ticket_types__guard();
--- Not for the counters, which triggers move.
-create trigger ticket_types_100_guard_update before update on public.ticket_types
-  for each row when (pg_trigger_depth() = 0) execute function private.tg_ticket_types__guard();
 
 revoke all on public.ticket_types from anon, authenticated, service_role;
 

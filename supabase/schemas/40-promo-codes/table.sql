@@ -121,13 +121,6 @@ create function private.tg_promo_codes__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  -- Depth 1 is a statement of a person or an operation; the trigger that counts redemptions runs one level deeper.
-  if pg_trigger_depth() = 1
-    and new.times_redeemed is distinct from (case when tg_op = 'INSERT' then 0 else old.times_redeemed end) then
-    perform private.refuse(
-      409, 'read_only_field', 'times_redeemed is counted from the attendees and cannot be edited.', 'times_redeemed', "row" => to_jsonb(new)
-    );
-  end if;
   -- As buyers type it on one device and organisers on another.
   new.code := normalize(new.code, nfc);
   -- Before the unique index, whose error would reveal that a code of another organisation exists.
@@ -167,6 +160,7 @@ begin
 end
 $$;
 select private.keep_table('public.promo_codes', filled => '{organisation_id}', fixed => '{organisation_id,event_id}',
+  sums => '{"times_redeemed": "times_redeemed is counted from the attendees and cannot be edited."}',
   versioned => true, uncounted => '{times_redeemed}');
 create trigger promo_codes_050_organisation before insert on public.promo_codes
   for each row execute function private.tg__inherit_organisation();
@@ -175,7 +169,7 @@ create trigger promo_codes_100_in_use before delete on public.promo_codes
     'The promo code is in use: there are orders with it.', 'Disable it instead: set its status to disabled.',
     'orders.promo_code_id', 'attendees.promo_code_id'
   );
-create trigger promo_codes_100_guard before insert or update on public.promo_codes
+create trigger promo_codes_100_guard before insert or update of code, ticket_type_ids, max_redemptions on public.promo_codes
   for each row execute function private.tg_promo_codes__guard();
 
 revoke all on public.promo_codes from anon, authenticated, service_role;

@@ -38,8 +38,9 @@ create table public.waiting_list_entries (
     email ~ '^[^@[:space:][:cntrl:]]+@[^@[:space:][:cntrl:]]+$' and length(email) <= 254
   ),
   constraint waiting_list_entries_company_is_one_line check (private.is_one_line(company, 200)),
-  constraint waiting_list_entries_offers_have_a_deadline check (
-    status not in ('offered', 'accepted', 'expired') or (offered_at is not null and offer_expires_at is not null)
+  constraint waiting_list_entries_offered_at_is_set_with_an_offer check (status not in ('offered', 'accepted', 'expired') or offered_at is not null),
+  constraint waiting_list_entries_offer_expires_at_is_set_with_an_offer check (
+    status not in ('offered', 'accepted', 'expired') or offer_expires_at is not null
   ),
   constraint waiting_list_entries_offer_expires_at_is_finite check (
     offer_expires_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
@@ -47,6 +48,8 @@ create table public.waiting_list_entries (
   constraint waiting_list_entries_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint waiting_list_entries_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
+comment on constraint waiting_list_entries_offer_expires_at_is_set_with_an_offer on public.waiting_list_entries is
+  'An offer has a deadline. Move it, or cancel the entry.';
 comment on table public.waiting_list_entries is 'People who wait for a place of a sold-out ticket type, in the order of their ids. Take somebody off by setting status to cancelled.';
 comment on column public.waiting_list_entries.name is 'Name of the person.';
 comment on column public.waiting_list_entries.email is 'Address that the offer is sent to.';
@@ -110,81 +113,79 @@ end
 $$;
 
 -- Security definer: it reads events and ticket types beyond what a registering key may see.
-create function private.tg_waiting_list_entries__guard() returns trigger
+create function private.tg_waiting_list_entries__join() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_event public.events;
+  v_event public.events := private.lock_own_event_shared(new.event_id);
   v_ticket_type public.ticket_types;
 begin
-  if tg_op = 'INSERT' then
-    v_event := private.lock_own_event_shared(new.event_id);
-    if new.status <> 'waiting' or num_nonnulls(new.offered_at, new.offer_expires_at) > 0 then
-      perform private.assert_as_given(
-        to_jsonb(new), jsonb_build_object('status', 'waiting', 'offered_at', null, 'offer_expires_at', null)
-      );
-    end if;
-    new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
-    perform private.assert_takes_registrations(v_event);
-    perform private.lock_event_capacity(new.event_id);
-    select t.* into v_ticket_type
-    from public.ticket_types t
-    where t.id = new.ticket_type_id and t.event_id = new.event_id
-    for no key update;
-    if not found then
-      perform private.refuse_not_found('ticket_type_id');
-    end if;
-    if not private.is_on_sale(v_ticket_type) then
-      perform private.refuse_not_on_sale(v_ticket_type);
-    end if;
-    if v_ticket_type.min_per_order > 1 then
-      perform private.refuse(
-        409, 'quantity_not_allowed', 'The waiting list is for one ticket, and an order has more of this type.', 'ticket_type_id',
-        jsonb_build_object('ticket_type_id', v_ticket_type.id, 'min_per_order', v_ticket_type.min_per_order), "row" => to_jsonb(new)
-      );
-    end if;
-    perform private.assert_sold_out(v_event, v_ticket_type);
-    -- Made under the locks: the order of ids is that of joining.
-    new.id := private.uuid_v7();
-  else
-    -- Depth 1 is a statement of a person or an operation; triggers offer and accept one level deeper.
-    if new.status <> old.status and not (
-      (old.status, new.status) in (('waiting', 'cancelled'), ('offered', 'cancelled'))
-      or (old.status, new.status) = ('offered', 'expired') and new.offer_expires_at <= now()
-      or (old.status, new.status) in (('waiting', 'offered'), ('offered', 'accepted')) and pg_trigger_depth() > 1
-    ) then
-      perform private.refuse(
-        409, 'invalid_transition', 'An entry of the waiting list cannot go from its present status to this one.', 'status',
-        jsonb_build_object('from', old.status, 'to', new.status),
-        'Allowed: waiting or offered to cancelled; offered to expired after its deadline. Places are offered by Usher.', "row" => to_jsonb(new)
-      );
-    end if;
-    if new.offer_expires_at is distinct from old.offer_expires_at
-      and (old.status, new.status) not in (('waiting', 'offered'), ('offered', 'offered')) then
-      perform private.refuse(
-        409, 'read_only_field', 'Only an offer that stands has a deadline to be moved.', 'offer_expires_at', hint => 'Leave it as it is.',
-        "row" => to_jsonb(new)
-      );
-    elsif new.status = 'offered' and new.offer_expires_at is null then
-      perform private.refuse_value('offer_expires_at', 'An offer has a deadline.', 'Move it, or cancel the entry.', "row" => to_jsonb(new));
-    end if;
+  if new.status <> 'waiting' or num_nonnulls(new.offered_at, new.offer_expires_at) > 0 then
+    perform private.assert_as_given(
+      to_jsonb(new), jsonb_build_object('status', 'waiting', 'offered_at', null, 'offer_expires_at', null)
+    );
   end if;
+  new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
+  perform private.assert_takes_registrations(v_event);
+  perform private.lock_event_capacity(new.event_id);
+  select t.* into v_ticket_type
+  from public.ticket_types t
+  where t.id = new.ticket_type_id and t.event_id = new.event_id
+  for no key update;
+  if not found then
+    perform private.refuse_not_found('ticket_type_id');
+  elsif not private.is_on_sale(v_ticket_type) then
+    perform private.refuse_not_on_sale(v_ticket_type);
+  elsif v_ticket_type.min_per_order > 1 then
+    perform private.refuse(
+      409, 'quantity_not_allowed', 'The waiting list is for one ticket, and an order has more of this type.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', v_ticket_type.id, 'min_per_order', v_ticket_type.min_per_order), "row" => to_jsonb(new)
+    );
+  end if;
+  perform private.assert_sold_out(v_event, v_ticket_type);
+  -- Made under the locks: the order of ids is that of joining.
+  new.id := private.uuid_v7();
+  return new;
+end
+$$;
 
-  -- Before the unique indexes, whose errors would make two of these wait for one another.
-  if new.status in ('waiting', 'offered') and (tg_op = 'INSERT' or lower(new.email) <> old.email_lower) then
+create function private.tg_waiting_list_entries__refuse_transition() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'invalid_transition', 'An entry of the waiting list cannot go from its present status to this one.', 'status',
+    jsonb_build_object('from', old.status, 'to', new.status),
+    'Allowed: waiting or offered to cancelled; offered to expired after its deadline. Places are offered by Usher.', "row" => to_jsonb(new)
+  );
+end
+$$;
+
+create function private.tg_waiting_list_entries__refuse_deadline() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'read_only_field', 'Only an offer that stands has a deadline to be moved.', 'offer_expires_at', hint => 'Leave it as it is.',
+    "row" => to_jsonb(new)
+  );
+end
+$$;
+
+-- Before the unique indexes, whose errors would make two of these wait for one another.
+create function private.tg_waiting_list_entries__assert_free() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if new.status in ('waiting', 'offered') then
     perform private.refuse_taken('email', w.id, w.created_at, w.xmin)
     from public.waiting_list_entries w
     where w.ticket_type_id = new.ticket_type_id and w.email_lower = lower(new.email) and w.status in ('waiting', 'offered')
       and w.id <> new.id;
   end if;
-  if tg_op = 'INSERT' or new.external_id is distinct from old.external_id then
-    perform private.refuse_taken('external_id', w.id, w.created_at, w.xmin)
-    from public.waiting_list_entries w
-    where w.organisation_id = new.organisation_id and w.external_id = new.external_id and w.id <> new.id;
-  end if;
-  if (tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email)) and not private.is_contact(new.name, new.email) then
-    perform private.refuse_contact(new.name, new.email, to_jsonb(new));
-  end if;
+  perform private.refuse_taken('external_id', w.id, w.created_at, w.xmin)
+  from public.waiting_list_entries w
+  where w.organisation_id = new.organisation_id and w.external_id = new.external_id and w.id <> new.id;
   return new;
 end
 $$;
@@ -210,8 +211,27 @@ create trigger waiting_list_entries_100_in_use before delete on public.waiting_l
   );
 create trigger waiting_list_entries_100_over before delete on public.waiting_list_entries
   for each row execute function private.tg_waiting_list_entries__assert_over();
-create trigger waiting_list_entries_100_guard before insert or update on public.waiting_list_entries
-  for each row execute function private.tg_waiting_list_entries__guard();
+create trigger waiting_list_entries_100_join before insert on public.waiting_list_entries
+  for each row execute function private.tg_waiting_list_entries__join();
+create trigger waiting_list_entries_110_transition before update of status on public.waiting_list_entries
+  for each row when (new.status <> old.status and (old.status, new.status) not in (
+    ('waiting', 'cancelled'), ('waiting', 'offered'), ('offered', 'cancelled'), ('offered', 'accepted'), ('offered', 'expired')
+  ) or new.status = 'expired' and old.status = 'offered' and new.offer_expires_at > now())
+  execute function private.tg_waiting_list_entries__refuse_transition();
+-- Triggers offer and accept.
+create trigger waiting_list_entries_110_transition_by_hand before update of status on public.waiting_list_entries
+  for each row when (new.status <> old.status and new.status in ('offered', 'accepted') and private.is_typed())
+  execute function private.tg_waiting_list_entries__refuse_transition();
+create trigger waiting_list_entries_120_deadline before update of offer_expires_at on public.waiting_list_entries
+  for each row when (
+    new.offer_expires_at is distinct from old.offer_expires_at
+    and (old.status, new.status) not in (('waiting', 'offered'), ('offered', 'offered'))
+  )
+  execute function private.tg_waiting_list_entries__refuse_deadline();
+create trigger waiting_list_entries_130_free before insert or update of email, external_id on public.waiting_list_entries
+  for each row execute function private.tg_waiting_list_entries__assert_free();
+create trigger waiting_list_entries_140_contact before insert or update of name, email on public.waiting_list_entries
+  for each row when (not private.is_contact(new.name, new.email)) execute function private.tg__refuse_contact();
 
 revoke all on public.waiting_list_entries from anon, authenticated, service_role;
 
