@@ -3,8 +3,8 @@
 
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Disagreement, disagreementsSql, invariants } from '../../src/database/invariants.ts'
 import { type OwnDatabase, startOwnDatabase } from '../support/own-database.ts'
-import type { Broken } from './invariants.ts'
 
 const expired = `status = 'cancelled', cancelled_at = now(), cancellation_reason = 'expired', payment_due_at = now()`
 const person = "(select id from attendees where name = 'Erased')"
@@ -357,8 +357,8 @@ async function fill(): Promise<void> {
     $$`)
 }
 
-const broken = async (...args: unknown[]) =>
-  (await client.query<Broken>(`select * from private.verify_invariants(${args.map((_, i) => `$${i + 1}`)})`, args)).rows
+const broken = async (eventId: string | null = null) =>
+  (await client.query<Disagreement>(disagreementsSql, [eventId])).rows
 
 test('a database that is right breaks no rule, nor does an event', async () => {
   expect(await broken()).toEqual([])
@@ -380,24 +380,11 @@ describe('what would be wrong is found:', () => {
   })
 })
 
-test('every check is seen to fail', async () => {
-  const { rows } = await client.query<{ name: string }>(
-    `select distinct m[1] as name from pg_proc p, regexp_matches(p.prosrc, $$'((?:[A-Za-z_]+,? ){4,}[a-z]+(?:, [a-z ]+)*)'$$, 'g') m
-     where p.proname ~ '^verify_' and p.proname <> 'verify_invariants'`,
+test('every check is seen to fail', () => {
+  const sentences = invariants.flatMap((query) =>
+    [...query.matchAll(/'((?:[A-Za-z_]+,? ){4,}[a-z]+(?:, [a-z ]+)*)'/g)].map(([, sentence]) => sentence ?? ''),
   )
   const seen = new Set(wrongs.flatMap(([, ...checks]) => checks))
-  expect(rows.length).toBeGreaterThan(30)
-  expect(rows.map(({ name }) => name).filter((name) => !seen.has(name))).toEqual([])
-})
-
-test('of each check some rows are answered, however many there are', async () => {
-  await client.query('begin')
-  try {
-    await client.query('set local session_replication_role = replica')
-    await client.query('update attendees set checked_in_at = now()')
-    expect((await broken()).length).toBeGreaterThan(3)
-    expect(await broken(null, 3)).toHaveLength(3)
-  } finally {
-    await client.query('rollback')
-  }
+  expect(new Set(sentences).size).toBeGreaterThan(30)
+  expect(sentences.filter((sentence) => !seen.has(sentence))).toEqual([])
 })

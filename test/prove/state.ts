@@ -1,6 +1,7 @@
 // What is there when all is quiet, for history.ts to hold against what was answered.
 
 import type pg from 'pg'
+import { disagreementsSql } from '../../src/database/invariants.ts'
 import type { State } from './history.ts'
 
 /** What the mail service took of each e-mail, by its id. */
@@ -135,6 +136,6 @@ export async function readState(
       ...withoutTicket.map(({ id }) => `ticket of ${id}`),
     ],
     mails: attempts.map(({ id, attempts }) => ({ id, attempts, at: (mailed.get(id) ?? []).map(({ at }) => at) })),
-    disagreements: await rows('select "check", id, stored, expected from private.verify_invariants()'),
+    disagreements: await rows(disagreementsSql, [null]),
   }
 }

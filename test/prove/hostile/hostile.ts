@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { type Disagreement, disagreementsSql } from '../../../src/database/invariants.ts'
 import { createRandom, type Random } from '../random.ts'
 import { generate } from './generate.ts'
 import { judge } from './judge.ts'
@@ -232,9 +233,7 @@ async function judgeMemory({ measured, problems, requests }: Report, measure: Re
 
 /** @param events of a database that others change, too; undefined for all. */
 async function disagreements(database: pg.Client, events: (string | null)[]): Promise<string[]> {
-  const { rows } = await database.query<{ check: string; id: string; stored: string; expected: string }>(
-    'select d."check", d.id, d.stored, d.expected from unnest($1::uuid[]) e, private.verify_invariants(e) d',
-    [events],
-  )
+  const rows: Disagreement[] = []
+  for (const event of events) rows.push(...(await database.query<Disagreement>(disagreementsSql, [event])).rows)
   return rows.map(({ check, id, stored, expected }) => `invariant: ${check}: ${id} has ${stored}, expected ${expected}`)
 }

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { databaseUrlFor } from '../../../src/database/client.ts'
+import { disagreementsSql } from '../../../src/database/invariants.ts'
 import { applyMigrations } from '../../../src/database/migrate.ts'
 import { examine } from '../../../src/doctor/doctor.ts'
 import { findPostgres } from '../../../src/embedded/binaries.ts'
@@ -228,7 +229,7 @@ async function none({ databaseUrl }: Urls, sql: string): Promise<void> {
 
 const disagreements = ({ databaseUrl }: Urls): Promise<string[]> =>
   withClient(databaseUrl, async (database) =>
-    (await database.query('select * from private.verify_invariants()')).rows.map((row) => JSON.stringify(row)),
+    (await database.query(disagreementsSql, [null])).rows.map((row) => JSON.stringify(row)),
   )
 
 /** Who of the log, /ready and the doctor does not say that it is a copy, and what to do; each process learns it within ten seconds. */
