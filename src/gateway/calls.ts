@@ -104,7 +104,7 @@ export function createCall({ dataApi, tokens, places }: { dataApi: DataApi; toke
     return dataApi.rpc('call_by_names', call, token, repeatable, { name, args }).finally(leave)
   }
 
-  return async (operation, caller, input, idempotencyKey, names = []) => {
+  return async (operation, caller, input, idempotencyKey, sent = []) => {
     await requireScope(operation, caller)
     const args = parseInput(operation.input, inPlace(operation, input), {
       judged: operation.judged,
@@ -113,6 +113,7 @@ export function createCall({ dataApi, tokens, places }: { dataApi: DataApi; toke
       isQuery: caller.source === 'api' && isRead(operation),
     })
 
+    const names = isIrreversible(operation, args) ? sent.map(byId) : sent
     if (isRead(operation)) {
       const result = await run(operation, caller, args, true, names)
       const body = isList(operation) ? (result as Record<string, unknown>) : { data: result }
@@ -175,6 +176,14 @@ export async function requireScope({ scope, name }: Operation, caller: Caller): 
   })
 }
 
+const isIrreversible = (
+  { irreversible, irreversibleChange = '' }: Operation,
+  { changes, dry_run }: Record<string, unknown>,
+) =>
+  dry_run !== true && (irreversible || (changes as Record<string, unknown> | undefined)?.[irreversibleChange] === true)
+
+const byId = (name: Name): Name => ({ ...name, by_id: /^(attendee|order|waiting_list_entry)$/.test(name.kind) })
+
 const hasGeneralHint = ({ hint }: ApiError) =>
   hint === undefined || hint === '' || hint.startsWith('Check the identifier')
 
@@ -182,9 +191,8 @@ const hasGeneralHint = ({ hint }: ApiError) =>
 function withWayOut(source: Source, error: ApiError): ApiError {
   // A refusal that says more than that there is no such object says more than this.
   if (error.code !== 'not_found' || error.param === undefined || !hasGeneralHint(error)) return error
-  const isNearest = (error.details as { nearest?: unknown } | undefined)?.nearest !== undefined
   const argument = error.param.split('.').findLast((step) => !/^\d+$/.test(step)) ?? ''
-  const hint = whereToLook(argument, source, isNearest)
+  const hint = whereToLook(argument, source)
   return hint === undefined
     ? error
     : new ApiError(error.status, error.code, error.message, { ...error, hint, cause: error.cause })

@@ -12,6 +12,8 @@ export type Name = {
   name: string
   /** The id in its place. */
   id: string
+  /** What was chosen by a person is refused: it could be somebody else's. */
+  by_id?: boolean
   /** In a list that is judged item by item: what is not found refuses its item, not the call. */
   judged?: boolean
 }

@@ -175,6 +175,7 @@ export const getTicketQr = {
 
 export const updateAttendee = {
   name: 'update_attendee',
+  irreversibleChange: 'reissue_ticket',
   title: 'Change an attendee',
   summary: 'Correct an attendee, give them another ticket type, or transfer their ticket to another person.',
   description: `Corrects an attendee, or gives them another ticket type at the price that they have; resend_ticket sends it. To transfer the ticket, change name and email with reissue_ticket true (attendee by id or reference): a new code is e-mailed, and the old one stops working. ${readAgain}`,

@@ -99,9 +99,8 @@ export function notAnId(argument: string, source: 'api' | 'mcp', inPath: string[
 }
 
 /** The way out for an object that was not found. */
-export function whereToLook(argument: string, source: 'api' | 'mcp', isNearest: boolean): string | undefined {
+export function whereToLook(argument: string, source: 'api' | 'mcp'): string | undefined {
   const kind = kindOf(argument) ?? (argument in identifiers ? (argument as Kind) : undefined)
   if (kind === undefined) return undefined
-  const near = isNearest ? 'details.nearest has what is called alike; ask the person. ' : ''
-  return `${near}${listOf(kind, source)} shows those of your organisation.`
+  return `${listOf(kind, source)} shows those of your organisation.`
 }

@@ -71,8 +71,10 @@ export type Operation = {
   input: z.ZodObject
   /** Fields of `input` by names that they once had, which are still taken, and not published. */
   formerNames?: Record<string, string>
-  /** It takes people and orders by id or reference alone: its SQL function calls private.assert_not_by_name. */
+  /** It takes people and orders by id or reference alone, except in a dry run. */
   irreversible?: true
+  /** The member of `changes` that makes it so. */
+  irreversibleChange?: string
   /**
    * Over MCP a person confirms it, where the key asks for that: always, or by what it would do. Its SQL function calls
    * private.assert_confirmed, or a function for notices or refunds that does.

@@ -12625,24 +12625,24 @@ grant execute on function private.with_warning_of_early_scan to scope_checkin_wr
 -- order in the place of its id. Matches are exact, in the form of a search (private.search_form), of the caller's organisation, and of the
 -- event that the same call names. What several objects are called is refused, for people choose their own names. An id is never
 -- looked up as a name: nobody can take over what it stands for.
---
--- The file names.sql of a room has the function that finds its objects, private.find_<kind>. It is called by private.resolve_name alone,
--- which is security definer, because under row level security no look-up by name uses an index. So each compares the organisation, and
--- gives only what the scopes of the key let it read: without them, it finds nothing by what a person chose, and shows ids.
 
--- `id` is the name where it is one. `nearest`: what resembles the name, because nothing is called so.
-create type private.name_query as (
-  organisation_id uuid,
-  scopes public.api_scope[],
-  name text,
-  form text,
-  id uuid,
-  event_id uuid,
-  nearest boolean
+-- What objects are called, and what candidates show of them: the file names.sql of a room has those of its objects. `finds` and `shows` are
+-- SQL of a row `o`. In `finds`, $1 is the organisation, $2 the event, $3 the name, $4 its form and $5 the id where it is one; each uses an
+-- index. `finders` and `readers`: the scopes of which a key needs one, for it finds nothing by what it may not read. Null: every key.
+create table private.object_names (
+  kind text not null,
+  name text not null,
+  -- Called as its kind, in the plural.
+  "table" text not null generated always as (regexp_replace(kind || 's', 'ys$', 'ies')) stored,
+  finders public.api_scope[],
+  finds text,
+  readers public.api_scope[],
+  shows text,
+  constraint object_names_pkey primary key (kind, name)
 );
-
--- `matches` is what the name is of the object: its id, reference, external_id, name, … `shown` tells it apart from others.
-create type private.candidate as (id uuid, matches text, likeness real, shown jsonb);
+comment on table private.object_names is 'What objects are called where their ids are wanted, and what is shown of them where several are.';
+revoke all on private.object_names from anon, authenticated, service_role;
+alter table private.object_names enable row level security;
 
 -- A pattern for search_text of attendees (60-attendees/table.sql), which begins with their name and a space; null without any letter or
 -- digit, for which the index of trigrams would read all there are.
@@ -12650,37 +12650,68 @@ create function private.name_pattern(form text) returns text
 language plpgsql immutable strict set search_path = ''
 as $$
 begin
-  if form !~ '[^ -/:-@[-`{-~]' then
-    return null;
-  end if;
-  return regexp_replace(form, '([\\%_])', '\\\1', 'g') || ' %';
+  return case when form ~ '[^ -/:-@[-`{-~]' then regexp_replace(form, '([\\%_])', '\\\1', 'g') || ' %' end;
 end
 $$;
 
--- Patterns for private.search_attendees, of what resembles a name: halves of its longest words, one of which is right in most misspelt ones.
--- Of an e-mail address what stands before the @, for many people share the rest.
-create function private.near_patterns(form text) returns text[]
-language plpgsql immutable set search_path = ''
+-- At most eleven that are called so in each way, the newest first. What is called so in two ways is one object. What has the form of an id is
+-- an identifier: nobody takes it over by calling themselves so.
+create function private.objects_called(
+  kind text, name text, organisation_id uuid, event_id uuid, scopes public.api_scope[]
+) returns table (id uuid, matches text)
+language plpgsql stable set search_path = ''
 as $$
-begin
-  return array(
-    select distinct h.half
-    from (
-      select w.word from regexp_split_to_table(split_part(form, '@', 1), '[^[:alnum:]]+') w (word) where length(w.word) >= 3 order by length(w.word) desc, w.word limit 3
-    ) w
-    cross join lateral (
-      values (left(w.word, greatest(3, length(w.word) / 2))), (right(w.word, greatest(3, length(w.word) / 2)))
-    ) h (half)
+declare
+  v_id uuid := case when name ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then name::uuid end;
+  v_finds text := (
+    select string_agg(
+      format(
+        -- Not by the indexes of the organisation, whatever the statistics say: each condition has its own.
+        '(select o.id, %L as matches from public.%I o where %s and (o.organisation_id = $1) is true %s limit 11)',
+        n.name, n."table", n.finds, case when n.kind not in ('event', 'webhook_endpoint') then 'and ($2 is null or o.event_id = $2)' end
+      ),
+      ' union all '
+    )
+    from private.object_names n
+    where n.kind = replace(objects_called.kind, '_reference', '') and n.finds is not null
+      and (n.finders is null or n.finders && scopes)
+      and (objects_called.kind <> 'order_reference' or n.name = 'reference')
+      and (v_id is null or n.name not in ('name', 'email'))
   );
+begin
+  if v_finds is null then
+    perform private.refuse_value('names', 'There is no such kind of object.');
+  end if;
+  return query execute format(
+    $sql$
+      with found as materialized (%s)
+      select distinct on (f.id) f.*
+      from found f
+      where $5 is null or f.matches = 'id' or not exists (select from found i where i.matches = 'id')
+      order by f.id desc, array_position('{id,reference}', f.matches)
+    $sql$,
+    v_finds
+  ) using organisation_id, event_id, name, private.search_form(name), v_id;
 end
 $$;
 
--- What is alike enough to be shown as the nearest.
-create function private.is_near(likeness real) returns boolean
-language plpgsql immutable set search_path = ''
+-- As a candidate shows it, to a key with these scopes.
+create function private.object_shown(kind text, id uuid, scopes public.api_scope[]) returns jsonb
+language plpgsql stable set search_path = ''
 as $$
+declare
+  v_shown jsonb;
 begin
-  return likeness >= 0.2;
+  execute (
+    select format(
+      'select jsonb_build_object(''object'', %L, %s) from public.%I o where o.id = $1',
+      object_shown.kind, string_agg(format('%L, %s', n.name, n.shows), ', '), n."table"
+    )
+    from private.object_names n
+    where n.kind = object_shown.kind and n.shows is not null and (n.readers is null or n.readers && scopes)
+    group by n."table"
+  ) into v_shown using id, scopes;
+  return v_shown;
 end
 $$;
 
@@ -12697,89 +12728,43 @@ end
 $$;
 grant execute on function private.refuse_ambiguous to scope_events_write;
 
--- Refuses, or answers the one object that is called so. Security definer: see above.
-create function private.resolve_name(kind text, name text, event_id uuid, param text) returns private.candidate
+-- Refuses, or answers the one object that is called so. `by_id`: what cannot be undone takes people and their orders by nothing that somebody
+-- chose, for it could be somebody else's. Security definer: under row level security no look-up by name uses an index.
+create function private.resolve_name(kind text, name text, event_id uuid, param text, by_id boolean default false) returns uuid
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_most constant integer := 10;
-  v_role text := private.claims() ->> 'role';
-  v_find text;
-  v_query private.name_query := row(
-    private.current_organisation_id(),
-    case
-      when kind = 'order_reference' then '{}'
-      else coalesce(private.current_scopes(), case when v_role like 'scope\_%' then array[private.scope_of_role(v_role)] end, '{}')
-    end,
-    btrim(name),
-    private.search_form(btrim(name)),
-    case when btrim(name) ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then btrim(name)::uuid end,
-    resolve_name.event_id,
-    false
-  );
-  v_found private.candidate[];
-  v_by_id boolean;
+  v_kind constant text := replace(kind, '_reference', '');
+  v_role constant text := private.claims() ->> 'role';
+  v_scopes constant public.api_scope[] :=
+    coalesce(private.current_scopes(), case when v_role like 'scope\_%' then array[private.scope_of_role(v_role)] end, '{}');
+  v_ids uuid[];
+  v_matches text[];
+  v_candidates jsonb;
 begin
-  if kind not in (
-    'event', 'ticket_type', 'promo_code', 'order', 'order_reference', 'attendee', 'waiting_list_entry', 'check_in_point', 'webhook_endpoint'
-  ) then
-    perform private.refuse_value('names', 'There is no such kind of object.');
+  select array_agg(f.id), array_agg(f.matches) into v_ids, v_matches
+  from private.objects_called(kind, btrim(name), private.current_organisation_id(), event_id, v_scopes) f;
+  if v_ids is null then
+    perform private.refuse(404, 'not_found', 'Nothing that this key may look up is called so.', param);
+  elsif cardinality(v_ids) = 1 and not (by_id and v_matches[1] not in ('id', 'reference')) then
+    return v_ids[1];
   end if;
-  v_find := format('select array(select row(f.*)::private.candidate from private.%I($1) f)', 'find_' || replace(kind, '_reference', ''));
-  execute v_find into v_found using v_query;
-  v_by_id := exists (select from unnest(v_found) f where f.matches = 'id');
-  -- Called so in two ways it is one object; an id or a reference names it most surely.
-  v_found := array(
-    select row(o.*)::private.candidate
-    from (
-      select distinct on (f.id) f.*
-      from unnest(v_found) f
-      where (kind <> 'order_reference' or f.matches = 'reference')
-        -- What has the form of an id is an identifier: nobody takes it over by calling themselves so.
-        and (v_query.id is null or f.matches = 'id' or not v_by_id and f.matches not in ('name', 'email'))
-      order by f.id desc, array_position('{id,reference}', f.matches)
-    ) o
-    order by o.id desc
+  v_candidates := (
+    select jsonb_agg(private.object_shown(v_kind, f.id, v_scopes) || jsonb_build_object('matches', f.matches) order by f.place)
+    from unnest(v_ids[:v_most], v_matches[:v_most]) with ordinality f (id, matches, place)
   );
-
-  if cardinality(v_found) = 0 then
-    v_query.nearest := true;
-    execute v_find into v_found using v_query;
-    perform private.refuse(
-      404, 'not_found', 'Nothing that this key may look up is called so.', param,
-      case when cardinality(v_found) > 0 then jsonb_build_object('nearest', (
-        select jsonb_agg(f.shown order by f.likeness desc, f.id desc) from unnest(v_found) f
-      )) end
-    );
-  elsif cardinality(v_found) > 1 then
-    perform private.refuse_ambiguous(
-      param,
-      (select jsonb_agg(f.shown || jsonb_build_object('matches', f.matches)) from unnest(v_found[:v_most]) f),
-      cardinality(v_found) > v_most
-    );
+  if cardinality(v_ids) > 1 then
+    perform private.refuse_ambiguous(param, v_candidates, cardinality(v_ids) > v_most);
   end if;
-  return v_found[1];
+  perform private.refuse(
+    422, 'id_needed', 'What cannot be undone takes an id, or the reference of an order.', param,
+    jsonb_build_object('candidates', v_candidates),
+    'Make sure with the person that the candidate is meant, and send its id.'
+  );
 end
 $$;
 grant execute on function private.resolve_name to api_key;
-
--- For operations that cannot be undone, on people and their orders: whoever can choose a name could choose somebody else's.
-create function private.assert_not_by_name(param text) returns void
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_candidate jsonb := nullif(current_setting('usher.named', true), '')::jsonb -> param;
-begin
-  if v_candidate is not null then
-    perform private.refuse(
-      422, 'id_needed', 'What cannot be undone takes an id, or the reference of an order.', param,
-      jsonb_build_object('candidates', jsonb_build_array(v_candidate)),
-      'Make sure with the person that the candidate is meant, and send its id.'
-    );
-  end if;
-end
-$$;
-grant execute on function private.assert_not_by_name to api_key;
 
 -- What calls an operation with these arguments, given as they are in $1. Arguments become values as the Data API makes them.
 create function private.statement_of_call(operation text, arguments text[]) returns text
@@ -12811,9 +12796,10 @@ end
 $$;
 grant execute on function private.statement_of_call to api_key;
 
--- A call of an operation whose arguments name objects: each of `names` is { param, kind, name, id, judged }, where `id` stands in `args` in
--- place of the id that is found. One of a list that is `judged` item by item stays where nothing is found: its item is refused for it. It runs as its caller, so the grants and policies of the operation hold. An idempotency key is answered before
--- names are looked up: they may mean something else since.
+-- A call of an operation whose arguments name objects: each of `names` is { param, kind, name, id, judged, by_id }, where `id` stands in `args`
+-- in place of the id that is found. One of a list that is `judged` item by item stays where nothing is found: its item is refused for it. It
+-- runs as its caller, so the grants and policies of the operation hold. An idempotency key is answered before names are looked up: they may
+-- mean something else since.
 create function api.call_by_names(operation text, names jsonb, args json) returns json
 language plpgsql volatile set search_path = ''
 as $$
@@ -12822,8 +12808,7 @@ declare
   v_args text := args;
   v_event_id uuid;
   v_name record;
-  v_found private.candidate;
-  v_chosen jsonb := '{}';
+  v_id uuid;
 begin
   if jsonb_array_length(names) not between 1 and 2000 then
     perform private.refuse_value('names', 'A call has 1 to 2000 names.');
@@ -12835,581 +12820,182 @@ begin
 
   -- The event first, within which the others are looked up.
   for v_name in
-    select n.name ->> 'param' as param, n.name ->> 'kind' as kind, n.name ->> 'name' as name, n.name ->> 'id' as id,
-      coalesce((n.name ->> 'judged')::boolean, false) as judged
-    from jsonb_array_elements(names) with ordinality n (name, place)
-    order by (n.name ->> 'param') in ('event', 'event_id') desc, n.place
+    select n.*, n.param in ('event', 'event_id') as is_event
+    from rows from (jsonb_to_recordset(names) as (param text, kind text, name text, id text, judged boolean, by_id boolean))
+      with ordinality n (param, kind, name, id, judged, by_id, place)
+    order by is_event desc, n.place
   loop
-    if v_event_id is null and v_name.param not in ('event', 'event_id') then
+    if v_event_id is null and not v_name.is_event then
       v_event_id := args ->> 'event_id';
     end if;
     begin
-      v_found := private.resolve_name(v_name.kind, v_name.name, v_event_id, v_name.param);
+      v_id := private.resolve_name(v_name.kind, v_name.name, v_event_id, v_name.param, v_name.by_id is true);
     exception when sqlstate 'PT404' or sqlstate 'PT422' then
-      if not v_name.judged then
+      if v_name.judged is not true then
         raise;
       end if;
       continue;
     end;
-    if v_name.param in ('event', 'event_id') then
-      v_event_id := v_found.id;
+    if v_name.is_event then
+      v_event_id := v_id;
     end if;
-    if v_found.matches not in ('id', 'reference') then
-      v_chosen := v_chosen || jsonb_build_object(v_name.param, v_found.shown || jsonb_build_object('matches', v_found.matches));
-    end if;
-    v_args := replace(v_args, '"' || v_name.id || '"', '"' || v_found.id || '"');
+    v_args := replace(v_args, '"' || v_name.id || '"', '"' || v_id || '"');
   end loop;
-  perform set_config('usher.named', v_chosen::text, true);
 
   execute private.statement_of_call(operation, array(select json_object_keys(args))) into v_answer using v_args::json;
   return v_answer;
 end
 $$;
 comment on function api.call_by_names is
-  'Calls an operation, as its caller, with the ids of what { param, kind, name, id } name in place of each id in args. 404 not_found with the nearest; 422 ambiguous_name with candidates, id_needed.';
+  'Calls an operation, as its caller, with the ids of what { param, kind, name, id, by_id } name in place of each id in args. 404 not_found; 422 ambiguous_name with candidates, id_needed.';
 grant execute on function api.call_by_names to api_key;
 
 -- schemas/20-events/names.sql
 
--- Finding events by what they are called: see 00-ground/names.sql.
+-- What events are called: see 00-ground/names.sql.
 
 create index events_organisation_id_name_idx on public.events (organisation_id, private.search_form(name));
 
--- An event as a candidate shows it, and as others show theirs. Who may not read events gets the id.
-create function private.event_shown(event_id uuid, scopes public.api_scope[]) returns jsonb
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_event public.events;
-begin
-  if not scopes && '{events:read,events:write,checkin:write}' then
-    return jsonb_build_object('object', 'event', 'id', event_id);
-  end if;
-  select e.* into v_event from public.events e where e.id = event_shown.event_id;
-  return jsonb_build_object('object', 'event', 'id', v_event.id, 'name', v_event.name, 'status', v_event.status)
-    || case when scopes && '{events:read,events:write}'
-      then jsonb_build_object('slug', v_event.slug, 'starts_at', private.rfc3339(v_event.starts_at))
-      else '{}' end;
-end
-$$;
-
--- The newest events of an organisation, or the one that is given: among what belongs to them the nearest is looked for.
-create function private.newest_events(query private.name_query) returns uuid[]
-language plpgsql stable set search_path = ''
-as $$
-begin
-  if query.event_id is not null then
-    return array[query.event_id];
-  end if;
-  return array(
-    select e.id
-    from unnest(enum_range(null::public.event_status)) s (status)
-    cross join lateral (
-      select e.id from public.events e
-      where e.organisation_id = any (array[query.organisation_id]) and e.status = s.status
-      order by e.organisation_id desc, e.id desc
-      limit 100
-    ) e
-  );
-end
-$$;
-
-create function private.find_event(query private.name_query) returns setof private.candidate
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_may_read boolean := query.scopes && '{events:read,events:write,checkin:write}';
-  v_newest uuid[] := case when query.nearest and v_may_read then private.newest_events(query) end;
-begin
-  if query.nearest then
-    return query
-    select n.id, 'nearest', n.likeness, private.event_shown(n.id, query.scopes)
-    from (
-      select e.id, greatest(
-        extensions.similarity(private.search_form(e.name), query.form), extensions.similarity(e.slug, query.form)
-      ) as likeness
-      from public.events e
-      where e.id = any (v_newest)
-    ) n
-    where private.is_near(n.likeness)
-    order by n.likeness desc
-    limit 5;
-    return;
-  end if;
-  return query
-  select f.id, f.matches, null::real, private.event_shown(f.id, query.scopes)
-  from (
-    select e.id, 'id' as matches from public.events e where e.id = query.id and e.organisation_id = query.organisation_id
-    union all
-    select e.id, 'slug' from public.events e
-    where e.organisation_id = query.organisation_id and e.slug = query.form and e.slug <> ''
-    union all
-    select e.id, 'external_id' from public.events e
-    where e.organisation_id = query.organisation_id and e.external_id = query.name
-    union all
-    (
-      select e.id, 'name' from public.events e
-      where v_may_read and e.organisation_id = query.organisation_id and private.search_form(e.name) = query.form
-      limit 11
-    )
-  ) f;
-end
-$$;
+insert into private.object_names (kind, name, finders, finds, readers, shows) values
+  ('event', 'id', null, 'o.id = $5', null, 'o.id'),
+  ('event', 'slug', null, $$o.organisation_id = $1 and o.slug = $4 and $4 <> ''$$, '{events:read,events:write}', 'o.slug'),
+  ('event', 'external_id', null, 'o.organisation_id = $1 and o.external_id = $3', null, null),
+  (
+    'event', 'name',
+    '{events:read,events:write,checkin:write}', 'o.organisation_id = $1 and private.search_form(o.name) = $4',
+    '{events:read,events:write,checkin:write}', 'o.name'
+  ),
+  ('event', 'status', null, null, '{events:read,events:write,checkin:write}', 'o.status'),
+  ('event', 'starts_at', null, null, '{events:read,events:write}', 'private.rfc3339(o.starts_at)');
 
 -- schemas/30-ticket-types/names.sql
 
--- Finding ticket types by what they are called: see 00-ground/names.sql.
+-- What ticket types are called: see 00-ground/names.sql. Every scope that has to do with tickets reads their names.
 
 create index ticket_types_organisation_id_name_idx on public.ticket_types (organisation_id, private.search_form(name));
 
--- Every scope that has to do with tickets reads what they are called.
-create function private.find_ticket_type(query private.name_query) returns setof private.candidate
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_found private.candidate[];
-  v_may_read boolean := query.scopes && '{events:read,events:write,attendees:read,attendees:write,checkin:write}';
-  v_newest uuid[] := case when query.nearest and v_may_read then private.newest_events(query) end;
-begin
-  v_found := array(
-    select row(f.id, f.matches, f.likeness, null)::private.candidate
-    from (
-      select t.id, 'id' as matches, null::real as likeness from public.ticket_types t where not query.nearest and t.id = query.id
-      union all
-      select t.id, 'external_id', null from public.ticket_types t
-      where not query.nearest and t.organisation_id = query.organisation_id and t.external_id = query.name
-      union all
-      (
-        select t.id, 'name', null from public.ticket_types t
-        where not query.nearest and v_may_read and t.organisation_id = query.organisation_id
-          and private.search_form(t.name) = query.form and (query.event_id is null or t.event_id = query.event_id)
-        limit 11
-      )
-      union all
-      (
-        select n.id, 'nearest', n.likeness
-        from (
-          select t.id, extensions.similarity(private.search_form(t.name), query.form) as likeness
-          from unnest(v_newest) e (id)
-          cross join lateral (
-            select t.id, t.name from public.ticket_types t
-            where t.event_id = any (array[e.id])
-            order by t.event_id, t.position, t.id
-            limit 50
-          ) t
-        ) n
-        where private.is_near(n.likeness)
-        order by n.likeness desc
-        limit 5
-      )
-    ) f
-  );
-  return query
-  select f.id, f.matches, f.likeness, jsonb_build_object('object', 'ticket_type', 'id', f.id)
-    || case when v_may_read then jsonb_build_object('name', t.name) else '{}' end
-    || case when query.scopes && '{events:read,events:write}' then jsonb_build_object('status', t.status, 'price', t.price) else '{}' end
-    || jsonb_build_object('event', private.event_shown(t.event_id, query.scopes))
-  from unnest(v_found) f
-  cross join lateral (select t.* from public.ticket_types t where t.id = f.id offset 0) t
-  where t.organisation_id = query.organisation_id and (query.event_id is null or t.event_id = query.event_id);
-end
-$$;
+insert into private.object_names (kind, name, finders, finds, readers, shows) values
+  ('ticket_type', 'id', null, 'o.id = $5', null, 'o.id'),
+  ('ticket_type', 'external_id', null, 'o.organisation_id = $1 and o.external_id = $3', null, null),
+  (
+    'ticket_type', 'name',
+    '{events:read,events:write,attendees:read,attendees:write,checkin:write}', 'o.organisation_id = $1 and private.search_form(o.name) = $4',
+    '{events:read,events:write,attendees:read,attendees:write,checkin:write}', 'o.name'
+  ),
+  ('ticket_type', 'status', null, null, '{events:read,events:write}', 'o.status'),
+  ('ticket_type', 'price', null, null, '{events:read,events:write}', 'o.price'),
+  ('ticket_type', 'event', null, null, null, $$private.object_shown('event', o.event_id, $2)$$);
 
 -- schemas/40-promo-codes/names.sql
 
--- Finding promo codes by their code: see 00-ground/names.sql.
+-- What promo codes are called: see 00-ground/names.sql.
 
 create index promo_codes_organisation_id_code_idx on public.promo_codes (organisation_id, lower(code));
 
-create function private.find_promo_code(query private.name_query) returns setof private.candidate
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_found private.candidate[];
-  v_may_read boolean := query.scopes && '{events:read,events:write}';
-  v_newest uuid[] := case when query.nearest and v_may_read then private.newest_events(query) end;
-begin
-  v_found := array(
-    select row(f.id, f.matches, f.likeness, null)::private.candidate
-    from (
-      select c.id, 'id' as matches, null::real as likeness from public.promo_codes c where not query.nearest and c.id = query.id
-      union all
-      (
-        select c.id, 'code', null from public.promo_codes c
-        where not query.nearest and v_may_read and c.organisation_id = query.organisation_id and lower(c.code) = lower(normalize(query.name, nfc))
-          and (query.event_id is null or c.event_id = query.event_id)
-        limit 11
-      )
-      union all
-      (
-        select n.id, 'nearest', n.likeness
-        from (
-          select c.id, extensions.similarity(lower(c.code), query.form) as likeness
-          from unnest(v_newest) e (id)
-          cross join lateral (
-            select c.id, c.code from public.promo_codes c
-            where c.event_id = any (array[e.id])
-            order by c.event_id desc, c.id desc
-            limit 50
-          ) c
-        ) n
-        where private.is_near(n.likeness)
-        order by n.likeness desc
-        limit 5
-      )
-    ) f
-  );
-  return query
-  select f.id, f.matches, f.likeness, jsonb_build_object('object', 'promo_code', 'id', f.id)
-    || case when v_may_read then jsonb_build_object('code', c.code, 'status', c.status) else '{}' end
-    || jsonb_build_object('event', private.event_shown(c.event_id, query.scopes))
-  from unnest(v_found) f
-  cross join lateral (select c.* from public.promo_codes c where c.id = f.id offset 0) c
-  where c.organisation_id = query.organisation_id and (query.event_id is null or c.event_id = query.event_id);
-end
-$$;
+insert into private.object_names (kind, name, finders, finds, readers, shows) values
+  ('promo_code', 'id', null, 'o.id = $5', null, 'o.id'),
+  (
+    'promo_code', 'code',
+    '{events:read,events:write}', 'o.organisation_id = $1 and lower(o.code) = lower(normalize($3, nfc))',
+    '{events:read,events:write}', 'o.code'
+  ),
+  ('promo_code', 'status', null, null, '{events:read,events:write}', 'o.status'),
+  ('promo_code', 'event', null, null, null, $$private.object_shown('event', o.event_id, $2)$$);
 
 -- schemas/50-orders/names.sql
 
--- Finding orders by what they are called: see 00-ground/names.sql. Their contact is in the search_text of their attendees.
+-- What orders are called: see 00-ground/names.sql.
 
-create function private.find_order(query private.name_query) returns setof private.candidate
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_found private.candidate[];
-  v_may_read boolean := 'orders:read' = any (query.scopes);
-  v_pattern text := case when v_may_read then private.name_pattern(query.form) end;
-  -- Where the contact is not the attendee, the contact follows a line feed.
-  v_pattern_after text := '%' || E'\n' || left(v_pattern, -2) || '%';
-  v_ids uuid[] := '{}';
-  v_id uuid;
-begin
-  if query.nearest then
-    v_ids := case when v_may_read then array(
-      select a.order_id
-      from unnest(private.near_patterns(query.form)) p (pattern)
-      cross join lateral unnest(private.search_attendees(array[p.pattern], null, query.event_id)) s (id)
-      cross join lateral (select a.order_id from public.attendees a where a.id = s.id offset 0) a
-    ) end;
-  elsif v_pattern is not null then
-    -- One after the other, for an order may have any number of attendees.
-    loop
-      select a.order_id into v_id
-      from unnest(array[v_pattern, v_pattern_after]) p (pattern)
-      cross join lateral (
-        select a.order_id, a.event_id
-        from public.attendees a
-        where uuid_hash(a.organisation_id) = uuid_hash(query.organisation_id)
-          and a.search_text like p.pattern
-          and (a.organisation_id = query.organisation_id) is true
-        offset 0
-      ) a
-      cross join lateral (select o.name from public.orders o where o.id = a.order_id offset 0) o
-      where (query.event_id is null or a.event_id = query.event_id)
-        and a.order_id <> all (v_ids)
-        and private.search_form(o.name) = query.form
-      limit 1;
-      exit when not found;
-      v_ids := v_ids || v_id;
-      exit when cardinality(v_ids) > 10;
-    end loop;
-  end if;
-  v_found := array(
-    select row(f.id, f.matches, f.likeness, null)::private.candidate
-    from (
-      select o.id, 'id' as matches, null::real as likeness from public.orders o where not query.nearest and o.id = query.id
-      union all
-      select o.id, 'reference', null from public.orders o
-      where not query.nearest and o.organisation_id = query.organisation_id and o.reference = private.code_form(query.name)
-      union all
-      select o.id, 'external_id', null from public.orders o
-      where not query.nearest and o.organisation_id = query.organisation_id and o.external_id = query.name
-      union all
-      (
-        select o.id, 'email', null from public.orders o
-        where not query.nearest and v_may_read and o.organisation_id = query.organisation_id and o.email_lower = lower(query.name)
-          and (query.event_id is null or o.event_id = query.event_id)
-        limit 11
-      )
-      union all
-      select i.id, 'name', null from unnest(v_ids) i (id) where not query.nearest
-      union all
-      (
-        select n.id, 'nearest', n.likeness
-        from (
-          select i.id, greatest(
-            extensions.similarity(private.search_form(o.name), query.form), extensions.similarity(lower(o.reference), query.form)
-          ) as likeness
-          from (select distinct i.id from unnest(v_ids) i (id)) i
-          cross join lateral (select o.name, o.reference from public.orders o where o.id = i.id offset 0) o
-          where query.nearest
-        ) n
-        where private.is_near(n.likeness)
-        order by n.likeness desc
-        limit 5
-      )
-    ) f
-  );
-  return query
-  select o.id, f.matches, f.likeness, jsonb_build_object('object', 'order', 'id', o.id)
-    || case when v_may_read
-      then jsonb_build_object(
-        'reference', o.reference, 'name', o.name, 'email', o.email, 'status', o.status, 'payment_status', o.payment_status,
-        'total', o.total, 'currency', o.currency
-      )
-      else '{}' end
-    || jsonb_build_object('event', private.event_shown(o.event_id, query.scopes))
-  from unnest(v_found) f
-  cross join lateral (select o.* from public.orders o where o.id = f.id offset 0) o
-  where o.organisation_id = query.organisation_id and (query.event_id is null or o.event_id = query.event_id);
-end
-$$;
+create index orders_organisation_id_name_idx on public.orders (organisation_id, private.search_form(name));
+
+insert into private.object_names (kind, name, finders, finds, readers, shows) values
+  ('order', 'id', null, 'o.id = $5', null, 'o.id'),
+  ('order', 'reference', null, 'o.organisation_id = $1 and o.reference = private.code_form($3)', '{orders:read}', 'o.reference'),
+  ('order', 'external_id', null, 'o.organisation_id = $1 and o.external_id = $3', null, null),
+  ('order', 'email', '{orders:read}', 'o.organisation_id = $1 and o.email_lower = lower($3)', '{orders:read}', 'o.email'),
+  ('order', 'name', '{orders:read}', 'o.organisation_id = $1 and private.search_form(o.name) = $4', '{orders:read}', 'o.name'),
+  ('order', 'status', null, null, '{orders:read}', 'o.status'),
+  ('order', 'payment_status', null, null, '{orders:read}', 'o.payment_status'),
+  ('order', 'total', null, null, '{orders:read}', 'o.total'),
+  ('order', 'currency', null, null, '{orders:read}', 'o.currency'),
+  ('order', 'event', null, null, null, $$private.object_shown('event', o.event_id, $2)$$);
 
 -- schemas/60-attendees/names.sql
 
--- Finding attendees by what they are called: see 00-ground/names.sql. Who works at the door sees names and references, as find_attendees
--- does; without a right to read attendees they are found by what Usher or the caller gave them.
+-- What attendees are called: see 00-ground/names.sql. Who works at the door sees names and references, as find_attendees does; without a right to
+-- read attendees they are found by what Usher or the caller gave them. The reference is that of the order; where that has several tickets, they
+-- are the candidates.
 
-create function private.find_attendee(query private.name_query) returns setof private.candidate
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_found private.candidate[];
-  v_may_read boolean := 'attendees:read' = any (query.scopes);
-  v_may_see boolean := v_may_read or 'checkin:write' = any (query.scopes);
-  v_may_write boolean := 'attendees:write' = any (query.scopes);
-  v_pattern text := case when v_may_see and not query.nearest then private.name_pattern(query.form) end;
-  v_near uuid[] := case when v_may_see and query.nearest then array(
-    select distinct s.id
-    from unnest(private.near_patterns(query.form)) p (pattern)
-    cross join lateral unnest(
-      private.search_attendees(array[p.pattern], case when v_may_read then E'\n' else E'\t' end, query.event_id)
-    ) s (id)
-  ) end;
-begin
-  v_found := array(
-    select row(f.id, f.matches, f.likeness, null)::private.candidate
-    from (
-      select a.id, 'id' as matches, null::real as likeness from public.attendees a where not query.nearest and a.id = query.id
-      union all
-      (
-        -- Of the order; where that has several tickets, they are the candidates.
-        select a.id, 'reference', null
-        from public.orders o
-        cross join lateral (select a.id from public.attendees a where a.order_id = o.id limit 11) a
-        where not query.nearest and o.organisation_id = query.organisation_id and o.reference = private.code_form(query.name)
-      )
-      union all
-      select a.id, 'external_id', null from public.attendees a
-      where not query.nearest and (v_may_read or v_may_write) and a.organisation_id = query.organisation_id and a.external_id = query.name
-      union all
-      (
-        select a.id, 'email', null from public.attendees a
-        where not query.nearest and v_may_read and a.organisation_id = query.organisation_id and a.email_lower = lower(query.name)
-          and (query.event_id is null or a.event_id = query.event_id)
-        limit 11
-      )
-      union all
-      (
-        select a.id, 'name', null from public.attendees a
-        where uuid_hash(a.organisation_id) = uuid_hash(query.organisation_id)
-          and a.search_text like v_pattern
-          and (a.organisation_id = query.organisation_id) is true
-          and (query.event_id is null or a.event_id = query.event_id)
-          and private.search_form(a.name) = query.form
-        limit 11
-      )
-      union all
-      (
-        select n.id, 'nearest', n.likeness
-        from (
-          select i.id, extensions.similarity(private.search_form(a.name), query.form) as likeness
-          from unnest(v_near) i (id)
-          cross join lateral (select a.name from public.attendees a where a.id = i.id offset 0) a
-        ) n
-        where private.is_near(n.likeness)
-        order by n.likeness desc
-        limit 5
-      )
-    ) f
-  );
-  return query
-  select a.id, f.matches, f.likeness, jsonb_build_object('object', 'attendee', 'id', a.id)
-    || case when v_may_see
-      then jsonb_build_object('name', a.name, 'company', a.company, 'status', a.status, 'ticket_type', n.ticket_type_name)
-      else '{}' end
-    || case when v_may_read then jsonb_build_object('email', a.email, 'order', n.reference) else '{}' end
-    || jsonb_build_object('event', private.event_shown(a.event_id, query.scopes))
-  from unnest(v_found) f
-  cross join lateral (select a.*, a as attendee from public.attendees a where a.id = f.id offset 0) a
-  cross join lateral private.names_of(a.attendee) n
-  where a.organisation_id = query.organisation_id and (query.event_id is null or a.event_id = query.event_id);
-end
-$$;
+insert into private.object_names (kind, name, finders, finds, readers, shows) values
+  ('attendee', 'id', null, 'o.id = $5', null, 'o.id'),
+  (
+    'attendee', 'reference',
+    null, 'o.order_id = (select r.id from public.orders r where r.organisation_id = $1 and r.reference = private.code_form($3))',
+    null, null
+  ),
+  ('attendee', 'external_id', '{attendees:read,attendees:write}', 'o.organisation_id = $1 and o.external_id = $3', null, null),
+  ('attendee', 'email', '{attendees:read}', 'o.organisation_id = $1 and o.email_lower = lower($3)', '{attendees:read}', 'o.email'),
+  (
+    'attendee', 'name',
+    '{attendees:read,checkin:write}', 'uuid_hash(o.organisation_id) = uuid_hash($1) and o.search_text like private.name_pattern($4) and private.search_form(o.name) = $4',
+    '{attendees:read,checkin:write}', 'o.name'
+  ),
+  ('attendee', 'company', null, null, '{attendees:read,checkin:write}', 'o.company'),
+  ('attendee', 'status', null, null, '{attendees:read,checkin:write}', 'o.status'),
+  (
+    'attendee', 'ticket_type',
+    null, null,
+    '{attendees:read,checkin:write}', '(select t.name from public.ticket_types t where t.id = o.ticket_type_id)'
+  ),
+  ('attendee', 'order', null, null, '{attendees:read}', '(select r.reference from public.orders r where r.id = o.order_id)'),
+  ('attendee', 'event', null, null, null, $$private.object_shown('event', o.event_id, $2)$$);
 
 -- schemas/70-waiting-list/names.sql
 
--- Finding entries of the waiting list by the person who waits: see 00-ground/names.sql.
+-- What entries of the waiting list are called, by the person who waits: see 00-ground/names.sql.
 
 create index waiting_list_entries_organisation_id_email_lower_idx on public.waiting_list_entries (organisation_id, email_lower);
 create index waiting_list_entries_organisation_id_name_idx
   on public.waiting_list_entries (organisation_id, private.search_form(name));
 
-create function private.find_waiting_list_entry(query private.name_query) returns setof private.candidate
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_found private.candidate[];
-  v_may_read boolean := 'attendees:read' = any (query.scopes);
-  v_newest uuid[] := case when query.nearest and v_may_read then private.newest_events(query) end;
-begin
-  v_found := array(
-    select row(f.id, f.matches, f.likeness, null)::private.candidate
-    from (
-      select w.id, 'id' as matches, null::real as likeness from public.waiting_list_entries w where not query.nearest and w.id = query.id
-      union all
-      select w.id, 'external_id', null from public.waiting_list_entries w
-      where not query.nearest and w.organisation_id = query.organisation_id and w.external_id = query.name
-      union all
-      (
-        select w.id, 'email', null from public.waiting_list_entries w
-        where not query.nearest and v_may_read and w.organisation_id = query.organisation_id and w.email_lower = lower(query.name)
-          and (query.event_id is null or w.event_id = query.event_id)
-        limit 11
-      )
-      union all
-      (
-        select w.id, 'name', null from public.waiting_list_entries w
-        where not query.nearest and v_may_read and w.organisation_id = query.organisation_id
-          and private.search_form(w.name) = query.form and (query.event_id is null or w.event_id = query.event_id)
-        limit 11
-      )
-      union all
-      (
-        select n.id, 'nearest', n.likeness
-        from (
-          select w.id, extensions.similarity(private.search_form(w.name), query.form) as likeness
-          from unnest(v_newest) e (id)
-          cross join lateral (
-            select w.id, w.name from public.waiting_list_entries w
-            where w.event_id = any (array[e.id])
-            order by w.event_id desc, w.id desc
-            limit 50
-          ) w
-        ) n
-        where private.is_near(n.likeness)
-        order by n.likeness desc
-        limit 5
-      )
-    ) f
-  );
-  return query
-  select f.id, f.matches, f.likeness, jsonb_build_object('object', 'waiting_list_entry', 'id', f.id)
-    || case when v_may_read
-      then jsonb_build_object(
-        'name', w.name, 'email', w.email, 'status', w.status,
-        'ticket_type', (select t.name from public.ticket_types t where t.id = w.ticket_type_id)
-      )
-      else '{}' end
-    || jsonb_build_object('event', private.event_shown(w.event_id, query.scopes))
-  from unnest(v_found) f
-  cross join lateral (select w.* from public.waiting_list_entries w where w.id = f.id offset 0) w
-  where w.organisation_id = query.organisation_id and (query.event_id is null or w.event_id = query.event_id);
-end
-$$;
+insert into private.object_names (kind, name, finders, finds, readers, shows) values
+  ('waiting_list_entry', 'id', null, 'o.id = $5', null, 'o.id'),
+  ('waiting_list_entry', 'external_id', null, 'o.organisation_id = $1 and o.external_id = $3', null, null),
+  ('waiting_list_entry', 'email', '{attendees:read}', 'o.organisation_id = $1 and o.email_lower = lower($3)', '{attendees:read}', 'o.email'),
+  ('waiting_list_entry', 'name', '{attendees:read}', 'o.organisation_id = $1 and private.search_form(o.name) = $4', '{attendees:read}', 'o.name'),
+  ('waiting_list_entry', 'status', null, null, '{attendees:read}', 'o.status'),
+  ('waiting_list_entry', 'ticket_type', null, null, '{attendees:read}', '(select t.name from public.ticket_types t where t.id = o.ticket_type_id)'),
+  ('waiting_list_entry', 'event', null, null, null, $$private.object_shown('event', o.event_id, $2)$$);
 
 -- schemas/80-check-ins/names.sql
 
--- Finding check-in points by their name: see 00-ground/names.sql.
+-- What check-in points are called: see 00-ground/names.sql.
 
 create index check_in_points_organisation_id_name_idx on public.check_in_points (organisation_id, private.search_form(name));
 
-create function private.find_check_in_point(query private.name_query) returns setof private.candidate
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_found private.candidate[];
-  v_may_read boolean := query.scopes && '{events:read,events:write,checkin:write}';
-  v_newest uuid[] := case when query.nearest and v_may_read then private.newest_events(query) end;
-begin
-  v_found := array(
-    select row(f.id, f.matches, f.likeness, null)::private.candidate
-    from (
-      select p.id, 'id' as matches, null::real as likeness from public.check_in_points p where not query.nearest and p.id = query.id
-      union all
-      (
-        select p.id, 'name', null from public.check_in_points p
-        where not query.nearest and v_may_read and p.organisation_id = query.organisation_id
-          and private.search_form(p.name) = query.form and (query.event_id is null or p.event_id = query.event_id)
-        limit 11
-      )
-      union all
-      (
-        select n.id, 'nearest', n.likeness
-        from (
-          select p.id, extensions.similarity(private.search_form(p.name), query.form) as likeness
-          from unnest(v_newest) e (id)
-          cross join lateral (
-            select p.id, p.name from public.check_in_points p
-            where p.event_id = any (array[e.id])
-            order by p.event_id, p.id
-            limit 50
-          ) p
-        ) n
-        where private.is_near(n.likeness)
-        order by n.likeness desc
-        limit 5
-      )
-    ) f
-  );
-  return query
-  select f.id, f.matches, f.likeness, jsonb_build_object('object', 'check_in_point', 'id', f.id)
-    || case when v_may_read then jsonb_build_object('name', p.name, 'status', p.status) else '{}' end
-    || jsonb_build_object('event', private.event_shown(p.event_id, query.scopes))
-  from unnest(v_found) f
-  cross join lateral (select p.* from public.check_in_points p where p.id = f.id offset 0) p
-  where p.organisation_id = query.organisation_id and (query.event_id is null or p.event_id = query.event_id);
-end
-$$;
+insert into private.object_names (kind, name, finders, finds, readers, shows) values
+  ('check_in_point', 'id', null, 'o.id = $5', null, 'o.id'),
+  (
+    'check_in_point', 'name',
+    '{events:read,events:write,checkin:write}', 'o.organisation_id = $1 and private.search_form(o.name) = $4',
+    '{events:read,events:write,checkin:write}', 'o.name'
+  ),
+  ('check_in_point', 'status', null, null, '{events:read,events:write,checkin:write}', 'o.status'),
+  ('check_in_point', 'event', null, null, null, $$private.object_shown('event', o.event_id, $2)$$);
 
 -- schemas/90-outbox/names.sql
 
--- Finding webhook endpoints by their URL or description: see 00-ground/names.sql. An organisation has few (90-outbox/endpoints.sql).
+-- What webhook endpoints are called: see 00-ground/names.sql. An organisation has few (90-outbox/endpoints.sql).
 
-create function private.find_webhook_endpoint(query private.name_query) returns setof private.candidate
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return query
-  select n.id, n.matches, n.likeness, jsonb_build_object(
-    'object', 'webhook_endpoint', 'id', n.id, 'url', left(n.url, 200), 'description', n.description, 'status', n.status
-  )
-  from (
-    select
-      w.id, w.url, w.description, w.status,
-      case
-        when query.nearest then 'nearest'
-        when w.id = query.id then 'id'
-        when private.search_form(w.url) = query.form then 'url'
-        when private.search_form(w.description) = query.form then 'description'
-      end as matches,
-      greatest(
-        extensions.similarity(private.search_form(left(w.url, 200)), query.form),
-        extensions.similarity(private.search_form(w.description), query.form)
-      ) as likeness
-    from (
-      select w.* from public.webhook_endpoints w
-      where 'events:write' = any (query.scopes) and w.organisation_id = any (array[query.organisation_id])
-      order by w.organisation_id, w.id desc
-      limit 100
-    ) w
-  ) n
-  where n.matches is not null and (not query.nearest or private.is_near(n.likeness))
-  order by n.likeness desc
-  limit case when query.nearest then 5 else 11 end;
-end
-$$;
+insert into private.object_names (kind, name, finders, finds, readers, shows) values
+  ('webhook_endpoint', 'id', null, 'o.id = $5', null, 'o.id'),
+  ('webhook_endpoint', 'url', '{events:write}', 'o.organisation_id = $1 and private.search_form(o.url) = $4', '{events:write}', 'left(o.url, 200)'),
+  (
+    'webhook_endpoint', 'description',
+    '{events:write}', 'o.organisation_id = $1 and private.search_form(o.description) = $4',
+    '{events:write}', 'o.description'
+  ),
+  ('webhook_endpoint', 'status', null, null, '{events:write}', 'o.status');
 
 -- schemas/10-organisations/logos.sql
 
@@ -16384,9 +15970,6 @@ begin
   if v_outcome is not null then
     return v_outcome;
   end if;
-  if dry_run is not true then
-    perform private.assert_not_by_name('order_id');
-  end if;
   begin
     if external_reference is not null then
       v_warning := private.warning_of_refund_reference(order_id, external_reference);
@@ -16459,9 +16042,6 @@ declare
 begin
   if v_outcome is not null then
     return v_outcome;
-  end if;
-  if dry_run is not true then
-    perform private.assert_not_by_name('order_id');
   end if;
   begin
     select o.* into v_order from public.orders o where o.id = cancel_order.order_id for no key update;
@@ -17733,9 +17313,6 @@ begin
   if v_outcome is not null then
     return v_outcome;
   end if;
-  if dry_run is not true then
-    perform private.assert_not_by_name('attendee_id');
-  end if;
   begin
     -- Under the caller's policies.
     select a.currency into v_currency from public.attendees a where a.id = erase_attendee.attendee_id;
@@ -18155,9 +17732,6 @@ begin
   if v_outcome is not null then
     return v_outcome;
   end if;
-  if (changes ->> 'reissue_ticket')::boolean then
-    perform private.assert_not_by_name('attendee_id');
-  end if;
 
   if changes ? 'ticket_type_id' then
     perform private.lock_event_of(attendee_id);
@@ -18251,9 +17825,6 @@ declare
 begin
   if v_outcome is not null then
     return v_outcome;
-  end if;
-  if dry_run is not true then
-    perform private.assert_not_by_name('attendee_id');
   end if;
   begin
     perform private.lock_order_of(attendee_id);
@@ -19846,8 +19417,6 @@ begin
   if v_outcome is not null then
     return v_outcome;
   end if;
-  perform private.assert_not_by_name('waiting_list_entry_id');
-
   v_entry := private.lock_waiting_list_entry(waiting_list_entry_id);
   -- The guard lets Studio save a row unchanged; an operation that would change nothing is an error.
   if v_entry.status = 'cancelled' then
@@ -22693,10 +22262,10 @@ begin
       perform private.refuse_value('event', 'A copy is a new event.', 'Leave event out, or copy_of.');
     end if;
     v_event_id := case
-      when event is not null then (private.resolve_name('event', event, null, 'event')).id
+      when event is not null then private.resolve_name('event', event, null, 'event')
       when copy_of is null then private.event_known_by(changes ->> 'external_id', changes ->> 'slug')
     end;
-    v_source_id := case when copy_of is not null then (private.resolve_name('event', copy_of, null, 'copy_of')).id end;
+    v_source_id := case when copy_of is not null then private.resolve_name('event', copy_of, null, 'copy_of') end;
   end if;
 
   begin
@@ -25476,7 +25045,7 @@ begin
             'id', r.id,
             'passed_on', r.is_former,
             'event', case when exists (select from public.events e where e.id = r.event_id)
-              then private.event_shown(r.event_id, v_scopes) - '{status,slug,starts_at,object}'::text[] end,
+              then private.object_shown('event', r.event_id, v_scopes) - '{status,slug,starts_at,object}'::text[] end,
             'status', r.status,
             'created_at', private.rfc3339(r.created_at)
           ) order by r.place), '[]')

@@ -238,10 +238,10 @@ begin
       perform private.refuse_value('event', 'A copy is a new event.', 'Leave event out, or copy_of.');
     end if;
     v_event_id := case
-      when event is not null then (private.resolve_name('event', event, null, 'event')).id
+      when event is not null then private.resolve_name('event', event, null, 'event')
       when copy_of is null then private.event_known_by(changes ->> 'external_id', changes ->> 'slug')
     end;
-    v_source_id := case when copy_of is not null then (private.resolve_name('event', copy_of, null, 'copy_of')).id end;
+    v_source_id := case when copy_of is not null then private.resolve_name('event', copy_of, null, 'copy_of') end;
   end if;
 
   begin

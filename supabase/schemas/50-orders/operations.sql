@@ -555,9 +555,6 @@ begin
   if v_outcome is not null then
     return v_outcome;
   end if;
-  if dry_run is not true then
-    perform private.assert_not_by_name('order_id');
-  end if;
   begin
     if external_reference is not null then
       v_warning := private.warning_of_refund_reference(order_id, external_reference);
@@ -630,9 +627,6 @@ declare
 begin
   if v_outcome is not null then
     return v_outcome;
-  end if;
-  if dry_run is not true then
-    perform private.assert_not_by_name('order_id');
   end if;
   begin
     select o.* into v_order from public.orders o where o.id = cancel_order.order_id for no key update;

@@ -82,9 +82,6 @@ begin
   if v_outcome is not null then
     return v_outcome;
   end if;
-  if dry_run is not true then
-    perform private.assert_not_by_name('attendee_id');
-  end if;
   begin
     -- Under the caller's policies.
     select a.currency into v_currency from public.attendees a where a.id = erase_attendee.attendee_id;

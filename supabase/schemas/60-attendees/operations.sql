@@ -336,9 +336,6 @@ begin
   if v_outcome is not null then
     return v_outcome;
   end if;
-  if (changes ->> 'reissue_ticket')::boolean then
-    perform private.assert_not_by_name('attendee_id');
-  end if;
 
   if changes ? 'ticket_type_id' then
     perform private.lock_event_of(attendee_id);
@@ -432,9 +429,6 @@ declare
 begin
   if v_outcome is not null then
     return v_outcome;
-  end if;
-  if dry_run is not true then
-    perform private.assert_not_by_name('attendee_id');
   end if;
   begin
     perform private.lock_order_of(attendee_id);

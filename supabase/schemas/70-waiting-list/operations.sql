@@ -216,8 +216,6 @@ begin
   if v_outcome is not null then
     return v_outcome;
   end if;
-  perform private.assert_not_by_name('waiting_list_entry_id');
-
   v_entry := private.lock_waiting_list_entry(waiting_list_entry_id);
   -- The guard lets Studio save a row unchanged; an operation that would change nothing is an error.
   if v_entry.status = 'cancelled' then

@@ -299,7 +299,7 @@ begin
             'id', r.id,
             'passed_on', r.is_former,
             'event', case when exists (select from public.events e where e.id = r.event_id)
-              then private.event_shown(r.event_id, v_scopes) - '{status,slug,starts_at,object}'::text[] end,
+              then private.object_shown('event', r.event_id, v_scopes) - '{status,slug,starts_at,object}'::text[] end,
             'status', r.status,
             'created_at', private.rfc3339(r.created_at)
           ) order by r.place), '[]')
