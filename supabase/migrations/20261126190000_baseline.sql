@@ -4885,19 +4885,29 @@ end
 $$;
 grant execute on function private.amount_due to scope_attendees_write, scope_orders_read, scope_orders_write, authenticated;
 
--- What was received beyond what is owed, and neither refunded yet nor retained: everything else of a cancelled order.
-create function private.amount_refundable("order" public.orders) returns bigint
+-- What was received beyond what is owed, and is not refunded yet: of a cancelled order everything.
+create function private.amount_retainable("order" public.orders) returns bigint
 language plpgsql immutable set search_path = ''
 as $$
 begin
   return greatest(
-    "order".amount_paid - "order".amount_refunded - "order".amount_retained
+    "order".amount_paid - "order".amount_refunded
       - case "order".status when 'cancelled' then 0 else "order".subtotal - "order".discount_total end,
     0
   );
 end
 $$;
-grant execute on function private.amount_refundable to scope_attendees_write, scope_orders_read, scope_orders_write, authenticated;
+
+-- The same, less what is retained.
+create function private.amount_refundable("order" public.orders) returns bigint
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return greatest(private.amount_retainable("order") - "order".amount_retained, 0);
+end
+$$;
+grant execute on function private.amount_retainable, private.amount_refundable
+  to scope_attendees_write, scope_orders_read, scope_orders_write, authenticated;
 
 -- What cancelling an order would add to it.
 create function private.refundable_if_cancelled("order" public.orders) returns bigint
@@ -4917,218 +4927,6 @@ begin
 end
 $$;
 
--- A new order does not get the external_id of a cancelled one whose money is to be returned, which is looked up by it; an order that exists
--- takes none away.
-create function private.refuse_taken_by_order(holder public.orders, row_xmin xid) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if holder.status = 'cancelled' then
-    perform private.refuse(
-      409, 'already_exists', 'Another object has this external_id already.', 'external_id',
-      jsonb_build_object('object', 'order', 'id', holder.id),
-      case when holder.amount_paid > holder.amount_refunded
-        then 'A cancelled order keeps it until its money is returned. Or give that order another external_id.'
-        else 'A cancelled order has it: give that order another external_id, or none.'
-      end
-    );
-  end if;
-  perform private.refuse_taken('external_id', holder.id, holder.created_at, row_xmin);
-end
-$$;
-
--- Security definer: it reads events, promo codes and references beyond what a registering key may see.
-create function private.tg_orders__guard() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_event public.events;
-  v_holder public.orders;
-  v_most bigint;
-begin
-  if tg_op = 'INSERT' then
-    -- A new order: its event, the fields that Usher sets, its promo code, its reference.
-    v_event := private.lock_own_event_shared(new.event_id);
-    perform private.assert_takes_registrations(v_event);
-    if new.external_id is not null and private.current_api_key_id() is not null then
-      select o.* into v_holder
-      from public.orders o
-      where o.organisation_id = v_event.organisation_id and o.external_id = new.external_id;
-      if v_holder.status = 'cancelled' and v_holder.amount_paid = v_holder.amount_refunded then
-        -- As of a cancelled attendee: see tg_attendees__guard. Money that is to be returned is looked up by the identifier.
-        update public.orders o set external_id = null where o.id = v_holder.id and o.external_id = new.external_id;
-      elsif found then
-        perform private.refuse_taken_by_order(o, o.xmin) from public.orders o where o.id = v_holder.id;
-      end if;
-    end if;
-    if new.status <> 'pending' or new.payment_status <> 'not_required'
-      or (new.subtotal, new.discount_total, new.amount_paid, new.amount_voided, new.amount_refunded, new.amount_retained) <> (0, 0, 0, 0, 0, 0)
-      or new.currency <> v_event.currency
-      or num_nonnulls(
-        new.reference, new.promo_code_id, new.completed_at, new.cancelled_at, new.cancellation_reason, new.payment_remind_at,
-        new.payment_reminded_at, new.payment_check_at
-      ) > 0 then
-      perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
-        'status', 'pending', 'payment_status', 'not_required', 'subtotal', 0, 'discount_total', 0, 'amount_paid', 0,
-        'amount_voided', 0, 'amount_refunded', 0, 'amount_retained', 0,
-        'currency', v_event.currency, 'reference', null, 'promo_code_id', null, 'completed_at', null, 'cancelled_at', null,
-        'cancellation_reason', null, 'payment_remind_at', null, 'payment_reminded_at', null, 'payment_check_at', null
-      ));
-    end if;
-    new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
-    new.currency := v_event.currency;
-
-    if new.promo_code is not null then
-      if new.payment_method is null then
-        perform private.refuse_value('promo_code', 'A promo code needs a payment method.', 'Send payment_method, or leave promo_code out.', "row" => to_jsonb(new));
-      end if;
-      -- Stored as the organiser spells it. Its validity is checked when a ticket takes a use of it.
-      select c.id, c.code into new.promo_code_id, new.promo_code
-      from public.promo_codes c
-      where c.event_id = new.event_id and lower(c.code) = lower(normalize(btrim(new.promo_code), nfc));
-      if not found then
-        perform private.refuse_not_found('promo_code');
-      end if;
-    end if;
-
-    -- One in a million meets one that is taken, after a million orders: the unique key refuses it, and the gateway tries again.
-    new.reference := private.random_code(8);
-    if not private.is_contact(new.name, new.email) then
-      perform private.refuse_contact(new.name, new.email, to_jsonb(new));
-    end if;
-
-    -- It has no tickets yet: complimentary, it is complete; any other one completes with them, or with its payment.
-    if new.payment_method is null then
-      new.status := 'completed';
-      new.payment_status := 'not_required';
-      new.completed_at := now();
-    else
-      new.payment_status := 'awaiting_payment';
-      perform set_config('usher.sells', 'on', true);
-    end if;
-    return new;
-  end if;
-
-  -- Depth 1 is a statement of a person or an operation; the triggers that maintain the sums run one level deeper.
-  if pg_trigger_depth() = 1 then
-    if new.amount_paid is distinct from old.amount_paid then
-      perform private.refuse(
-        409, 'read_only_field', 'amount_paid is added up from the payments and cannot be edited.', 'amount_paid',
-        hint => 'Add a payment instead.', "row" => to_jsonb(new)
-      );
-    elsif (new.amount_voided, new.amount_refunded) is distinct from (old.amount_voided, old.amount_refunded) then
-      perform private.refuse(
-        409, 'read_only_field', 'amount_voided and amount_refunded are added up from rows of their own and cannot be edited.', 'amount_refunded',
-        hint => 'Add a row to payment_voids or refunds instead.', "row" => to_jsonb(new)
-      );
-    elsif (new.subtotal, new.discount_total) is distinct from (old.subtotal, old.discount_total) then
-      perform private.refuse(
-        409, 'read_only_field', 'subtotal and discount_total are added up from the tickets and cannot be edited.', 'subtotal',
-        hint => 'Add or cancel attendees instead. For another discount cancel the order, and register anew with a promo code.', "row" => to_jsonb(new)
-      );
-    elsif (new.payment_method is null) <> (old.payment_method is null) then
-      perform private.refuse(
-        409, 'read_only_field', 'Whether an order is to be paid is fixed: the prices of its tickets depend on it.', 'payment_method',
-        hint => 'Create a new order.', "row" => to_jsonb(new)
-      );
-    end if;
-  end if;
-  if (new.name, new.email, new.status, new.external_id) is distinct from (old.name, old.email, old.status, old.external_id) then
-    if new.external_id is distinct from old.external_id then
-      perform private.refuse_taken_by_order(o, o.xmin)
-      from public.orders o
-      where o.organisation_id = new.organisation_id and o.external_id = new.external_id and o.id <> new.id;
-    end if;
-    -- Status transitions.
-    if new.status <> old.status and (old.status, new.status) not in (
-      ('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled')
-    ) and not (old.cancellation_reason = 'expired' and new.status = 'pending' and private.is_reopening(new.id)) then
-      perform private.refuse(
-        409, 'invalid_transition',
-        case when old.cancellation_reason = 'expired'
-          then 'The status of an order that has expired is changed by reopen_order alone.'
-          else 'An order cannot go from its present status to this one.'
-        end,
-        'status', jsonb_build_object('from', old.status, 'to', new.status),
-        case when old.cancellation_reason = 'expired'
-          then 'Call reopen_order: it makes an order that has expired pending again, while there are places.'
-          else 'Allowed: pending to completed or cancelled; completed to cancelled.'
-        end, "row" => to_jsonb(new)
-      );
-    end if;
-    if (new.name, new.email) is distinct from (old.name, old.email) and not private.is_contact(new.name, new.email) then
-      perform private.refuse_contact(new.name, new.email, to_jsonb(new));
-    end if;
-  end if;
-
-  -- An order completes when nothing is due; one that is to be paid needs tickets as well, and has them where it has a subtotal. The generated
-  -- column total has no value yet in a BEFORE trigger, hence the differences.
-  if new.status = 'pending' or new.status = 'completed' and old.status = 'pending' then
-    if new.amount_paid - new.amount_refunded >= new.subtotal - new.discount_total
-      and (new.payment_method is null or new.subtotal > 0 or private.has_tickets(new.id)) then
-      new.status := 'completed';
-      new.completed_at := coalesce(new.completed_at, now());
-      new.payment_check_at := null;
-    elsif new.status = 'completed' then
-      perform private.refuse(
-        409, 'payment_due', 'An order completes once it has tickets and nothing is due.', 'status',
-        hint => 'Record the payment instead.', "row" => to_jsonb(new)
-      );
-    end if;
-  end if;
-
-  if new.amount_retained > 0 then
-    v_most := greatest(
-      new.amount_paid - new.amount_refunded - case new.status when 'cancelled' then 0 else new.subtotal - new.discount_total end, 0
-    );
-    if new.amount_retained > v_most and new.amount_retained <> old.amount_retained and pg_trigger_depth() = 1 then
-      perform private.refuse_value(
-        'amount_retained', 'amount_retained is more than was received and is neither returned nor the price of tickets that stand.',
-        format('At most %s in all, of which %s is retained already, in minor units.', v_most, old.amount_retained)
-      );
-    end if;
-    -- What is returned, voided or owed again is retained no longer.
-    new.amount_retained := least(new.amount_retained, v_most);
-  end if;
-
-  new.payment_status := case
-    when new.status = 'pending' or new.status = 'completed' and private.amount_due(new) > 0
-      then case when new.amount_paid > new.amount_refunded then 'partially_paid' else 'awaiting_payment' end
-    when new.amount_paid = 0 then 'not_required'
-    when private.amount_refundable(new) > 0 then 'refund_due'
-    when new.amount_refunded > 0 and new.amount_refunded + new.amount_retained = new.amount_paid then 'refunded'
-    else 'paid'
-  end::public.payment_status;
-
-  -- The reason comes with the cancellation; expired has to be true.
-  if new.status = 'cancelled' or num_nonnulls(new.cancelled_at, new.cancellation_reason) > 0 then
-    new.cancelled_at := case
-      when new.status <> 'cancelled' then null
-      when old.cancelled_at is not null then old.cancelled_at
-      else now()
-    end;
-    if pg_trigger_depth() = 1 and new.cancellation_reason is distinct from old.cancellation_reason
-      and (new.status, new.cancellation_reason, old.status, old.payment_due_at <= now())
-        is distinct from ('cancelled', 'expired', 'pending', true) then
-      perform private.refuse(
-        409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', 'cancellation_reason',
-        hint => 'Set status to cancelled instead.', "row" => to_jsonb(new)
-      );
-    end if;
-    new.cancellation_reason := case when new.status = 'cancelled' then coalesce(new.cancellation_reason, 'requested') end;
-  end if;
-  if (
-    new.name, new.email, new.company, new.status, new.subtotal, new.amount_paid, new.amount_refunded, new.amount_retained,
-    new.payment_due_at, new.external_id, new.metadata
-  ) is distinct from (
-    old.name, old.email, old.company, old.status, old.subtotal, old.amount_paid, old.amount_refunded, old.amount_retained,
-    old.payment_due_at, old.external_id, old.metadata
-  ) then
-    new.version := old.version + 1;
-  end if;
-  return new;
-end
-$$;
 -- Not of the sums and the payment method, of which the guard refuses what cannot be: payments and new tickets update these alone.
 create trigger orders_010_blank_is_empty
   before insert or update of
@@ -5166,8 +4964,6 @@ create trigger orders_100_in_use before delete on public.orders
     'The order is in use: it has attendees or payments.', 'Cancel it instead: set its status to cancelled.',
     'attendees.order_id', 'payments.order_id'
   );
-create trigger orders_100_guard before insert or update on public.orders
-  for each row execute function private.tg_orders__guard();
 create trigger orders_900_updated_at before update on public.orders
   for each row execute function private.tg__set_updated_at('email_lower', 'total');
 revoke all on public.orders from anon, authenticated, service_role;
@@ -5449,7 +5245,6 @@ begin
     new.discount := 0;
     if v_order.payment_method is not null then
       new := private.price_attendee(new, v_order);
-      perform set_config('usher.sells', 'on', true);
     end if;
     if v_order.status = 'completed' and new.price > new.discount then
       perform private.refuse(
@@ -10007,10 +9802,6 @@ declare
   v_move record;
 begin
   if tg_op = 'INSERT' then
-    -- Complimentary tickets have nothing to add up.
-    if current_setting('usher.sells', true) is distinct from 'on' then
-      return null;
-    end if;
     v_order_ids := array(select distinct n.order_id from new_rows n where n.status = 'awaiting_payment' or n.price > 0);
     v_uses := array(select row(n.promo_code_id, 1)::private.use_move from new_rows n where n.promo_code_id is not null);
   else
@@ -10332,119 +10123,6 @@ begin
 end
 $$;
 
--- What was typed is shown as it was read: 10.12.2026 may be 12 October, and whose order expires is told within seconds.
-create function private.refuse_past_deadline("order" public.orders) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse_value(
-    'payment_due_at',
-    format(
-      'payment_due_at was read as %s, which is %s.',
-      (select private.clock_time("order".payment_due_at, e.timezone) from public.events e where e.id = "order".event_id),
-      case when "order".payment_due_at < "order".created_at then 'before the order was made' else 'in the past' end
-    ),
-    'Write the year first, as in 2026-12-10 18:00 Europe/Berlin. If the order is to expire now: expire_now in update_order, now() by hand.'
-  );
-end
-$$;
-
--- After orders_100_guard, which says what the status is. Security definer: it reads the event.
-create function private.tg_orders__guard_deadline() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  -- How long before the deadline the buyer is reminded.
-  v_lead interval := '72 hours';
-  v_is_paid_in_part boolean := new.status = 'pending' and new.amount_paid > new.amount_refunded;
-  -- Of an order that somebody adds with the time at which it was made elsewhere, the days of the event may be over.
-  v_is_computed boolean := tg_op = 'INSERT' and new.payment_due_at is null;
-  v_before timestamptz;
-  v_next timestamptz;
-begin
-  if tg_op = 'INSERT' then
-    if new.status = 'pending' and new.payment_due_at is null then
-      select new.created_at + make_interval(hours => 24 * e.payment_due_days) into new.payment_due_at
-      from public.events e
-      where e.id = new.event_id;
-    end if;
-    -- Not at once where the deadline is near from the beginning: in the middle.
-    v_lead := least(v_lead, greatest(new.payment_due_at - new.created_at, interval '0') / 2);
-  else
-    v_before := old.payment_due_at;
-    if old.status = 'cancelled' and new.status = 'pending' then
-      v_lead := least(v_lead, (new.payment_due_at - now()) / 2);
-    end if;
-    if new.payment_reminded_at is distinct from old.payment_reminded_at and new.payment_reminded_at is distinct from now() then
-      perform private.refuse(
-        409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', 'payment_reminded_at',
-        hint => 'Call send_payment_reminder to remind the buyer now.'
-      );
-    end if;
-    -- One by hand stands for the courier's own of the next day as well.
-    if new.payment_reminded_at is distinct from old.payment_reminded_at and new.payment_remind_at <= now() + interval '1 day' then
-      new.payment_remind_at := null;
-    end if;
-    -- An order that comes to nothing is complete with its first ticket: nobody has anything to pay by a deadline.
-    if old.status = 'pending' and new.status = 'completed' and new.subtotal = new.discount_total and new.amount_paid = 0 then
-      new.payment_due_at := null;
-      new.payment_remind_at := null;
-      v_before := null;
-    end if;
-    -- What was overdue and paid in part is not paid at all: the buyer learns of it, and has time.
-    if new.status = 'pending' and old.amount_paid > old.amount_refunded and new.amount_paid = new.amount_refunded
-      and new.payment_due_at <= now() then
-      new.payment_due_at := now() + v_lead;
-    end if;
-  end if;
-  if new.payment_due_at is distinct from v_before then
-    if new.cancellation_reason = 'expired' then
-      perform private.refuse_expired(new);
-    elsif new.status = 'cancelled' then
-      perform private.refuse(409, 'order_cancelled', 'A cancelled order has no payment deadline.', 'payment_due_at');
-    elsif new.status = 'completed' then
-      perform private.refuse(
-        409, 'order_completed', 'A completed order keeps its tickets: a payment deadline would have no effect.', 'payment_due_at',
-        hint => 'Cancel the order if it is not to be paid any more.'
-      );
-    end if;
-    if new.payment_due_at < now() and not v_is_computed then
-      perform private.refuse_past_deadline(new);
-    end if;
-    new.payment_reminded_at := null;
-    new.payment_remind_at := case when new.send_email then new.payment_due_at - v_lead end;
-    -- Nobody is reminded twice a day, unless the deadline is too near for that.
-    if tg_op = 'UPDATE' and new.payment_remind_at is not null then
-      v_next := private.next_reminder_at(new.id);
-      if v_next > new.payment_remind_at and v_next < new.payment_due_at - interval '12 hours' then
-        new.payment_remind_at := v_next;
-      end if;
-    end if;
-  end if;
-  -- The buyer who paid a part is reminded again when the deadline comes.
-  if v_is_paid_in_part and new.send_email and new.payment_remind_at is null
-    and (new.payment_reminded_at < new.payment_due_at - interval '1 day') is not false then
-    new.payment_remind_at := new.payment_due_at;
-  end if;
-  new.payment_check_at := case
-    when new.status = 'pending' and new.amount_paid - new.amount_refunded < new.subtotal - new.discount_total
-      then least(new.payment_remind_at, case when not v_is_paid_in_part then new.payment_due_at end)
-  end;
-  return new;
-end
-$$;
--- Where a payment completes the order, orders_100_guard empties payment_check_at.
-create trigger orders_200_deadline
-  before insert or update of
-    status, subtotal, discount_total, payment_due_at, payment_remind_at, payment_reminded_at, payment_check_at
-  on public.orders
-  for each row when (new.payment_method is not null or new.payment_due_at is not null)
-  execute function private.tg_orders__guard_deadline();
-create trigger orders_200_deadline_of_paid
-  before update of amount_paid on public.orders
-  for each row when (new.status = 'pending' and new.payment_due_at is not null)
-  execute function private.tg_orders__guard_deadline();
-
 -- Cancels those of the orders that are overdue and unpaid: they are given, and may have been paid or given more time meanwhile. Those that another
 -- transaction has locked are left for later. One statement, whose triggers take further locks in the order of all writes.
 create function private.expire_orders(order_ids uuid[]) returns uuid[]
@@ -10559,6 +10237,371 @@ $$;
 comment on function api.enforce_payment_deadlines is
   'Reminds of payment deadlines and cancels unpaid orders after them, at most "limit": { expired, reminded, has_more }. For the courier.';
 grant execute on function api.enforce_payment_deadlines to courier;
+
+-- schemas/50-orders/rules.sql
+
+-- What holds for an order whoever writes it: one trigger for each rule, which fire in the order of their numbers. 100 to 150 look at what was
+-- written, 200 to 220 say what follows from it for the status, 300 to 320 for the deadline of the payment.
+--   A new order: as_given, event, external_id, promo_code, contact; complete, payment_status; deadline, give_time, reminder.
+--   A change: external_id, contact, kept, retained; transition, complete, payment_status; deadline, give_time, reminder.
+-- Security definer where a rule reads what a registering key may not see, or calls what it may not call.
+
+create function private.tg_orders__assert_as_given() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
+    'status', 'pending', 'payment_status', 'not_required', 'subtotal', 0, 'discount_total', 0, 'amount_paid', 0,
+    'amount_voided', 0, 'amount_refunded', 0, 'amount_retained', 0,
+    'reference', null, 'promo_code_id', null, 'completed_at', null, 'cancelled_at', null,
+    'cancellation_reason', null, 'payment_remind_at', null, 'payment_reminded_at', null, 'payment_check_at', null
+  ));
+  return new;
+end
+$$;
+-- Keys have no right to these columns.
+create trigger orders_100_as_given before insert on public.orders
+  for each row when (private.is_typed())
+  execute function private.tg_orders__assert_as_given();
+
+create function private.tg_orders__take_event() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events := private.lock_own_event_shared(new.event_id);
+begin
+  perform private.assert_takes_registrations(v_event);
+  if new.currency <> v_event.currency then
+    perform private.assert_as_given(to_jsonb(new), jsonb_build_object('currency', v_event.currency));
+  end if;
+  new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
+  new.currency := v_event.currency;
+  -- One in a million meets one that is taken, after a million orders: the unique key refuses it, and the gateway tries again.
+  new.reference := private.random_code(8);
+  return new;
+end
+$$;
+create trigger orders_110_event before insert on public.orders
+  for each row execute function private.tg_orders__take_event();
+
+-- A new order of the API gets the external_id of a cancelled one, unless its money is to be returned: that is looked up by it. An order that
+-- exists takes none away. Of new orders that people add, private.assert_not_taken refuses them.
+create function private.tg_orders__take_external_id() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_holder public.orders;
+begin
+  if tg_op = 'INSERT' and private.current_api_key_id() is null then
+    return new;
+  end if;
+  select o.* into v_holder
+  from public.orders o
+  where o.organisation_id = new.organisation_id and o.external_id = new.external_id and o.id <> new.id;
+  if not found then
+    return new;
+  elsif v_holder.status <> 'cancelled' then
+    perform private.refuse_taken('external_id', o.id, o.created_at, o.xmin) from public.orders o where o.id = v_holder.id;
+  elsif tg_op = 'UPDATE' or v_holder.amount_paid > v_holder.amount_refunded then
+    perform private.refuse(
+      409, 'already_exists', 'Another object has this external_id already.', 'external_id',
+      jsonb_build_object('object', 'order', 'id', v_holder.id),
+      case when v_holder.amount_paid > v_holder.amount_refunded
+        then 'A cancelled order keeps it until its money is returned. Or give that order another external_id.'
+        else 'A cancelled order has it: give that order another external_id, or none.'
+      end
+    );
+  end if;
+  update public.orders o set external_id = null where o.id = v_holder.id and o.external_id = new.external_id;
+  return new;
+end
+$$;
+create trigger orders_120_external_id before insert or update of external_id on public.orders
+  for each row when (new.external_id is not null)
+  execute function private.tg_orders__take_external_id();
+
+create function private.tg_orders__find_promo_code() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if new.payment_method is null then
+    perform private.refuse_value(
+      'promo_code', 'A promo code needs a payment method.', 'Send payment_method, or leave promo_code out.', "row" => to_jsonb(new)
+    );
+  end if;
+  -- Stored as the organiser spells it. Its validity is checked when a ticket takes a use of it.
+  select c.id, c.code into new.promo_code_id, new.promo_code
+  from public.promo_codes c
+  where c.event_id = new.event_id and lower(c.code) = lower(normalize(btrim(new.promo_code), nfc));
+  if not found then
+    perform private.refuse_not_found('promo_code');
+  end if;
+  return new;
+end
+$$;
+create trigger orders_130_promo_code before insert on public.orders
+  for each row when (new.promo_code is not null)
+  execute function private.tg_orders__find_promo_code();
+
+create function private.tg_orders__assert_contact() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if not private.is_contact(new.name, new.email) then
+    perform private.refuse_contact(new.name, new.email, to_jsonb(new));
+  end if;
+  return new;
+end
+$$;
+create trigger orders_140_contact before insert or update of name, email on public.orders
+  for each row execute function private.tg_orders__assert_contact();
+
+-- What triggers add up, and what is fixed. A key has no right to these columns.
+create function private.tg_orders__assert_kept() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_kept constant text := 'Usher keeps this field itself; it cannot be edited.';
+  v_refusal text[] := case
+    when new.amount_paid is distinct from old.amount_paid then array[
+      'amount_paid', 'amount_paid is added up from the payments and cannot be edited.', 'Add a payment instead.'
+    ]
+    when (new.amount_voided, new.amount_refunded) is distinct from (old.amount_voided, old.amount_refunded) then array[
+      'amount_refunded', 'amount_voided and amount_refunded are added up from rows of their own and cannot be edited.',
+      'Add a row to payment_voids or refunds instead.'
+    ]
+    when (new.subtotal, new.discount_total) is distinct from (old.subtotal, old.discount_total) then array[
+      'subtotal', 'subtotal and discount_total are added up from the tickets and cannot be edited.',
+      'Add or cancel attendees instead. For another discount cancel the order, and register anew with a promo code.'
+    ]
+    when (new.payment_method is null) <> (old.payment_method is null) then array[
+      'payment_method', 'Whether an order is to be paid is fixed: the prices of its tickets depend on it.', 'Create a new order.'
+    ]
+    -- Reminders set it to the present.
+    when new.payment_reminded_at is distinct from old.payment_reminded_at and new.payment_reminded_at is distinct from now()
+      then array['payment_reminded_at', v_kept, 'Call send_payment_reminder to remind the buyer now.']
+    -- The reason comes with the cancellation; expired has to be true.
+    when new.cancellation_reason is distinct from old.cancellation_reason
+      and (new.status, new.cancellation_reason, old.status, old.payment_due_at <= now())
+        is distinct from ('cancelled', 'expired', 'pending', true)
+      then array['cancellation_reason', v_kept, 'Set status to cancelled instead.']
+  end;
+begin
+  if v_refusal is not null then
+    perform private.refuse(409, 'read_only_field', v_refusal[2], v_refusal[1], hint => v_refusal[3], "row" => to_jsonb(new));
+  end if;
+  return new;
+end
+$$;
+create trigger orders_150_kept
+  before update of
+    amount_paid, amount_voided, amount_refunded, subtotal, discount_total, payment_method, payment_reminded_at, cancellation_reason
+  on public.orders
+  for each row when (private.is_typed())
+  execute function private.tg_orders__assert_kept();
+
+-- Of columns: what the triggers of payments and tickets change says nothing of it.
+create function private.tg_orders__assert_retainable() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_most bigint := private.amount_retainable(new);
+begin
+  if new.amount_retained > v_most then
+    perform private.refuse_value(
+      'amount_retained', 'amount_retained is more than was received and is neither returned nor the price of tickets that stand.',
+      format('At most %s in all, of which %s is retained already, in minor units.', v_most, old.amount_retained)
+    );
+  end if;
+  return new;
+end
+$$;
+create trigger orders_160_retained before update of amount_retained on public.orders
+  for each row when (new.amount_retained <> old.amount_retained)
+  execute function private.tg_orders__assert_retainable();
+
+create function private.tg_orders__change_status() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if (old.status, new.status) not in (('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled'))
+    and not (old.cancellation_reason = 'expired' and new.status = 'pending' and private.is_reopening(new.id)) then
+    perform private.refuse(
+      409, 'invalid_transition',
+      case when old.cancellation_reason = 'expired'
+        then 'The status of an order that has expired is changed by reopen_order alone.'
+        else 'An order cannot go from its present status to this one.'
+      end,
+      'status', jsonb_build_object('from', old.status, 'to', new.status),
+      case when old.cancellation_reason = 'expired'
+        then 'Call reopen_order: it makes an order that has expired pending again, while there are places.'
+        else 'Allowed: pending to completed or cancelled; completed to cancelled.'
+      end, "row" => to_jsonb(new)
+    );
+  end if;
+  new.cancelled_at := case when new.status = 'cancelled' then now() end;
+  new.cancellation_reason := case when new.status = 'cancelled' then coalesce(new.cancellation_reason, 'requested') end;
+  return new;
+end
+$$;
+create trigger orders_200_transition before update on public.orders
+  for each row when (new.status <> old.status)
+  execute function private.tg_orders__change_status();
+
+-- An order completes when nothing is due; one that is to be paid needs tickets as well, and has them where it has a subtotal. The generated
+-- column total has no value yet in a BEFORE trigger, hence the differences.
+create function private.tg_orders__complete() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if old.status = 'completed' then
+    return new;
+  elsif new.amount_paid - new.amount_refunded >= new.subtotal - new.discount_total
+    and (new.payment_method is null or new.subtotal > 0 or tg_op = 'UPDATE' and private.has_tickets(new.id)) then
+    new.status := 'completed';
+    new.completed_at := coalesce(new.completed_at, now());
+    -- It comes to nothing: nobody has anything to pay by a deadline.
+    if tg_op = 'UPDATE' and new.subtotal = new.discount_total and new.amount_paid = 0 then
+      new.payment_due_at := null;
+    end if;
+  elsif new.status = 'completed' then
+    perform private.refuse(
+      409, 'payment_due', 'An order completes once it has tickets and nothing is due.', 'status',
+      hint => 'Record the payment instead.', "row" => to_jsonb(new)
+    );
+  end if;
+  return new;
+end
+$$;
+create trigger orders_210_complete before insert or update on public.orders
+  for each row when (new.status <> 'cancelled')
+  execute function private.tg_orders__complete();
+
+create function private.tg_orders__derive_payment_status() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  -- What is returned, voided or owed again is retained no longer.
+  new.amount_retained := least(new.amount_retained, private.amount_retainable(new));
+  new.payment_status := case
+    when new.status = 'pending' or new.status = 'completed' and private.amount_due(new) > 0
+      then case when new.amount_paid > new.amount_refunded then 'partially_paid' else 'awaiting_payment' end
+    when new.amount_paid = 0 then 'not_required'
+    when private.amount_refundable(new) > 0 then 'refund_due'
+    when new.amount_refunded > 0 and new.amount_refunded + new.amount_retained = new.amount_paid then 'refunded'
+    else 'paid'
+  end::public.payment_status;
+  return new;
+end
+$$;
+create trigger orders_220_payment_status before insert or update on public.orders
+  for each row execute function private.tg_orders__derive_payment_status();
+
+-- What was typed is shown as it was read: 10.12.2026 may be 12 October, and whose order expires is told within seconds.
+create function private.tg_orders__assert_deadline() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if new.payment_due_at is not distinct from old.payment_due_at then
+    return new;
+  elsif new.cancellation_reason = 'expired' then
+    perform private.refuse_expired(new);
+  elsif new.status = 'cancelled' then
+    perform private.refuse(409, 'order_cancelled', 'A cancelled order has no payment deadline.', 'payment_due_at');
+  elsif new.status = 'completed' then
+    perform private.refuse(
+      409, 'order_completed', 'A completed order keeps its tickets: a payment deadline would have no effect.', 'payment_due_at',
+      hint => 'Cancel the order if it is not to be paid any more.'
+    );
+  elsif new.payment_due_at < now() then
+    perform private.refuse_value(
+      'payment_due_at',
+      format(
+        'payment_due_at was read as %s, which is %s.',
+        (select private.clock_time(new.payment_due_at, e.timezone) from public.events e where e.id = new.event_id),
+        case when new.payment_due_at < new.created_at then 'before the order was made' else 'in the past' end
+      ),
+      'Write the year first, as in 2026-12-10 18:00 Europe/Berlin. If the order is to expire now: expire_now in update_order, now() by hand.'
+    );
+  end if;
+  return new;
+end
+$$;
+create trigger orders_300_deadline before insert or update of payment_due_at on public.orders
+  for each row execute function private.tg_orders__assert_deadline();
+
+create function private.tg_orders__give_time() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if tg_op = 'INSERT' then
+    new.payment_due_at := coalesce(new.payment_due_at, (
+      select new.created_at + make_interval(hours => 24 * e.payment_due_days) from public.events e where e.id = new.event_id
+    ));
+  -- What was overdue and paid in part is not paid at all: the buyer learns of it, and has time.
+  elsif old.amount_paid > old.amount_refunded and new.amount_paid = new.amount_refunded and new.payment_due_at <= now() then
+    new.payment_due_at := now() + interval '72 hours';
+  end if;
+  return new;
+end
+$$;
+create trigger orders_310_give_time before insert or update on public.orders
+  for each row when (new.status = 'pending')
+  execute function private.tg_orders__give_time();
+
+-- When the courier reminds, 72 hours before the deadline, and when it looks next.
+create function private.tg_orders__schedule_reminder() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_is_paid_in_part boolean := new.status = 'pending' and new.amount_paid > new.amount_refunded;
+  v_next timestamptz;
+begin
+  if new.payment_due_at is distinct from old.payment_due_at then
+    new.payment_reminded_at := null;
+    -- In the middle, where the deadline is near from the beginning.
+    new.payment_remind_at := case when new.send_email then new.payment_due_at - least(interval '72 hours', case
+      when tg_op = 'INSERT' then greatest(new.payment_due_at - new.created_at, interval '0') / 2
+      when old.status = 'cancelled' then (new.payment_due_at - now()) / 2
+    end) end;
+    -- Nobody is reminded twice a day, unless the deadline is too near for that.
+    if tg_op = 'UPDATE' and new.payment_remind_at is not null then
+      v_next := private.next_reminder_at(new.id);
+      if v_next > new.payment_remind_at and v_next < new.payment_due_at - interval '12 hours' then
+        new.payment_remind_at := v_next;
+      end if;
+    end if;
+  -- One by hand stands for the courier's own of the next day as well.
+  elsif new.payment_reminded_at is distinct from old.payment_reminded_at and new.payment_remind_at <= now() + interval '1 day' then
+    new.payment_remind_at := null;
+  end if;
+  -- The buyer who paid a part is reminded again when the deadline comes.
+  if v_is_paid_in_part and new.send_email and new.payment_remind_at is null
+    and (new.payment_reminded_at < new.payment_due_at - interval '1 day') is not false then
+    new.payment_remind_at := new.payment_due_at;
+  end if;
+  new.payment_check_at := case
+    when new.status = 'pending' and new.amount_paid - new.amount_refunded < new.subtotal - new.discount_total
+      then least(new.payment_remind_at, case when not v_is_paid_in_part then new.payment_due_at end)
+  end;
+  return new;
+end
+$$;
+create trigger orders_320_reminder before insert or update on public.orders
+  for each row when (new.payment_method is not null)
+  execute function private.tg_orders__schedule_reminder();
+
+create trigger orders_330_version before update on public.orders
+  for each row when (
+    (
+      new.name, new.email, new.company, new.status, new.subtotal, new.amount_paid, new.amount_refunded, new.amount_retained,
+      new.payment_due_at, new.external_id, new.metadata
+    ) is distinct from (
+      old.name, old.email, old.company, old.status, old.subtotal, old.amount_paid, old.amount_refunded, old.amount_retained,
+      old.payment_due_at, old.external_id, old.metadata
+    )
+  )
+  execute function private.tg__count_version();
 
 -- schemas/20-events/notifications.sql
 
@@ -11371,9 +11414,6 @@ create function private.tg_orders__confirm() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  if current_setting('usher.sells', true) is distinct from 'on' then
-    return null;
-  end if;
   insert into public.emails (organisation_id, kind, order_id, next_attempt_at)
   select
     n.organisation_id,

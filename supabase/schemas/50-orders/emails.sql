@@ -19,9 +19,6 @@ create function private.tg_orders__confirm() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  if current_setting('usher.sells', true) is distinct from 'on' then
-    return null;
-  end if;
   insert into public.emails (organisation_id, kind, order_id, next_attempt_at)
   select
     n.organisation_id,

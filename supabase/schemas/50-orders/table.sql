@@ -151,19 +151,29 @@ end
 $$;
 grant execute on function private.amount_due to scope_attendees_write, scope_orders_read, scope_orders_write, authenticated;
 
--- What was received beyond what is owed, and neither refunded yet nor retained: everything else of a cancelled order.
-create function private.amount_refundable("order" public.orders) returns bigint
+-- What was received beyond what is owed, and is not refunded yet: of a cancelled order everything.
+create function private.amount_retainable("order" public.orders) returns bigint
 language plpgsql immutable set search_path = ''
 as $$
 begin
   return greatest(
-    "order".amount_paid - "order".amount_refunded - "order".amount_retained
+    "order".amount_paid - "order".amount_refunded
       - case "order".status when 'cancelled' then 0 else "order".subtotal - "order".discount_total end,
     0
   );
 end
 $$;
-grant execute on function private.amount_refundable to scope_attendees_write, scope_orders_read, scope_orders_write, authenticated;
+
+-- The same, less what is retained.
+create function private.amount_refundable("order" public.orders) returns bigint
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return greatest(private.amount_retainable("order") - "order".amount_retained, 0);
+end
+$$;
+grant execute on function private.amount_retainable, private.amount_refundable
+  to scope_attendees_write, scope_orders_read, scope_orders_write, authenticated;
 
 -- What cancelling an order would add to it.
 create function private.refundable_if_cancelled("order" public.orders) returns bigint
@@ -183,218 +193,6 @@ begin
 end
 $$;
 
--- A new order does not get the external_id of a cancelled one whose money is to be returned, which is looked up by it; an order that exists
--- takes none away.
-create function private.refuse_taken_by_order(holder public.orders, row_xmin xid) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if holder.status = 'cancelled' then
-    perform private.refuse(
-      409, 'already_exists', 'Another object has this external_id already.', 'external_id',
-      jsonb_build_object('object', 'order', 'id', holder.id),
-      case when holder.amount_paid > holder.amount_refunded
-        then 'A cancelled order keeps it until its money is returned. Or give that order another external_id.'
-        else 'A cancelled order has it: give that order another external_id, or none.'
-      end
-    );
-  end if;
-  perform private.refuse_taken('external_id', holder.id, holder.created_at, row_xmin);
-end
-$$;
-
--- Security definer: it reads events, promo codes and references beyond what a registering key may see.
-create function private.tg_orders__guard() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_event public.events;
-  v_holder public.orders;
-  v_most bigint;
-begin
-  if tg_op = 'INSERT' then
-    -- A new order: its event, the fields that Usher sets, its promo code, its reference.
-    v_event := private.lock_own_event_shared(new.event_id);
-    perform private.assert_takes_registrations(v_event);
-    if new.external_id is not null and private.current_api_key_id() is not null then
-      select o.* into v_holder
-      from public.orders o
-      where o.organisation_id = v_event.organisation_id and o.external_id = new.external_id;
-      if v_holder.status = 'cancelled' and v_holder.amount_paid = v_holder.amount_refunded then
-        -- As of a cancelled attendee: see tg_attendees__guard. Money that is to be returned is looked up by the identifier.
-        update public.orders o set external_id = null where o.id = v_holder.id and o.external_id = new.external_id;
-      elsif found then
-        perform private.refuse_taken_by_order(o, o.xmin) from public.orders o where o.id = v_holder.id;
-      end if;
-    end if;
-    if new.status <> 'pending' or new.payment_status <> 'not_required'
-      or (new.subtotal, new.discount_total, new.amount_paid, new.amount_voided, new.amount_refunded, new.amount_retained) <> (0, 0, 0, 0, 0, 0)
-      or new.currency <> v_event.currency
-      or num_nonnulls(
-        new.reference, new.promo_code_id, new.completed_at, new.cancelled_at, new.cancellation_reason, new.payment_remind_at,
-        new.payment_reminded_at, new.payment_check_at
-      ) > 0 then
-      perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
-        'status', 'pending', 'payment_status', 'not_required', 'subtotal', 0, 'discount_total', 0, 'amount_paid', 0,
-        'amount_voided', 0, 'amount_refunded', 0, 'amount_retained', 0,
-        'currency', v_event.currency, 'reference', null, 'promo_code_id', null, 'completed_at', null, 'cancelled_at', null,
-        'cancellation_reason', null, 'payment_remind_at', null, 'payment_reminded_at', null, 'payment_check_at', null
-      ));
-    end if;
-    new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
-    new.currency := v_event.currency;
-
-    if new.promo_code is not null then
-      if new.payment_method is null then
-        perform private.refuse_value('promo_code', 'A promo code needs a payment method.', 'Send payment_method, or leave promo_code out.', "row" => to_jsonb(new));
-      end if;
-      -- Stored as the organiser spells it. Its validity is checked when a ticket takes a use of it.
-      select c.id, c.code into new.promo_code_id, new.promo_code
-      from public.promo_codes c
-      where c.event_id = new.event_id and lower(c.code) = lower(normalize(btrim(new.promo_code), nfc));
-      if not found then
-        perform private.refuse_not_found('promo_code');
-      end if;
-    end if;
-
-    -- One in a million meets one that is taken, after a million orders: the unique key refuses it, and the gateway tries again.
-    new.reference := private.random_code(8);
-    if not private.is_contact(new.name, new.email) then
-      perform private.refuse_contact(new.name, new.email, to_jsonb(new));
-    end if;
-
-    -- It has no tickets yet: complimentary, it is complete; any other one completes with them, or with its payment.
-    if new.payment_method is null then
-      new.status := 'completed';
-      new.payment_status := 'not_required';
-      new.completed_at := now();
-    else
-      new.payment_status := 'awaiting_payment';
-      perform set_config('usher.sells', 'on', true);
-    end if;
-    return new;
-  end if;
-
-  -- Depth 1 is a statement of a person or an operation; the triggers that maintain the sums run one level deeper.
-  if pg_trigger_depth() = 1 then
-    if new.amount_paid is distinct from old.amount_paid then
-      perform private.refuse(
-        409, 'read_only_field', 'amount_paid is added up from the payments and cannot be edited.', 'amount_paid',
-        hint => 'Add a payment instead.', "row" => to_jsonb(new)
-      );
-    elsif (new.amount_voided, new.amount_refunded) is distinct from (old.amount_voided, old.amount_refunded) then
-      perform private.refuse(
-        409, 'read_only_field', 'amount_voided and amount_refunded are added up from rows of their own and cannot be edited.', 'amount_refunded',
-        hint => 'Add a row to payment_voids or refunds instead.', "row" => to_jsonb(new)
-      );
-    elsif (new.subtotal, new.discount_total) is distinct from (old.subtotal, old.discount_total) then
-      perform private.refuse(
-        409, 'read_only_field', 'subtotal and discount_total are added up from the tickets and cannot be edited.', 'subtotal',
-        hint => 'Add or cancel attendees instead. For another discount cancel the order, and register anew with a promo code.', "row" => to_jsonb(new)
-      );
-    elsif (new.payment_method is null) <> (old.payment_method is null) then
-      perform private.refuse(
-        409, 'read_only_field', 'Whether an order is to be paid is fixed: the prices of its tickets depend on it.', 'payment_method',
-        hint => 'Create a new order.', "row" => to_jsonb(new)
-      );
-    end if;
-  end if;
-  if (new.name, new.email, new.status, new.external_id) is distinct from (old.name, old.email, old.status, old.external_id) then
-    if new.external_id is distinct from old.external_id then
-      perform private.refuse_taken_by_order(o, o.xmin)
-      from public.orders o
-      where o.organisation_id = new.organisation_id and o.external_id = new.external_id and o.id <> new.id;
-    end if;
-    -- Status transitions.
-    if new.status <> old.status and (old.status, new.status) not in (
-      ('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled')
-    ) and not (old.cancellation_reason = 'expired' and new.status = 'pending' and private.is_reopening(new.id)) then
-      perform private.refuse(
-        409, 'invalid_transition',
-        case when old.cancellation_reason = 'expired'
-          then 'The status of an order that has expired is changed by reopen_order alone.'
-          else 'An order cannot go from its present status to this one.'
-        end,
-        'status', jsonb_build_object('from', old.status, 'to', new.status),
-        case when old.cancellation_reason = 'expired'
-          then 'Call reopen_order: it makes an order that has expired pending again, while there are places.'
-          else 'Allowed: pending to completed or cancelled; completed to cancelled.'
-        end, "row" => to_jsonb(new)
-      );
-    end if;
-    if (new.name, new.email) is distinct from (old.name, old.email) and not private.is_contact(new.name, new.email) then
-      perform private.refuse_contact(new.name, new.email, to_jsonb(new));
-    end if;
-  end if;
-
-  -- An order completes when nothing is due; one that is to be paid needs tickets as well, and has them where it has a subtotal. The generated
-  -- column total has no value yet in a BEFORE trigger, hence the differences.
-  if new.status = 'pending' or new.status = 'completed' and old.status = 'pending' then
-    if new.amount_paid - new.amount_refunded >= new.subtotal - new.discount_total
-      and (new.payment_method is null or new.subtotal > 0 or private.has_tickets(new.id)) then
-      new.status := 'completed';
-      new.completed_at := coalesce(new.completed_at, now());
-      new.payment_check_at := null;
-    elsif new.status = 'completed' then
-      perform private.refuse(
-        409, 'payment_due', 'An order completes once it has tickets and nothing is due.', 'status',
-        hint => 'Record the payment instead.', "row" => to_jsonb(new)
-      );
-    end if;
-  end if;
-
-  if new.amount_retained > 0 then
-    v_most := greatest(
-      new.amount_paid - new.amount_refunded - case new.status when 'cancelled' then 0 else new.subtotal - new.discount_total end, 0
-    );
-    if new.amount_retained > v_most and new.amount_retained <> old.amount_retained and pg_trigger_depth() = 1 then
-      perform private.refuse_value(
-        'amount_retained', 'amount_retained is more than was received and is neither returned nor the price of tickets that stand.',
-        format('At most %s in all, of which %s is retained already, in minor units.', v_most, old.amount_retained)
-      );
-    end if;
-    -- What is returned, voided or owed again is retained no longer.
-    new.amount_retained := least(new.amount_retained, v_most);
-  end if;
-
-  new.payment_status := case
-    when new.status = 'pending' or new.status = 'completed' and private.amount_due(new) > 0
-      then case when new.amount_paid > new.amount_refunded then 'partially_paid' else 'awaiting_payment' end
-    when new.amount_paid = 0 then 'not_required'
-    when private.amount_refundable(new) > 0 then 'refund_due'
-    when new.amount_refunded > 0 and new.amount_refunded + new.amount_retained = new.amount_paid then 'refunded'
-    else 'paid'
-  end::public.payment_status;
-
-  -- The reason comes with the cancellation; expired has to be true.
-  if new.status = 'cancelled' or num_nonnulls(new.cancelled_at, new.cancellation_reason) > 0 then
-    new.cancelled_at := case
-      when new.status <> 'cancelled' then null
-      when old.cancelled_at is not null then old.cancelled_at
-      else now()
-    end;
-    if pg_trigger_depth() = 1 and new.cancellation_reason is distinct from old.cancellation_reason
-      and (new.status, new.cancellation_reason, old.status, old.payment_due_at <= now())
-        is distinct from ('cancelled', 'expired', 'pending', true) then
-      perform private.refuse(
-        409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', 'cancellation_reason',
-        hint => 'Set status to cancelled instead.', "row" => to_jsonb(new)
-      );
-    end if;
-    new.cancellation_reason := case when new.status = 'cancelled' then coalesce(new.cancellation_reason, 'requested') end;
-  end if;
-  if (
-    new.name, new.email, new.company, new.status, new.subtotal, new.amount_paid, new.amount_refunded, new.amount_retained,
-    new.payment_due_at, new.external_id, new.metadata
-  ) is distinct from (
-    old.name, old.email, old.company, old.status, old.subtotal, old.amount_paid, old.amount_refunded, old.amount_retained,
-    old.payment_due_at, old.external_id, old.metadata
-  ) then
-    new.version := old.version + 1;
-  end if;
-  return new;
-end
-$$;
 -- Not of the sums and the payment method, of which the guard refuses what cannot be: payments and new tickets update these alone.
 create trigger orders_010_blank_is_empty
   before insert or update of
@@ -432,8 +230,6 @@ create trigger orders_100_in_use before delete on public.orders
     'The order is in use: it has attendees or payments.', 'Cancel it instead: set its status to cancelled.',
     'attendees.order_id', 'payments.order_id'
   );
-create trigger orders_100_guard before insert or update on public.orders
-  for each row execute function private.tg_orders__guard();
 create trigger orders_900_updated_at before update on public.orders
   for each row execute function private.tg__set_updated_at('email_lower', 'total');
 revoke all on public.orders from anon, authenticated, service_role;

@@ -198,7 +198,6 @@ begin
     new.discount := 0;
     if v_order.payment_method is not null then
       new := private.price_attendee(new, v_order);
-      perform set_config('usher.sells', 'on', true);
     end if;
     if v_order.status = 'completed' and new.price > new.discount then
       perform private.refuse(

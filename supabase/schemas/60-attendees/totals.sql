@@ -142,10 +142,6 @@ declare
   v_move record;
 begin
   if tg_op = 'INSERT' then
-    -- Complimentary tickets have nothing to add up.
-    if current_setting('usher.sells', true) is distinct from 'on' then
-      return null;
-    end if;
     v_order_ids := array(select distinct n.order_id from new_rows n where n.status = 'awaiting_payment' or n.price > 0);
     v_uses := array(select row(n.promo_code_id, 1)::private.use_move from new_rows n where n.promo_code_id is not null);
   else
