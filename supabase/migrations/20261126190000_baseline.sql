@@ -4927,45 +4927,25 @@ begin
 end
 $$;
 
--- Not of the sums and the payment method, of which the guard refuses what cannot be: payments and new tickets update these alone.
-create trigger orders_010_blank_is_empty
-  before insert or update of
-    name, email, company, reference, status, payment_status, event_id, currency, amount_retained, payment_due_at, payment_remind_at,
-    payment_reminded_at, promo_code, send_email, completed_at, cancelled_at, cancellation_reason, source, external_id, metadata,
-    created_at, updated_at, id, organisation_id, promo_code_id, version, payment_check_at
-  on public.orders
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('event_id', 'name', 'email');
-create trigger orders_800_explain
-  before insert or update of
-    name, email, company, reference, status, payment_status, event_id, currency, amount_retained, payment_due_at, payment_remind_at,
-    payment_reminded_at, promo_code, send_email, completed_at, cancelled_at, cancellation_reason, source, external_id, metadata,
-    created_at, updated_at, id, organisation_id, promo_code_id, version, payment_check_at
-  on public.orders
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
-create trigger orders_050_fixed
-  before update of organisation_id, event_id, reference, currency on public.orders
-  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id', 'reference', 'currency');
-create trigger orders_050_fixed_promo_code
-  before update of promo_code, promo_code_id on public.orders
-  for each row execute function private.tg__assert_unchanged_with_hint(
-    'For another discount cancel the order, and register anew with the promo code.', 'promo_code', 'promo_code_id'
-  );
-create trigger orders_050_derived
-  before update of payment_status, payment_remind_at, payment_check_at, completed_at, cancelled_at, version, created_at, updated_at
-  on public.orders
-  for each row execute function private.tg__assert_derived_untouched(
-    'Record a payment, or set status to cancelled, instead.',
-    'payment_status', 'payment_remind_at', 'payment_check_at', 'completed_at', 'cancelled_at', 'version', 'created_at', 'updated_at'
-  );
+select private.keep_table('public.orders',
+  filled => '{organisation_id,reference,currency}',
+  fixed => '{organisation_id,event_id,reference,currency,promo_code,promo_code_id}',
+  fixed_hints => (
+    select jsonb_object_agg(c, 'For another discount cancel the order, and register anew with the promo code.')
+    from unnest('{promo_code,promo_code_id}'::text[]) c
+  ),
+  derived => (
+    select jsonb_object_agg(c, 'Record a payment, or set status to cancelled, instead.')
+    from unnest('{payment_status,payment_remind_at,payment_check_at,completed_at,cancelled_at,version,created_at,updated_at}'::text[]) c
+  ),
+  versioned => true,
+  uncounted => '{discount_total,amount_voided,payment_reminded_at}');
 create trigger orders_100_in_use before delete on public.orders
   for each row execute function private.tg__assert_not_in_use(
     'The order is in use: it has attendees or payments.', 'Cancel it instead: set its status to cancelled.',
     'attendees.order_id', 'payments.order_id'
   );
-create trigger orders_900_updated_at before update on public.orders
-  for each row execute function private.tg__set_updated_at('email_lower', 'total');
+
 revoke all on public.orders from anon, authenticated, service_role;
 
 alter table public.orders enable row level security;
@@ -5755,12 +5735,7 @@ begin
   end loop;
 end
 $$;
-create trigger payments_010_blank_is_empty before insert or update on public.payments
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('order_id', 'amount');
-create trigger payments_800_explain before insert or update on public.payments
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
+select private.keep_table('public.payments', filled => '{organisation_id,event_id,currency}', derived => null);
 create trigger payments_050_amount before insert on public.payments
   for each row when (new.amount <= 0)
   execute function private.tg__refuse_value('amount', 'A payment is above 0.', 'For money that was returned add a row to refunds.');
@@ -5771,8 +5746,6 @@ create trigger payments_100_append_only before update or delete on public.paymen
     'Payments are a log: they are never changed or deleted.',
     'Add a row to payment_voids to take a wrong payment back, or to refunds for money that was returned.'
   );
-create trigger payments_100_no_truncate before truncate on public.payments
-  for each statement execute function private.tg__refuse_truncate();
 
 revoke all on public.payments from anon, authenticated, service_role;
 
@@ -5896,12 +5869,7 @@ begin
   return new;
 end
 $$;
-create trigger payment_voids_010_blank_is_empty before insert or update on public.payment_voids
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('payment_id');
-create trigger payment_voids_800_explain before insert or update on public.payment_voids
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
+select private.keep_table('public.payment_voids', filled => '{organisation_id}', derived => null);
 create trigger payment_voids_100_guard before insert on public.payment_voids
   for each row execute function private.tg_payment_voids__guard();
 
@@ -5951,12 +5919,7 @@ begin
   return new;
 end
 $$;
-create trigger refunds_010_blank_is_empty before insert or update on public.refunds
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('order_id', 'amount');
-create trigger refunds_800_explain before insert or update on public.refunds
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
+select private.keep_table('public.refunds', filled => '{organisation_id,event_id,currency}', derived => null);
 create trigger refunds_050_amount before insert on public.refunds
   for each row when (new.amount <= 0)
   execute function private.tg__refuse_value('amount', 'A refund is above 0.', 'Write what was returned, without a sign.');
@@ -5972,10 +5935,6 @@ create trigger payment_voids_100_append_only before update or delete on public.p
   for each row execute function private.tg__assert_append_only('Corrections of payments are a log: they are never changed or deleted.');
 create trigger refunds_100_append_only before update or delete on public.refunds
   for each row execute function private.tg__assert_append_only('Corrections of payments are a log: they are never changed or deleted.');
-create trigger payment_voids_100_no_truncate before truncate on public.payment_voids
-  for each statement execute function private.tg__refuse_truncate();
-create trigger refunds_100_no_truncate before truncate on public.refunds
-  for each statement execute function private.tg__refuse_truncate();
 
 revoke all on public.payment_voids, public.refunds from anon, authenticated, service_role;
 
@@ -10590,18 +10549,6 @@ $$;
 create trigger orders_320_reminder before insert or update on public.orders
   for each row when (new.payment_method is not null)
   execute function private.tg_orders__schedule_reminder();
-
-create trigger orders_330_version before update on public.orders
-  for each row when (
-    (
-      new.name, new.email, new.company, new.status, new.subtotal, new.amount_paid, new.amount_refunded, new.amount_retained,
-      new.payment_due_at, new.external_id, new.metadata
-    ) is distinct from (
-      old.name, old.email, old.company, old.status, old.subtotal, old.amount_paid, old.amount_refunded, old.amount_retained,
-      old.payment_due_at, old.external_id, old.metadata
-    )
-  )
-  execute function private.tg__count_version();
 
 -- schemas/20-events/notifications.sql
 
@@ -16804,8 +16751,7 @@ comment on column public.unpaid_orders.currency is 'ISO 4217 code, three capital
 comment on column public.unpaid_orders.event_id is 'The event. Filter by it.';
 comment on column public.unpaid_orders.order_id is 'The order.';
 comment on column public.unpaid_orders.organisation_id is 'The organisation that it belongs to.';
-create trigger unpaid_orders_100_read_only instead of insert or update or delete on public.unpaid_orders
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.unpaid_orders');
 
 revoke all on public.unpaid_orders from anon, authenticated, service_role;
 grant select on public.unpaid_orders to authenticated;
@@ -25560,19 +25506,5 @@ alter table public.check_ins
 alter table public.events
   alter column organisation_id set default nullif('', '')::uuid,
   alter column slug set default nullif('', '');
-alter table public.orders
-  alter column organisation_id set default nullif('', '')::uuid,
-  alter column reference set default nullif('', ''),
-  alter column currency set default nullif('', '');
-alter table public.payment_voids
-  alter column organisation_id set default nullif('', '')::uuid;
-alter table public.payments
-  alter column organisation_id set default nullif('', '')::uuid,
-  alter column event_id set default nullif('', '')::uuid,
-  alter column currency set default nullif('', '');
-alter table public.refunds
-  alter column organisation_id set default nullif('', '')::uuid,
-  alter column event_id set default nullif('', '')::uuid,
-  alter column currency set default nullif('', '');
 alter table public.webhook_endpoints
   alter column organisation_id set default nullif('', '')::uuid;

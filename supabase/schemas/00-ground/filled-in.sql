@@ -15,19 +15,5 @@ alter table public.check_ins
 alter table public.events
   alter column organisation_id set default nullif('', '')::uuid,
   alter column slug set default nullif('', '');
-alter table public.orders
-  alter column organisation_id set default nullif('', '')::uuid,
-  alter column reference set default nullif('', ''),
-  alter column currency set default nullif('', '');
-alter table public.payment_voids
-  alter column organisation_id set default nullif('', '')::uuid;
-alter table public.payments
-  alter column organisation_id set default nullif('', '')::uuid,
-  alter column event_id set default nullif('', '')::uuid,
-  alter column currency set default nullif('', '');
-alter table public.refunds
-  alter column organisation_id set default nullif('', '')::uuid,
-  alter column event_id set default nullif('', '')::uuid,
-  alter column currency set default nullif('', '');
 alter table public.webhook_endpoints
   alter column organisation_id set default nullif('', '')::uuid;

@@ -133,12 +133,7 @@ begin
   end loop;
 end
 $$;
-create trigger payments_010_blank_is_empty before insert or update on public.payments
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('order_id', 'amount');
-create trigger payments_800_explain before insert or update on public.payments
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
+select private.keep_table('public.payments', filled => '{organisation_id,event_id,currency}', derived => null);
 create trigger payments_050_amount before insert on public.payments
   for each row when (new.amount <= 0)
   execute function private.tg__refuse_value('amount', 'A payment is above 0.', 'For money that was returned add a row to refunds.');
@@ -149,8 +144,6 @@ create trigger payments_100_append_only before update or delete on public.paymen
     'Payments are a log: they are never changed or deleted.',
     'Add a row to payment_voids to take a wrong payment back, or to refunds for money that was returned.'
   );
-create trigger payments_100_no_truncate before truncate on public.payments
-  for each statement execute function private.tg__refuse_truncate();
 
 revoke all on public.payments from anon, authenticated, service_role;
 
@@ -274,12 +267,7 @@ begin
   return new;
 end
 $$;
-create trigger payment_voids_010_blank_is_empty before insert or update on public.payment_voids
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('payment_id');
-create trigger payment_voids_800_explain before insert or update on public.payment_voids
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
+select private.keep_table('public.payment_voids', filled => '{organisation_id}', derived => null);
 create trigger payment_voids_100_guard before insert on public.payment_voids
   for each row execute function private.tg_payment_voids__guard();
 
@@ -329,12 +317,7 @@ begin
   return new;
 end
 $$;
-create trigger refunds_010_blank_is_empty before insert or update on public.refunds
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('order_id', 'amount');
-create trigger refunds_800_explain before insert or update on public.refunds
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
+select private.keep_table('public.refunds', filled => '{organisation_id,event_id,currency}', derived => null);
 create trigger refunds_050_amount before insert on public.refunds
   for each row when (new.amount <= 0)
   execute function private.tg__refuse_value('amount', 'A refund is above 0.', 'Write what was returned, without a sign.');
@@ -350,10 +333,6 @@ create trigger payment_voids_100_append_only before update or delete on public.p
   for each row execute function private.tg__assert_append_only('Corrections of payments are a log: they are never changed or deleted.');
 create trigger refunds_100_append_only before update or delete on public.refunds
   for each row execute function private.tg__assert_append_only('Corrections of payments are a log: they are never changed or deleted.');
-create trigger payment_voids_100_no_truncate before truncate on public.payment_voids
-  for each statement execute function private.tg__refuse_truncate();
-create trigger refunds_100_no_truncate before truncate on public.refunds
-  for each statement execute function private.tg__refuse_truncate();
 
 revoke all on public.payment_voids, public.refunds from anon, authenticated, service_role;
 

@@ -348,15 +348,3 @@ $$;
 create trigger orders_320_reminder before insert or update on public.orders
   for each row when (new.payment_method is not null)
   execute function private.tg_orders__schedule_reminder();
-
-create trigger orders_330_version before update on public.orders
-  for each row when (
-    (
-      new.name, new.email, new.company, new.status, new.subtotal, new.amount_paid, new.amount_refunded, new.amount_retained,
-      new.payment_due_at, new.external_id, new.metadata
-    ) is distinct from (
-      old.name, old.email, old.company, old.status, old.subtotal, old.amount_paid, old.amount_refunded, old.amount_retained,
-      old.payment_due_at, old.external_id, old.metadata
-    )
-  )
-  execute function private.tg__count_version();

@@ -40,8 +40,7 @@ comment on column public.unpaid_orders.currency is 'ISO 4217 code, three capital
 comment on column public.unpaid_orders.event_id is 'The event. Filter by it.';
 comment on column public.unpaid_orders.order_id is 'The order.';
 comment on column public.unpaid_orders.organisation_id is 'The organisation that it belongs to.';
-create trigger unpaid_orders_100_read_only instead of insert or update or delete on public.unpaid_orders
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.unpaid_orders');
 
 revoke all on public.unpaid_orders from anon, authenticated, service_role;
 grant select on public.unpaid_orders to authenticated;

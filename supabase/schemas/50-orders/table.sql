@@ -193,45 +193,25 @@ begin
 end
 $$;
 
--- Not of the sums and the payment method, of which the guard refuses what cannot be: payments and new tickets update these alone.
-create trigger orders_010_blank_is_empty
-  before insert or update of
-    name, email, company, reference, status, payment_status, event_id, currency, amount_retained, payment_due_at, payment_remind_at,
-    payment_reminded_at, promo_code, send_email, completed_at, cancelled_at, cancellation_reason, source, external_id, metadata,
-    created_at, updated_at, id, organisation_id, promo_code_id, version, payment_check_at
-  on public.orders
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('event_id', 'name', 'email');
-create trigger orders_800_explain
-  before insert or update of
-    name, email, company, reference, status, payment_status, event_id, currency, amount_retained, payment_due_at, payment_remind_at,
-    payment_reminded_at, promo_code, send_email, completed_at, cancelled_at, cancellation_reason, source, external_id, metadata,
-    created_at, updated_at, id, organisation_id, promo_code_id, version, payment_check_at
-  on public.orders
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
-create trigger orders_050_fixed
-  before update of organisation_id, event_id, reference, currency on public.orders
-  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id', 'reference', 'currency');
-create trigger orders_050_fixed_promo_code
-  before update of promo_code, promo_code_id on public.orders
-  for each row execute function private.tg__assert_unchanged_with_hint(
-    'For another discount cancel the order, and register anew with the promo code.', 'promo_code', 'promo_code_id'
-  );
-create trigger orders_050_derived
-  before update of payment_status, payment_remind_at, payment_check_at, completed_at, cancelled_at, version, created_at, updated_at
-  on public.orders
-  for each row execute function private.tg__assert_derived_untouched(
-    'Record a payment, or set status to cancelled, instead.',
-    'payment_status', 'payment_remind_at', 'payment_check_at', 'completed_at', 'cancelled_at', 'version', 'created_at', 'updated_at'
-  );
+select private.keep_table('public.orders',
+  filled => '{organisation_id,reference,currency}',
+  fixed => '{organisation_id,event_id,reference,currency,promo_code,promo_code_id}',
+  fixed_hints => (
+    select jsonb_object_agg(c, 'For another discount cancel the order, and register anew with the promo code.')
+    from unnest('{promo_code,promo_code_id}'::text[]) c
+  ),
+  derived => (
+    select jsonb_object_agg(c, 'Record a payment, or set status to cancelled, instead.')
+    from unnest('{payment_status,payment_remind_at,payment_check_at,completed_at,cancelled_at,version,created_at,updated_at}'::text[]) c
+  ),
+  versioned => true,
+  uncounted => '{discount_total,amount_voided,payment_reminded_at}');
 create trigger orders_100_in_use before delete on public.orders
   for each row execute function private.tg__assert_not_in_use(
     'The order is in use: it has attendees or payments.', 'Cancel it instead: set its status to cancelled.',
     'attendees.order_id', 'payments.order_id'
   );
-create trigger orders_900_updated_at before update on public.orders
-  for each row execute function private.tg__set_updated_at('email_lower', 'total');
+
 revoke all on public.orders from anon, authenticated, service_role;
 
 alter table public.orders enable row level security;
