@@ -103,7 +103,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     // Of members whose rows the caller reads.
     'private.member_contact': ['authenticated'],
     'private.affected_by_event': ['scope_events_write'],
-    'private.affected_by_order': ['scope_orders_write'],
+    'private.standing_tickets': ['scope_orders_write'],
     'private.cancel_later': ['scope_events_write'],
     'private.check_request': ['public'],
     // Refuses, or spends a confirmation of the calling key.
@@ -156,7 +156,6 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.notify_of_event': ['scope_events_write'],
     'private.notify_test': ['scope_events_write'],
     // Of the organisation of the caller.
-    'private.paid_order_json': ['scope_orders_write'],
     'private.whole_order_json': ['scope_orders_read', 'scope_orders_write'],
     'private.places_taken': ['scope_events_write'],
     'private.record_outcome': ['api_key'],
@@ -174,9 +173,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.warning_of_deadline': ['scope_orders_write'],
     'private.warning_of_gifts': ['scope_attendees_write'],
     'private.warning_of_kept_price': ['scope_attendees_write'],
-    'private.warning_of_reference': ['scope_orders_write'],
     'private.warning_of_waiting_list': ['scope_events_write'],
-    'private.warning_of_refund_reference': ['scope_orders_write'],
     'private.warnings_of_payment': ['scope_orders_write'],
     'private.warnings_of_refund': ['scope_orders_write'],
     // One object, or candidates as the scopes of the key show them.

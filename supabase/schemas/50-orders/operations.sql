@@ -416,32 +416,6 @@ $$;
 comment on function api.get_order is 'One order with its attendees. 404 not_found.';
 grant execute on function api.get_order to scope_orders_read;
 
--- The order as a payment that was just recorded leaves it. One that it completes is notified of now and not at the end of the transaction:
--- that notification is the answer, which is built once.
-create function private.paid_order_json(order_id uuid) returns json
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_after uuid := private.first_uuid_v7(clock_timestamp());
-  v_order json;
-begin
-  set constraints all immediate;
-  set constraints all deferred;
-  select n.data into v_order
-  from public.notifications n
-  where n.subject_id = paid_order_json.order_id
-    and n.type = 'order.completed'
-    and n.id > v_after
-    and n.transaction_id = pg_current_xact_id()
-    and not private.is_foreign(n.organisation_id);
-  if found then
-    return v_order;
-  end if;
-  return private.whole_order_json(order_id);
-end
-$$;
-grant execute on function private.paid_order_json to scope_orders_write;
-
 create function api.record_invoice_payment(
   order_id uuid,
   amount bigint,
@@ -456,28 +430,25 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_warning jsonb;
+  v_payment public.payments;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
 
-  if external_reference is not null then
-    v_warning := private.warning_of_reference(order_id, external_reference);
-  end if;
   insert into public.payments (order_id, amount, method, currency, received_at, external_reference)
   values (
     record_invoice_payment.order_id, record_invoice_payment.amount, coalesce(record_invoice_payment.method, 'invoice'),
     record_invoice_payment.currency, coalesce(record_invoice_payment.received_at, now()),
     record_invoice_payment.external_reference
-  );
+  )
+  returning * into v_payment;
 
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
     private.with_warnings(
-      json_build_object('status', 201, 'data', private.paid_order_json(order_id)),
-      variadic array_prepend(v_warning, private.warnings_of_payment(order_id, amount, received_at))
+      json_build_object('status', 201, 'data', private.whole_order_json(order_id)), variadic private.warnings_of_payment(v_payment)
     )
   );
 end
@@ -518,20 +489,55 @@ comment on function api.void_payment is
 grant execute on function api.void_payment to scope_orders_write;
 
 -- What this transaction changed of one order and its money.
-create function private.effect_of_change(dry_run boolean, former public.orders) returns json
+create function private.effect_of_change(
+  former public.orders, dry_run boolean, attendees bigint default 0, notice jsonb default null
+) returns json
 language plpgsql volatile set search_path = ''
 as $$
 begin
   return (
-    select private.effect_json(dry_run, jsonb_build_object(
-      'orders', 1, 'attendees', 0, 'refund_due', private.amount_refundable(o) - private.amount_refundable(former), 'currency', o.currency
-    ))
+    select private.effect_json(
+      dry_run,
+      jsonb_build_object(
+        'orders', 1, 'attendees', attendees,
+        'refund_due', private.amount_refundable(o) - private.amount_refundable(former), 'currency', o.currency
+      ),
+      notice
+    )
     from public.orders o
     where o.id = former.id
   );
 end
 $$;
 grant execute on function private.effect_of_change to scope_orders_write;
+
+-- The outcome of a change that could be tried out: its effect, and the order, which a dry run has left as it was.
+create function private.record_change(
+  order_id uuid,
+  effect json,
+  warnings jsonb[],
+  idempotency_key text,
+  request_fingerprint text,
+  dry_run boolean,
+  status integer default 200
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object(
+        'status', case when dry_run then 200 else status end, 'effect', effect, 'data', private.whole_order_json(order_id)
+      ),
+      variadic warnings
+    ),
+    dry_run
+  );
+end
+$$;
+grant execute on function private.record_change to scope_orders_write;
 
 create function api.record_refund(
   order_id uuid,
@@ -549,63 +555,53 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_order public.orders;
-  v_data json;
-  v_warning jsonb;
+  v_refund public.refunds;
+  v_effect json;
+  v_warnings jsonb[];
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
   begin
-    if external_reference is not null then
-      v_warning := private.warning_of_refund_reference(order_id, external_reference);
-    end if;
     select o.* into v_order from public.orders o where o.id = record_refund.order_id for no key update;
-    if dry_run then
-      v_data := private.whole_order_json(order_id);
-    end if;
     insert into public.refunds (order_id, amount, method, currency, refunded_at, external_reference)
     values (
       record_refund.order_id, record_refund.amount, coalesce(record_refund.method, 'bank_transfer'), record_refund.currency,
       coalesce(record_refund.refunded_at, now()), record_refund.external_reference
-    );
-    v_outcome := private.with_warnings(
-      json_build_object(
-        'status', case when dry_run then 200 else 201 end,
-        'effect', private.effect_of_change(dry_run, v_order),
-        'data', coalesce(v_data, private.whole_order_json(order_id))
-      ),
-      variadic array_prepend(v_warning, private.warnings_of_refund(order_id, amount, refunded_at))
-    );
+    )
+    returning * into v_refund;
+    v_effect := private.effect_of_change(v_order, dry_run);
+    v_warnings := private.warnings_of_refund(v_refund);
     perform private.undo_if_dry_run(dry_run);
     perform private.assert_refund_confirmed(jsonb_build_object(
       'order_id', order_id, 'amount', amount, 'method', method, 'currency', currency, 'refunded_at', refunded_at,
       'external_reference', external_reference
     ));
   exception when sqlstate 'UD001' then
-    null; -- The effects are rolled back; the variable keeps the answer.
+    null; -- Undone; the variables keep what it would have done.
   end;
-  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
+  return private.record_change(order_id, v_effect, v_warnings, idempotency_key, request_fingerprint, dry_run, 201);
 end
 $$;
 comment on function api.record_refund is
   'Records money that was returned for a paid or cancelled order: 201 with the order, or reports the effect of doing so: 200. 404 not_found; 409 payment_due, nothing_refundable, wrong_currency, refund_too_high; 422 validation_failed.';
 grant execute on function api.record_refund to scope_orders_write;
 
--- What cancelling an order affects. Security definer: a key for orders may not read attendees.
-create function private.affected_by_order("order" public.orders) returns jsonb
+-- How many tickets of an order stand. Security definer: a key for orders may not read attendees.
+create function private.standing_tickets(order_id uuid) returns bigint
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   return (
-    select jsonb_build_object('orders', 1, 'attendees', count(*), 'currency', "order".currency)
+    select count(*)
     from public.attendees a
-    where a.order_id = "order".id
+    where a.order_id = standing_tickets.order_id
       and a.organisation_id = private.current_organisation_id()
       and a.status <> 'cancelled'
   );
 end
 $$;
-grant execute on function private.affected_by_order to scope_orders_write;
+grant execute on function private.standing_tickets to scope_orders_write;
 
 create function api.cancel_order(
   order_id uuid,
@@ -621,9 +617,8 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_order public.orders;
-  v_affected jsonb;
-  v_refundable bigint;
-  v_data json;
+  v_attendees bigint;
+  v_effect json;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -639,29 +634,21 @@ begin
         jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
       );
     end if;
-    v_affected := private.affected_by_order(v_order);
-    v_refundable := private.amount_refundable(v_order);
-    if dry_run then
-      v_data := private.whole_order_json(v_order.id);
-    end if;
+    v_attendees := private.standing_tickets(v_order.id);
     update public.orders o set status = 'cancelled', amount_retained = coalesce(cancel_order.amount_retained, o.amount_retained)
-    where o.id = v_order.id
-    returning * into v_order;
-    v_affected := v_affected || jsonb_build_object('refund_due', private.amount_refundable(v_order) - v_refundable);
-    v_outcome := json_build_object(
-      'status', 200,
-      'effect', private.effect_json(dry_run, v_affected, private.notify_of_cancelled_tickets(notify, v_order.id, message => message)),
-      'data', coalesce(v_data, private.whole_order_json(v_order.id))
+    where o.id = v_order.id;
+    v_effect := private.effect_of_change(
+      v_order, dry_run, v_attendees, private.notify_of_cancelled_tickets(notify, v_order.id, message => message)
     );
     perform private.undo_if_dry_run(dry_run);
     perform private.assert_notice_confirmed(
       'cancel_order', jsonb_build_object('order_id', order_id, 'notify', notify, 'amount_retained', amount_retained, 'message', message),
-      v_outcome -> 'effect'
+      v_effect
     );
   exception when sqlstate 'UD001' then
-    null; -- The effects are rolled back; the variable keeps the answer.
+    null; -- Undone; the variables keep what it would have done.
   end;
-  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
+  return private.record_change(order_id, v_effect, '{}', idempotency_key, request_fingerprint, dry_run);
 end
 $$;
 comment on function api.cancel_order is
@@ -699,7 +686,7 @@ declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_order public.orders;
   v_new public.orders;
-  v_data json;
+  v_effect json;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -714,27 +701,20 @@ begin
     if expire_now then
       v_new.payment_due_at := private.deadline_to_expire(v_order, (changes ->> 'payment_due_at')::timestamptz);
     end if;
-    if dry_run then
-      v_data := private.whole_order_json(v_order.id);
-    end if;
     update public.orders o set
       (name, email, company, amount_retained, payment_due_at, external_id, metadata)
         = (v_new.name, v_new.email, v_new.company, v_new.amount_retained, v_new.payment_due_at, v_new.external_id, v_new.metadata)
     where o.id = v_order.id
     returning * into v_new;
-    v_outcome := private.with_warnings(
-      json_build_object(
-        'status', 200,
-        'effect', private.effect_of_change(dry_run, v_order),
-        'data', coalesce(v_data, private.whole_order_json(v_order.id))
-      ),
-      case when changes ? 'payment_due_at' then private.warning_of_deadline(v_new) end
-    );
+    v_effect := private.effect_of_change(v_order, dry_run);
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
-    null; -- The effects are rolled back; the variable keeps the answer.
+    null; -- Undone; the variables keep what it would have done.
   end;
-  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
+  return private.record_change(
+    order_id, v_effect, array[case when changes ? 'payment_due_at' then private.warning_of_deadline(v_new) end],
+    idempotency_key, request_fingerprint, dry_run
+  );
 end
 $$;
 comment on function api.update_order is

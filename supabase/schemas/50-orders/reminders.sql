@@ -108,30 +108,19 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_order public.orders;
-  v_data json;
+  v_effect json;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
   begin
-    if dry_run then
-      v_data := private.whole_order_json(order_id);
-    end if;
     v_order := private.remind_buyer(order_id);
-    v_outcome := json_build_object(
-      'status', 200,
-      'effect', private.effect_json(
-        dry_run,
-        jsonb_build_object('orders', 1, 'attendees', 0, 'refund_due', 0, 'currency', v_order.currency),
-        '{"emails": 1, "told": 1}'
-      ),
-      'data', coalesce(v_data, private.whole_order_json(order_id))
-    );
+    v_effect := private.effect_of_change(v_order, dry_run, notice => '{"emails": 1, "told": 1}');
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
-    null; -- The effects are rolled back; the variable keeps the answer.
+    null; -- Undone; the variables keep what it would have done.
   end;
-  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
+  return private.record_change(order_id, v_effect, '{}', idempotency_key, request_fingerprint, dry_run);
 end
 $$;
 comment on function api.send_payment_reminder is

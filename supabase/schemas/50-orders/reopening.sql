@@ -166,35 +166,25 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_reopened record;
-  v_data json;
+  v_effect json;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
   begin
-    if dry_run then
-      v_data := private.whole_order_json(order_id);
-    end if;
     v_reopened := private.reopen_order(order_id, payment_due_at, notify);
-    v_outcome := private.with_warnings(
-      json_build_object(
-        'status', 200,
-        'effect', private.effect_json(
-          dry_run,
-          jsonb_build_object(
-            'orders', 1, 'attendees', v_reopened.tickets, 'refund_due', 0, 'currency', (v_reopened."order").currency
-          ),
-          v_reopened.notice
-        ),
-        'data', coalesce(v_data, private.whole_order_json(order_id))
-      ),
-      private.warning_of_deadline(v_reopened."order")
+    v_effect := private.effect_json(
+      dry_run,
+      jsonb_build_object('orders', 1, 'attendees', v_reopened.tickets, 'refund_due', 0, 'currency', (v_reopened."order").currency),
+      v_reopened.notice
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
-    null; -- The effects are rolled back; the variable keeps the answer.
+    null; -- Undone; the variables keep what it would have done.
   end;
-  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
+  return private.record_change(
+    order_id, v_effect, array[private.warning_of_deadline(v_reopened."order")], idempotency_key, request_fingerprint, dry_run
+  );
 end
 $$;
 comment on function api.reopen_order is

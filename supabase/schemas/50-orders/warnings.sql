@@ -21,41 +21,6 @@ begin
 end
 $$;
 
--- Asked before it is recorded, as that of a refund.
-create function private.warning_of_reference(order_id uuid, external_reference text) returns jsonb
-language plpgsql stable security definer set search_path = ''
-as $$
-declare
-  v_organisation_id uuid := private.current_organisation_id();
-begin
-  return private.warning_of_repeated_reference('payment', order_id, (
-    select p.order_id
-    from public.payments p
-    where p.organisation_id = v_organisation_id
-      and p.external_reference = warning_of_reference.external_reference
-      and not exists (select from public.payment_voids v where v.payment_id = p.id)
-    limit 1
-  ));
-end
-$$;
-grant execute on function private.warning_of_reference to scope_orders_write;
-
-create function private.warning_of_refund_reference(order_id uuid, external_reference text) returns jsonb
-language plpgsql stable security definer set search_path = ''
-as $$
-declare
-  v_organisation_id uuid := private.current_organisation_id();
-begin
-  return private.warning_of_repeated_reference('refund', order_id, (
-    select r.order_id
-    from public.refunds r
-    where r.organisation_id = v_organisation_id and r.external_reference = warning_of_refund_reference.external_reference
-    limit 1
-  ));
-end
-$$;
-grant execute on function private.warning_of_refund_reference to scope_orders_write;
-
 -- 49 for 49.00, where that is all there was to pay or to return.
 create function private.warning_of_amount(amount bigint, expected bigint, currency text, what text, remedy text) returns jsonb
 language plpgsql immutable set search_path = ''
@@ -71,21 +36,28 @@ begin
 end
 $$;
 
--- Asked once it is recorded, as those of a refund. received_at: null where the time is that of the request. Security definer: they also
--- read the order of a key that may only write orders.
-create function private.warnings_of_payment(order_id uuid, amount bigint, received_at timestamptz) returns jsonb[]
+-- Of a payment that was just recorded, as those of a refund. Security definer: they also read the order of a key that may only write orders.
+create function private.warnings_of_payment(payment public.payments) returns jsonb[]
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
   v_order public.orders;
 begin
-  select o.* into v_order from public.orders o where o.id = warnings_of_payment.order_id and not private.is_foreign(o.organisation_id);
+  select o.* into v_order from public.orders o where o.id = payment.order_id and not private.is_foreign(o.organisation_id);
   return array[
+    case when payment.external_reference is not null then private.warning_of_repeated_reference('payment', payment.order_id, (
+      select p.order_id
+      from public.payments p
+      where p.organisation_id = payment.organisation_id and p.external_reference = payment.external_reference and p.id <> payment.id
+        and not exists (select from public.payment_voids v where v.payment_id = p.id)
+      limit 1
+    )) end,
     private.warning_of_amount(
-      amount, private.amount_due(v_order) + amount, v_order.currency, 'due', 'If that was received, void this payment and record %s.'
+      payment.amount, private.amount_due(v_order) + payment.amount, v_order.currency, 'due',
+      'If that was received, void this payment and record %s.'
     ),
     -- A day for dates without a time, and of another time zone.
-    case when received_at < v_order.created_at - interval '1 day' then private.warning(
+    case when payment.received_at < v_order.created_at - interval '1 day' then private.warning(
       'received_before_order', 'received_at is more than a day before the order was made. If it is a mistake, void the payment and record it anew.'
     ) end
   ];
@@ -93,8 +65,7 @@ end
 $$;
 grant execute on function private.warnings_of_payment to scope_orders_write;
 
--- refunded_at: null where the time is that of the request.
-create function private.warnings_of_refund(order_id uuid, amount bigint, refunded_at timestamptz) returns jsonb[]
+create function private.warnings_of_refund(refund public.refunds) returns jsonb[]
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
@@ -102,19 +73,26 @@ declare
   v_former public.orders;
   v_due_again bigint;
 begin
-  select o.* into v_order from public.orders o where o.id = warnings_of_refund.order_id and not private.is_foreign(o.organisation_id);
+  select o.* into v_order from public.orders o where o.id = refund.order_id and not private.is_foreign(o.organisation_id);
   v_former := v_order;
-  v_former.amount_refunded := v_order.amount_refunded - warnings_of_refund.amount;
+  v_former.amount_refunded := v_order.amount_refunded - refund.amount;
   v_due_again := private.amount_due(v_order) - private.amount_due(v_former);
   return array[
+    case when refund.external_reference is not null then private.warning_of_repeated_reference('refund', refund.order_id, (
+      select r.order_id
+      from public.refunds r
+      where r.organisation_id = refund.organisation_id and r.external_reference = refund.external_reference and r.id <> refund.id
+      limit 1
+    )) end,
     case when v_due_again > 0 then private.warning('due_again', format(
       '%s is due again, and reminders ask for it: the order stands. If a second payment was returned, which needs no record, record that payment as well, so that the two cancel out; if it is not to be paid, cancel the ticket or the order.',
       private.money_text(v_due_again, v_order.currency)
     )) end,
     private.warning_of_amount(
-      amount, private.amount_refundable(v_former), v_order.currency, 'to be returned', 'If that was returned, record another refund of %2$s.'
+      refund.amount, private.amount_refundable(v_former), v_order.currency, 'to be returned',
+      'If that was returned, record another refund of %2$s.'
     ),
-    case when refunded_at < (
+    case when refund.refunded_at < (
       select min(p.received_at)
       from public.payments p
       where p.order_id = v_order.id and not exists (select from public.payment_voids v where v.payment_id = p.id)
