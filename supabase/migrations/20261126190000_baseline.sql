@@ -15420,15 +15420,11 @@ end
 $$;
 grant execute on function private.whole_order_json to scope_orders_read, scope_orders_write;
 
--- Ids of orders, newest first, among which those of a page are: see 00-ground/pages.sql. With an e-mail address, or of
--- those updated since a time, they match only that; otherwise they match exactly.
+-- Ids of a page of orders, newest first: see 00-ground/pages.sql. One of the two indexes has them, and the other is asked for nothing.
 create function private.page_of_orders(
   event_id uuid,
   status public.order_status,
   payment_statuses public.payment_status[],
-  email text,
-  updated_since timestamptz,
-  patterns text[],
   before uuid,
   size integer
 ) returns uuid[]
@@ -15437,85 +15433,33 @@ set search_path = ''
 as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
-  v_email_lower text := lower(email);
-  v_statuses public.order_status[] :=
-    case when page_of_orders.status is null then enum_range(null::public.order_status) else array[page_of_orders.status] end;
-  v_payment_statuses public.payment_status[] := coalesce(payment_statuses, enum_range(null::public.payment_status));
+  v_event_ids uuid[] := array(
+    select e.id from public.events e where e.id = page_of_orders.event_id and e.organisation_id = any (v_organisation_ids)
+  );
 begin
-  if v_email_lower is not null then
-    return array(
-      select o.id
-      from public.orders o
-      where o.organisation_id = any (v_organisation_ids)
-        and o.email_lower = v_email_lower
-        and o.id < before
-      order by o.organisation_id desc, o.id desc
-      limit size
-    );
-  elsif patterns is not null then
-    return array(
-      select o.id
-      from (
-        select distinct a.order_id
-        from unnest(private.search_attendees(patterns, null, page_of_orders.event_id, size => null)) f (id)
-        cross join lateral (select a.order_id from public.attendees a where a.id = f.id offset 0) a
-      ) f
-      cross join lateral (select o.* from public.orders o where o.id = f.order_id offset 0) o
-      where (page_of_orders.status is null or o.status = page_of_orders.status)
-        and o.payment_status = any (v_payment_statuses)
-        and (page_of_orders.updated_since is null or o.updated_at >= page_of_orders.updated_since)
-        and o.id < before
-      order by o.id desc
-      limit size
-    );
-  elsif updated_since is not null then
-    return array(
-      with changed as materialized (
-        select o.id
-        from public.orders o
-        where o.organisation_id = any (v_organisation_ids) and o.updated_at >= updated_since
-        order by o.organisation_id, o.updated_at, o.id
-      )
-      select c.id from changed c where c.id < before order by c.id desc limit size
-    );
-  end if;
-  if page_of_orders.event_id is null then
-    return array(
-      select f.id
-      from unnest(v_statuses) s (status)
-      cross join unnest(v_payment_statuses) p (status)
-      cross join lateral (
-        select o.id
-        from public.orders o
-        where o.organisation_id = any (v_organisation_ids)
-          and o.status = s.status
-          and o.payment_status = p.status
-          and o.id < before
-        order by o.organisation_id desc, o.id desc
-        limit size
-      ) f
-      order by f.id desc
-      limit size
-    );
-  elsif not exists (
-    select from public.events e where e.id = page_of_orders.event_id and e.organisation_id = any (v_organisation_ids)
-  ) then
-    return '{}';
-  end if;
   return array(
     select f.id
-    from unnest(v_statuses) s (status)
-    cross join unnest(v_payment_statuses) p (status)
+    from unnest(enum_range(null::public.order_status)) s (status)
+    cross join unnest(coalesce(payment_statuses, enum_range(null::public.payment_status))) p (status)
     cross join lateral (
-      select o.id
-      from public.orders o
-      where o.event_id = any (array[page_of_orders.event_id])
-        and o.status = s.status
-        and o.payment_status = p.status
-        and o.id < before
-      order by o.event_id desc, o.id desc
-      limit size
+      (
+        select o.id
+        from public.orders o
+        where page_of_orders.event_id is null and o.organisation_id = any (v_organisation_ids)
+          and o.status = s.status and o.payment_status = p.status and o.id < before
+        order by o.organisation_id desc, o.id desc
+        limit size
+      )
+      union all
+      (
+        select o.id
+        from public.orders o
+        where o.event_id = any (v_event_ids) and o.status = s.status and o.payment_status = p.status and o.id < before
+        order by o.event_id desc, o.id desc
+        limit size
+      )
     ) f
+    where page_of_orders.status is null or s.status = page_of_orders.status
     order by f.id desc
     limit size
   );
@@ -15529,105 +15473,75 @@ create function private.page_of_due_orders(
   event_id uuid,
   status public.order_status,
   payment_statuses public.payment_status[],
-  email text,
-  updated_since timestamptz,
-  patterns text[],
   due_before timestamptz,
   after private.start_position,
   size integer
-) returns private.start_position[]
+) returns uuid[]
 language plpgsql stable security definer
 set search_path = ''
 as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
-  v_event_ids uuid[] := array[event_id];
-  v_statuses public.order_status[] :=
-    case when page_of_due_orders.status is null then enum_range(null::public.order_status) else array[page_of_due_orders.status] end;
-  v_payment_statuses public.payment_status[] := coalesce(payment_statuses, enum_range(null::public.payment_status));
-  v_email_lower text := lower(email);
-  v_ids uuid[];
+  v_event_ids uuid[] := array(
+    select e.id from public.events e where e.id = page_of_due_orders.event_id and e.organisation_id = any (v_organisation_ids)
+  );
 begin
-  if v_email_lower is not null then
-    v_ids := array(
-      select o.id
-      from public.orders o
-      where o.organisation_id = any (v_organisation_ids) and o.email_lower = v_email_lower
-      order by o.organisation_id, o.id
-    );
-  elsif patterns is not null then
-    v_ids := array(
-      select distinct a.order_id
-      from unnest(private.search_attendees(patterns, null, page_of_due_orders.event_id, size => null)) f (id)
-      cross join lateral (select a.order_id from public.attendees a where a.id = f.id offset 0) a
-    );
-  elsif updated_since is not null then
-    v_ids := array(
-      select o.id
-      from public.orders o
-      where o.organisation_id = any (v_organisation_ids) and o.updated_at >= page_of_due_orders.updated_since
-      order by o.organisation_id, o.updated_at, o.id
-    );
-  elsif event_id is null then
-    return array(
-      select row(f.payment_due_at, f.id)::private.start_position
-      from unnest(v_statuses) s (status)
-      cross join unnest(v_payment_statuses) p (status)
-      cross join lateral (
+  return array(
+    select f.id
+    from unnest(enum_range(null::public.order_status)) s (status)
+    cross join unnest(coalesce(payment_statuses, enum_range(null::public.payment_status))) p (status)
+    cross join lateral (
+      (
         select o.payment_due_at, o.id
         from public.orders o
-        where o.organisation_id = any (v_organisation_ids)
-          and o.status = s.status
-          and o.payment_status = p.status
+        where page_of_due_orders.event_id is null and o.organisation_id = any (v_organisation_ids)
+          and o.status = s.status and o.payment_status = p.status
           and (o.payment_status in ('awaiting_payment', 'partially_paid') or o.cancellation_reason = 'expired')
-          and (o.payment_due_at, o.id) > (after.starts_at, after.id)
-          and o.payment_due_at < due_before
+          and (o.payment_due_at, o.id) > (after.starts_at, after.id) and o.payment_due_at < due_before
         order by o.organisation_id, o.payment_due_at, o.id
         limit size
-      ) f
-      order by f.payment_due_at, f.id
-      limit size
-    );
-  elsif not exists (
-    select from public.events e where e.id = page_of_due_orders.event_id and e.organisation_id = any (v_organisation_ids)
-  ) then
-    return '{}';
-  else
-    return array(
-      select row(f.payment_due_at, f.id)::private.start_position
-      from unnest(v_statuses) s (status)
-      cross join unnest(v_payment_statuses) p (status)
-      cross join lateral (
+      )
+      union all
+      (
         select o.payment_due_at, o.id
         from public.orders o
         where o.event_id = any (v_event_ids)
-          and o.status = s.status
-          and o.payment_status = p.status
+          and o.status = s.status and o.payment_status = p.status
           and (o.payment_status in ('awaiting_payment', 'partially_paid') or o.cancellation_reason = 'expired')
-          and (o.payment_due_at, o.id) > (after.starts_at, after.id)
-          and o.payment_due_at < due_before
+          and (o.payment_due_at, o.id) > (after.starts_at, after.id) and o.payment_due_at < due_before
         order by o.event_id, o.payment_due_at, o.id
         limit size
-      ) f
-      order by f.payment_due_at, f.id
-      limit size
-    );
-  end if;
-  return array(
-    select row(o.payment_due_at, o.id)::private.start_position
-    from unnest(v_ids) i (id)
-    cross join lateral (select o.* from public.orders o where o.id = i.id offset 0) o
-    where o.organisation_id = any (v_organisation_ids)
-      and (o.payment_status in ('awaiting_payment', 'partially_paid') or o.cancellation_reason = 'expired')
-      and (o.payment_due_at, o.id) > (after.starts_at, after.id)
-      and o.payment_due_at < due_before
-    order by o.payment_due_at, o.id
+      )
+    ) f
+    where page_of_due_orders.status is null or s.status = page_of_due_orders.status
+    order by f.payment_due_at, f.id
     limit size
   );
 end
 $$;
 grant execute on function private.page_of_due_orders to scope_orders_read;
 grant execute on function private.encode_start_cursor, private.after_start_cursor to scope_orders_read;
+
+-- Ids of all orders that a search matches, or that were updated since a time: for what little of it is among the newest.
+create function private.orders_found(event_id uuid, patterns text[], updated_since timestamptz) returns uuid[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  if patterns is null then
+    return array(
+      select o.id
+      from public.orders o
+      where o.organisation_id = private.current_organisation_id() and o.updated_at >= orders_found.updated_since
+    );
+  end if;
+  return array(
+    select distinct a.order_id
+    from unnest(private.search_attendees(patterns, null, orders_found.event_id, size => null)) f (id)
+    join public.attendees a on a.id = f.id
+  );
+end
+$$;
+grant execute on function private.orders_found to scope_orders_read;
 
 -- Those of the given orders of which an attendee, or the contact, matches every pattern, in their order. Security definer: a key for orders has no
 -- right to attendees.
@@ -15669,17 +15583,23 @@ create function api.list_orders(
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_organisation_id uuid := private.current_organisation_id();
   v_size integer := private.page_size("limit");
   -- Newest first; or by their deadline, where that is asked for.
   v_is_by_deadline boolean := overdue is true or num_nonnulls(due_after, due_before) > 0;
   v_due_before timestamptz := least(due_before, case when overdue then now() + interval '1 microsecond' end, 'infinity');
-  v_before uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-  v_after private.start_position;
-  v_page private.start_position[];
+  v_before uuid := case when v_is_by_deadline then private.before_cursor(null) else private.before_cursor(cursor) end;
+  v_after private.start_position := private.after_start_cursor(case when v_is_by_deadline then cursor end);
   v_patterns text[] := case when search is not null then private.search_patterns(search) end;
-  v_chunk integer := v_size + 1;
-  v_read integer := 0;
+  -- What is named is few, and so is what one buyer ordered.
+  v_named uuid[] := case
+    when reference is not null
+      then array(select o.id from public.orders o where o.reference = private.code_form(list_orders.reference))
+    when external_id is not null then array(select o.id from public.orders o where o.external_id = list_orders.external_id)
+    when payment_reference is not null
+      then array(select distinct p.order_id from public.payments p where p.external_reference = payment_reference)
+    when email is not null then array(select o.id from public.orders o where o.email_lower = lower(list_orders.email))
+  end;
+  v_chunk integer;
   v_ids uuid[];
   v_bytes integer := private.page_bytes();
   v_order public.orders;
@@ -15689,57 +15609,26 @@ declare
 begin
   if due_after >= due_before then
     perform private.refuse_value('due_after', 'due_after is not before due_before.', 'Send an earlier due_after, or a later due_before.');
+  elsif v_after.starts_at < due_after then
+    v_after := row(due_after, '00000000-0000-0000-0000-000000000000');
   end if;
-  if v_is_by_deadline then
-    v_after := private.after_start_cursor(cursor);
-    if v_after.starts_at < due_after then
-      v_after := row(due_after, '00000000-0000-0000-0000-000000000000');
-    end if;
-  else
-    v_before := private.before_cursor(cursor);
-  end if;
-  loop
-    if reference is not null then
-      v_ids := array(select o.id from public.orders o where o.reference = private.code_form(list_orders.reference));
-    elsif external_id is not null then
-      v_ids := array(select o.id from public.orders o where o.external_id = list_orders.external_id);
-    elsif payment_reference is not null and v_is_by_deadline then
-      v_ids := array(
-        select o.id
-        from (
-          select distinct p.order_id
-          from public.payments p
-          where p.organisation_id = v_organisation_id and p.external_reference = payment_reference
-        ) p
-        cross join lateral (select o.* from public.orders o where o.id = p.order_id offset 0) o
-        order by o.payment_due_at, o.id
-      );
-    elsif payment_reference is not null then
-      v_ids := array(
-        select distinct p.order_id
-        from public.payments p
-        where p.organisation_id = v_organisation_id and p.external_reference = payment_reference and p.order_id < v_before
-        order by p.order_id desc
-        limit v_chunk
-      );
-    elsif v_is_by_deadline then
-      v_page := private.page_of_due_orders(
-        list_orders.event_id, list_orders.status, list_orders.payment_status, list_orders.email,
-        case when v_read > 1000 then updated_since end, case when v_read > 1000 then v_patterns end, v_due_before, v_after, v_chunk
-      );
-      v_ids := array(select p.id from unnest(v_page) with ordinality p (starts_at, id, place) order by p.place);
-    else
-      -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not,
-      -- little was, or does.
-      v_ids := private.page_of_orders(
-        list_orders.event_id, list_orders.status, list_orders.payment_status, list_orders.email,
-        case when v_read > 1000 then updated_since end, case when v_read > 1000 then v_patterns end, v_before, v_chunk
-      );
-    end if;
+  -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not, little was,
+  -- or does, and all of that is read.
+  foreach v_chunk in array case
+    when v_named is null and (v_patterns is not null or updated_since is not null) then array[v_size + 1, 1000, null] else array[v_size + 1]
+  end loop
+    v_ids := case
+      when v_named is not null then v_named
+      when v_chunk is null then private.orders_found(list_orders.event_id, v_patterns, updated_since)
+      when v_is_by_deadline then private.page_of_due_orders(
+        list_orders.event_id, list_orders.status, list_orders.payment_status, v_due_before, v_after, v_chunk
+      )
+      else private.page_of_orders(list_orders.event_id, list_orders.status, list_orders.payment_status, v_before, v_chunk)
+    end;
     for v_order in
       select o.*
-      from unnest(case when v_patterns is null then v_ids else private.matching_orders(v_ids, v_patterns) end) with ordinality i (id, place)
-      cross join lateral (select o.* from public.orders o where o.id = i.id offset 0) o
+      from unnest(case when v_patterns is null then v_ids else private.matching_orders(v_ids, v_patterns) end) i (id)
+      join public.orders o on o.id = i.id
       where (list_orders.event_id is null or o.event_id = list_orders.event_id)
         and (list_orders.status is null or o.status = list_orders.status)
         and (list_orders.payment_status is null or o.payment_status = any (list_orders.payment_status))
@@ -15752,27 +15641,18 @@ begin
               and (o.payment_due_at, o.id) > (v_after.starts_at, v_after.id) and o.payment_due_at < v_due_before
           else o.id < v_before
         end
-      order by i.place
+      order by case when v_is_by_deadline then o.payment_due_at end, case when v_is_by_deadline then o.id end, o.id desc
       limit v_size + 1 - cardinality(v_items)
     loop
       v_item := private.whole_order_json(v_order.id);
       v_items := v_items || v_item;
-      if v_is_by_deadline then
-        v_cursors := v_cursors || private.encode_start_cursor(row(v_order.payment_due_at, v_order.id)::private.start_position);
-      end if;
+      v_cursors := v_cursors || private.encode_start_cursor(row(v_order.payment_due_at, v_order.id)::private.start_position);
       v_bytes := v_bytes - pg_column_size(v_item);
       exit when v_bytes < 0 and cardinality(v_items) > 1;
     end loop;
-    exit when cardinality(v_items) > v_size or v_bytes < 0 and cardinality(v_items) > 1
-      or num_nonnulls(reference, external_id) > 0 or payment_reference is not null and v_is_by_deadline
-      or cardinality(v_ids) < v_chunk;
-    if v_is_by_deadline then
-      v_after := v_page[v_chunk];
-    else
-      v_before := v_ids[v_chunk];
-    end if;
-    v_read := v_read + v_chunk;
-    v_chunk := 1000;
+    exit when cardinality(v_items) > v_size or v_bytes < 0 and cardinality(v_items) > 1 or cardinality(v_ids) < v_chunk;
+    v_before := v_ids[v_chunk];
+    select o.payment_due_at, o.id into v_after from public.orders o where o.id = v_before;
   end loop;
   return private.page(v_items, v_size, case when v_is_by_deadline then v_cursors end);
 end
@@ -20880,7 +20760,7 @@ declare
 begin
   perform private.assert_own_event(export_orders_page.event_id);
   v_ids := private.page_of_orders(
-    export_orders_page.event_id, export_orders_page.status, export_orders_page.payment_status, null, null, null,
+    export_orders_page.event_id, export_orders_page.status, export_orders_page.payment_status,
     private.before_export_cursor(cursor), v_scanned
   );
   return private.export_page(
@@ -20927,7 +20807,7 @@ begin
       'event_id', event_id, 'status', status, 'payment_status', payment_status, 'updated_since', updated_since, 'fields', fields
     ),
     case when updated_since is null then private.expected_rows(
-      private.page_of_orders(event_id, status, payment_status, null, null, null, private.before_cursor(null), v_most + 1), v_most
+      private.page_of_orders(event_id, status, payment_status, private.before_cursor(null), v_most + 1), v_most
     ) end,
     idempotency_key, request_fingerprint
   );

@@ -162,7 +162,7 @@ declare
 begin
   perform private.assert_own_event(export_orders_page.event_id);
   v_ids := private.page_of_orders(
-    export_orders_page.event_id, export_orders_page.status, export_orders_page.payment_status, null, null, null,
+    export_orders_page.event_id, export_orders_page.status, export_orders_page.payment_status,
     private.before_export_cursor(cursor), v_scanned
   );
   return private.export_page(
@@ -209,7 +209,7 @@ begin
       'event_id', event_id, 'status', status, 'payment_status', payment_status, 'updated_since', updated_since, 'fields', fields
     ),
     case when updated_since is null then private.expected_rows(
-      private.page_of_orders(event_id, status, payment_status, null, null, null, private.before_cursor(null), v_most + 1), v_most
+      private.page_of_orders(event_id, status, payment_status, private.before_cursor(null), v_most + 1), v_most
     ) end,
     idempotency_key, request_fingerprint
   );
