@@ -6386,8 +6386,8 @@ grant execute on function api.delete_check_in_point to scope_events_write;
 
 -- schemas/80-check-ins/table.sql
 
--- Check-ins: every scan is a row that holds its verdict. A caller adds the event, and a code or an attendee, through the API or in
--- Studio; the trigger finds the attendee, locks them, and sets accepted, or rejected with a reason.
+-- Check-ins: every scan is a row that holds its verdict. Whoever scans adds the event, and a code or an attendee, by the API (operations.sql)
+-- or in Studio; the triggers of rules.sql judge it and let the attendee in; those of notifications.sql tell of it.
 -- Append-only: an acceptance can be undone once, and no row is ever deleted.
 
 create type public.check_in_result as enum ('accepted', 'rejected');
@@ -6424,27 +6424,17 @@ create table public.check_ins (
     references public.events (id, organisation_id),
   constraint check_ins_attendee_id_fkey foreign key (attendee_id) references public.attendees (id),
   constraint check_ins_check_in_point_id_fkey foreign key (check_in_point_id) references public.check_in_points (id),
-  constraint check_ins_api_key_id_fkey foreign key (api_key_id) references public.api_keys (id) on delete set null
+  constraint check_ins_api_key_id_fkey foreign key (api_key_id) references public.api_keys (id) on delete set null,
+  constraint check_ins_code_is_1_to_200_characters check (length(code) between 1 and 200),
+  constraint check_ins_device_is_one_line check (length(btrim(device)) between 1 and 100 and device !~ '[[:cntrl:]]'),
+  constraint check_ins_scan_id_is_1_to_100_characters check (length(scan_id) between 1 and 100),
+  constraint check_ins_rejected_alone_has_a_reason check ((result = 'rejected') = (reason is not null)),
+  constraint check_ins_accepted_is_of_an_attendee check (result = 'rejected' or attendee_id is not null),
+  constraint check_ins_accepted_alone_is_undone check (result = 'accepted' or undone_at is null),
+  constraint check_ins_entry_that_stands_alone_has_an_admission_key check (
+    admission_key is null or result = 'accepted' and direction = 'entry' and undone_at is null
+  )
 );
-
--- What holds for every check-in, whoever writes it. One function: Postgres plans each check constraint anew for every statement.
-create function private.is_sound_check_in(check_in public.check_ins) returns boolean
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return
-    length(check_in.code) between 1 and 200
-    and (check_in.device is null or private.is_sound_line('device', check_in.device, 100))
-    and length(check_in.scan_id) between 1 and 100
-    and case check_in.result
-      when 'accepted' then check_in.reason is null and check_in.attendee_id is not null
-        and (check_in.admission_key is null or check_in.direction = 'entry' and check_in.undone_at is null)
-      else check_in.reason is not null and num_nonnulls(check_in.undone_at, check_in.admission_key) = 0
-    end;
-end
-$$;
-grant execute on function private.is_sound_check_in to api_key, authenticated;
-alter table public.check_ins add constraint check_ins_are_sound check (private.is_sound_check_in(check_ins));
 comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id, and code or attendee_id, to check in by hand; set undone_at to take an acceptance back.';
 comment on column public.check_ins.event_id is 'The event that it belongs to.';
 comment on column public.check_ins.attendee_id is 'Whose ticket it is. Empty where no ticket has the code, or no attendee the id that was named.';
@@ -6485,150 +6475,168 @@ create index check_ins_event_id_result_idx on public.check_ins (event_id, result
 create index check_ins_organisation_id_result_idx on public.check_ins (organisation_id, result, id);
 create index check_ins_api_key_id_idx on public.check_ins (api_key_id);
 
--- Security definer: it locks the attendee and reads its ticket code, which a key with checkin:write may not, and ends the entry of
--- an exit.
+revoke all on public.check_ins from anon, authenticated, service_role;
+
+alter table public.check_ins enable row level security;
+create policy check_ins_select_own on public.check_ins for select to scope_checkin_write, scope_attendees_read
+  using (organisation_id = (select private.current_organisation_id()));
+create policy check_ins_insert_own on public.check_ins for insert to scope_checkin_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy check_ins_update_own on public.check_ins for update to scope_checkin_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy check_ins_select_membership on public.check_ins for select to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager,door,viewer}')));
+create policy check_ins_insert_membership on public.check_ins for insert to authenticated
+  with check (organisation_id in (select private.organisations_as('{owner,manager,door}')));
+create policy check_ins_update_membership on public.check_ins for update to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager,door}')));
+grant select on public.check_ins to scope_checkin_write, scope_attendees_read;
+grant select (
+  id, organisation_id, event_id, check_in_point_id, attendee_id, direction, result, reason, earlier_check_in_id, device, scan_id, admitted,
+  source, api_key_id, scanned_at, exited_at, undone_at, created_at, updated_at
+) on public.check_ins to authenticated;
+grant insert (event_id, check_in_point_id, code, attendee_id, direction, device, scan_id, admitted, scanned_at)
+  on public.check_ins to scope_checkin_write;
+grant insert (event_id, check_in_point_id, code, attendee_id, direction, device) on public.check_ins to authenticated;
+grant update (undone_at) on public.check_ins to scope_checkin_write, authenticated;
+
+-- schemas/80-check-ins/rules.sql
+
+-- What becomes of a scan, in the order in which the triggers fire. Insert: judge writes the verdict into the row, end_entry lets an exit end
+-- its entry, and after the statement admit writes to the attendees. Update: append_only lets undone_at alone change, take_back asks whether
+-- it may, and undo lets an exit's entry stand again. All security definer that touch attendees: a key with checkin:write may not.
+
+-- Why a scan is rejected; null: it is accepted. Whoever leaves is asked for nothing but an entry. A point that is named and not given was
+-- deleted since the scan.
+create function private.verdict(
+  scan public.check_ins, event public.events, attendee public.attendees, point public.check_in_points
+) returns public.check_in_reason
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case
+    when event.status = 'cancelled' and scan.direction = 'entry' then 'event_cancelled'
+    when attendee.id is null then 'not_found'
+    when attendee.event_id <> event.id then 'wrong_event'
+    when scan.direction = 'exit' and scan.earlier_check_in_id is null then 'not_inside'
+    when scan.direction = 'exit' then case when not scan.admitted then 'turned_away' end
+    when attendee.status = 'cancelled' then 'cancelled'
+    when attendee.status = 'awaiting_payment' then 'unpaid'
+    when num_nonnulls(scan.check_in_point_id, point.id) = 1 or point.status = 'archived' then 'point_closed'
+    when scan.scanned_at < point.opens_at or scan.scanned_at >= point.closes_at then 'point_closed'
+    when point.ticket_type_ids <> '{}' and attendee.ticket_type_id <> all (point.ticket_type_ids) then 'not_admitted_here'
+    when scan.earlier_check_in_id is not null then 'already_checked_in'
+    when not scan.admitted then 'turned_away'
+  end::public.check_in_reason;
+end
+$$;
+
+-- Locked, so that the scans of a ticket are judged one after the other. Not `=` beside the id: the planner might prefer an index that begins
+-- with the organisation.
+create function private.lock_scanned_attendee(scan public.check_ins) returns public.attendees
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+begin
+  if scan.code is null then
+    select a.* into v_attendee from public.attendees a
+    where a.id = scan.attendee_id and a.organisation_id is not distinct from scan.organisation_id
+    for no key update;
+  else
+    select a.* into v_attendee from public.attendees a
+    where a.organisation_id = scan.organisation_id and a.ticket_code = private.code_form(scan.code)
+    for no key update;
+  end if;
+  return v_attendee;
+end
+$$;
+
 create function private.tg_check_ins__judge() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_code text := private.code_form(new.code);
-  v_ticket_type_id uuid;
-  v_timezone text;
-  v_starts_at text;
-  v_is_too_early boolean;
+  v_event public.events;
+  v_attendee public.attendees;
   v_point public.check_in_points;
-  v_point_is_gone boolean;
 begin
-  if num_nonnulls(new.code, new.attendee_id) <> 1 then
-    if new.code is null then
-      perform private.refuse_value('code', 'Give the code of the ticket, or attendee_id.');
-    end if;
+  if num_nonnulls(new.code, new.attendee_id) = 0 then
+    perform private.refuse_value('code', 'Give the code of the ticket, or attendee_id.');
+  elsif num_nonnulls(new.code, new.attendee_id) = 2 then
     perform private.refuse_value('attendee_id', 'Give either the code of the ticket or attendee_id, not both.');
-  elsif new.code is null then
-    -- Locked at once, so that it keeps the code by which it is found below. Not `=`: the planner might prefer an index that begins with the
-    -- organisation.
-    select a.ticket_code into v_code
-    from public.attendees a
-    where a.id = new.attendee_id
-      and a.organisation_id is not distinct from (
-        select e.organisation_id from public.events e where e.id = new.event_id and not private.is_foreign(e.organisation_id)
-      )
-    for no key update;
   end if;
 
-  -- One statement, for each costs a scan as much as what it reads. No attendee is locked before the event is known to be the caller's.
-  select
-    e.organisation_id, e.timezone, a.id, a.ticket_type_id,
-    -- A scanner's clock may be wrong: no scan is later than now, or earlier than its event.
-    case when new.scanned_at between e.created_at and now() then new.scanned_at else now() end,
-    new.scanned_at < e.created_at and new.scan_id is null,
-    -- Whoever leaves is asked for nothing but an entry.
-    case
-      when e.status = 'cancelled' and new.direction = 'entry' then 'event_cancelled'
-      when a.id is null then 'not_found'
-      when a.event_id <> e.id then 'wrong_event'
-      when new.direction = 'exit' then null
-      when a.status = 'cancelled' then 'cancelled'
-      when a.status = 'awaiting_payment' then 'unpaid'
-    end::public.check_in_reason,
-    'accepted'::public.check_in_result, 'event', null::uuid, null::timestamptz, null::timestamptz,
-    -- For api.check_in, which warns of an early scan.
-    set_config('usher.starts_at', e.starts_at::text, true)
-  into
-    new.organisation_id, v_timezone, new.attendee_id, v_ticket_type_id, new.scanned_at, v_is_too_early, new.reason,
-    new.result, new.admission_key, new.earlier_check_in_id, new.exited_at, new.undone_at, v_starts_at
-  from public.events e
-  left join lateral (
-    select h.id, h.event_id, h.status, h.ticket_type_id
-    from public.attendees h
-    where h.organisation_id = e.organisation_id and h.ticket_code = v_code
-    for no key update
-  ) a on true
-  where e.id = new.event_id and not private.is_foreign(e.organisation_id);
+  select e.* into v_event from public.events e where e.id = new.event_id and not private.is_foreign(e.organisation_id);
   if not found then
     perform private.refuse_not_found('event_id');
-  elsif v_is_too_early then
+  elsif new.scanned_at < v_event.created_at and new.scan_id is null then
     perform private.refuse_value('scanned_at', 'scanned_at is before the event was made.', 'Leave scanned_at out: it is then now.');
   end if;
+  new.organisation_id := v_event.organisation_id;
+  -- A scanner's clock may be wrong: no scan is later than now, or earlier than its event.
+  new.scanned_at := case when new.scanned_at between v_event.created_at and now() then new.scanned_at else now() end;
+
+  v_attendee := private.lock_scanned_attendee(new);
+  new.attendee_id := v_attendee.id;
 
   if new.check_in_point_id is not null then
-    -- Locked, so that its admission is the one that the key is made by: see tg_check_in_points__assert_unused.
-    select p.* into v_point
-    from public.check_in_points p
-    where p.id = new.check_in_point_id and p.event_id = new.event_id
-    for key share;
-    if found then
-      new.admission_key := concat_ws(
-        '/', v_point.id,
-        case v_point.admission when 'once_per_day' then to_char(new.scanned_at at time zone v_timezone, 'YYYY-MM-DD') end
-      );
-    else
-      -- A scan made offline is logged all the same: the person may be in, and the others of its batch are not to wait.
-      if new.scan_id is null then
-        perform private.refuse_not_found('check_in_point_id');
-      end if;
-      new.check_in_point_id := null;
-      v_point_is_gone := true;
-    end if;
-    if new.reason is null and new.direction = 'entry' then
-      new.reason := case
-        when v_point_is_gone or v_point.status = 'archived' or new.scanned_at < v_point.opens_at or new.scanned_at >= v_point.closes_at
-          then 'point_closed'
-        when v_point.ticket_type_ids <> '{}' and v_ticket_type_id <> all (v_point.ticket_type_ids) then 'not_admitted_here'
-      end::public.check_in_reason;
+    -- Locked, so that its admission is the one that the key is made by: see private.tg_check_in_points__assert_unused.
+    select p.* into v_point from public.check_in_points p where p.id = new.check_in_point_id and p.event_id = new.event_id for key share;
+    -- A scan made offline is logged all the same: the person may be in, and the others of its batch are not to wait.
+    if not found and new.scan_id is null then
+      perform private.refuse_not_found('check_in_point_id');
     end if;
   end if;
+  new.admission_key := concat_ws('/', coalesce(v_point.id::text, 'event'), case v_point.admission
+    when 'once_per_day' then to_char(new.scanned_at at time zone v_event.timezone, 'YYYY-MM-DD')
+  end);
 
-  -- The same statement may hold an earlier scan of the ticket: it is in the log already, while the attendee is updated at its end.
-  if new.reason is null and new.direction = 'entry' then
-    select c.id into new.earlier_check_in_id
-    from public.check_ins c
-    where c.attendee_id = new.attendee_id and c.admission_key = new.admission_key;
-    if found then
-      new.reason := 'already_checked_in';
-    end if;
-  elsif new.reason is null then
-    select c.id into new.earlier_check_in_id
-    from public.check_ins c
-    where c.attendee_id = new.attendee_id and c.check_in_point_id is not distinct from new.check_in_point_id
-      and c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null and c.exited_at is null
-    order by c.scanned_at desc, c.id desc
-    limit 1;
-    if not found or v_point_is_gone then
-      new.earlier_check_in_id := null;
-      new.reason := 'not_inside';
-    end if;
+  -- What it meets: an entry one that used the same admission up, an exit the last one there that nobody has left. The same statement may
+  -- hold it: it is in the log already, while its attendee is updated at the end.
+  select c.id into new.earlier_check_in_id
+  from public.check_ins c
+  where c.attendee_id = v_attendee.id and c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
+    and case new.direction
+      when 'entry' then c.admission_key = new.admission_key
+      else c.check_in_point_id is not distinct from new.check_in_point_id and c.exited_at is null
+    end
+  order by c.scanned_at desc, c.id desc
+  limit 1;
+
+  new.reason := private.verdict(new, v_event, v_attendee, v_point);
+  new.result := case when new.reason is null then 'accepted' else 'rejected' end;
+  new.check_in_point_id := v_point.id;
+  new.exited_at := null;
+  new.undone_at := null;
+  if new.reason <> 'already_checked_in' then
+    new.earlier_check_in_id := null;
   end if;
-
-  -- Of an entry that is accepted, as most are, all is said.
-  if new.reason is not null or new.direction = 'exit' or not new.admitted then
-    if new.reason is null and not new.admitted then
-      new.earlier_check_in_id := null;
-      new.reason := 'turned_away';
-    end if;
+  if new.direction = 'exit' or new.result = 'rejected' then
     new.admission_key := null;
-    if new.reason is not null then
-      new.result := 'rejected';
-    else
-      update public.check_ins c
-      set
-        exited_at = greatest(c.scanned_at, new.scanned_at),
-        -- The event as such lets in again, as a point with re_entry does.
-        admission_key = case when coalesce(v_point.admission, 're_entry') <> 're_entry' then c.admission_key end
-      where c.id = new.earlier_check_in_id;
-    end if;
   end if;
   return new;
 end
 $$;
-create trigger check_ins_010_blank_is_empty before insert or update on public.check_ins
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('event_id');
-create trigger check_ins_800_explain before insert or update on public.check_ins
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
 create trigger check_ins_100_judge before insert on public.check_ins
   for each row execute function private.tg_check_ins__judge();
+
+create function private.tg_check_ins__end_entry() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.check_ins c
+  set
+    exited_at = greatest(c.scanned_at, new.scanned_at),
+    -- The event as such lets in again, as a point with re_entry does.
+    admission_key = case
+      when exists (select from public.check_in_points p where p.id = new.check_in_point_id and p.admission <> 're_entry') then c.admission_key
+    end
+  where c.id = new.earlier_check_in_id;
+  return new;
+end
+$$;
+create trigger check_ins_200_end_entry before insert on public.check_ins
+  for each row when (new.direction = 'exit' and new.result = 'accepted') execute function private.tg_check_ins__end_entry();
 
 -- What the entries that stand say of attendees. Whoever leaves where they came in first has left what they entered since: a gate is around
 -- its workshops. An exit at an inner point may write the row as it is: private.door_list finds what changed by it.
@@ -6665,54 +6673,37 @@ create trigger check_ins_500_admit after insert on public.check_ins
   referencing new table as new_rows
   for each statement execute function private.tg_check_ins__admit();
 
-create function private.tg_check_ins__guard() returns trigger
+create trigger check_ins_100_append_only before update on public.check_ins
+  for each row when (
+    private.is_typed() and to_jsonb(new) - '{undone_at,updated_at}'::text[] <> to_jsonb(old) - '{undone_at,updated_at}'::text[]
+  )
+  execute function private.tg__assert_append_only('Check-ins are a log: only undone_at can be set.', 'Set undone_at to take an acceptance back.');
+create trigger check_ins_100_never_deleted before delete on public.check_ins
+  for each row execute function private.tg__assert_append_only(
+    'Check-ins are a log: they are never deleted.', 'Set undone_at to take an acceptance back.'
+  );
+
+create function private.tg_check_ins__take_back() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
-declare
-  v_free text[] := '{undone_at,updated_at,api_key_id}';
 begin
-  if tg_op = 'DELETE' then
-    if private.is_deleted_wholly(old.organisation_id) then
-      return old;
-    end if;
+  if old.result = 'rejected' then
+    perform private.refuse(409, 'check_in_not_accepted', 'A rejected check-in cannot be undone.', 'check_in_id', "row" => to_jsonb(old));
+  elsif old.undone_at is not null then
     perform private.refuse(
-      409, 'append_only', 'Check-ins are a log: they are never deleted.', hint => 'Set undone_at to take an acceptance back.', "row" => to_jsonb(old)
+      409, 'check_in_already_undone', 'This check-in was undone before.', 'check_in_id',
+      jsonb_build_object('undone_at', private.rfc3339(old.undone_at)), "row" => to_jsonb(old)
     );
   end if;
-  -- Deleting an API key empties api_key_id of its scans, and an exit ends its entry; besides undone_at, no other column may change.
-  if pg_trigger_depth() > 1 then
-    v_free := v_free || '{exited_at,admission_key}';
-  end if;
-  if to_jsonb(new) - v_free <> to_jsonb(old) - v_free
-    or (new.api_key_id is not null and new.api_key_id is distinct from old.api_key_id) then
-    perform private.refuse(
-      409, 'append_only', 'Check-ins are a log: only undone_at can be set.', hint => 'Set undone_at to take an acceptance back.',
-      "row" => to_jsonb(old)
-    );
-  end if;
-  if new.undone_at is distinct from old.undone_at then
-    if old.result = 'rejected' then
-      perform private.refuse(409, 'check_in_not_accepted', 'A rejected check-in cannot be undone.', 'check_in_id', "row" => to_jsonb(old));
-    elsif old.undone_at is not null then
-      perform private.refuse(
-        409, 'check_in_already_undone', 'This check-in was undone before.', 'check_in_id',
-        jsonb_build_object('undone_at', private.rfc3339(old.undone_at)), "row" => to_jsonb(old)
-      );
-    end if;
-    new.undone_at := now();
-    new.admission_key := null;
-  end if;
+  new.undone_at := now();
+  new.admission_key := null;
   return new;
 end
 $$;
-create trigger check_ins_100_guard before update or delete on public.check_ins
-  for each row execute function private.tg_check_ins__guard();
-create trigger check_ins_100_no_truncate before truncate on public.check_ins
-  for each statement execute function private.tg__refuse_truncate();
-create trigger check_ins_900_updated_at before update on public.check_ins
-  for each row execute function private.tg__set_updated_at();
+create trigger check_ins_200_take_back before update on public.check_ins
+  for each row when (new.undone_at is distinct from old.undone_at) execute function private.tg_check_ins__take_back();
 
--- Undoing an exit lets its entry stand again. Security definer, as tg_check_ins__admit.
+-- Undoing an exit lets its entry stand again.
 create function private.tg_check_ins__undo() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -6743,87 +6734,16 @@ create trigger check_ins_500_undo after update on public.check_ins
   for each row when (new.undone_at is distinct from old.undone_at)
   execute function private.tg_check_ins__undo();
 
-revoke all on public.check_ins from anon, authenticated, service_role;
-
-alter table public.check_ins enable row level security;
-create policy check_ins_select_own on public.check_ins for select to scope_checkin_write, scope_attendees_read
-  using (organisation_id = (select private.current_organisation_id()));
-create policy check_ins_insert_own on public.check_ins for insert to scope_checkin_write
-  with check (organisation_id = (select private.current_organisation_id()));
-create policy check_ins_update_own on public.check_ins for update to scope_checkin_write
-  using (organisation_id = (select private.current_organisation_id()));
-create policy check_ins_select_membership on public.check_ins for select to authenticated
-  using (organisation_id in (select private.organisations_as('{owner,manager,door,viewer}')));
-create policy check_ins_insert_membership on public.check_ins for insert to authenticated
-  with check (organisation_id in (select private.organisations_as('{owner,manager,door}')));
-create policy check_ins_update_membership on public.check_ins for update to authenticated
-  using (organisation_id in (select private.organisations_as('{owner,manager,door}')));
-grant select on public.check_ins to scope_checkin_write, scope_attendees_read;
-grant select (
-  id, organisation_id, event_id, check_in_point_id, attendee_id, direction, result, reason, earlier_check_in_id, device, scan_id, admitted,
-  source, api_key_id, scanned_at, exited_at, undone_at, created_at, updated_at
-) on public.check_ins to authenticated;
-grant insert (id, event_id, check_in_point_id, code, attendee_id, direction, device, scan_id, admitted, scanned_at) on public.check_ins to scope_checkin_write;
-grant insert (event_id, check_in_point_id, code, attendee_id, direction, device) on public.check_ins to authenticated;
-grant update (undone_at) on public.check_ins to scope_checkin_write, authenticated;
-
--- An attendee as the door sees them: without e-mail address and ticket code.
-create function private.door_attendee_json(attendee_id uuid) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select json_build_object(
-      'object', 'door_attendee',
-      'id', a.id,
-      'event_id', a.event_id,
-      'name', a.name,
-      'company', a.company,
-      'status', a.status,
-      'ticket_type', json_build_object('object', 'ticket_type', 'id', t.id, 'name', t.name),
-      'checked_in_at', private.rfc3339(a.checked_in_at)
-    )
-    from public.attendees a
-    join public.ticket_types t on t.id = a.ticket_type_id
-    where a.id = door_attendee_json.attendee_id
-  );
-end
-$$;
-grant execute on function private.door_attendee_json to scope_checkin_write, scope_attendees_read;
-
-create function private.check_in_json(check_in public.check_ins) returns json
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_earlier json;
-begin
-  if check_in.earlier_check_in_id is not null then
-    select json_build_object('id', c.id, 'scanned_at', private.rfc3339(c.scanned_at), 'device', c.device) into v_earlier
-    from public.check_ins c
-    where c.id = check_in.earlier_check_in_id;
-  end if;
-  return json_build_object(
-    'object', 'check_in',
-    'id', check_in.id,
-    'event_id', check_in.event_id,
-    'result', check_in.result,
-    'reason', check_in.reason,
-    'direction', check_in.direction,
-    'check_in_point_id', check_in.check_in_point_id,
-    'admitted', check_in.admitted,
-    'earlier', v_earlier,
-    'exited_at', private.rfc3339(check_in.exited_at),
-    'attendee', private.door_attendee_json(check_in.attendee_id),
-    'device', check_in.device,
-    'scan_id', check_in.scan_id,
-    'scanned_at', private.rfc3339(check_in.scanned_at),
-    'undone_at', private.rfc3339(check_in.undone_at),
-    'created_at', private.rfc3339(check_in.created_at),
-    'updated_at', private.rfc3339(check_in.updated_at)
-  );
-end
-$$;
-grant execute on function private.check_in_json to scope_checkin_write, scope_attendees_read;
+create trigger check_ins_010_blank_is_empty before insert or update on public.check_ins
+  for each row when (private.is_typed())
+  execute function private.tg__take_blank_as_empty('event_id');
+create trigger check_ins_800_explain before insert or update on public.check_ins
+  for each row when (private.is_typed())
+  execute function private.tg__explain_mistakes();
+create trigger check_ins_100_no_truncate before truncate on public.check_ins
+  for each statement execute function private.tg__refuse_truncate();
+create trigger check_ins_900_updated_at before update on public.check_ins
+  for each row execute function private.tg__set_updated_at();
 
 -- schemas/90-outbox/endpoints.sql
 
@@ -12569,20 +12489,20 @@ $$;
 
 -- What a check-in is warned of. The door decides who comes in: it is never refused.
 
--- The outcome of scans, the first of which was accepted at scanned_at.
-create function private.with_warning_of_early_scan(outcome json, scanned_at timestamptz, starts_at timestamptz) returns json
-language plpgsql immutable set search_path = ''
+create function private.warning_of_early_scan(event_id uuid, scanned_at timestamptz) returns jsonb
+language plpgsql stable set search_path = ''
 as $$
 begin
-  if scanned_at < starts_at - interval '1 day' then
-    return private.with_warnings(outcome, private.warning(
-      'check_in_early', 'The event starts more than a day later. Undo the check-in if it was a test.'
-    ));
+  if exists (
+    select from public.events e
+    where e.id = warning_of_early_scan.event_id and e.starts_at > warning_of_early_scan.scanned_at + interval '1 day'
+  ) then
+    return private.warning('check_in_early', 'The event starts more than a day later. Undo the check-in if it was a test.');
   end if;
-  return outcome;
+  return null;
 end
 $$;
-grant execute on function private.with_warning_of_early_scan to scope_checkin_write;
+grant execute on function private.warning_of_early_scan to scope_checkin_write;
 
 -- schemas/00-ground/names.sql
 
@@ -19541,6 +19461,389 @@ grant execute on function api.list_check_in_conflicts to scope_checkin_write;
 
 -- Check-in operations: the log, checking in one ticket or a batch of offline scans, and undo.
 
+-- An attendee as the door sees them: without e-mail address and ticket code.
+create function private.door_attendee_json(attendee_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select json_build_object(
+      'object', 'door_attendee',
+      'id', a.id,
+      'event_id', a.event_id,
+      'name', a.name,
+      'company', a.company,
+      'status', a.status,
+      'ticket_type', json_build_object('object', 'ticket_type', 'id', t.id, 'name', t.name),
+      'checked_in_at', private.rfc3339(a.checked_in_at)
+    )
+    from public.attendees a
+    join public.ticket_types t on t.id = a.ticket_type_id
+    where a.id = door_attendee_json.attendee_id
+  );
+end
+$$;
+grant execute on function private.door_attendee_json to scope_checkin_write, scope_attendees_read;
+
+create function private.check_in_json(check_in public.check_ins) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_earlier json;
+begin
+  if check_in.earlier_check_in_id is not null then
+    select json_build_object('id', c.id, 'scanned_at', private.rfc3339(c.scanned_at), 'device', c.device) into v_earlier
+    from public.check_ins c
+    where c.id = check_in.earlier_check_in_id;
+  end if;
+  return json_build_object(
+    'object', 'check_in',
+    'id', check_in.id,
+    'event_id', check_in.event_id,
+    'result', check_in.result,
+    'reason', check_in.reason,
+    'direction', check_in.direction,
+    'check_in_point_id', check_in.check_in_point_id,
+    'admitted', check_in.admitted,
+    'earlier', v_earlier,
+    'exited_at', private.rfc3339(check_in.exited_at),
+    'attendee', private.door_attendee_json(check_in.attendee_id),
+    'device', check_in.device,
+    'scan_id', check_in.scan_id,
+    'scanned_at', private.rfc3339(check_in.scanned_at),
+    'undone_at', private.rfc3339(check_in.undone_at),
+    'created_at', private.rfc3339(check_in.created_at),
+    'updated_at', private.rfc3339(check_in.updated_at)
+  );
+end
+$$;
+grant execute on function private.check_in_json to scope_checkin_write, scope_attendees_read;
+
+-- The outcome of a scan. One that is rejected has the message that is read at the door: the transaction commits, for the scan is
+-- logged; the status is not 2xx, so that a client that checks only the status admits no guest.
+create function private.check_in_outcome(check_in public.check_ins) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_param text;
+begin
+  if check_in.result = 'accepted' then
+    return private.with_warnings(
+      json_build_object('status', 200, 'data', private.check_in_json(check_in)),
+      private.warning_of_early_scan(check_in.event_id, check_in.scanned_at)
+    );
+  end if;
+  v_param := case when check_in.code is null then 'attendee_id' else 'code' end;
+  return json_build_object(
+    'status', case check_in.reason when 'not_found' then 404 else 409 end,
+    'error', json_build_object(
+      'code', check_in.reason,
+      'message', case check_in.reason
+        when 'not_found' then case v_param when 'code' then 'No ticket has this code.' else 'No attendee has this id.' end
+        when 'wrong_event' then 'This ticket is for another event.'
+        when 'already_checked_in' then 'This ticket was checked in before.'
+        when 'cancelled' then 'This ticket was cancelled.'
+        when 'unpaid' then 'This ticket is not paid for yet.'
+        when 'event_cancelled' then 'The event was cancelled.'
+        when 'not_admitted_here' then 'This ticket is not for this check-in point.'
+        when 'point_closed' then 'This check-in point is not open.'
+        when 'not_inside' then 'This person has not come in here.'
+      end,
+      'param', case check_in.reason
+        when 'event_cancelled' then 'event_id' when 'point_closed' then 'check_in_point_id' else v_param
+      end,
+      'details', json_build_object('check_in', private.check_in_json(check_in)),
+      'hint', case check_in.reason
+        when 'not_found' then 'Scan again, or look the person up by name: find_attendees.'
+        when 'wrong_event' then 'details.check_in.attendee.event_id is the event the ticket is for.'
+        when 'already_checked_in' then 'details.check_in.earlier says when and where they came in.'
+        when 'cancelled' then 'The person needs a new ticket.'
+        when 'unpaid' then 'Record the payment of the order first.'
+        when 'event_cancelled' then 'No ticket of this event can be checked in.'
+        when 'not_admitted_here' then 'The check-in point lists the ticket types that it admits.'
+        when 'point_closed' then 'Look at its opens_at, closes_at and status.'
+        when 'not_inside' then 'There is no entry to end. Scan it as an entry to let them in.'
+      end
+    )
+  );
+end
+$$;
+grant execute on function private.check_in_outcome to scope_checkin_write;
+
+-- One way in: logs scans, given as JSON has them, in their order; the triggers of rules.sql judge each. Answers the rows in the same order.
+create function private.log_scans(scans jsonb[]) returns public.check_ins[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_check_ins public.check_ins[];
+begin
+  with added as (
+    insert into public.check_ins (event_id, check_in_point_id, code, attendee_id, direction, device, scan_id, admitted, scanned_at)
+    select
+      s.event_id, s.check_in_point_id, s.code, s.attendee_id, coalesce(s.direction, 'entry'), s.device, s.scan_id, s.admitted,
+      coalesce(s.scanned_at, now())
+    from unnest(scans) with ordinality g (scan, place)
+    cross join lateral jsonb_populate_record(null::public.check_ins, g.scan) s
+    order by g.place
+    returning *
+  )
+  select array_agg(row(a.*)::public.check_ins) into v_check_ins from added a;
+  return v_check_ins;
+end
+$$;
+grant execute on function private.log_scans to scope_checkin_write;
+
+-- Calls of check_in, with an outcome for each. What only a call that is alone can be answered raises: see 00-ground/batches.sql.
+create function private.check_in_calls(calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_replayed json;
+  v_check_ins public.check_ins[];
+begin
+  if cardinality(calls) = 1 then
+    v_replayed := private.replay_outcome(calls[1] ->> 'idempotency_key', calls[1] ->> 'request_fingerprint');
+    if v_replayed is not null then
+      return array[v_replayed];
+    end if;
+  elsif (
+    select count(c ->> 'idempotency_key') <> count(distinct c ->> 'idempotency_key')
+      or bool_or(private.replay_outcome(c ->> 'idempotency_key', c ->> 'request_fingerprint') is not null)
+    from unnest(calls) c
+  ) then
+    raise exception 'divide';
+  end if;
+
+  v_check_ins := private.log_scans(calls);
+  -- The attendee of an outcome is read below, and would show what a later scan of the same ticket did.
+  if (select count(c.attendee_id) <> count(distinct c.attendee_id) from unnest(v_check_ins) c) then
+    raise exception 'divide';
+  end if;
+  return array(
+    select private.record_outcome(
+      g.call ->> 'idempotency_key', g.call ->> 'request_fingerprint', private.check_in_outcome(v_check_ins[g.place])
+    )
+    from unnest(calls) with ordinality g (call, place)
+    order by g.place
+  );
+end
+$$;
+grant execute on function private.check_in_calls to scope_checkin_write;
+
+create function api.check_in(
+  event_id uuid,
+  code text default null,
+  attendee_id uuid default null,
+  device text default null,
+  check_in_point_id uuid default null,
+  direction public.check_in_direction default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  return (private.check_in_calls(array[jsonb_build_object(
+    'event_id', event_id, 'code', code, 'attendee_id', attendee_id, 'device', device, 'check_in_point_id', check_in_point_id,
+    'direction', direction, 'idempotency_key', idempotency_key, 'request_fingerprint', request_fingerprint
+  )]))[1];
+end
+$$;
+comment on function api.check_in is
+  'Checks a ticket in, by its code or by attendee_id: 200 with the check-in. 404 not_found; 409 wrong_event, already_checked_in, cancelled, unpaid, event_cancelled, not_admitted_here, point_closed, not_inside, each logged and with the check-in in details; 422 validation_failed.';
+grant execute on function api.check_in to scope_checkin_write;
+
+-- A cancellation or a payment of an order locks the order, and then its attendees in any order. So scans that come together, which lock many
+-- attendees, take the event locks and the orders first, as everywhere, and then all their attendees in the order of their ids, before the
+-- first is judged. Security definer: a key with checkin:write has no right to orders.
+create function private.lock_tickets(scans jsonb[]) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+  v_codes text[] := array(select private.code_form(s ->> 'code') from unnest(scans) s);
+  v_attendee_ids uuid[] := array(
+    select a.id from public.attendees a where a.organisation_id = v_organisation_id and a.ticket_code = any (v_codes)
+  ) || array(select (s ->> 'attendee_id')::uuid from unnest(scans) s where s ->> 'attendee_id' is not null);
+begin
+  perform private.lock_event_shared(e.id)
+  from public.events e
+  where e.id = any (array(select (s ->> 'event_id')::uuid from unnest(scans) s)) and e.organisation_id is not distinct from v_organisation_id
+  order by e.id;
+  perform 1
+  from public.orders o
+  where o.id = any (array(
+    select a.order_id from public.attendees a
+    where a.id = any (v_attendee_ids) and a.organisation_id is not distinct from v_organisation_id
+  ))
+  order by o.id
+  for share;
+  perform 1
+  from public.attendees a
+  where a.id = any (v_attendee_ids) and a.organisation_id is not distinct from v_organisation_id
+  order by a.id
+  for no key update;
+end
+$$;
+grant execute on function private.lock_tickets to scope_checkin_write;
+
+-- What was made of uploaded scans, of which these were known before, and for how many there was no time.
+create function private.check_in_batch_outcome(event_id uuid, scans jsonb[], known_ids text[], remaining integer) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_results json;
+  v_accepted integer;
+  v_first_at timestamptz;
+begin
+  select
+    json_agg(
+      json_build_object(
+        'scan_id', c.scan_id,
+        'replayed', c.scan_id = any (known_ids),
+        'counted_on_arrival', c.scanned_at = c.created_at,
+        'check_in', private.check_in_json(row(c.*)::public.check_ins)
+      )
+      order by g.place
+    ),
+    count(*) filter (where c.result = 'accepted'),
+    min(c.scanned_at) filter (where c.result = 'accepted')
+  into v_results, v_accepted, v_first_at
+  from unnest(scans) with ordinality g (scan, place)
+  -- One look-up for each under any plan.
+  cross join lateral (
+    select c.* from public.check_ins c where c.event_id = check_in_batch_outcome.event_id and c.scan_id = g.scan ->> 'scan_id' limit 1
+  ) c;
+  return private.with_warnings(
+    json_build_object('status', 200, 'data', json_build_object(
+      'object', 'check_in_batch',
+      'event_id', event_id,
+      'accepted', v_accepted,
+      'rejected', json_array_length(v_results) - v_accepted,
+      'remaining', remaining,
+      'results', v_results
+    )),
+    private.warning_of_early_scan(event_id, v_first_at)
+  );
+end
+$$;
+grant execute on function private.check_in_batch_outcome to scope_checkin_write;
+
+-- Scans of an offline scanner, judged in the order in which they were made. Each has a scan_id given by the scanner; a known
+-- one is answered again, so the same batch may be sent until it arrives. In parts, until all are judged or the time is up.
+create function api.check_in_batch(
+  event_id uuid,
+  scans jsonb,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  c_part constant integer := 50;
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_scans jsonb[];
+  v_known_ids text[];
+  v_judged integer := 0;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  elsif not exists (select from public.events e where e.id = check_in_batch.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  v_scans := array(
+    select s || jsonb_build_object('event_id', event_id)
+    from jsonb_array_elements(scans) s
+    order by (s ->> 'scanned_at')::timestamptz, s ->> 'scan_id'
+  );
+
+  -- One batch of an event at a time: no other may add a scan between the look-up and the insert.
+  perform private.limit_lock_waits();
+  perform pg_advisory_xact_lock(3, hashtext(check_in_batch.event_id::text));
+  -- Whoever waited long does one part, and makes way.
+  if private.is_time_up() then
+    v_scans := v_scans[:c_part];
+  end if;
+  perform private.limit_lock_waits();
+  perform private.lock_tickets(v_scans);
+  v_known_ids := array(
+    select c.scan_id
+    from public.check_ins c
+    where c.event_id = check_in_batch.event_id and c.scan_id = any (array(select s ->> 'scan_id' from unnest(v_scans) s))
+  );
+
+  loop
+    perform private.log_scans(array(
+      select g.scan
+      from unnest(v_scans[v_judged + 1:v_judged + c_part]) with ordinality g (scan, place)
+      where g.scan ->> 'scan_id' <> all (v_known_ids)
+      order by g.place
+    ));
+    v_judged := least(v_judged + c_part, cardinality(v_scans));
+    exit when v_judged = cardinality(v_scans) or private.is_time_up();
+  end loop;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    private.check_in_batch_outcome(event_id, v_scans[:v_judged], v_known_ids, jsonb_array_length(scans) - v_judged)
+  );
+end
+$$;
+comment on function api.check_in_batch is
+  'Judges up to 500 offline scans in the order of scanned_at, each once: 200 with a verdict for each that it reached in time. 404 not_found; 422 validation_failed.';
+grant execute on function api.check_in_batch to scope_checkin_write;
+
+create function api.undo_check_in(
+  check_in_id uuid,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_check_in public.check_ins;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  -- The attendee before the scan, as an exit does that ends an entry.
+  perform private.lock_tickets(array(
+    select to_jsonb(c) - 'code' from public.check_ins c where c.id = undo_check_in.check_in_id
+  ));
+  update public.check_ins c set undone_at = now() where c.id = undo_check_in.check_in_id
+  returning * into v_check_in;
+  if not found then
+    perform private.refuse_not_found('check_in_id');
+  end if;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    json_build_object('status', 200, 'data', private.check_in_json(v_check_in))
+  );
+end
+$$;
+comment on function api.undo_check_in is
+  'Takes an accepted check-in back, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone, already_checked_in (an exit, and they came in again).';
+grant execute on function api.undo_check_in to scope_checkin_write;
+
+create function api.check_in_many(calls jsonb) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_calls jsonb[] := private.calls_of_batch(calls);
+begin
+  perform private.lock_tickets(v_calls);
+  return to_json(private.answer_calls('check_in_calls', v_calls));
+end
+$$;
+comment on function api.check_in_many is
+  'Calls of check_in by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
+grant execute on function api.check_in_many to scope_checkin_write;
+
 -- Ids of the check-ins of a page, newest first: see 00-ground/pages.sql. Of an attendee, these are all there are, in no order and of
 -- any organisation.
 create function private.page_of_check_ins(
@@ -19673,383 +19976,6 @@ $$;
 comment on function api.find_attendees is
   'Attendees of an event by parts of name, company or order reference, newest first: { data, has_more, next_cursor }. 404 not_found; 422 validation_failed.';
 grant execute on function api.find_attendees to scope_checkin_write;
-
--- The outcome of a scan. One that is rejected has the message that is read at the door: the transaction commits, for the scan is
--- logged; the status is not 2xx, so that a client that checks only the status admits no guest.
--- Built after the insert, so that it shows the attendee as updated by the scan.
-create function private.check_in_outcome(check_in public.check_ins, starts_at timestamptz) returns json
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_param text;
-begin
-  if check_in.result = 'accepted' then
-    return private.with_warning_of_early_scan(
-      json_build_object('status', 200, 'data', private.check_in_json(check_in)), check_in.scanned_at, starts_at
-    );
-  end if;
-  v_param := case when check_in.code is null then 'attendee_id' else 'code' end;
-  return json_build_object(
-    'status', case check_in.reason when 'not_found' then 404 else 409 end,
-    'error', json_build_object(
-      'code', check_in.reason,
-      'message', case check_in.reason
-        when 'not_found' then case v_param when 'code' then 'No ticket has this code.' else 'No attendee has this id.' end
-        when 'wrong_event' then 'This ticket is for another event.'
-        when 'already_checked_in' then 'This ticket was checked in before.'
-        when 'cancelled' then 'This ticket was cancelled.'
-        when 'unpaid' then 'This ticket is not paid for yet.'
-        when 'event_cancelled' then 'The event was cancelled.'
-        when 'not_admitted_here' then 'This ticket is not for this check-in point.'
-        when 'point_closed' then 'This check-in point is not open.'
-        when 'not_inside' then 'This person has not come in here.'
-      end,
-      'param', case check_in.reason
-        when 'event_cancelled' then 'event_id' when 'point_closed' then 'check_in_point_id' else v_param
-      end,
-      'details', json_build_object('check_in', private.check_in_json(check_in)),
-      'hint', case check_in.reason
-        when 'not_found' then 'Scan again, or look the person up by name: find_attendees.'
-        when 'wrong_event' then 'details.check_in.attendee.event_id is the event the ticket is for.'
-        when 'already_checked_in' then 'details.check_in.earlier says when and where they came in.'
-        when 'cancelled' then 'The person needs a new ticket.'
-        when 'unpaid' then 'Record the payment of the order first.'
-        when 'event_cancelled' then 'No ticket of this event can be checked in.'
-        when 'not_admitted_here' then 'The check-in point lists the ticket types that it admits.'
-        when 'point_closed' then 'Look at its opens_at, closes_at and status.'
-        when 'not_inside' then 'There is no entry to end. Scan it as an entry to let them in.'
-      end
-    )
-  );
-end
-$$;
-grant execute on function private.check_in_outcome to scope_checkin_write;
-
-create function api.check_in(
-  event_id uuid,
-  code text default null,
-  attendee_id uuid default null,
-  device text default null,
-  check_in_point_id uuid default null,
-  direction public.check_in_direction default null,
-  idempotency_key text default null,
-  request_fingerprint text default null
-) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_outcome json;
-  v_check_in public.check_ins;
-begin
-  if idempotency_key is not null then
-    v_outcome := private.replay_outcome(idempotency_key, request_fingerprint);
-    if v_outcome is not null then
-      return v_outcome;
-    end if;
-  end if;
-
-  insert into public.check_ins (event_id, check_in_point_id, code, attendee_id, direction, device)
-  values (
-    check_in.event_id, check_in.check_in_point_id, check_in.code, check_in.attendee_id, coalesce(check_in.direction, 'entry'),
-    check_in.device
-  )
-  returning * into v_check_in;
-  -- What the judge read of the event: another query of it, under row level security, would take a fiftieth of a scan.
-  v_outcome := private.check_in_outcome(v_check_in, nullif(current_setting('usher.starts_at', true), '')::timestamptz);
-  if idempotency_key is not null then
-    v_outcome := private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
-  end if;
-  return v_outcome;
-end
-$$;
-comment on function api.check_in is
-  'Checks a ticket in, by its code or by attendee_id: 200 with the check-in. 404 not_found; 409 wrong_event, already_checked_in, cancelled, unpaid, event_cancelled, not_admitted_here, point_closed, not_inside, each logged and with the check-in in details; 422 validation_failed.';
-grant execute on function api.check_in to scope_checkin_write;
-
--- A cancellation or a payment of an order locks the order, and then its attendees in any order. So a batch, which locks many
--- attendees, takes the event lock and the orders first, as everywhere, and holds them; then it locks all its attendees in the
--- order of their ids, before it judges the first scan: two batches, even of two events, take theirs in one order.
--- `scans` have a code or an attendee_id each. Security definer: a key with checkin:write has no right to orders.
-create function private.lock_orders_of(event_id uuid, scans jsonb[]) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_organisation_id uuid := private.current_organisation_id();
-  v_codes text[] := array(select private.code_form(s ->> 'code') from unnest(scans) s);
-  v_attendee_ids uuid[] := array(
-    select a.id from public.attendees a where a.organisation_id = v_organisation_id and a.ticket_code = any (v_codes)
-  ) || array(select (s ->> 'attendee_id')::uuid from unnest(scans) s where s ->> 'attendee_id' is not null);
-begin
-  perform private.lock_event_shared(event_id);
-  perform 1
-  from public.orders o
-  where o.id = any (array(
-    select a.order_id from public.attendees a
-    where a.id = any (v_attendee_ids) and a.organisation_id is not distinct from v_organisation_id
-  ))
-  order by o.id
-  for share;
-  perform 1
-  from public.attendees a
-  where a.id = any (v_attendee_ids) and a.organisation_id is not distinct from v_organisation_id
-  order by a.id
-  for no key update;
-end
-$$;
-grant execute on function private.lock_orders_of to scope_checkin_write;
-
--- Scans of an offline scanner, judged in the order in which they were made. Each has a scan_id given by the scanner; a known
--- one is answered again, so the same batch may be sent until it arrives. In parts, until all are judged or the time is up.
-create function api.check_in_batch(
-  event_id uuid,
-  scans jsonb,
-  idempotency_key text default null,
-  request_fingerprint text default null
-) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  c_part constant integer := 50;
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_scans jsonb[];
-  v_judged integer := 0;
-  v_known_ids text[];
-  v_results json;
-  v_accepted integer;
-  v_first_at timestamptz;
-  v_starts_at timestamptz;
-begin
-  if v_outcome is not null then
-    return v_outcome;
-  end if;
-  select e.starts_at into v_starts_at from public.events e where e.id = check_in_batch.event_id;
-  if not found then
-    perform private.refuse_not_found('event_id');
-  end if;
-  v_scans := array(
-    select s from jsonb_array_elements(scans) s order by (s ->> 'scanned_at')::timestamptz, s ->> 'scan_id'
-  );
-
-  -- One batch of an event at a time: no other may add a scan between the look-up and the insert.
-  perform private.limit_lock_waits();
-  perform pg_advisory_xact_lock(3, hashtext(check_in_batch.event_id::text));
-  -- Whoever waited long does one part, and makes way.
-  if private.is_time_up() then
-    v_scans := v_scans[:c_part];
-  end if;
-  perform private.limit_lock_waits();
-  perform private.lock_orders_of(event_id, v_scans);
-  v_known_ids := array(
-    select c.scan_id
-    from public.check_ins c
-    where c.event_id = check_in_batch.event_id
-      and c.scan_id = any (array(select s ->> 'scan_id' from unnest(v_scans) s))
-  );
-
-  loop
-    insert into public.check_ins (
-      event_id, check_in_point_id, code, attendee_id, direction, device, scan_id, admitted, scanned_at
-    )
-    select
-      check_in_batch.event_id, s.check_in_point_id, s.code, s.attendee_id, coalesce(s.direction, 'entry'), s.device, s.scan_id, s.admitted,
-      s.scanned_at
-    from jsonb_to_recordset(to_jsonb(v_scans[v_judged + 1:v_judged + c_part])) s (
-      scan_id text, check_in_point_id uuid, code text, attendee_id uuid, direction public.check_in_direction, admitted boolean,
-      scanned_at timestamptz, device text
-    )
-    where s.scan_id <> all (v_known_ids)
-    order by s.scanned_at, s.scan_id;
-    v_judged := least(v_judged + c_part, cardinality(v_scans));
-    exit when v_judged = cardinality(v_scans) or private.is_time_up();
-  end loop;
-
-  select
-    json_agg(
-      json_build_object(
-        'scan_id', s.scan_id,
-        'replayed', s.scan_id = any (v_known_ids),
-        'counted_on_arrival', c.scanned_at = c.created_at,
-        'check_in', private.check_in_json(row(c.*)::public.check_ins)
-      )
-      order by s.scanned_at, s.scan_id
-    ),
-    count(*) filter (where c.result = 'accepted'),
-    min(c.scanned_at) filter (where c.result = 'accepted')
-  into v_results, v_accepted, v_first_at
-  from jsonb_to_recordset(to_jsonb(v_scans[:v_judged])) s (scan_id text, scanned_at timestamptz)
-  cross join lateral (
-    select c.* from public.check_ins c where c.event_id = check_in_batch.event_id and c.scan_id = s.scan_id offset 0
-  ) c;
-
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warning_of_early_scan(
-      json_build_object(
-        'status', 200,
-        'data', json_build_object(
-          'object', 'check_in_batch',
-          'event_id', check_in_batch.event_id,
-          'accepted', v_accepted,
-          'rejected', json_array_length(v_results) - v_accepted,
-          'remaining', jsonb_array_length(scans) - v_judged,
-          'results', v_results
-        )
-      ),
-      v_first_at,
-      v_starts_at
-    )
-  );
-end
-$$;
-comment on function api.check_in_batch is
-  'Judges up to 500 offline scans in the order of scanned_at, each once: 200 with a verdict for each that it reached in time. 404 not_found; 422 validation_failed.';
-grant execute on function api.check_in_batch to scope_checkin_write;
-
--- The attendee before the scan, as a scan does that ends an entry. Security definer: a key with checkin:write may not lock attendees.
-create function private.lock_attendee_of(check_in_id uuid) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  perform 1
-  from public.attendees a
-  where a.id = (select c.attendee_id from public.check_ins c where c.id = check_in_id)
-    and a.organisation_id is not distinct from private.current_organisation_id()
-  for no key update;
-end
-$$;
-grant execute on function private.lock_attendee_of to scope_checkin_write;
-
-create function api.undo_check_in(
-  check_in_id uuid,
-  idempotency_key text default null,
-  request_fingerprint text default null
-) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_check_in public.check_ins;
-begin
-  if v_outcome is not null then
-    return v_outcome;
-  end if;
-
-  perform private.lock_attendee_of(check_in_id);
-  update public.check_ins c set undone_at = now() where c.id = undo_check_in.check_in_id
-  returning * into v_check_in;
-  if not found then
-    perform private.refuse_not_found('check_in_id');
-  end if;
-
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    json_build_object('status', 200, 'data', private.check_in_json(v_check_in))
-  );
-end
-$$;
-comment on function api.undo_check_in is
-  'Takes an accepted check-in back, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone, already_checked_in (an exit, and they came in again).';
-grant execute on function api.undo_check_in to scope_checkin_write;
-
-create function api.check_in_many(calls jsonb) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_calls jsonb[] := private.calls_of_batch(calls);
-  v_event_id uuid;
-begin
-  -- As check_in_batch does: tickets are locked in one order before the first is judged.
-  for v_event_id in
-    select e.id from public.events e where e.id in (select (c ->> 'event_id')::uuid from unnest(v_calls) c) order by 1
-  loop
-    perform private.lock_orders_of(v_event_id, v_calls);
-  end loop;
-  return to_json(private.answer_calls('check_in_calls', v_calls));
-end
-$$;
-comment on function api.check_in_many is
-  'Calls of check_in by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
-grant execute on function api.check_in_many to scope_checkin_write;
-
--- The arguments of a call of check_in, with the id of its check-in.
-create type private.scan as (
-  id uuid,
-  event_id uuid,
-  code text,
-  attendee_id uuid,
-  device text,
-  check_in_point_id uuid,
-  direction public.check_in_direction,
-  idempotency_key text,
-  request_fingerprint text
-);
-
--- Raises as register_attendee_calls does. All scans are one statement, judged in the order of the calls.
-create function private.check_in_calls(calls jsonb[]) returns json[]
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_scans private.scan[] := array(
-    select jsonb_populate_record(null::private.scan, c.call || jsonb_build_object('id', private.uuid_v7()))
-    from unnest(calls) with ordinality c (call, place)
-    order by c.place
-  );
-  v_one private.scan := v_scans[1];
-  v_check_ins public.check_ins[];
-  v_starts jsonb;
-begin
-  if cardinality(calls) = 1 then
-    return array[api.check_in(
-      v_one.event_id, v_one.code, v_one.attendee_id, v_one.device, v_one.check_in_point_id, v_one.direction, v_one.idempotency_key,
-      v_one.request_fingerprint
-    )];
-  end if;
-
-  select coalesce(jsonb_object_agg(e.id, e.starts_at), '{}') into v_starts
-  from public.events e
-  where e.id = any (array(select s.event_id from unnest(v_scans) s));
-  -- A key that is sent twice, an outcome to replay, and an unknown event are for calls that are alone.
-  if (
-    select count(s.idempotency_key) <> count(distinct s.idempotency_key)
-      or bool_or(private.replay_outcome(s.idempotency_key, s.request_fingerprint) is not null)
-    from unnest(v_scans) s
-  ) or not v_starts ?& array(select s.event_id::text from unnest(v_scans) s) then
-    raise exception 'divide';
-  end if;
-
-  with added as (
-    insert into public.check_ins (id, event_id, check_in_point_id, code, attendee_id, direction, device)
-    select s.id, s.event_id, s.check_in_point_id, s.code, s.attendee_id, coalesce(s.direction, 'entry'), s.device
-    from unnest(v_scans) with ordinality s
-    order by s.ordinality
-    returning *
-  )
-  select array_agg(row(a.*)::public.check_ins) into v_check_ins from added a;
-
-  -- A ticket that is rejected and then let in was not in yet when it was rejected, which its attendee, read below, does not show.
-  if exists (
-    select from unnest(v_check_ins) with ordinality r
-    join unnest(v_check_ins) with ordinality c on c.attendee_id = r.attendee_id and c.ordinality > r.ordinality
-    where r.result = 'rejected' and c.result = 'accepted'
-  ) then
-    raise exception 'divide';
-  end if;
-
-  return array(
-    select private.record_outcome(
-      s.idempotency_key,
-      s.request_fingerprint,
-      private.check_in_outcome(row(c.*)::public.check_ins, (v_starts ->> s.event_id::text)::timestamptz)
-    )
-    from unnest(v_scans) with ordinality s
-    join unnest(v_check_ins) c on c.id = s.id
-    order by s.ordinality
-  );
-end
-$$;
-grant execute on function private.check_in_calls to scope_checkin_write;
 
 -- schemas/80-check-ins/realtime.sql
 

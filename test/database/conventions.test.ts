@@ -132,11 +132,10 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.page_of_orders': ['scope_orders_read'],
     'private.page_of_payment_lines': ['scope_orders_read'],
     'private.page_of_webhook_deliveries': ['scope_events_write'],
-    'private.lock_attendee_of': ['scope_checkin_write'],
     'private.lock_attendees_of_import': ['scope_attendees_write'],
     'private.lock_event_of': ['scope_attendees_write'],
     'private.lock_order_of': ['scope_attendees_write'],
-    'private.lock_orders_of': ['scope_checkin_write'],
+    'private.lock_tickets': ['scope_checkin_write'],
     'private.lock_waiting_list_entry': ['scope_attendees_write'],
     // Ids of those among the given ids.
     'private.matching_orders': ['scope_orders_read'],

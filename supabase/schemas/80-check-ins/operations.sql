@@ -1,5 +1,388 @@
 -- Check-in operations: the log, checking in one ticket or a batch of offline scans, and undo.
 
+-- An attendee as the door sees them: without e-mail address and ticket code.
+create function private.door_attendee_json(attendee_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select json_build_object(
+      'object', 'door_attendee',
+      'id', a.id,
+      'event_id', a.event_id,
+      'name', a.name,
+      'company', a.company,
+      'status', a.status,
+      'ticket_type', json_build_object('object', 'ticket_type', 'id', t.id, 'name', t.name),
+      'checked_in_at', private.rfc3339(a.checked_in_at)
+    )
+    from public.attendees a
+    join public.ticket_types t on t.id = a.ticket_type_id
+    where a.id = door_attendee_json.attendee_id
+  );
+end
+$$;
+grant execute on function private.door_attendee_json to scope_checkin_write, scope_attendees_read;
+
+create function private.check_in_json(check_in public.check_ins) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_earlier json;
+begin
+  if check_in.earlier_check_in_id is not null then
+    select json_build_object('id', c.id, 'scanned_at', private.rfc3339(c.scanned_at), 'device', c.device) into v_earlier
+    from public.check_ins c
+    where c.id = check_in.earlier_check_in_id;
+  end if;
+  return json_build_object(
+    'object', 'check_in',
+    'id', check_in.id,
+    'event_id', check_in.event_id,
+    'result', check_in.result,
+    'reason', check_in.reason,
+    'direction', check_in.direction,
+    'check_in_point_id', check_in.check_in_point_id,
+    'admitted', check_in.admitted,
+    'earlier', v_earlier,
+    'exited_at', private.rfc3339(check_in.exited_at),
+    'attendee', private.door_attendee_json(check_in.attendee_id),
+    'device', check_in.device,
+    'scan_id', check_in.scan_id,
+    'scanned_at', private.rfc3339(check_in.scanned_at),
+    'undone_at', private.rfc3339(check_in.undone_at),
+    'created_at', private.rfc3339(check_in.created_at),
+    'updated_at', private.rfc3339(check_in.updated_at)
+  );
+end
+$$;
+grant execute on function private.check_in_json to scope_checkin_write, scope_attendees_read;
+
+-- The outcome of a scan. One that is rejected has the message that is read at the door: the transaction commits, for the scan is
+-- logged; the status is not 2xx, so that a client that checks only the status admits no guest.
+create function private.check_in_outcome(check_in public.check_ins) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_param text;
+begin
+  if check_in.result = 'accepted' then
+    return private.with_warnings(
+      json_build_object('status', 200, 'data', private.check_in_json(check_in)),
+      private.warning_of_early_scan(check_in.event_id, check_in.scanned_at)
+    );
+  end if;
+  v_param := case when check_in.code is null then 'attendee_id' else 'code' end;
+  return json_build_object(
+    'status', case check_in.reason when 'not_found' then 404 else 409 end,
+    'error', json_build_object(
+      'code', check_in.reason,
+      'message', case check_in.reason
+        when 'not_found' then case v_param when 'code' then 'No ticket has this code.' else 'No attendee has this id.' end
+        when 'wrong_event' then 'This ticket is for another event.'
+        when 'already_checked_in' then 'This ticket was checked in before.'
+        when 'cancelled' then 'This ticket was cancelled.'
+        when 'unpaid' then 'This ticket is not paid for yet.'
+        when 'event_cancelled' then 'The event was cancelled.'
+        when 'not_admitted_here' then 'This ticket is not for this check-in point.'
+        when 'point_closed' then 'This check-in point is not open.'
+        when 'not_inside' then 'This person has not come in here.'
+      end,
+      'param', case check_in.reason
+        when 'event_cancelled' then 'event_id' when 'point_closed' then 'check_in_point_id' else v_param
+      end,
+      'details', json_build_object('check_in', private.check_in_json(check_in)),
+      'hint', case check_in.reason
+        when 'not_found' then 'Scan again, or look the person up by name: find_attendees.'
+        when 'wrong_event' then 'details.check_in.attendee.event_id is the event the ticket is for.'
+        when 'already_checked_in' then 'details.check_in.earlier says when and where they came in.'
+        when 'cancelled' then 'The person needs a new ticket.'
+        when 'unpaid' then 'Record the payment of the order first.'
+        when 'event_cancelled' then 'No ticket of this event can be checked in.'
+        when 'not_admitted_here' then 'The check-in point lists the ticket types that it admits.'
+        when 'point_closed' then 'Look at its opens_at, closes_at and status.'
+        when 'not_inside' then 'There is no entry to end. Scan it as an entry to let them in.'
+      end
+    )
+  );
+end
+$$;
+grant execute on function private.check_in_outcome to scope_checkin_write;
+
+-- One way in: logs scans, given as JSON has them, in their order; the triggers of rules.sql judge each. Answers the rows in the same order.
+create function private.log_scans(scans jsonb[]) returns public.check_ins[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_check_ins public.check_ins[];
+begin
+  with added as (
+    insert into public.check_ins (event_id, check_in_point_id, code, attendee_id, direction, device, scan_id, admitted, scanned_at)
+    select
+      s.event_id, s.check_in_point_id, s.code, s.attendee_id, coalesce(s.direction, 'entry'), s.device, s.scan_id, s.admitted,
+      coalesce(s.scanned_at, now())
+    from unnest(scans) with ordinality g (scan, place)
+    cross join lateral jsonb_populate_record(null::public.check_ins, g.scan) s
+    order by g.place
+    returning *
+  )
+  select array_agg(row(a.*)::public.check_ins) into v_check_ins from added a;
+  return v_check_ins;
+end
+$$;
+grant execute on function private.log_scans to scope_checkin_write;
+
+-- Calls of check_in, with an outcome for each. What only a call that is alone can be answered raises: see 00-ground/batches.sql.
+create function private.check_in_calls(calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_replayed json;
+  v_check_ins public.check_ins[];
+begin
+  if cardinality(calls) = 1 then
+    v_replayed := private.replay_outcome(calls[1] ->> 'idempotency_key', calls[1] ->> 'request_fingerprint');
+    if v_replayed is not null then
+      return array[v_replayed];
+    end if;
+  elsif (
+    select count(c ->> 'idempotency_key') <> count(distinct c ->> 'idempotency_key')
+      or bool_or(private.replay_outcome(c ->> 'idempotency_key', c ->> 'request_fingerprint') is not null)
+    from unnest(calls) c
+  ) then
+    raise exception 'divide';
+  end if;
+
+  v_check_ins := private.log_scans(calls);
+  -- The attendee of an outcome is read below, and would show what a later scan of the same ticket did.
+  if (select count(c.attendee_id) <> count(distinct c.attendee_id) from unnest(v_check_ins) c) then
+    raise exception 'divide';
+  end if;
+  return array(
+    select private.record_outcome(
+      g.call ->> 'idempotency_key', g.call ->> 'request_fingerprint', private.check_in_outcome(v_check_ins[g.place])
+    )
+    from unnest(calls) with ordinality g (call, place)
+    order by g.place
+  );
+end
+$$;
+grant execute on function private.check_in_calls to scope_checkin_write;
+
+create function api.check_in(
+  event_id uuid,
+  code text default null,
+  attendee_id uuid default null,
+  device text default null,
+  check_in_point_id uuid default null,
+  direction public.check_in_direction default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  return (private.check_in_calls(array[jsonb_build_object(
+    'event_id', event_id, 'code', code, 'attendee_id', attendee_id, 'device', device, 'check_in_point_id', check_in_point_id,
+    'direction', direction, 'idempotency_key', idempotency_key, 'request_fingerprint', request_fingerprint
+  )]))[1];
+end
+$$;
+comment on function api.check_in is
+  'Checks a ticket in, by its code or by attendee_id: 200 with the check-in. 404 not_found; 409 wrong_event, already_checked_in, cancelled, unpaid, event_cancelled, not_admitted_here, point_closed, not_inside, each logged and with the check-in in details; 422 validation_failed.';
+grant execute on function api.check_in to scope_checkin_write;
+
+-- A cancellation or a payment of an order locks the order, and then its attendees in any order. So scans that come together, which lock many
+-- attendees, take the event locks and the orders first, as everywhere, and then all their attendees in the order of their ids, before the
+-- first is judged. Security definer: a key with checkin:write has no right to orders.
+create function private.lock_tickets(scans jsonb[]) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+  v_codes text[] := array(select private.code_form(s ->> 'code') from unnest(scans) s);
+  v_attendee_ids uuid[] := array(
+    select a.id from public.attendees a where a.organisation_id = v_organisation_id and a.ticket_code = any (v_codes)
+  ) || array(select (s ->> 'attendee_id')::uuid from unnest(scans) s where s ->> 'attendee_id' is not null);
+begin
+  perform private.lock_event_shared(e.id)
+  from public.events e
+  where e.id = any (array(select (s ->> 'event_id')::uuid from unnest(scans) s)) and e.organisation_id is not distinct from v_organisation_id
+  order by e.id;
+  perform 1
+  from public.orders o
+  where o.id = any (array(
+    select a.order_id from public.attendees a
+    where a.id = any (v_attendee_ids) and a.organisation_id is not distinct from v_organisation_id
+  ))
+  order by o.id
+  for share;
+  perform 1
+  from public.attendees a
+  where a.id = any (v_attendee_ids) and a.organisation_id is not distinct from v_organisation_id
+  order by a.id
+  for no key update;
+end
+$$;
+grant execute on function private.lock_tickets to scope_checkin_write;
+
+-- What was made of uploaded scans, of which these were known before, and for how many there was no time.
+create function private.check_in_batch_outcome(event_id uuid, scans jsonb[], known_ids text[], remaining integer) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_results json;
+  v_accepted integer;
+  v_first_at timestamptz;
+begin
+  select
+    json_agg(
+      json_build_object(
+        'scan_id', c.scan_id,
+        'replayed', c.scan_id = any (known_ids),
+        'counted_on_arrival', c.scanned_at = c.created_at,
+        'check_in', private.check_in_json(row(c.*)::public.check_ins)
+      )
+      order by g.place
+    ),
+    count(*) filter (where c.result = 'accepted'),
+    min(c.scanned_at) filter (where c.result = 'accepted')
+  into v_results, v_accepted, v_first_at
+  from unnest(scans) with ordinality g (scan, place)
+  -- One look-up for each under any plan.
+  cross join lateral (
+    select c.* from public.check_ins c where c.event_id = check_in_batch_outcome.event_id and c.scan_id = g.scan ->> 'scan_id' limit 1
+  ) c;
+  return private.with_warnings(
+    json_build_object('status', 200, 'data', json_build_object(
+      'object', 'check_in_batch',
+      'event_id', event_id,
+      'accepted', v_accepted,
+      'rejected', json_array_length(v_results) - v_accepted,
+      'remaining', remaining,
+      'results', v_results
+    )),
+    private.warning_of_early_scan(event_id, v_first_at)
+  );
+end
+$$;
+grant execute on function private.check_in_batch_outcome to scope_checkin_write;
+
+-- Scans of an offline scanner, judged in the order in which they were made. Each has a scan_id given by the scanner; a known
+-- one is answered again, so the same batch may be sent until it arrives. In parts, until all are judged or the time is up.
+create function api.check_in_batch(
+  event_id uuid,
+  scans jsonb,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  c_part constant integer := 50;
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_scans jsonb[];
+  v_known_ids text[];
+  v_judged integer := 0;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  elsif not exists (select from public.events e where e.id = check_in_batch.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  v_scans := array(
+    select s || jsonb_build_object('event_id', event_id)
+    from jsonb_array_elements(scans) s
+    order by (s ->> 'scanned_at')::timestamptz, s ->> 'scan_id'
+  );
+
+  -- One batch of an event at a time: no other may add a scan between the look-up and the insert.
+  perform private.limit_lock_waits();
+  perform pg_advisory_xact_lock(3, hashtext(check_in_batch.event_id::text));
+  -- Whoever waited long does one part, and makes way.
+  if private.is_time_up() then
+    v_scans := v_scans[:c_part];
+  end if;
+  perform private.limit_lock_waits();
+  perform private.lock_tickets(v_scans);
+  v_known_ids := array(
+    select c.scan_id
+    from public.check_ins c
+    where c.event_id = check_in_batch.event_id and c.scan_id = any (array(select s ->> 'scan_id' from unnest(v_scans) s))
+  );
+
+  loop
+    perform private.log_scans(array(
+      select g.scan
+      from unnest(v_scans[v_judged + 1:v_judged + c_part]) with ordinality g (scan, place)
+      where g.scan ->> 'scan_id' <> all (v_known_ids)
+      order by g.place
+    ));
+    v_judged := least(v_judged + c_part, cardinality(v_scans));
+    exit when v_judged = cardinality(v_scans) or private.is_time_up();
+  end loop;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    private.check_in_batch_outcome(event_id, v_scans[:v_judged], v_known_ids, jsonb_array_length(scans) - v_judged)
+  );
+end
+$$;
+comment on function api.check_in_batch is
+  'Judges up to 500 offline scans in the order of scanned_at, each once: 200 with a verdict for each that it reached in time. 404 not_found; 422 validation_failed.';
+grant execute on function api.check_in_batch to scope_checkin_write;
+
+create function api.undo_check_in(
+  check_in_id uuid,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_check_in public.check_ins;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  -- The attendee before the scan, as an exit does that ends an entry.
+  perform private.lock_tickets(array(
+    select to_jsonb(c) - 'code' from public.check_ins c where c.id = undo_check_in.check_in_id
+  ));
+  update public.check_ins c set undone_at = now() where c.id = undo_check_in.check_in_id
+  returning * into v_check_in;
+  if not found then
+    perform private.refuse_not_found('check_in_id');
+  end if;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    json_build_object('status', 200, 'data', private.check_in_json(v_check_in))
+  );
+end
+$$;
+comment on function api.undo_check_in is
+  'Takes an accepted check-in back, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone, already_checked_in (an exit, and they came in again).';
+grant execute on function api.undo_check_in to scope_checkin_write;
+
+create function api.check_in_many(calls jsonb) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_calls jsonb[] := private.calls_of_batch(calls);
+begin
+  perform private.lock_tickets(v_calls);
+  return to_json(private.answer_calls('check_in_calls', v_calls));
+end
+$$;
+comment on function api.check_in_many is
+  'Calls of check_in by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
+grant execute on function api.check_in_many to scope_checkin_write;
+
 -- Ids of the check-ins of a page, newest first: see 00-ground/pages.sql. Of an attendee, these are all there are, in no order and of
 -- any organisation.
 create function private.page_of_check_ins(
@@ -132,380 +515,3 @@ $$;
 comment on function api.find_attendees is
   'Attendees of an event by parts of name, company or order reference, newest first: { data, has_more, next_cursor }. 404 not_found; 422 validation_failed.';
 grant execute on function api.find_attendees to scope_checkin_write;
-
--- The outcome of a scan. One that is rejected has the message that is read at the door: the transaction commits, for the scan is
--- logged; the status is not 2xx, so that a client that checks only the status admits no guest.
--- Built after the insert, so that it shows the attendee as updated by the scan.
-create function private.check_in_outcome(check_in public.check_ins, starts_at timestamptz) returns json
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_param text;
-begin
-  if check_in.result = 'accepted' then
-    return private.with_warning_of_early_scan(
-      json_build_object('status', 200, 'data', private.check_in_json(check_in)), check_in.scanned_at, starts_at
-    );
-  end if;
-  v_param := case when check_in.code is null then 'attendee_id' else 'code' end;
-  return json_build_object(
-    'status', case check_in.reason when 'not_found' then 404 else 409 end,
-    'error', json_build_object(
-      'code', check_in.reason,
-      'message', case check_in.reason
-        when 'not_found' then case v_param when 'code' then 'No ticket has this code.' else 'No attendee has this id.' end
-        when 'wrong_event' then 'This ticket is for another event.'
-        when 'already_checked_in' then 'This ticket was checked in before.'
-        when 'cancelled' then 'This ticket was cancelled.'
-        when 'unpaid' then 'This ticket is not paid for yet.'
-        when 'event_cancelled' then 'The event was cancelled.'
-        when 'not_admitted_here' then 'This ticket is not for this check-in point.'
-        when 'point_closed' then 'This check-in point is not open.'
-        when 'not_inside' then 'This person has not come in here.'
-      end,
-      'param', case check_in.reason
-        when 'event_cancelled' then 'event_id' when 'point_closed' then 'check_in_point_id' else v_param
-      end,
-      'details', json_build_object('check_in', private.check_in_json(check_in)),
-      'hint', case check_in.reason
-        when 'not_found' then 'Scan again, or look the person up by name: find_attendees.'
-        when 'wrong_event' then 'details.check_in.attendee.event_id is the event the ticket is for.'
-        when 'already_checked_in' then 'details.check_in.earlier says when and where they came in.'
-        when 'cancelled' then 'The person needs a new ticket.'
-        when 'unpaid' then 'Record the payment of the order first.'
-        when 'event_cancelled' then 'No ticket of this event can be checked in.'
-        when 'not_admitted_here' then 'The check-in point lists the ticket types that it admits.'
-        when 'point_closed' then 'Look at its opens_at, closes_at and status.'
-        when 'not_inside' then 'There is no entry to end. Scan it as an entry to let them in.'
-      end
-    )
-  );
-end
-$$;
-grant execute on function private.check_in_outcome to scope_checkin_write;
-
-create function api.check_in(
-  event_id uuid,
-  code text default null,
-  attendee_id uuid default null,
-  device text default null,
-  check_in_point_id uuid default null,
-  direction public.check_in_direction default null,
-  idempotency_key text default null,
-  request_fingerprint text default null
-) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_outcome json;
-  v_check_in public.check_ins;
-begin
-  if idempotency_key is not null then
-    v_outcome := private.replay_outcome(idempotency_key, request_fingerprint);
-    if v_outcome is not null then
-      return v_outcome;
-    end if;
-  end if;
-
-  insert into public.check_ins (event_id, check_in_point_id, code, attendee_id, direction, device)
-  values (
-    check_in.event_id, check_in.check_in_point_id, check_in.code, check_in.attendee_id, coalesce(check_in.direction, 'entry'),
-    check_in.device
-  )
-  returning * into v_check_in;
-  -- What the judge read of the event: another query of it, under row level security, would take a fiftieth of a scan.
-  v_outcome := private.check_in_outcome(v_check_in, nullif(current_setting('usher.starts_at', true), '')::timestamptz);
-  if idempotency_key is not null then
-    v_outcome := private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
-  end if;
-  return v_outcome;
-end
-$$;
-comment on function api.check_in is
-  'Checks a ticket in, by its code or by attendee_id: 200 with the check-in. 404 not_found; 409 wrong_event, already_checked_in, cancelled, unpaid, event_cancelled, not_admitted_here, point_closed, not_inside, each logged and with the check-in in details; 422 validation_failed.';
-grant execute on function api.check_in to scope_checkin_write;
-
--- A cancellation or a payment of an order locks the order, and then its attendees in any order. So a batch, which locks many
--- attendees, takes the event lock and the orders first, as everywhere, and holds them; then it locks all its attendees in the
--- order of their ids, before it judges the first scan: two batches, even of two events, take theirs in one order.
--- `scans` have a code or an attendee_id each. Security definer: a key with checkin:write has no right to orders.
-create function private.lock_orders_of(event_id uuid, scans jsonb[]) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_organisation_id uuid := private.current_organisation_id();
-  v_codes text[] := array(select private.code_form(s ->> 'code') from unnest(scans) s);
-  v_attendee_ids uuid[] := array(
-    select a.id from public.attendees a where a.organisation_id = v_organisation_id and a.ticket_code = any (v_codes)
-  ) || array(select (s ->> 'attendee_id')::uuid from unnest(scans) s where s ->> 'attendee_id' is not null);
-begin
-  perform private.lock_event_shared(event_id);
-  perform 1
-  from public.orders o
-  where o.id = any (array(
-    select a.order_id from public.attendees a
-    where a.id = any (v_attendee_ids) and a.organisation_id is not distinct from v_organisation_id
-  ))
-  order by o.id
-  for share;
-  perform 1
-  from public.attendees a
-  where a.id = any (v_attendee_ids) and a.organisation_id is not distinct from v_organisation_id
-  order by a.id
-  for no key update;
-end
-$$;
-grant execute on function private.lock_orders_of to scope_checkin_write;
-
--- Scans of an offline scanner, judged in the order in which they were made. Each has a scan_id given by the scanner; a known
--- one is answered again, so the same batch may be sent until it arrives. In parts, until all are judged or the time is up.
-create function api.check_in_batch(
-  event_id uuid,
-  scans jsonb,
-  idempotency_key text default null,
-  request_fingerprint text default null
-) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  c_part constant integer := 50;
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_scans jsonb[];
-  v_judged integer := 0;
-  v_known_ids text[];
-  v_results json;
-  v_accepted integer;
-  v_first_at timestamptz;
-  v_starts_at timestamptz;
-begin
-  if v_outcome is not null then
-    return v_outcome;
-  end if;
-  select e.starts_at into v_starts_at from public.events e where e.id = check_in_batch.event_id;
-  if not found then
-    perform private.refuse_not_found('event_id');
-  end if;
-  v_scans := array(
-    select s from jsonb_array_elements(scans) s order by (s ->> 'scanned_at')::timestamptz, s ->> 'scan_id'
-  );
-
-  -- One batch of an event at a time: no other may add a scan between the look-up and the insert.
-  perform private.limit_lock_waits();
-  perform pg_advisory_xact_lock(3, hashtext(check_in_batch.event_id::text));
-  -- Whoever waited long does one part, and makes way.
-  if private.is_time_up() then
-    v_scans := v_scans[:c_part];
-  end if;
-  perform private.limit_lock_waits();
-  perform private.lock_orders_of(event_id, v_scans);
-  v_known_ids := array(
-    select c.scan_id
-    from public.check_ins c
-    where c.event_id = check_in_batch.event_id
-      and c.scan_id = any (array(select s ->> 'scan_id' from unnest(v_scans) s))
-  );
-
-  loop
-    insert into public.check_ins (
-      event_id, check_in_point_id, code, attendee_id, direction, device, scan_id, admitted, scanned_at
-    )
-    select
-      check_in_batch.event_id, s.check_in_point_id, s.code, s.attendee_id, coalesce(s.direction, 'entry'), s.device, s.scan_id, s.admitted,
-      s.scanned_at
-    from jsonb_to_recordset(to_jsonb(v_scans[v_judged + 1:v_judged + c_part])) s (
-      scan_id text, check_in_point_id uuid, code text, attendee_id uuid, direction public.check_in_direction, admitted boolean,
-      scanned_at timestamptz, device text
-    )
-    where s.scan_id <> all (v_known_ids)
-    order by s.scanned_at, s.scan_id;
-    v_judged := least(v_judged + c_part, cardinality(v_scans));
-    exit when v_judged = cardinality(v_scans) or private.is_time_up();
-  end loop;
-
-  select
-    json_agg(
-      json_build_object(
-        'scan_id', s.scan_id,
-        'replayed', s.scan_id = any (v_known_ids),
-        'counted_on_arrival', c.scanned_at = c.created_at,
-        'check_in', private.check_in_json(row(c.*)::public.check_ins)
-      )
-      order by s.scanned_at, s.scan_id
-    ),
-    count(*) filter (where c.result = 'accepted'),
-    min(c.scanned_at) filter (where c.result = 'accepted')
-  into v_results, v_accepted, v_first_at
-  from jsonb_to_recordset(to_jsonb(v_scans[:v_judged])) s (scan_id text, scanned_at timestamptz)
-  cross join lateral (
-    select c.* from public.check_ins c where c.event_id = check_in_batch.event_id and c.scan_id = s.scan_id offset 0
-  ) c;
-
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warning_of_early_scan(
-      json_build_object(
-        'status', 200,
-        'data', json_build_object(
-          'object', 'check_in_batch',
-          'event_id', check_in_batch.event_id,
-          'accepted', v_accepted,
-          'rejected', json_array_length(v_results) - v_accepted,
-          'remaining', jsonb_array_length(scans) - v_judged,
-          'results', v_results
-        )
-      ),
-      v_first_at,
-      v_starts_at
-    )
-  );
-end
-$$;
-comment on function api.check_in_batch is
-  'Judges up to 500 offline scans in the order of scanned_at, each once: 200 with a verdict for each that it reached in time. 404 not_found; 422 validation_failed.';
-grant execute on function api.check_in_batch to scope_checkin_write;
-
--- The attendee before the scan, as a scan does that ends an entry. Security definer: a key with checkin:write may not lock attendees.
-create function private.lock_attendee_of(check_in_id uuid) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  perform 1
-  from public.attendees a
-  where a.id = (select c.attendee_id from public.check_ins c where c.id = check_in_id)
-    and a.organisation_id is not distinct from private.current_organisation_id()
-  for no key update;
-end
-$$;
-grant execute on function private.lock_attendee_of to scope_checkin_write;
-
-create function api.undo_check_in(
-  check_in_id uuid,
-  idempotency_key text default null,
-  request_fingerprint text default null
-) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_check_in public.check_ins;
-begin
-  if v_outcome is not null then
-    return v_outcome;
-  end if;
-
-  perform private.lock_attendee_of(check_in_id);
-  update public.check_ins c set undone_at = now() where c.id = undo_check_in.check_in_id
-  returning * into v_check_in;
-  if not found then
-    perform private.refuse_not_found('check_in_id');
-  end if;
-
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    json_build_object('status', 200, 'data', private.check_in_json(v_check_in))
-  );
-end
-$$;
-comment on function api.undo_check_in is
-  'Takes an accepted check-in back, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone, already_checked_in (an exit, and they came in again).';
-grant execute on function api.undo_check_in to scope_checkin_write;
-
-create function api.check_in_many(calls jsonb) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_calls jsonb[] := private.calls_of_batch(calls);
-  v_event_id uuid;
-begin
-  -- As check_in_batch does: tickets are locked in one order before the first is judged.
-  for v_event_id in
-    select e.id from public.events e where e.id in (select (c ->> 'event_id')::uuid from unnest(v_calls) c) order by 1
-  loop
-    perform private.lock_orders_of(v_event_id, v_calls);
-  end loop;
-  return to_json(private.answer_calls('check_in_calls', v_calls));
-end
-$$;
-comment on function api.check_in_many is
-  'Calls of check_in by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
-grant execute on function api.check_in_many to scope_checkin_write;
-
--- The arguments of a call of check_in, with the id of its check-in.
-create type private.scan as (
-  id uuid,
-  event_id uuid,
-  code text,
-  attendee_id uuid,
-  device text,
-  check_in_point_id uuid,
-  direction public.check_in_direction,
-  idempotency_key text,
-  request_fingerprint text
-);
-
--- Raises as register_attendee_calls does. All scans are one statement, judged in the order of the calls.
-create function private.check_in_calls(calls jsonb[]) returns json[]
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_scans private.scan[] := array(
-    select jsonb_populate_record(null::private.scan, c.call || jsonb_build_object('id', private.uuid_v7()))
-    from unnest(calls) with ordinality c (call, place)
-    order by c.place
-  );
-  v_one private.scan := v_scans[1];
-  v_check_ins public.check_ins[];
-  v_starts jsonb;
-begin
-  if cardinality(calls) = 1 then
-    return array[api.check_in(
-      v_one.event_id, v_one.code, v_one.attendee_id, v_one.device, v_one.check_in_point_id, v_one.direction, v_one.idempotency_key,
-      v_one.request_fingerprint
-    )];
-  end if;
-
-  select coalesce(jsonb_object_agg(e.id, e.starts_at), '{}') into v_starts
-  from public.events e
-  where e.id = any (array(select s.event_id from unnest(v_scans) s));
-  -- A key that is sent twice, an outcome to replay, and an unknown event are for calls that are alone.
-  if (
-    select count(s.idempotency_key) <> count(distinct s.idempotency_key)
-      or bool_or(private.replay_outcome(s.idempotency_key, s.request_fingerprint) is not null)
-    from unnest(v_scans) s
-  ) or not v_starts ?& array(select s.event_id::text from unnest(v_scans) s) then
-    raise exception 'divide';
-  end if;
-
-  with added as (
-    insert into public.check_ins (id, event_id, check_in_point_id, code, attendee_id, direction, device)
-    select s.id, s.event_id, s.check_in_point_id, s.code, s.attendee_id, coalesce(s.direction, 'entry'), s.device
-    from unnest(v_scans) with ordinality s
-    order by s.ordinality
-    returning *
-  )
-  select array_agg(row(a.*)::public.check_ins) into v_check_ins from added a;
-
-  -- A ticket that is rejected and then let in was not in yet when it was rejected, which its attendee, read below, does not show.
-  if exists (
-    select from unnest(v_check_ins) with ordinality r
-    join unnest(v_check_ins) with ordinality c on c.attendee_id = r.attendee_id and c.ordinality > r.ordinality
-    where r.result = 'rejected' and c.result = 'accepted'
-  ) then
-    raise exception 'divide';
-  end if;
-
-  return array(
-    select private.record_outcome(
-      s.idempotency_key,
-      s.request_fingerprint,
-      private.check_in_outcome(row(c.*)::public.check_ins, (v_starts ->> s.event_id::text)::timestamptz)
-    )
-    from unnest(v_scans) with ordinality s
-    join unnest(v_check_ins) c on c.id = s.id
-    order by s.ordinality
-  );
-end
-$$;
-grant execute on function private.check_in_calls to scope_checkin_write;
