@@ -7,11 +7,6 @@ alter table public.attendees
   alter column currency set default nullif('', ''),
   alter column ticket_code set default nullif('', ''),
   alter column ticket_token set default nullif('', '');
-alter table public.check_in_points
-  alter column organisation_id set default nullif('', '')::uuid;
-alter table public.check_ins
-  alter column organisation_id set default nullif('', '')::uuid,
-  alter column result set default nullif('', '')::public.check_in_result;
 alter table public.events
   alter column organisation_id set default nullif('', '')::uuid,
   alter column slug set default nullif('', '');

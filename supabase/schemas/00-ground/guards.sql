@@ -67,6 +67,31 @@ begin
 end
 $$;
 
+-- ticket_type_ids are of the event. Asked only when the list is set: a row whose ticket type was deleted can still be edited.
+create function private.tg__assert_ticket_types() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if new.ticket_type_ids = old.ticket_type_ids then
+    return new;
+  end if;
+  new.ticket_type_ids := array(select distinct i.id from unnest(new.ticket_type_ids) i (id) order by i.id);
+  if exists (
+    select from unnest(new.ticket_type_ids) i (id)
+    where not exists (
+      select from public.ticket_types t
+      where t.id = i.id and t.event_id = new.event_id and t.organisation_id = new.organisation_id
+    )
+  ) then
+    perform private.refuse_value(
+      'ticket_type_ids', 'A listed ticket type does not belong to the event.', 'List the ticket types of the event to find their identifiers.',
+      to_jsonb(new)
+    );
+  end if;
+  return new;
+end
+$$;
+
 -- Refuses to delete a row that is referenced. Arguments: message, hint, and each `table.column` that may refer to the row.
 -- The foreign keys remain behind it.
 create function private.tg__assert_not_in_use() returns trigger

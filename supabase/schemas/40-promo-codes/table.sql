@@ -134,22 +134,6 @@ begin
     from public.promo_codes c
     where c.event_id = new.event_id and lower(c.code) = lower(new.code) and c.id <> new.id;
   end if;
-  -- Only when the list is set: a code whose ticket type was deleted can still be edited and disabled.
-  if tg_op = 'INSERT' or new.ticket_type_ids <> old.ticket_type_ids then
-    new.ticket_type_ids := array(select distinct i.id from unnest(new.ticket_type_ids) i (id) order by i.id);
-    if exists (
-      select from unnest(new.ticket_type_ids) i (id)
-      where not exists (
-        select from public.ticket_types t
-        where t.id = i.id and t.event_id = new.event_id and t.organisation_id = new.organisation_id
-      )
-    ) then
-      perform private.refuse(
-        422, 'validation_failed', 'A listed ticket type does not belong to the event.', 'ticket_type_ids',
-        hint => 'List the ticket types of the event to find their identifiers.', "row" => to_jsonb(new)
-      );
-    end if;
-  end if;
   if tg_op = 'UPDATE' and new.max_redemptions < new.times_redeemed and new.max_redemptions is distinct from old.max_redemptions then
     perform private.refuse(
       409, 'limit_below_redeemed', 'The limit cannot be less than the uses already made.', 'max_redemptions',
@@ -169,8 +153,10 @@ create trigger promo_codes_100_in_use before delete on public.promo_codes
     'The promo code is in use: there are orders with it.', 'Disable it instead: set its status to disabled.',
     'orders.promo_code_id', 'attendees.promo_code_id'
   );
-create trigger promo_codes_100_guard before insert or update of code, ticket_type_ids, max_redemptions on public.promo_codes
+create trigger promo_codes_100_guard before insert or update of code, max_redemptions on public.promo_codes
   for each row execute function private.tg_promo_codes__guard();
+create trigger promo_codes_200_ticket_types before insert or update of ticket_type_ids on public.promo_codes
+  for each row execute function private.tg__assert_ticket_types();
 
 revoke all on public.promo_codes from anon, authenticated, service_role;
 

@@ -1,5 +1,5 @@
 -- Check-in points, and the operations on them: gates, days and workshops of an event, each of which admits a ticket by a rule of its own.
--- What the rule means for a scan is in 80-check-ins/table.sql.
+-- What the rule means for a scan is in rules.sql.
 
 create type public.check_in_admission as enum ('once', 'once_per_day', 're_entry');
 create type public.check_in_point_status as enum ('active', 'archived');
@@ -44,45 +44,29 @@ comment on column public.check_in_points.version is 'Number of edits; the ETag o
 
 create index check_in_points_event_id_id_idx on public.check_in_points (event_id, id);
 
--- Security definer: whoever edits a point may not read the scans, and locks other points while they are counted.
-create function private.tg_check_in_points__guard() returns trigger
-language plpgsql volatile security definer set search_path = ''
+comment on constraint check_in_points_name_is_one_line on public.check_in_points is
+  'A name is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
+comment on constraint check_in_points_closes_at_is_after_opens_at on public.check_in_points is
+  'A check-in point closes after it opens. Change opens_at and closes_at together.';
+
+create function private.tg_check_in_points__assert_event() returns trigger
+language plpgsql volatile set search_path = ''
 as $$
-declare
-  v_most constant integer := 100;
 begin
-  if tg_op = 'INSERT' then
-    if not exists (
-      select from public.events e where e.id = new.event_id and e.organisation_id = new.organisation_id
-    ) or private.is_foreign(new.organisation_id) then
-      perform private.refuse_not_found('event_id');
-    end if;
-    -- The door list has all of them on each page.
-    if (select count(*) from public.check_in_points p where p.event_id = new.event_id) >= v_most then
-      perform private.refuse_value(
-        'event_id', 'An event has at most 100 check-in points.', 'Delete those at which nothing was scanned, or change one.', "row" => to_jsonb(new)
-      );
-    end if;
-  end if;
-  -- Only when the list is set: a point whose ticket type was deleted can still be edited and archived.
-  if tg_op = 'INSERT' or new.ticket_type_ids <> old.ticket_type_ids then
-    new.ticket_type_ids := array(select distinct i.id from unnest(new.ticket_type_ids) i (id) order by i.id);
-    if exists (
-      select from unnest(new.ticket_type_ids) i (id)
-      where not exists (select from public.ticket_types t where t.id = i.id and t.event_id = new.event_id)
-    ) then
-      perform private.refuse_value(
-        'ticket_type_ids', 'A listed ticket type does not belong to the event.',
-        'List the ticket types of the event to find their identifiers.', "row" => to_jsonb(new)
-      );
-    end if;
+  if not exists (select from public.events e where e.id = new.event_id and e.organisation_id = new.organisation_id) then
+    perform private.refuse_not_found('event_id');
+  -- The door list has all of them on each page.
+  elsif (select count(*) from public.check_in_points p where p.event_id = new.event_id) >= 100 then
+    perform private.refuse_value(
+      'event_id', 'An event has at most 100 check-in points.', 'Delete those at which nothing was scanned, or change one.', "row" => to_jsonb(new)
+    );
   end if;
   return new;
 end
 $$;
 
 -- Acceptances are unique by a key that the admission determines. Scans hold the point `for key share` while they are judged.
--- Security definer, as the guard.
+-- Security definer: whoever edits a point may not read the scans.
 create function private.tg_check_in_points__assert_unused() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -100,24 +84,18 @@ begin
   return case tg_op when 'UPDATE' then new else old end;
 end
 $$;
-create trigger check_in_points_010_blank_is_empty before insert or update on public.check_in_points
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('event_id', 'name');
-create trigger check_in_points_800_explain before insert or update on public.check_in_points
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
-create trigger check_in_points_050_fixed before update of organisation_id, event_id on public.check_in_points
-  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');
+
+select private.keep_table('public.check_in_points', filled => '{organisation_id}', fixed => '{organisation_id,event_id}', versioned => true);
 create trigger check_in_points_050_organisation before insert on public.check_in_points
   for each row execute function private.tg__inherit_organisation();
-create trigger check_in_points_050_derived before update of version, created_at, updated_at on public.check_in_points
-  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
-create trigger check_in_points_100_guard before insert or update on public.check_in_points
-  for each row execute function private.tg_check_in_points__guard();
+create trigger check_in_points_100_event before insert on public.check_in_points
+  for each row execute function private.tg_check_in_points__assert_event();
 create trigger check_in_points_100_in_use before delete on public.check_in_points
   for each row execute function private.tg_check_in_points__assert_unused();
 create trigger check_in_points_200_admission before update on public.check_in_points
   for each row when (new.admission <> old.admission) execute function private.tg_check_in_points__assert_unused();
+create trigger check_in_points_200_ticket_types before insert or update of ticket_type_ids on public.check_in_points
+  for each row execute function private.tg__assert_ticket_types();
 create trigger check_in_points_300_name before insert or update of name on public.check_in_points
   for each row execute function private.tg__assert_name();
 create trigger check_in_points_300_closes_at before insert or update of opens_at, closes_at on public.check_in_points
@@ -125,15 +103,6 @@ create trigger check_in_points_300_closes_at before insert or update of opens_at
   execute function private.tg__refuse_value(
     'closes_at', 'A check-in point closes after it opens.', 'Change opens_at and closes_at together.'
   );
-create trigger check_in_points_900_updated_at before update on public.check_in_points
-  for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
-create trigger check_in_points_900_version before update on public.check_in_points
-  for each row when (
-    new.name is distinct from old.name or new.ticket_type_ids is distinct from old.ticket_type_ids
-    or new.opens_at is distinct from old.opens_at or new.closes_at is distinct from old.closes_at
-    or new.admission is distinct from old.admission or new.status is distinct from old.status
-  )
-  execute function private.tg__count_version();
 
 revoke all on public.check_in_points from anon, authenticated, service_role;
 

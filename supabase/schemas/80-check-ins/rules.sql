@@ -230,13 +230,4 @@ create trigger check_ins_500_undo after update on public.check_ins
   for each row when (new.undone_at is distinct from old.undone_at)
   execute function private.tg_check_ins__undo();
 
-create trigger check_ins_010_blank_is_empty before insert or update on public.check_ins
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('event_id');
-create trigger check_ins_800_explain before insert or update on public.check_ins
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
-create trigger check_ins_100_no_truncate before truncate on public.check_ins
-  for each statement execute function private.tg__refuse_truncate();
-create trigger check_ins_900_updated_at before update on public.check_ins
-  for each row execute function private.tg__set_updated_at();
+select private.keep_table('public.check_ins', filled => '{organisation_id,result}', derived => null);

@@ -95,12 +95,9 @@ comment on column public.arrivals.arrived is 'How many people came in.';
 comment on column public.arrivals.event_id is 'The event. Filter by it.';
 comment on column public.arrivals.check_in_point_id is 'The check-in point. Empty: the event as such.';
 comment on column public.arrivals.organisation_id is 'The organisation of the event.';
-create trigger door_list_100_read_only instead of insert or update or delete on public.door_list
-  for each row execute function private.tg__refuse_write();
-create trigger no_shows_100_read_only instead of insert or update or delete on public.no_shows
-  for each row execute function private.tg__refuse_write();
-create trigger arrivals_100_read_only instead of insert or update or delete on public.arrivals
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.door_list');
+select private.keep_view('public.no_shows');
+select private.keep_view('public.arrivals');
 
 revoke all on public.door_list from anon, authenticated, service_role;
 revoke all on public.no_shows from anon, authenticated, service_role;

@@ -47,6 +47,8 @@ create table public.check_ins (
     admission_key is null or result = 'accepted' and direction = 'entry' and undone_at is null
   )
 );
+comment on constraint check_ins_device_is_one_line on public.check_ins is
+  'device is one line of 1 to 100 characters. Write at least one letter, and no line breaks.';
 comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id, and code or attendee_id, to check in by hand; set undone_at to take an acceptance back.';
 comment on column public.check_ins.event_id is 'The event that it belongs to.';
 comment on column public.check_ins.attendee_id is 'Whose ticket it is. Empty where no ticket has the code, or no attendee the id that was named.';
