@@ -14148,6 +14148,30 @@ end
 $$;
 grant execute on function private.venue_columns to scope_events_write;
 
+create function private.add_event(organisation_id uuid, fields jsonb) returns public.events
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_new public.events := jsonb_populate_record(null::public.events, fields || private.venue_columns(fields -> 'venue'));
+begin
+  insert into public.events (
+    organisation_id, name, slug, description, starts_at, ends_at, timezone, locale,
+    venue_name, venue_address, venue_city, venue_postcode, venue_country,
+    online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata
+  )
+  values (
+    add_event.organisation_id, v_new.name, v_new.slug, v_new.description, v_new.starts_at, v_new.ends_at,
+    coalesce(v_new.timezone, 'UTC'), coalesce(v_new.locale, 'en'),
+    v_new.venue_name, v_new.venue_address, v_new.venue_city, v_new.venue_postcode, v_new.venue_country,
+    v_new.online_url, v_new.capacity, coalesce(v_new.waiting_list_offer_hours, 24), coalesce(v_new.currency, 'EUR'),
+    v_new.payment_due_days, v_new.external_id, coalesce(v_new.metadata, '{}')
+  )
+  returning * into v_new;
+  return v_new;
+end
+$$;
+grant execute on function private.add_event to scope_events_write;
+
 create function api.create_event(
   name text,
   slug text default null,
@@ -14172,28 +14196,17 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_venue public.events := jsonb_populate_record(null::public.events, private.venue_columns(venue));
   v_event public.events;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
 
-  insert into public.events (
-    organisation_id, name, slug, description, starts_at, ends_at, timezone, locale,
-    venue_name, venue_address, venue_city, venue_postcode, venue_country,
-    online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata
-  )
-  values (
-    private.current_organisation_id(), create_event.name, create_event.slug, create_event.description,
-    create_event.starts_at::timestamptz, create_event.ends_at::timestamptz, coalesce(create_event.timezone, 'UTC'), coalesce(create_event.locale, 'en'),
-    v_venue.venue_name, v_venue.venue_address, v_venue.venue_city, v_venue.venue_postcode, v_venue.venue_country,
-    create_event.online_url, create_event.capacity, coalesce(create_event.waiting_list_offer_hours, 24),
-    coalesce(create_event.currency, 'EUR'), create_event.payment_due_days,
-    create_event.external_id, coalesce(create_event.metadata, '{}')
-  )
-  returning * into v_event;
-
+  v_event := private.add_event(private.current_organisation_id(), jsonb_build_object(
+    'name', name, 'slug', slug, 'description', description, 'starts_at', starts_at, 'ends_at', ends_at, 'timezone', timezone,
+    'locale', locale, 'venue', venue, 'online_url', online_url, 'capacity', capacity, 'waiting_list_offer_hours', waiting_list_offer_hours,
+    'currency', currency, 'payment_due_days', payment_due_days, 'external_id', external_id, 'metadata', metadata
+  ));
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
@@ -20932,203 +20945,160 @@ comment on function api.export_check_ins is
   'Makes a link to a file of scans, good for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
 grant execute on function api.export_check_ins to scope_attendees_read;
 
--- schemas/20-events/planned-steps.sql
+-- schemas/20-events/plan-steps.sql
 
--- What apply_event, public.copy_event and public.move_event do: match, move, copy, change and add what belongs to an event, step by step.
--- Whether it is a plan or done for good, 20-events/plans.sql decides.
+-- What apply_event, public.copy_event and public.move_event do: match what a list names, move, copy, and call the operations that add and
+-- change it. Each step has a savepoint and says what it changed, or why it is refused. Whether it stays, 20-events/plans.sql decides.
 
--- What may be written of each table; the first names the row.
-create function private.planned_fields("table" text) returns text[]
+-- What belongs to an event, in the order in which it is made. A kind joins by its line here, its api.create_… and its api.update_….
+create type private.plan_kind as (kind text, list text, label text, archived text);
+create function private.plan_kinds() returns setof private.plan_kind
 language plpgsql immutable set search_path = ''
 as $$
 begin
-  return case "table"
-    when 'events' then array[
-      'name', 'slug', 'description', 'starts_at', 'ends_at', 'timezone', 'locale', 'venue_name', 'venue_address', 'venue_city',
-      'venue_postcode', 'venue_country', 'online_url', 'capacity', 'waiting_list_offer_hours', 'currency', 'payment_due_days',
-      'external_id', 'metadata'
-    ]
-    when 'ticket_types' then array[
-      'name', 'description', 'price', 'quantity', 'min_per_order', 'max_per_order', 'sales_start_at', 'sales_end_at', 'visibility',
-      'position', 'external_id', 'metadata', 'status'
-    ]
-    when 'promo_codes' then array[
-      'code', 'percent_off', 'amount_off', 'valid_from', 'valid_until', 'max_redemptions', 'ticket_type_ids', 'status'
-    ]
-    when 'check_in_points' then array['name', 'ticket_type_ids', 'opens_at', 'closes_at', 'admission', 'status']
-  end;
+  return query values
+    ('ticket_type', 'ticket_types', 'name', 'archived'),
+    ('promo_code', 'promo_codes', 'code', 'disabled'),
+    ('check_in_point', 'check_in_points', 'name', 'archived');
 end
 $$;
-grant execute on function private.planned_fields to scope_events_write;
-
--- The members of `fields` that may be written, in the form that the columns give them.
-create function private.planned_row("table" text, fields jsonb) returns jsonb
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_row jsonb;
-begin
-  execute format('select to_jsonb(r) from jsonb_populate_record(null::public.%I, $1) r', "table") into v_row using fields;
-  return (
-    select coalesce(jsonb_object_agg(f.key, f.value), '{}')
-    from jsonb_each(v_row) f
-    where fields ? f.key and f.key = any (private.planned_fields("table"))
-  );
-end
-$$;
-grant execute on function private.planned_row to scope_events_write;
-
--- Adds a row; what `fields` does not name gets the defaults of the table.
-create function private.add_row("table" text, parent text, parent_id uuid, fields jsonb) returns uuid
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_columns text := (select string_agg(format('%I', c), ', ') from jsonb_object_keys(fields || jsonb_build_object(parent, parent_id)) c);
-  v_id uuid;
-begin
-  execute format('insert into public.%1$I (%2$s) select %2$s from jsonb_populate_record(null::public.%1$I, $1) returning id', "table", v_columns)
-  into v_id using fields || jsonb_build_object(parent, parent_id);
-  return v_id;
-end
-$$;
-grant execute on function private.add_row to scope_events_write;
-
--- What the names of rows are compared by: a promo code as buyers type it.
-create function private.form_of_name("table" text, name text) returns text
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return case "table" when 'promo_codes' then lower(normalize(name, nfc)) else private.search_form(btrim(name)) end;
-end
-$$;
-grant execute on function private.form_of_name to scope_events_write;
-
--- The rows of an event, in their order, each with its name as it is compared: all, those in use, or of these those that have times. All of
--- them are matched, copied or moved, each in a savepoint, so there is a limit.
-create function private.rows_of_event("table" text, event_id uuid, in_use boolean, timed boolean) returns jsonb
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_most constant integer := 500;
-  v_fields text[] := private.planned_fields("table");
-  v_times text := (select string_agg(format('r.%I', f), ', ') from unnest(v_fields) f where f ~ '_at$|^valid_');
-  v_rows jsonb;
-begin
-  execute format(
-    'select coalesce(jsonb_agg(to_jsonb(r) || jsonb_build_object(''folded'', private.form_of_name(%L, r.%I)) order by r.%I, r.id), ''[]'')
-     from (
-       select r.* from public.%I r
-       where r.event_id = $1 and (not $2 or r.status = ''active'') and (not $3 or num_nonnulls(%s) > 0)
-       limit $4
-     ) r',
-    "table", v_fields[1], case "table" when 'ticket_types' then 'position' else 'created_at' end, "table", v_times
-  )
-  into v_rows using event_id, in_use, timed, v_most + 1;
-  if jsonb_array_length(v_rows) > v_most then
-    perform private.refuse_value(
-      "table", 'The event has more than 500 of these, which is too many for one plan.',
-      'Change them one by one. A copy leaves them out if this list is empty and archive_missing is true.'
-    );
-  end if;
-  return v_rows;
-end
-$$;
-grant execute on function private.rows_of_event to scope_events_write;
-
--- Where in `rows` each id, external_id and name stands, so that matching a list costs no more for a long one.
-create function private.places_by_name(rows jsonb) returns jsonb
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(jsonb_object_agg(k.key, k.places), '{}')
-    from (
-      select k.key, jsonb_agg(distinct r.n - 1) as places
-      from jsonb_array_elements(rows) with ordinality r (r, n)
-      cross join unnest(array['#' || (r.r ->> 'id'), '=' || (r.r ->> 'external_id'), '~' || (r.r ->> 'folded')]) k (key)
-      where k.key is not null
-      group by k.key
-    ) k
-  );
-end
-$$;
-grant execute on function private.places_by_name to scope_events_write;
-
--- The one of `rows` that has this reference: an id, which is never taken for a name, an external_id, or a name as it is searched. One in
--- use wins over others. Null: none.
-create function private.row_meant(rows jsonb, places jsonb, reference text, param text, "table" text default 'ticket_types') returns jsonb
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_found jsonb[] := array(
-    select rows -> p.place
-    from (
-      select jsonb_array_elements_text(places -> ('=' || reference))::integer as place
-      union
-      select jsonb_array_elements_text(places -> ('~' || private.form_of_name("table", reference)))::integer
-    ) p
-    order by p.place
-  );
-  v_in_use jsonb[];
-begin
-  if places ? ('#' || reference) then
-    return rows -> (places -> ('#' || reference) ->> 0)::integer;
-  elsif cardinality(v_found) < 2 then
-    return v_found[1];
-  end if;
-  v_in_use := array(select r from unnest(v_found) r where r ->> 'status' = 'active');
-  if cardinality(v_in_use) <> 1 then
-    perform private.refuse_ambiguous(param, (
-      select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
-        'id', r -> 'id', 'name', r -> 'name', 'status', r -> 'status', 'price', r -> 'price', 'external_id', r -> 'external_id'
-      )))
-      from unnest(v_found[1:10]) r
-    ));
-  end if;
-  return v_in_use[1];
-end
-$$;
-grant execute on function private.row_meant to scope_events_write;
-
--- What of `rows` an item of a list is: what its id names, else its external_id, else its name unless that row has another external_id.
-create function private.row_of_item("table" text, rows jsonb, places jsonb, item jsonb) returns jsonb
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_label text := (private.planned_fields("table"))[1];
-  v_place jsonb := places -> ('=' || (item ->> 'external_id')) -> 0;
-  v_row jsonb;
-begin
-  if item ? 'id' then
-    v_row := private.row_meant(rows, places, item ->> 'id', 'id', "table");
-    if v_row is null then
-      perform private.refuse(
-        404, 'not_found', 'The event has nothing with this id, external_id or name.', 'id',
-        jsonb_build_object('names', (
-          select coalesce(jsonb_agg(n.name), '[]') from (select r -> v_label as name from jsonb_array_elements(rows) r limit 10) n
-        )),
-        'Leave id out to add it as new.'
-      );
-    end if;
-  elsif v_place is not null then
-    v_row := rows -> v_place::integer;
-  elsif item ->> v_label is not null then
-    v_row := private.row_meant(rows, places, item ->> v_label, v_label, "table");
-    if v_row ->> 'external_id' is not null and item ->> 'external_id' is not null then
-      v_row := null;
-    end if;
-  end if;
-  return v_row;
-end
-$$;
-grant execute on function private.row_of_item to scope_events_write;
 
 -- By how much everything moves, and between which zones. A copy moves all its times. Of an event that moves itself, sales and codes that
 -- have begun or ended stay so: a sale that runs goes on. A door opens with the event. Nothing that is to come moves into the past, so a move
 -- back finds all that moved.
 create type private.event_move as (distance interval, from_zone text, to_zone text, is_copy boolean);
 
--- The times of a row as they move, at the same hour of the event's day on either side of a change of daylight saving time.
+-- An item of a list, or null for a row that no list names; the rows that it may mean; and whether the list has it already.
+create type private.plan_item as (item jsonb, name text, found jsonb[], is_again boolean);
+
+-- A plan while it is carried out. `base` is the event as it was, or the one that is copied; `event` the one that is made or changed, as it is
+-- by now. `rows` are the objects of the kind that is at hand, as they were; `read` the versions of all that were. `types` are the ticket types
+-- by now, `copies` has the copy of each, `refused` the names of what could not be added.
+create type private.event_work as (
+  arguments jsonb, organisation_id uuid, base public.events, event public.events, move private.event_move, rows jsonb, read jsonb,
+  types jsonb, copies jsonb, refused text[], steps jsonb[], warnings jsonb[], unchanged integer, refusals integer
+);
+
+-- What the names of objects are compared by: a promo code as buyers type it.
+create function private.form_of_name(label text, name text) returns text
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case label when 'code' then lower(normalize(name, nfc)) else private.search_form(btrim(name)) end;
+end
+$$;
+
+-- The objects of an event in their order, as the API answers them, each with its name as it is compared: all, those in use, or of these those
+-- that have times. Each is matched, copied or moved in a savepoint, so there is a limit.
+create function private.rows_of_event(kind private.plan_kind, event_id uuid, in_use boolean, timed boolean) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_most constant integer := 500;
+  v_rows jsonb;
+begin
+  execute format(
+    'select coalesce(jsonb_agg(
+       private.%1$s_json(r)::jsonb || jsonb_build_object(''folded'', private.form_of_name(%2$L, r.%2$I))
+       order by (to_jsonb(r) ->> ''position'')::integer, r.id
+     ), ''[]'')
+     from (
+       select r.* from public.%3$I r
+       where r.event_id = $1 and (not $2 or r.status = ''active'') and (not $3 or to_jsonb(r)::text ~ ''"(sales|valid|opens|closes)_\w+": "'')
+       limit $4
+     ) r',
+    kind.kind, kind.label, kind.list
+  )
+  into v_rows using event_id, in_use, timed, v_most + 1;
+  if jsonb_array_length(v_rows) > v_most then
+    perform private.refuse_value(
+      kind.list, 'The event has more than 500 of these, which is too many for one plan.',
+      'Change them one by one. A copy leaves them out if this list is empty and archive_missing is true.'
+    );
+  end if;
+  return v_rows;
+end
+$$;
+
+-- Those of `rows` that an item means: what its id names, else its external_id, else its name, unless that one has another external_id. An id
+-- is never taken for a name, and of several that are called so the one in use wins.
+create function private.rows_meant(rows jsonb, kind private.plan_kind, item jsonb) returns jsonb[]
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_name text := coalesce(item ->> 'id', item ->> kind.label);
+  v_form text := private.form_of_name(kind.label, v_name);
+  v_external_id text := case when not item ? 'id' then item ->> 'external_id' end;
+  v_found jsonb[] := array(select r from jsonb_array_elements(rows) r where r ->> 'external_id' = v_external_id);
+begin
+  if v_found = '{}' then
+    v_found := array(
+      select r from jsonb_array_elements(rows) r
+      where v_name in (r ->> 'id', r ->> 'external_id') or r ->> 'folded' = v_form
+      order by r ->> 'id' <> v_name, r ->> 'status' <> 'active'
+    );
+    if v_found[1] ->> 'id' = v_name or v_found[1] ->> 'status' = 'active' and v_found[2] ->> 'status' <> 'active' then
+      v_found := v_found[:1];
+    end if;
+  end if;
+  return case when cardinality(v_found) = 1 and v_found[1] ->> 'external_id' <> v_external_id then '{}' else v_found end;
+end
+$$;
+
+create function private.refuse_several(meant jsonb[], param text) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if cardinality(meant) > 1 then
+    perform private.refuse_ambiguous(param, (
+      select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+        'id', r -> 'id', 'name', r -> 'name', 'status', r -> 'status', 'price', r -> 'price', 'external_id', r -> 'external_id'
+      )))
+      from unnest(meant[:10]) r
+    ));
+  end if;
+end
+$$;
+
+-- The items of a list with the rows that they mean. Then the other rows in use, where they are copied, moved or archived as well.
+create function private.items_of_plan(work private.event_work, kind private.plan_kind) returns setof private.plan_item
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_is_copy boolean := (work.move).is_copy;
+  v_archives boolean := work.arguments ? kind.list and coalesce((work.arguments ->> 'archive_missing')::boolean, false);
+  v_listed private.plan_item[] := array(
+    select row(
+      -- What a copy has in addition comes last.
+      case when v_is_copy and f.found = '{}' then jsonb_build_object('position', jsonb_array_length(work.rows)) else '{}' end || i.item,
+      n.name,
+      f.found,
+      -- The same row, or two new ones of one name.
+      row_number() over (
+        partition by case cardinality(f.found)
+          when 1 then f.found[1] ->> 'id' else concat_ws(' ', private.form_of_name(kind.label, n.name), i.item ->> 'external_id')
+        end
+        order by i.place
+      ) > 1
+    )::private.plan_item
+    from jsonb_array_elements(coalesce(work.arguments -> kind.list, '[]')) with ordinality i (item, place)
+    cross join lateral (select coalesce(i.item ->> kind.label, i.item ->> 'id') as name) n
+    cross join lateral (select private.rows_meant(work.rows, kind, i.item) as found) f
+    order by i.place
+  );
+begin
+  return query select i.* from unnest(v_listed) i;
+  if v_archives and not v_is_copy or not v_archives and (v_is_copy or (work.move).distance is not null) then
+    return query
+    select null::jsonb, r ->> kind.label, array[r], false
+    from jsonb_array_elements(work.rows) r
+    where r ->> 'status' = 'active'
+      and not exists (select from unnest(v_listed) i where cardinality(i.found) = 1 and i.found[1] ->> 'id' = r ->> 'id');
+  end if;
+end
+$$;
+
+-- The times of an object as they move, at the same hour of the event's day on either side of a change of daylight saving time.
 create function private.moved_times("row" jsonb, move private.event_move) returns jsonb
 language plpgsql stable set search_path = ''
 as $$
@@ -21141,10 +21111,10 @@ begin
       f.key as field, f.value::timestamptz as before,
       ((f.value::timestamptz at time zone move.from_zone) + move.distance) at time zone move.to_zone as after
     from jsonb_each_text("row") f
-    where f.key in ('starts_at', 'ends_at', 'sales_start_at', 'sales_end_at', 'valid_from', 'valid_until', 'opens_at', 'closes_at')
+    where f.key ~ '^(starts|ends|sales_start|sales_end|opens|closes)_at$|^valid_(from|until)$'
       and f.value is not null
       and move.distance is not null
-      and (move.is_copy or f.key in ('starts_at', 'ends_at', 'opens_at', 'closes_at') or f.value::timestamptz > now())
+      and (move.is_copy or f.key ~ '^(starts|ends|opens|closes)_' or f.value::timestamptz > now())
     order by f.key desc
   loop
     if not move.is_copy and v_time.before > now() and v_time.after <= now() then
@@ -21158,7 +21128,6 @@ begin
   return v_times;
 end
 $$;
-grant execute on function private.moved_times to scope_events_write;
 
 -- How far an event moves: by a duration, to a day at the same hour, or to a time. Always days and hours from the start, so that all times
 -- keep their distance to it.
@@ -21181,7 +21150,6 @@ exception when data_exception then
   perform private.refuse_value('move', 'This is no duration, day or time.', 'P7D, 2027-05-03 or 2027-05-03T10:00:00+02:00, for example.');
 end
 $$;
-grant execute on function private.move_distance to scope_events_write;
 
 -- How the event of a plan moves; without a distance if it stays.
 create function private.move_of_plan(base public.events, arguments jsonb, is_copy boolean) returns private.event_move
@@ -21211,7 +21179,6 @@ begin
   return v_move;
 end
 $$;
-grant execute on function private.move_of_plan to scope_events_write;
 
 -- A time as people at the event read it: 2027-05-03T10:00:00+02:00.
 create function private.zoned_time(moment timestamptz, timezone text) returns text
@@ -21225,7 +21192,6 @@ begin
     || to_char(greatest(v_offset, -v_offset), 'HH24:MI');
 end
 $$;
-grant execute on function private.zoned_time to scope_events_write;
 
 -- Fields as a plan says them: money in words, times in the event's zone, ticket types by their names, long texts and lists cut.
 create function private.plan_words(fields jsonb, event public.events) returns jsonb
@@ -21240,9 +21206,8 @@ begin
         when f.key in ('price', 'amount_off') then to_jsonb(private.money_text((f.value #>> '{}')::bigint, event.currency))
         when f.key ~ '_at$|^valid_' then to_jsonb(private.zoned_time((f.value #>> '{}')::timestamptz, event.timezone))
         when f.key = 'ticket_type_ids' then (
-          select coalesce(jsonb_agg(coalesce(t.name, '…')), '[]')
+          select coalesce(jsonb_agg(coalesce((select t.name from public.ticket_types t where t.id = i.id::uuid and i.place <= 10), '…')), '[]')
           from jsonb_array_elements_text(f.value) with ordinality i (id, place)
-          left join lateral (select t.name from public.ticket_types t where t.id = i.id::uuid and i.place <= 10 offset 0) t on true
           where i.place <= 11
         )
         when length(f.value #>> '{}') > 100 then to_jsonb(left(f.value #>> '{}', 100) || '…')
@@ -21253,228 +21218,344 @@ begin
   );
 end
 $$;
-grant execute on function private.plan_words to scope_events_write;
-grant execute on function private.money_text to scope_events_write;
 
--- A new row as a plan says it, without what goes without saying.
-create function private.plan_of_new(label text, fields jsonb, event public.events) returns jsonb
+-- What an operation made of the fields that it was given: [old, new] where they differ, null if none does. Of a new object the values,
+-- without what goes without saying; how often a point lets a ticket in is fixed with its first scan, so that is said.
+create function private.plan_changes(before jsonb, after jsonb, fields jsonb, was public.events, event public.events) returns jsonb
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_usual constant jsonb :=
-    '{"status": "active", "visibility": "public", "min_per_order": 1, "waiting_list_offer_hours": 24}';
+  v_usual constant jsonb := '{"status": "active", "visibility": "public", "min_per_order": 1, "waiting_list_offer_hours": 24}';
 begin
-  return private.plan_words(
-    (
-      select coalesce(jsonb_object_agg(f.key, f.value), '{}')
-      from jsonb_each(fields) f
-      where f.key not in (label, 'position')
-        and f.value not in ('null', '{}', '[]')
-        and f.value is distinct from v_usual -> f.key
-    ),
-    event
+  if fields ? 'venue' then
+    before := before || private.venue_columns(before -> 'venue');
+    after := after || private.venue_columns(after -> 'venue');
+    fields := fields - 'venue' || private.venue_columns(fields -> 'venue');
+  end if;
+  if before is null then
+    return private.plan_words((
+      select coalesce(jsonb_object_agg(f.key, after -> f.key), '{}')
+      from jsonb_object_keys(fields || '{"status": 0, "admission": 0}') f (key)
+      where f.key not in ('name', 'code', 'position')
+        and after -> f.key not in ('null', '{}', '[]')
+        and after -> f.key is distinct from v_usual -> f.key
+    ), event);
+  end if;
+  fields := (
+    select coalesce(jsonb_object_agg(f.key, after -> f.key), '{}')
+    from jsonb_object_keys(fields) f (key) where after -> f.key is distinct from before -> f.key
+  );
+  return (
+    select jsonb_object_agg(n.key, jsonb_build_array(o.value, n.value))
+    from jsonb_each(private.plan_words(fields, event)) n
+    join jsonb_each(private.plan_words((select jsonb_object_agg(f.key, before -> f.key) from jsonb_object_keys(fields) f (key)), was)) o using (key)
   );
 end
 $$;
-grant execute on function private.plan_of_new to scope_events_write;
 
--- The ticket types, of `rows`, that a list of names, ids or external_ids means. `copies` has what became of those of a copied event;
--- names in `refused` are of ticket types that could not be added, which is said already.
-create function private.ticket_types_meant(rows jsonb, places jsonb, names jsonb, copies jsonb, refused text[]) returns uuid[]
+-- Creates an object, or changes the one with this id, by its operation, and answers the outcome. Of the event itself by what its operations
+-- do, which would ask for a confirmation of the notice and not know the organisation of whoever works by hand.
+create function private.write_object(work private.event_work, kind private.plan_kind, id text, fields jsonb) returns jsonb
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_arguments jsonb;
+  v_outcome jsonb;
+  v_event public.events;
+begin
+  case
+    when kind.kind <> 'event' then
+      v_arguments := case when id is null then fields || jsonb_build_object('event_id', (work.event).id)
+        else jsonb_build_object(kind.kind || '_id', id, 'changes', fields) end;
+      execute private.statement_of_call(
+        case when id is null then 'create_' else 'update_' end || kind.kind, array(select jsonb_object_keys(v_arguments))
+      ) into v_outcome using v_arguments::json;
+      return v_outcome;
+    when id is null then v_event := private.add_event(work.organisation_id, fields);
+    when fields ? 'status' then v_event := private.set_event_status(id::uuid, (fields ->> 'status')::public.event_status);
+    else v_event := private.change_event(work.base, fields);
+  end case;
+  return jsonb_build_object(
+    'data', private.event_json(v_event), 'warnings', jsonb_build_array(private.warning_of_offset_in(fields, v_event.timezone))
+  );
+end
+$$;
+
+-- The event whose currency and zone the words of a step have: the one that the step made or changed.
+create function private.event_by_now(work private.event_work, kind private.plan_kind, data jsonb) returns public.events
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return case kind.kind when 'event' then jsonb_populate_record(null::public.events, data) else work.event end;
+end
+$$;
+
+-- The step of an object that is added, or copied from the one of another event: as it was but for `fields`.
+create function private.step_that_adds(work private.event_work, kind private.plan_kind, copied jsonb, fields jsonb) returns jsonb
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_all jsonb := coalesce(copied - '{event_id,external_id,slug}'::text[], '{}') || private.with_merged_metadata(fields, copied -> 'metadata');
+  v_added jsonb;
+  v_data jsonb;
+begin
+  if v_all ->> kind.label is null then
+    perform private.refuse_value(
+      kind.label,
+      case kind.kind when 'event' then 'A new event needs a name.' else 'What is to be added needs a name, or a promo code its code.' end,
+      case kind.kind when 'event' then 'Name it in changes; to change an event that exists, name that as event.' end
+    );
+  end if;
+  fields := (
+    select jsonb_object_agg(f.key, f.value)
+    from pg_catalog.pg_proc p
+    join jsonb_each(v_all) f on f.key = any (p.proargnames)
+    where p.pronamespace = 'api'::regnamespace and p.proname = 'create_' || kind.kind
+  );
+  v_added := private.write_object(work, kind, null, fields);
+  v_data := v_added -> 'data';
+  if kind.kind <> 'event' and v_all ->> 'status' <> v_data ->> 'status' then
+    v_data := private.write_object(work, kind, v_data ->> 'id', jsonb_build_object('status', v_all -> 'status')) -> 'data';
+  end if;
+  return jsonb_build_object(
+    'action', 'create', 'kind', kind.kind, 'name', v_data -> kind.label, 'id', v_data -> 'id',
+    'changes', private.plan_changes(null, v_data, fields, null, private.event_by_now(work, kind, v_data)),
+    'warnings', v_added -> 'warnings'
+  );
+end
+$$;
+
+-- The step of an object that is changed.
+create function private.step_that_changes(work private.event_work, kind private.plan_kind, before jsonb, fields jsonb) returns jsonb
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome jsonb := private.write_object(work, kind, before ->> 'id', fields);
+  v_changes jsonb := private.plan_changes(
+    before, v_outcome -> 'data', fields, work.base, private.event_by_now(work, kind, v_outcome -> 'data')
+  );
+begin
+  if v_changes is null then
+    return '{"action": "unchanged"}';
+  end if;
+  return jsonb_strip_nulls(jsonb_build_object(
+    'action', case v_changes #>> '{status,1}' when kind.archived then 'archive' else 'change' end,
+    'kind', kind.kind, 'name', before -> kind.label,
+    -- Said, because a change alone does not bring it back.
+    'status', case when not v_changes ? 'status' and before ->> 'status' in ('archived', 'disabled') then before -> 'status' end
+  )) || jsonb_build_object('changes', v_changes, 'warnings', v_outcome -> 'warnings');
+end
+$$;
+
+-- The ticket types that a list of names, ids or external_ids means; of a copied event, what became of them.
+create function private.ticket_types_meant(work private.event_work, names jsonb) returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
 declare
+  v_kind private.plan_kind := (select row(k.*)::private.plan_kind from private.plan_kinds() k where k.kind = 'ticket_type');
   v_name text;
-  v_row jsonb;
+  v_found jsonb[];
   v_ids uuid[] := '{}';
 begin
-  for v_name in select * from jsonb_array_elements_text(names) loop
-    v_row := private.row_meant(rows, places, coalesce(copies ->> v_name, v_name), 'ticket_types');
-    if v_row is not null then
-      v_ids := v_ids || (v_row ->> 'id')::uuid;
-    elsif private.search_form(btrim(v_name)) <> all (refused) then
+  for v_name in select coalesce(work.copies ->> n, n) from jsonb_array_elements_text(names) n loop
+    v_found := private.rows_meant(work.types, v_kind, jsonb_build_object('id', v_name));
+    perform private.refuse_several(v_found, 'ticket_types');
+    -- Of one that could not be added that is said already.
+    if v_found = '{}' and private.form_of_name('name', v_name) <> all (work.refused) then
       perform private.refuse(
         422, 'validation_failed', 'A ticket type of the list is none of the event.', 'ticket_types',
-        jsonb_build_object('ticket_types', (
-          select coalesce(jsonb_agg(n.name), '[]') from (select r -> 'name' as name from jsonb_array_elements(rows) r limit 10) n
-        )),
+        jsonb_build_object('ticket_types', jsonb_path_query_array(work.types, '$[0 to 9].name')),
         'Name one of details.ticket_types, or add it to ticket_types.'
       );
     end if;
+    v_ids := v_ids || (v_found[1] ->> 'id')::uuid;
   end loop;
-  return array(select distinct i from unnest(v_ids) i order by i);
+  return array(select distinct i from unnest(v_ids) i where i is not null order by i);
 end
 $$;
-grant execute on function private.ticket_types_meant to scope_events_write;
 
--- What is changed of a row, as [old, new].
-create function private.plan_changes(old_row jsonb, fields jsonb, was public.events, event public.events) returns jsonb
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select jsonb_object_agg(n.key, jsonb_build_array(o.value, n.value))
-    from jsonb_each(private.plan_words(private.with_merged_metadata(fields, old_row -> 'metadata'), event)) n
-    left join jsonb_each(private.plan_words(
-      (select jsonb_object_agg(f.key, old_row -> f.key) from jsonb_object_keys(fields) f (key)), was
-    )) o using (key)
-  );
-end
-$$;
-grant execute on function private.plan_changes to scope_events_write;
-
--- What differs from the row; null if nothing does.
-create function private.fields_to_change("table" text, old_row jsonb, fields jsonb) returns jsonb
+-- What is to be written of an object, in the fields of its operations. Null: a copy leaves it out.
+create function private.fields_of_item(work private.event_work, kind private.plan_kind, item private.plan_item) returns jsonb
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_row jsonb := private.planned_row("table", fields);
+  v_row jsonb := item.found[1];
+  v_fields jsonb := coalesce(item.item, '{}') - '{id,ticket_types}'::text[];
 begin
-  return (
-    select jsonb_object_agg(f.key, v_row -> f.key)
-    from jsonb_each(private.with_merged_metadata(v_row, old_row -> 'metadata')) f
-    where f.value is distinct from old_row -> f.key
-  );
+  if item.item is null and work.arguments ? kind.list and (work.arguments ->> 'archive_missing')::boolean then
+    return jsonb_build_object('status', kind.archived);
+  end if;
+  if num_nonnulls(v_fields ->> 'percent_off', v_fields ->> 'amount_off') = 1 then
+    -- One kind of discount takes the place of the other.
+    v_fields := '{"percent_off": null, "amount_off": null}' || v_fields;
+  end if;
+  if item.item ? 'ticket_types' then
+    v_fields := v_fields || jsonb_build_object('ticket_type_ids', private.ticket_types_meant(work, item.item -> 'ticket_types'));
+  elsif (work.move).is_copy and v_row -> 'ticket_type_ids' <> '[]' then
+    v_fields := v_fields || jsonb_build_object('ticket_type_ids', (
+      select coalesce(jsonb_agg(work.copies -> i order by work.copies ->> i), '[]')
+      from jsonb_array_elements_text(v_row -> 'ticket_type_ids') i
+      where work.copies ? i
+    ));
+    -- It was for ticket types that are not copied; with none it would be for all.
+    if v_fields -> 'ticket_type_ids' = '[]' then
+      if item.item is not null then
+        perform private.refuse_value(
+          'ticket_types', 'The ticket types that it is for are not copied.', 'Name ticket_types for it; an empty list is for all.'
+        );
+      end if;
+      return null;
+    end if;
+  end if;
+  return private.moved_times(v_row - array(select jsonb_object_keys(v_fields)), work.move) || v_fields;
 end
 $$;
-grant execute on function private.fields_to_change to scope_events_write;
 
--- One row as it is to be: changed where the event has it, else added. Answers its step; `unchanged` where there is nothing to do.
-create function private.carry_out_item(
-  "table" text, event public.events, was public.events, "row" jsonb, fields jsonb, is_copy boolean
-) returns jsonb
+-- One object as it is to be: changed where the event has it, else added.
+create function private.step_of_item(work private.event_work, kind private.plan_kind, item private.plan_item) returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_label text := (private.planned_fields("table"))[1];
+  v_row jsonb := item.found[1];
   v_fields jsonb;
-  v_id uuid := "row" ->> 'id';
 begin
-  if "row" is null or is_copy then
-    v_fields := private.planned_row("table", coalesce("row" - 'external_id', '{}') || private.with_merged_metadata(fields, "row" -> 'metadata'));
-    if v_fields ->> v_label is null then
-      perform private.refuse_value(v_label, 'What is to be added needs a name, or a promo code its code.');
-    end if;
-    v_id := private.add_row("table", 'event_id', event.id, v_fields);
-    return jsonb_build_object(
-      'action', 'create', 'kind', rtrim("table", 's'), 'name', v_fields -> v_label, 'id', v_id,
-      -- How often a point lets a ticket in is fixed with its first scan, so its default is said.
-      'changes', private.plan_of_new(v_label, case "table" when 'check_in_points' then '{"admission": "once"}' else '{}' end::jsonb || v_fields, event)
+  perform private.refuse_several(item.found, case when item.item ? 'id' then 'id' else kind.label end);
+  if v_row is null and item.item ? 'id' then
+    perform private.refuse(
+      404, 'not_found', 'The event has nothing with this id, external_id or name.', 'id',
+      jsonb_build_object('names', jsonb_path_query_array(work.rows, format('$[0 to 9].%s', kind.label)::jsonpath)),
+      'Leave id out to add it as new.'
     );
+  elsif item.is_again then
+    perform private.refuse_value(kind.label, 'The list has this twice.', 'Leave one out, or tell them apart by id or external_id.');
   end if;
-
-  v_fields := private.fields_to_change("table", "row", fields);
-  if v_fields is null then
-    return jsonb_build_object('action', 'unchanged', 'id', v_id);
-  end if;
-  case "table"
-    when 'ticket_types' then perform api.update_ticket_type(v_id, v_fields);
-    when 'promo_codes' then perform api.update_promo_code(v_id, v_fields);
-    when 'check_in_points' then perform api.update_check_in_point(v_id, v_fields);
-  end case;
-  return jsonb_strip_nulls(jsonb_build_object(
-    'action', case when v_fields ->> 'status' in ('archived', 'disabled') then 'archive' else 'change' end,
-    'kind', rtrim("table", 's'), 'name', "row" -> v_label, 'id', v_id,
-    -- Said, because a change alone does not bring it back.
-    'status', case when not v_fields ? 'status' and "row" ->> 'status' <> 'active' then "row" -> 'status' end
-  )) || jsonb_build_object('changes', private.plan_changes("row", v_fields, was, event));
+  v_fields := private.fields_of_item(work, kind, item);
+  return case
+    when v_fields is null then null
+    when v_row is null or (work.move).is_copy then private.step_that_adds(work, kind, v_row, v_fields)
+    when v_fields = '{}' then '{"action": "unchanged"}'
+    else private.step_that_changes(work, kind, v_row, v_fields)
+  end;
 end
 $$;
-grant execute on function private.carry_out_item to scope_events_write;
 
--- The event's own fields: added, copied or changed.
-create function private.carry_out_fields(
-  organisation_id uuid, base public.events, changes jsonb, move private.event_move
-) returns jsonb
+-- The event's own fields: added, copied or changed; or last of all its status, if nothing was refused.
+create function private.step_of_event(work private.event_work, kind private.plan_kind, is_status boolean) returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_fields jsonb := private.moved_times(to_jsonb(base) - array(select jsonb_object_keys(changes)), move)
-    || changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end;
-  v_event public.events;
-  v_id uuid;
+  v_before jsonb := case when (work.base).id is not null then private.event_json(work.base) end;
+  v_changes jsonb := coalesce(work.arguments -> 'changes', '{}') - 'status';
+  v_status text := work.arguments #>> '{changes,status}';
+  v_fields jsonb;
 begin
-  if base.id is not null and not move.is_copy then
-    v_fields := private.fields_to_change('events', to_jsonb(base), v_fields);
-    if v_fields is null then
-      return jsonb_build_object('action', 'unchanged', 'id', base.id);
+  if is_status then
+    return case when work.refusals = 0 and v_status <> (work.event).status::text
+      then private.step_that_changes(work, kind, private.event_json(work.event)::jsonb, jsonb_build_object('status', v_status)) end;
+  end if;
+  if jsonb_typeof(v_changes -> 'venue') = 'object' then
+    v_changes := v_changes || jsonb_build_object('venue', coalesce(nullif(v_before -> 'venue', 'null'), '{}') || (v_changes -> 'venue'));
+  end if;
+  v_fields := private.moved_times(v_before - array(select jsonb_object_keys(v_changes)), work.move) || v_changes;
+  return case
+    when v_before is null or (work.move).is_copy then private.step_that_adds(work, kind, v_before, v_fields)
+    when v_fields <> '{}' then private.step_that_changes(work, kind, v_before, v_fields)
+  end;
+end
+$$;
+
+-- A step in a savepoint, so that all refusals are named: what it did, or why it is refused.
+create function private.take_step(
+  work private.event_work, kind private.plan_kind, item private.plan_item default null, is_status boolean default false
+) returns private.event_work
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_step jsonb;
+  v_state text;
+  v_message text;
+  v_detail text;
+  v_hint text;
+  v_rule text;
+begin
+  begin
+    v_step := case kind.kind
+      when 'event' then private.step_of_event(work, kind, is_status) else private.step_of_item(work, kind, item)
+    end;
+  exception when others then
+    get stacked diagnostics
+      v_state = returned_sqlstate, v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint, v_rule = constraint_name;
+    -- Of two that take one value at once the gateway calls the second again, which is refused as it is elsewhere.
+    if v_state !~ '^(PT4|22|23)' or v_state = '23505' then
+      raise;
     end if;
-    v_event := private.change_event(base, v_fields);
-    return jsonb_build_object(
-      'action', 'change', 'kind', 'event', 'name', base.name, 'id', base.id,
-      'changes', private.plan_changes(to_jsonb(base), v_fields, base, v_event)
+    work.refusals := work.refusals + 1;
+    work.refused := work.refused || array_remove(
+      array[private.form_of_name('name', item.name), private.form_of_name('name', item.item ->> 'external_id')], null
     );
-  end if;
-  v_fields := private.with_merged_metadata(v_fields, to_jsonb(base.metadata));
-  if move.is_copy then
-    -- Its slug is made from its name, and an external_id belongs to one event.
-    v_fields := (to_jsonb(base) - '{slug,external_id}'::text[]) || v_fields;
-  end if;
-  v_fields := private.planned_row('events', v_fields);
-  if v_fields ->> 'name' is null then
-    perform private.refuse_value(
-      'name', 'A new event needs a name.', 'Name it in changes; to change an event that exists, name that as event.'
+    v_step := jsonb_build_object(
+      'action', 'refuse', 'kind', kind.kind,
+      'name', case kind.kind when 'event' then coalesce(work.arguments #>> '{changes,name}', (work.base).name) else item.name end,
+      'error', case
+        -- The message of a value is not said in details as well.
+        when v_state like 'PT4%' then (v_detail::jsonb - case when v_detail::jsonb -> 'details' ? 'fields' then 'details' else '' end)
+          || jsonb_strip_nulls(jsonb_build_object('message', v_message, 'hint', nullif(v_hint, '')))
+        -- The sentence of the constraint. The row that Postgres would show stays out.
+        else jsonb_build_object(
+          'code', 'validation_failed', 'message', 'It breaks a rule of the database: ' || coalesce(nullif(v_rule, ''), v_state)
+        ) || jsonb_strip_nulls(to_jsonb(private.rule_of(v_rule)))
+      end
     );
+  end;
+  if v_step ->> 'action' = 'unchanged' then
+    work.unchanged := work.unchanged + 1;
+  elsif v_step is not null then
+    work.steps := work.steps || (v_step - 'warnings');
+    -- Of what a list names, not of what is copied or moved along.
+    if jsonb_typeof(v_step -> 'warnings') = 'array' and (kind.kind = 'event' or item.item is not null) then
+      work.warnings := work.warnings || array(select jsonb_array_elements(v_step -> 'warnings'));
+    end if;
+    if v_step ? 'id' and item.found <> '{}' then
+      work.copies := work.copies || jsonb_build_object(item.found[1] ->> 'id', v_step -> 'id');
+    end if;
   end if;
-  v_id := private.add_row('events', 'organisation_id', organisation_id, v_fields);
-  select e.* into v_event from public.events e where e.id = v_id;
-  return jsonb_build_object(
-    'action', 'create', 'kind', 'event', 'name', v_event.name, 'id', v_event.id,
-    'changes', private.plan_of_new('name', v_fields, v_event) || jsonb_build_object('status', v_event.status)
-  );
+  if kind.kind = 'event' then
+    select e into work.event from public.events e where e.id = coalesce((work.event).id, (v_step ->> 'id')::uuid);
+  end if;
+  return work;
 end
 $$;
-grant execute on function private.carry_out_fields to scope_events_write;
 
--- What is allowed and yet likely to be meant otherwise.
-create function private.plan_warnings(base public.events, event public.events, source_id uuid, moves boolean) returns jsonb[]
+-- Reads the objects of a kind, where the plan is about them. Ticket types are named by the others as well.
+create function private.read_rows(work private.event_work, kind private.plan_kind) returns private.event_work
 language plpgsql stable set search_path = ''
 as $$
 declare
-  -- When all is done: a ticket type may have been raised as well.
-  v_warnings jsonb[] := case when base.id = event.id
-    then array[private.warning_of_capacity(base, event), private.warning_of_timezone(base, event)] else '{}' end;
+  v_is_copy boolean := (work.move).is_copy;
+  v_is_listed boolean := work.arguments ? kind.list
+    or kind.list = 'ticket_types' and work.arguments ?| array(select k.list from private.plan_kinds() k);
 begin
-  if (base.id is null or source_id is not null) and exists (
-    select from public.events e
-    where e.organisation_id = event.organisation_id and e.id <> event.id and private.search_form(e.name) = private.search_form(event.name)
-  ) then
-    v_warnings := v_warnings || private.warning(
-      'name_taken', 'Another event has this name. To change that one, name it as event.'
+  work.rows := '[]';
+  if (work.base).id is null
+    or not (v_is_copy or v_is_listed or (work.move).distance is not null)
+    -- What a copy leaves out is not read.
+    or v_is_copy and work.arguments -> kind.list = '[]' and (work.arguments ->> 'archive_missing')::boolean then
+    return work;
+  end if;
+  work.rows := private.rows_of_event(kind, (work.base).id, v_is_copy or not v_is_listed, not (v_is_copy or v_is_listed));
+  work.read := work.read || jsonb_build_object(kind.list, (
+    select md5(string_agg(concat(r ->> 'id', r ->> 'version'), ' ' order by r ->> 'id')) from jsonb_array_elements(work.rows) r
+  ));
+  if v_is_copy then
+    -- A copy is in the same order, whichever row is added first.
+    work.rows := (
+      select coalesce(jsonb_agg(r || jsonb_build_object('position', n - 1) order by n), '[]')
+      from jsonb_array_elements(work.rows) with ordinality i (r, n)
     );
   end if;
-  if base.id = event.id and not moves then
-    v_warnings := v_warnings || private.warning_of_windows(base, event);
-  end if;
-  return v_warnings;
+  return work;
 end
 $$;
-grant execute on function private.plan_warnings to scope_events_write;
-
--- The same of a step. `written` are its fields as they were sent.
-create function private.step_warnings("table" text, id uuid, written jsonb, event public.events) returns jsonb[]
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_event public.events := event;
-  v_ticket_type public.ticket_types;
-  v_promo_code public.promo_codes;
-begin
-  if "table" = 'events' then
-    select e.* into v_event from public.events e where e.id = step_warnings.id;
-  elsif "table" = 'ticket_types' and written ? 'price' then
-    select t.* into v_ticket_type from public.ticket_types t where t.id = step_warnings.id;
-  elsif "table" = 'promo_codes' and written ? 'percent_off' then
-    select c.* into v_promo_code from public.promo_codes c where c.id = step_warnings.id;
-  end if;
-  return array[
-    private.warning_of_offset_in(written, v_event.timezone),
-    case when v_ticket_type.id is not null then private.warning_of_price(v_ticket_type) end,
-    case when v_promo_code.id is not null then private.warning_of_percentage(v_promo_code) end
-  ];
-end
-$$;
-grant execute on function private.step_warnings to scope_events_write;
 
 -- Nobody registers meanwhile, and what is changed is locked in the order of 20-events/locks.sql.
 create function private.lock_event_of_plan(event_id uuid, arguments jsonb) returns void
@@ -21490,234 +21571,101 @@ begin
   perform from public.ticket_types t where t.event_id = lock_event_of_plan.event_id order by t.id for no key update;
 end
 $$;
-grant execute on function private.lock_event_of_plan to scope_events_write;
+
+-- What is allowed and yet likely to be meant otherwise, when all is done: a ticket type may have been raised as well.
+create function private.plan_warnings(work private.event_work) returns jsonb[]
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_event public.events := work.event;
+  v_is_new boolean := (work.base).id is distinct from v_event.id;
+begin
+  return array[
+    case when not v_is_new then private.warning_of_capacity(work.base, v_event) end,
+    case when not v_is_new then private.warning_of_timezone(work.base, v_event) end,
+    case when not v_is_new and (work.move).distance is null then private.warning_of_windows(work.base, v_event) end,
+    case when v_is_new and exists (
+      select from public.events e
+      where e.organisation_id = v_event.organisation_id and e.id <> v_event.id and private.search_form(e.name) = private.search_form(v_event.name)
+    ) then private.warning('name_taken', 'Another event has this name. To change that one, name it as event.') end
+  ];
+end
+$$;
 
 -- Does what the arguments of apply_event say, to an event, a copy of one, or a new one, and answers what was read, each step, and the event.
--- Each step has a savepoint, so that all refusals are named; whoever calls it rolls back if there are any.
+-- Whoever calls it rolls back if there are refusals.
 create function private.carry_out_event(arguments jsonb, organisation_id uuid, event_id uuid, source_id uuid) returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_lists constant text[] := '{ticket_types,promo_codes,check_in_points}';
-  v_changes jsonb := coalesce(arguments -> 'changes', '{}') - 'status';
-  v_status public.event_status := arguments #>> '{changes,status}';
-  v_is_copy boolean := source_id is not null;
-  v_only_listed boolean := coalesce((arguments ->> 'archive_missing')::boolean, false);
-  v_base public.events;
+  v_work private.event_work;
+  v_kind private.plan_kind;
+  v_item private.plan_item;
+  v_event_kind constant private.plan_kind := ('event', 'events', 'name', null);
   v_event public.events;
-  v_move private.event_move;
-  v_rows jsonb := '{}';
-  v_places jsonb;
-  v_types jsonb;
-  v_type_places jsonb;
-  v_read jsonb := '{}';
-  v_table text;
-  v_is_listed boolean;
-  v_pass integer;
-  v_items jsonb;
-  v_item jsonb;
-  v_row jsonb;
-  v_fields jsonb;
-  v_name text;
-  v_key text;
-  v_step jsonb;
-  v_steps jsonb[] := '{}';
-  v_unchanged integer := 0;
-  v_refusals integer := 0;
-  v_taken text[] := '{}';
-  v_refused text[] := '{}';
-  v_copies jsonb := '{}';
   v_notice jsonb;
-  v_warnings jsonb[] := '{}';
-  v_state text;
-  v_message text;
-  v_detail text;
-  v_hint text;
-  v_rule text;
 begin
   if event_id is not null then
     perform private.lock_event_of_plan(event_id, arguments);
   end if;
-  select e.* into v_base from public.events e where e.id = coalesce(event_id, source_id);
-  v_move := private.move_of_plan(v_base, arguments, v_is_copy);
+  select e.* into v_event from public.events e where e.id = coalesce(event_id, source_id);
+  v_work := row(
+    arguments, organisation_id, v_event, case when source_id is null then v_event end,
+    private.move_of_plan(v_event, arguments, source_id is not null), null,
+    case when v_event.id is null then '{}' else jsonb_build_object('event', v_event.version) end,
+    '[]', '{}', '{}', '{}', '{}', 0, 0
+  );
 
-  if v_base.id is not null then
-    v_read := jsonb_build_object('event', v_base.version);
-    foreach v_table in array v_lists loop
-      -- What a copy leaves out is not read.
-      continue when v_is_copy and v_only_listed and arguments -> v_table = '[]';
-      v_is_listed := arguments ? v_table or v_table = 'ticket_types' and arguments ?| v_lists;
-      if v_is_listed or v_move.distance is not null or v_is_copy then
-        v_items := private.rows_of_event(
-          v_table, v_base.id, v_is_copy or not v_is_listed, not (v_is_copy or v_is_listed)
-        );
-        if v_is_copy then
-          -- A copy is in the same order, whichever row is added first.
-          v_items := (
-            select coalesce(jsonb_agg(r || jsonb_build_object('position', n - 1) order by n), '[]')
-            from jsonb_array_elements(v_items) with ordinality i (r, n)
-          );
-        end if;
-        v_rows := v_rows || jsonb_build_object(v_table, v_items);
-        v_read := v_read || jsonb_build_object(v_table, (
-          select md5(string_agg(concat(r ->> 'id', r ->> 'version'), ' ' order by r ->> 'id')) from jsonb_array_elements(v_rows -> v_table) r
-        ));
+  v_work := private.take_step(v_work, v_event_kind);
+  -- Without the event there is nothing to add to.
+  if (v_work.event).id is not null then
+    for v_kind in select * from private.plan_kinds() loop
+      v_work := private.read_rows(v_work, v_kind);
+      for v_item in select * from private.items_of_plan(v_work, v_kind) loop
+        v_work := private.take_step(v_work, v_kind, v_item);
+      end loop;
+      if v_kind.list = 'ticket_types' and arguments ?| '{promo_codes,check_in_points}' then
+        v_work.types := private.rows_of_event(v_kind, (v_work.event).id, false, false);
       end if;
     end loop;
+    v_work := private.take_step(v_work, v_event_kind, is_status => true);
   end if;
 
-  foreach v_table in array '{events}' || v_lists || '{status}' loop
-    v_places := private.places_by_name(coalesce(v_rows -> v_table, '[]'));
-    -- First what the list names, then the other rows of the event or of the one that is copied.
-    for v_pass in 1..2 loop
-      v_items := case
-        when v_table in ('events', 'status') then case v_pass when 1 then '[{}]' else '[]' end::jsonb
-        when v_pass = 1 then coalesce(arguments -> v_table, '[]')
-        when case when v_only_listed and arguments ? v_table then not v_is_copy else v_is_copy or v_move.distance is not null end then (
-          select coalesce(jsonb_agg(r), '[]')
-          from jsonb_array_elements(v_rows -> v_table) r
-          where r ->> 'status' = 'active' and r ->> 'id' <> all (v_taken)
-        )
-        else '[]'
-      end;
-      for v_item in select i from jsonb_array_elements(v_items) i loop
-        begin
-          v_row := case v_pass when 2 then v_item end;
-          v_name := coalesce(v_item ->> 'code', v_item ->> 'name', v_item ->> 'id');
-          if v_table = 'events' then
-            v_name := coalesce(v_changes ->> 'name', v_base.name);
-            v_step := private.carry_out_fields(organisation_id, v_base, v_changes, v_move);
-          elsif v_table = 'status' then
-            continue when v_refusals > 0 or coalesce(v_status, v_event.status) = v_event.status;
-            v_name := v_event.name;
-            perform private.set_event_status(v_event.id, v_status);
-            v_step := jsonb_build_object(
-              'action', 'change', 'kind', 'event', 'name', v_event.name, 'id', v_event.id,
-              'changes', jsonb_build_object('status', jsonb_build_array(v_event.status, v_status))
-            );
-          else
-            v_fields := '{}';
-            if v_pass = 1 then
-              v_row := private.row_of_item(v_table, coalesce(v_rows -> v_table, '[]'), v_places, v_item);
-              -- Twice in the list: the same row, or two new ones of one name.
-              v_key := coalesce(v_row ->> 'id', concat_ws(' ', v_table, private.form_of_name(v_table, v_name), v_item ->> 'external_id'));
-              if v_key = any (v_taken) then
-                perform private.refuse_value(
-                  (private.planned_fields(v_table))[1], 'The list has this twice.', 'Leave one out, or tell them apart by id or external_id.'
-                );
-              end if;
-              v_taken := v_taken || v_key;
-              if num_nonnulls(v_item ->> 'percent_off', v_item ->> 'amount_off') = 1 then
-                -- One kind of discount takes the place of the other.
-                v_fields := '{"percent_off": null, "amount_off": null}';
-              end if;
-              v_fields := v_fields || (v_item - '{id,ticket_types}'::text[]);
-              if v_item ? 'ticket_types' then
-                v_fields := v_fields || jsonb_build_object(
-                  'ticket_type_ids', private.ticket_types_meant(v_types, v_type_places, v_item -> 'ticket_types', v_copies, v_refused)
-                );
-              end if;
-            end if;
-            if v_pass = 2 and v_only_listed and arguments ? v_table then
-              v_fields := jsonb_build_object('status', case v_table when 'promo_codes' then 'disabled' else 'archived' end);
-            else
-              v_fields := coalesce(private.moved_times(v_row - array(select jsonb_object_keys(v_fields)), v_move), '{}') || v_fields;
-            end if;
-            if v_is_copy and v_row is null then
-              v_fields := jsonb_build_object('position', jsonb_array_length(v_rows -> v_table)) || v_fields;
-            end if;
-            if v_is_copy and v_row -> 'ticket_type_ids' <> '[]' and not v_fields ? 'ticket_type_ids' then
-              v_fields := v_fields || jsonb_build_object('ticket_type_ids', (
-                select coalesce(jsonb_agg(v_copies -> i order by v_copies ->> i), '[]')
-                from jsonb_array_elements_text(v_row -> 'ticket_type_ids') i
-                where v_copies ? i
-              ));
-              -- It was for ticket types that are not copied; with none it would be for all.
-              if v_fields -> 'ticket_type_ids' = '[]' and v_pass = 1 then
-                perform private.refuse_value(
-                  'ticket_types', 'The ticket types that it is for are not copied.', 'Name ticket_types for it; an empty list is for all.'
-                );
-              end if;
-              continue when v_fields -> 'ticket_type_ids' = '[]';
-            end if;
-            v_step := private.carry_out_item(v_table, v_event, v_base, v_row, v_fields, v_is_copy);
-            if v_is_copy and v_table = 'ticket_types' and v_row is not null then
-              v_copies := v_copies || jsonb_build_object(v_row ->> 'id', v_step -> 'id');
-            end if;
-          end if;
-        exception when others then
-          get stacked diagnostics
-            v_state = returned_sqlstate, v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint,
-            v_rule = constraint_name;
-          -- Of two that take one value at once the gateway calls the second again, which is refused as it is elsewhere.
-          if v_state !~ '^(PT4|22|23)' or v_state = '23505' then
-            raise;
-          end if;
-          v_refusals := v_refusals + 1;
-          v_refused := array_remove(v_refused || array[private.search_form(v_name), private.search_form(v_item ->> 'external_id')], null);
-          v_step := jsonb_build_object(
-            'action', 'refuse', 'kind', rtrim(case v_table when 'status' then 'events' else v_table end, 's'), 'name', v_name,
-            'error', case
-              -- The message of a value is not said in details as well.
-              when v_state like 'PT4%' then (v_detail::jsonb - case when v_detail::jsonb -> 'details' ? 'fields' then 'details' else '' end)
-                || jsonb_strip_nulls(jsonb_build_object('message', v_message, 'hint', nullif(v_hint, '')))
-              -- The sentence of the constraint. The row that Postgres would show stays out.
-              else jsonb_build_object(
-                'code', 'validation_failed', 'message', 'It breaks a rule of the database: ' || coalesce(nullif(v_rule, ''), v_state)
-              ) || jsonb_strip_nulls(to_jsonb(private.rule_of(v_rule)))
-            end
-          );
-        end;
-        if v_pass = 1 and v_step ->> 'action' in ('create', 'change') and v_table <> 'status' then
-          v_warnings := v_warnings || private.step_warnings(
-            v_table, (v_step ->> 'id')::uuid, case v_table when 'events' then v_changes else v_item end, v_event
-          );
-        end if;
-        if v_step ->> 'action' = 'unchanged' then
-          -- Of the event only if it was to be something.
-          v_unchanged := v_unchanged + (v_table <> 'events' or v_changes <> '{}')::integer;
-        else
-          v_steps := v_steps || v_step;
-        end if;
-        if v_table = 'events' then
-          select e.* into v_event from public.events e where e.id = coalesce((v_step ->> 'id')::uuid, carry_out_event.event_id);
-        end if;
-      end loop;
-    end loop;
-    -- Without the event there is nothing to add to.
-    exit when v_event.id is null;
-    if v_table = 'ticket_types' and arguments ?| v_lists then
-      v_types := private.rows_of_event(v_table, v_event.id, false, false);
-      v_type_places := private.places_by_name(v_types);
-    end if;
-  end loop;
-
-  if v_refusals = 0 and event_id is not null then
+  if v_work.refusals = 0 and event_id is not null then
     v_notice := private.notify_of_event(event_id, (arguments ->> 'notify')::public.notify);
   end if;
-  select e.* into v_event from public.events e where e.id = v_event.id;
+  select e.* into v_event from public.events e where e.id = (v_work.event).id;
+  v_work.event := v_event;
   return jsonb_build_object(
     'warnings', to_jsonb(array(
-      select distinct w from unnest(v_warnings || private.plan_warnings(v_base, v_event, source_id, v_move.distance is not null)) w
-      where w is not null
-      limit 20
+      select distinct w from unnest(v_work.warnings || private.plan_warnings(v_work)) w where w <> 'null' limit 20
     )),
-    'read', v_read, 'steps', to_jsonb(v_steps), 'unchanged', v_unchanged, 'refusals', v_refusals, 'notice', v_notice,
+    'read', v_work.read,
+    'steps', to_jsonb(array(select s from unnest(v_work.steps) with ordinality s (s, n) order by s ->> 'action' <> 'refuse', n)),
+    'unchanged', v_work.unchanged, 'refusals', v_work.refusals, 'notice', v_notice,
     -- What is only added concerns nobody who is there.
-    'affected', case when event_id is not null and v_base.id is not null then private.affected_by_event(event_id) || case
-      when v_notice is null and not exists (select from unnest(v_steps) s where s ->> 'action' in ('change', 'archive'))
+    'affected', case when event_id is not null and v_event.id is not null then private.affected_by_event(event_id) || case
+      when v_notice is null and not exists (select from unnest(v_work.steps) s where s ->> 'action' in ('change', 'archive'))
         then '{"orders": 0, "attendees": 0}'::jsonb
       else '{}'
     end end,
-    'news', case when event_id is not null and v_event.id is not null and private.is_asking() then private.news_of_event(v_base, v_event, v_notice) end,
+    'news', case when event_id is not null and v_event.id is not null and private.is_asking()
+      then private.news_of_event(v_work.base, v_event, v_notice) end,
     'event', jsonb_build_object(
-      'id', v_event.id, 'name', v_event.name, 'status', v_event.status,
-      'starts_at', private.zoned_time(v_event.starts_at, v_event.timezone), 'ends_at', private.zoned_time(v_event.ends_at, v_event.timezone), 'timezone', v_event.timezone
+      'id', v_event.id, 'name', v_event.name, 'status', v_event.status, 'starts_at', private.zoned_time(v_event.starts_at, v_event.timezone),
+      'ends_at', private.zoned_time(v_event.ends_at, v_event.timezone), 'timezone', v_event.timezone
     )
   );
 end
 $$;
-grant execute on function private.carry_out_event to scope_events_write;
+
+grant execute on function
+  private.plan_kinds, private.form_of_name, private.rows_of_event, private.rows_meant, private.refuse_several,
+  private.items_of_plan, private.moved_times, private.move_distance, private.move_of_plan, private.zoned_time, private.plan_words,
+  private.plan_changes, private.write_object, private.event_by_now, private.step_that_adds, private.step_that_changes, private.ticket_types_meant,
+  private.fields_of_item, private.step_of_item, private.step_of_event, private.take_step, private.read_rows, private.lock_event_of_plan,
+  private.plan_warnings, private.carry_out_event, private.money_text
+to scope_events_write;
 
 -- schemas/20-events/plans.sql
 
@@ -21766,13 +21714,56 @@ end
 $$;
 grant execute on function private.refuse_plan to scope_events_write;
 
+-- The plan that the arguments ask for. Without an event it is the one with the external_id or the slug that is to be, else a new one.
+create function private.new_event_plan(arguments jsonb) returns private.event_plans
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_plan private.event_plans;
+  v_ids uuid[];
+begin
+  if arguments = '{}' then
+    perform private.refuse_value('changes', 'There is nothing to plan.', 'Send changes, a list, move or copy_of.');
+  elsif arguments ?& '{event,copy_of}' then
+    perform private.refuse_value('event', 'A copy is a new event.', 'Leave event out, or copy_of.');
+  elsif arguments ? 'copy_of' then
+    v_plan.source_id := private.resolve_name('event', arguments ->> 'copy_of', null, 'copy_of');
+  elsif arguments ? 'event' then
+    v_plan.event_id := private.resolve_name('event', arguments ->> 'event', null, 'event');
+  else
+    v_ids := array(
+      select e.id
+      from public.events e
+      where e.organisation_id = private.current_organisation_id()
+        and (e.external_id = arguments #>> '{changes,external_id}' or e.slug = arguments #>> '{changes,slug}')
+    );
+    if cardinality(v_ids) > 1 then
+      perform private.refuse_ambiguous('event', to_jsonb(v_ids));
+    end if;
+    v_plan.event_id := v_ids[1];
+  end if;
+  v_plan.arguments := arguments;
+  return v_plan;
+end
+$$;
+grant execute on function private.new_event_plan to scope_events_write;
+
+-- What of a result a plan promises: the steps, but for the ids that are given when it is applied.
+create function private.digest_of_steps(result jsonb) returns text
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return md5(array(select s - 'id' from jsonb_array_elements(result -> 'steps') with ordinality s (s, n) order by n)::text);
+end
+$$;
+grant execute on function private.digest_of_steps to scope_events_write;
+
 -- Keeps a plan, and drops the oldest ones of the organisation. Security definer, as what opens and closes one: plans are reached by these only.
-create function private.keep_event_plan(arguments jsonb, event_id uuid, source_id uuid, result jsonb) returns private.event_plans
+create function private.keep_event_plan(plan private.event_plans, result jsonb) returns private.event_plans
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_most constant integer := 50;
-  v_plan private.event_plans;
 begin
   delete from private.event_plans p
   where p.id in (
@@ -21784,11 +21775,11 @@ begin
   );
   insert into private.event_plans (organisation_id, family_id, arguments, event_id, source_id, read, steps_digest, refusals)
   values (
-    private.current_organisation_id(), (private.claims() ->> 'family_id')::uuid, keep_event_plan.arguments, keep_event_plan.event_id,
-    keep_event_plan.source_id, result -> 'read', md5((result -> 'steps')::text), (result ->> 'refusals')::integer
+    private.current_organisation_id(), (private.claims() ->> 'family_id')::uuid, plan.arguments, plan.event_id, plan.source_id,
+    result -> 'read', private.digest_of_steps(result), (result ->> 'refusals')::integer
   )
-  returning * into v_plan;
-  return v_plan;
+  returning * into plan;
+  return plan;
 end
 $$;
 grant execute on function private.keep_event_plan to scope_events_write;
@@ -21849,26 +21840,6 @@ end
 $$;
 grant execute on function private.close_event_plan to scope_events_write;
 
--- The event that has the external_id or the slug that is to be; null: none, so it is to be added.
-create function private.event_known_by(external_id text, slug text) returns uuid
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_ids uuid[] := array(
-    select e.id
-    from public.events e
-    where e.organisation_id = private.current_organisation_id()
-      and (e.external_id = event_known_by.external_id or e.slug = event_known_by.slug)
-  );
-begin
-  if cardinality(v_ids) > 1 then
-    perform private.refuse_ambiguous('event', to_jsonb(v_ids));
-  end if;
-  return v_ids[1];
-end
-$$;
-grant execute on function private.event_known_by to scope_events_write;
-
 -- The members of an object in this order, which jsonb does not keep.
 create function private.in_order(object jsonb, names text[]) returns json
 language plpgsql immutable set search_path = ''
@@ -21884,14 +21855,14 @@ $$;
 grant execute on function private.in_order to scope_events_write;
 
 -- Refuses what would be done if it is not what the plan said.
-create function private.assert_as_planned(plan private.event_plans, result jsonb, steps jsonb) returns void
+create function private.assert_as_planned(plan private.event_plans, result jsonb) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_changed text[] := array(
     select r.key from jsonb_each(plan.read) r where r.value is distinct from result -> 'read' -> r.key order by r.key
   );
-  v_taken jsonb := jsonb_path_query_first(steps, '$[*].error ? (@.code == "already_exists")');
+  v_taken jsonb := jsonb_path_query_first(result, '$.steps[*].error ? (@.code == "already_exists")');
 begin
   if v_changed <> '{}' then
     perform private.refuse_plan(
@@ -21902,15 +21873,45 @@ begin
       409, 'already_exists', v_taken ->> 'message', v_taken ->> 'param', v_taken -> 'details', 'Leave out plan_id for a new plan.'
     );
   elsif (result ->> 'refusals')::integer > 0 then
-    perform private.refuse_plan(
-      'changed', 'A step of the plan is refused by now.', jsonb_build_object('step', jsonb_path_query_first(steps, '$[*] ? (@.action == "refuse")'))
-    );
-  elsif md5(steps::text) <> plan.steps_digest then
+    perform private.refuse_plan('changed', 'A step of the plan is refused by now.', jsonb_build_object('step', result #> '{steps,0}'));
+  elsif private.digest_of_steps(result) <> plan.steps_digest then
     perform private.refuse_plan('changed', 'The plan would do something else by now.');
   end if;
 end
 $$;
 grant execute on function private.assert_as_planned to scope_events_write;
+
+-- The answer: a plan says what each step changes, and once it is applied which objects are new.
+create function private.event_plan_json(plan private.event_plans, result jsonb, is_applied boolean) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_most_steps constant integer := 100;
+begin
+  return json_build_object(
+    'object', 'event_plan',
+    'plan_id', plan.id,
+    'applied', is_applied,
+    'expires_at', private.rfc3339(plan.expires_at),
+    'event', private.in_order(
+      (result -> 'event') || case when not is_applied and plan.event_id is null then '{"id": null}' else '{}' end::jsonb,
+      '{id,name,status,starts_at,ends_at,timezone}'
+    ),
+    'notify', plan.arguments -> 'notify',
+    'refusals', result -> 'refusals',
+    'unchanged', result -> 'unchanged',
+    'steps', (
+      select coalesce(json_agg(
+        private.in_order(s.s - case when is_applied then 'changes' else 'id' end, '{action,kind,name,id,status,changes,error}') order by s.n
+      ), '[]')
+      from jsonb_array_elements(result -> 'steps') with ordinality s (s, n)
+      where s.n <= v_most_steps
+    ),
+    'more_steps', greatest(jsonb_array_length(result -> 'steps') - v_most_steps, 0)
+  );
+end
+$$;
+grant execute on function private.event_plan_json to scope_events_write;
 
 create function api.apply_event(
   event text default null,
@@ -21938,98 +21939,47 @@ declare
     )) a
     where a.value <> 'null'
   );
-  v_most_steps constant integer := 100;
+  v_is_planned boolean := plan_id is not null;
   v_plan private.event_plans;
-  v_event_id uuid;
-  v_source_id uuid;
   v_result jsonb;
-  v_steps jsonb;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
-
-  if plan_id is not null then
-    v_plan := private.open_event_plan(plan_id, v_arguments);
-    v_arguments := v_plan.arguments;
-    v_event_id := v_plan.event_id;
-    v_source_id := v_plan.source_id;
-  else
-    if v_arguments = '{}' then
-      perform private.refuse_value('changes', 'There is nothing to plan.', 'Send changes, a list, move or copy_of.');
-    elsif event is not null and copy_of is not null then
-      perform private.refuse_value('event', 'A copy is a new event.', 'Leave event out, or copy_of.');
-    end if;
-    v_event_id := case
-      when event is not null then private.resolve_name('event', event, null, 'event')
-      when copy_of is null then private.event_known_by(changes ->> 'external_id', changes ->> 'slug')
-    end;
-    v_source_id := case when copy_of is not null then private.resolve_name('event', copy_of, null, 'copy_of') end;
-  end if;
+  v_plan := case when v_is_planned then private.open_event_plan(plan_id, v_arguments) else private.new_event_plan(v_arguments) end;
 
   begin
-    v_result := private.carry_out_event(v_arguments, private.current_organisation_id(), v_event_id, v_source_id);
-    v_steps := (
-      select coalesce(jsonb_agg(s - 'id' order by s ->> 'action' <> 'refuse', n), '[]')
-      from jsonb_array_elements(v_result -> 'steps') with ordinality s (s, n)
-    );
-    perform private.undo_if_dry_run(plan_id is null);
+    v_result := private.carry_out_event(v_plan.arguments, private.current_organisation_id(), v_plan.event_id, v_plan.source_id);
+    perform private.undo_if_dry_run(not v_is_planned);
   exception when sqlstate 'UD001' then
-    null; -- The effects are rolled back; the variables keep the answer.
+    null; -- The effects are rolled back; the variable keeps the result.
   end;
 
-  if plan_id is null then
-    v_plan := private.keep_event_plan(v_arguments, v_event_id, v_source_id, v_result || jsonb_build_object('steps', v_steps));
-  else
-    perform private.assert_as_planned(v_plan, v_result, v_steps);
+  if v_is_planned then
+    perform private.assert_as_planned(v_plan, v_result);
     perform private.assert_notice_confirmed(
       'apply_event',
       jsonb_build_object(
-        'plan_id', plan_id, 'event_id', v_event_id, 'news', v_result #> '{news,news}',
-        'steps', jsonb_path_query_array(v_steps, '$[0 to 19]'), 'more_steps', greatest(jsonb_array_length(v_steps) - 20, 0)
+        'plan_id', plan_id, 'event_id', v_plan.event_id, 'news', v_result #> '{news,news}',
+        'steps', jsonb_path_query_array(v_result, '$.steps[0 to 19]'), 'more_steps', greatest(jsonb_array_length(v_result -> 'steps') - 20, 0)
       ),
       json_build_object('attendees', v_result #> '{affected,attendees}', 'orders', v_result #> '{affected,orders}', 'told', v_result #> '{news,told}')
     );
     perform private.close_event_plan(v_plan.id, (v_result #>> '{event,id}')::uuid);
-    v_steps := (
-      select coalesce(jsonb_agg(case s ->> 'action' when 'create' then s else s - 'id' end - 'changes' order by n), '[]')
-      from jsonb_array_elements(v_result -> 'steps') with ordinality s (s, n)
-    );
+  else
+    v_plan := private.keep_event_plan(v_plan, v_result);
   end if;
 
-  v_outcome := json_build_object(
-    'object', 'event_plan',
-    'plan_id', v_plan.id,
-    'applied', plan_id is not null,
-    'expires_at', private.rfc3339(v_plan.expires_at),
-    'event', private.in_order(
-      (v_result -> 'event') || case when plan_id is null and v_event_id is null then '{"id": null}' else '{}' end::jsonb,
-      '{id,name,status,starts_at,ends_at,timezone}'
-    ),
-    'notify', v_arguments -> 'notify',
-    'refusals', v_result -> 'refusals',
-    'unchanged', v_result -> 'unchanged',
-    'steps', (
-      select coalesce(json_agg(private.in_order(s.s, '{action,kind,name,id,status,changes,error}') order by s.n), '[]')
-      from jsonb_array_elements(v_steps) with ordinality s (s, n)
-      where s.n <= v_most_steps
-    ),
-    'more_steps', greatest(jsonb_array_length(v_steps) - v_most_steps, 0)
-  );
+  v_outcome := json_build_object('status', 200, 'data', private.event_plan_json(v_plan, v_result, v_is_planned));
+  if v_plan.event_id is not null then
+    v_outcome := json_build_object(
+      'status', 200, 'data', v_outcome -> 'data',
+      'effect', private.effect_json(not v_is_planned, v_result -> 'affected', nullif(v_result -> 'notice', 'null'))
+    );
+  end if;
   return private.record_outcome(
     idempotency_key, request_fingerprint,
-    (
-      select json_object_agg(m.name, m.value order by m.place)
-      from (
-        values
-          (1, 'status', to_json(200)),
-          (2, 'data', v_outcome),
-          (3, 'effect', case when v_event_id is not null then private.effect_json(plan_id is null, v_result -> 'affected', nullif(v_result -> 'notice', 'null')) end),
-          (4, 'warnings', nullif(v_result -> 'warnings', '[]')::json)
-      ) m (place, name, value)
-      where m.value is not null
-    ),
-    plan_id is null
+    private.with_warnings(v_outcome, variadic array(select jsonb_array_elements(v_result -> 'warnings'))), not v_is_planned
   );
 end
 $$;

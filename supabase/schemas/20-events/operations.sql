@@ -222,6 +222,30 @@ end
 $$;
 grant execute on function private.venue_columns to scope_events_write;
 
+create function private.add_event(organisation_id uuid, fields jsonb) returns public.events
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_new public.events := jsonb_populate_record(null::public.events, fields || private.venue_columns(fields -> 'venue'));
+begin
+  insert into public.events (
+    organisation_id, name, slug, description, starts_at, ends_at, timezone, locale,
+    venue_name, venue_address, venue_city, venue_postcode, venue_country,
+    online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata
+  )
+  values (
+    add_event.organisation_id, v_new.name, v_new.slug, v_new.description, v_new.starts_at, v_new.ends_at,
+    coalesce(v_new.timezone, 'UTC'), coalesce(v_new.locale, 'en'),
+    v_new.venue_name, v_new.venue_address, v_new.venue_city, v_new.venue_postcode, v_new.venue_country,
+    v_new.online_url, v_new.capacity, coalesce(v_new.waiting_list_offer_hours, 24), coalesce(v_new.currency, 'EUR'),
+    v_new.payment_due_days, v_new.external_id, coalesce(v_new.metadata, '{}')
+  )
+  returning * into v_new;
+  return v_new;
+end
+$$;
+grant execute on function private.add_event to scope_events_write;
+
 create function api.create_event(
   name text,
   slug text default null,
@@ -246,28 +270,17 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_venue public.events := jsonb_populate_record(null::public.events, private.venue_columns(venue));
   v_event public.events;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
 
-  insert into public.events (
-    organisation_id, name, slug, description, starts_at, ends_at, timezone, locale,
-    venue_name, venue_address, venue_city, venue_postcode, venue_country,
-    online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata
-  )
-  values (
-    private.current_organisation_id(), create_event.name, create_event.slug, create_event.description,
-    create_event.starts_at::timestamptz, create_event.ends_at::timestamptz, coalesce(create_event.timezone, 'UTC'), coalesce(create_event.locale, 'en'),
-    v_venue.venue_name, v_venue.venue_address, v_venue.venue_city, v_venue.venue_postcode, v_venue.venue_country,
-    create_event.online_url, create_event.capacity, coalesce(create_event.waiting_list_offer_hours, 24),
-    coalesce(create_event.currency, 'EUR'), create_event.payment_due_days,
-    create_event.external_id, coalesce(create_event.metadata, '{}')
-  )
-  returning * into v_event;
-
+  v_event := private.add_event(private.current_organisation_id(), jsonb_build_object(
+    'name', name, 'slug', slug, 'description', description, 'starts_at', starts_at, 'ends_at', ends_at, 'timezone', timezone,
+    'locale', locale, 'venue', venue, 'online_url', online_url, 'capacity', capacity, 'waiting_list_offer_hours', waiting_list_offer_hours,
+    'currency', currency, 'payment_due_days', payment_due_days, 'external_id', external_id, 'metadata', metadata
+  ));
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,

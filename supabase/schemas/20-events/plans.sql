@@ -43,13 +43,56 @@ end
 $$;
 grant execute on function private.refuse_plan to scope_events_write;
 
+-- The plan that the arguments ask for. Without an event it is the one with the external_id or the slug that is to be, else a new one.
+create function private.new_event_plan(arguments jsonb) returns private.event_plans
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_plan private.event_plans;
+  v_ids uuid[];
+begin
+  if arguments = '{}' then
+    perform private.refuse_value('changes', 'There is nothing to plan.', 'Send changes, a list, move or copy_of.');
+  elsif arguments ?& '{event,copy_of}' then
+    perform private.refuse_value('event', 'A copy is a new event.', 'Leave event out, or copy_of.');
+  elsif arguments ? 'copy_of' then
+    v_plan.source_id := private.resolve_name('event', arguments ->> 'copy_of', null, 'copy_of');
+  elsif arguments ? 'event' then
+    v_plan.event_id := private.resolve_name('event', arguments ->> 'event', null, 'event');
+  else
+    v_ids := array(
+      select e.id
+      from public.events e
+      where e.organisation_id = private.current_organisation_id()
+        and (e.external_id = arguments #>> '{changes,external_id}' or e.slug = arguments #>> '{changes,slug}')
+    );
+    if cardinality(v_ids) > 1 then
+      perform private.refuse_ambiguous('event', to_jsonb(v_ids));
+    end if;
+    v_plan.event_id := v_ids[1];
+  end if;
+  v_plan.arguments := arguments;
+  return v_plan;
+end
+$$;
+grant execute on function private.new_event_plan to scope_events_write;
+
+-- What of a result a plan promises: the steps, but for the ids that are given when it is applied.
+create function private.digest_of_steps(result jsonb) returns text
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return md5(array(select s - 'id' from jsonb_array_elements(result -> 'steps') with ordinality s (s, n) order by n)::text);
+end
+$$;
+grant execute on function private.digest_of_steps to scope_events_write;
+
 -- Keeps a plan, and drops the oldest ones of the organisation. Security definer, as what opens and closes one: plans are reached by these only.
-create function private.keep_event_plan(arguments jsonb, event_id uuid, source_id uuid, result jsonb) returns private.event_plans
+create function private.keep_event_plan(plan private.event_plans, result jsonb) returns private.event_plans
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_most constant integer := 50;
-  v_plan private.event_plans;
 begin
   delete from private.event_plans p
   where p.id in (
@@ -61,11 +104,11 @@ begin
   );
   insert into private.event_plans (organisation_id, family_id, arguments, event_id, source_id, read, steps_digest, refusals)
   values (
-    private.current_organisation_id(), (private.claims() ->> 'family_id')::uuid, keep_event_plan.arguments, keep_event_plan.event_id,
-    keep_event_plan.source_id, result -> 'read', md5((result -> 'steps')::text), (result ->> 'refusals')::integer
+    private.current_organisation_id(), (private.claims() ->> 'family_id')::uuid, plan.arguments, plan.event_id, plan.source_id,
+    result -> 'read', private.digest_of_steps(result), (result ->> 'refusals')::integer
   )
-  returning * into v_plan;
-  return v_plan;
+  returning * into plan;
+  return plan;
 end
 $$;
 grant execute on function private.keep_event_plan to scope_events_write;
@@ -126,26 +169,6 @@ end
 $$;
 grant execute on function private.close_event_plan to scope_events_write;
 
--- The event that has the external_id or the slug that is to be; null: none, so it is to be added.
-create function private.event_known_by(external_id text, slug text) returns uuid
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_ids uuid[] := array(
-    select e.id
-    from public.events e
-    where e.organisation_id = private.current_organisation_id()
-      and (e.external_id = event_known_by.external_id or e.slug = event_known_by.slug)
-  );
-begin
-  if cardinality(v_ids) > 1 then
-    perform private.refuse_ambiguous('event', to_jsonb(v_ids));
-  end if;
-  return v_ids[1];
-end
-$$;
-grant execute on function private.event_known_by to scope_events_write;
-
 -- The members of an object in this order, which jsonb does not keep.
 create function private.in_order(object jsonb, names text[]) returns json
 language plpgsql immutable set search_path = ''
@@ -161,14 +184,14 @@ $$;
 grant execute on function private.in_order to scope_events_write;
 
 -- Refuses what would be done if it is not what the plan said.
-create function private.assert_as_planned(plan private.event_plans, result jsonb, steps jsonb) returns void
+create function private.assert_as_planned(plan private.event_plans, result jsonb) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_changed text[] := array(
     select r.key from jsonb_each(plan.read) r where r.value is distinct from result -> 'read' -> r.key order by r.key
   );
-  v_taken jsonb := jsonb_path_query_first(steps, '$[*].error ? (@.code == "already_exists")');
+  v_taken jsonb := jsonb_path_query_first(result, '$.steps[*].error ? (@.code == "already_exists")');
 begin
   if v_changed <> '{}' then
     perform private.refuse_plan(
@@ -179,15 +202,45 @@ begin
       409, 'already_exists', v_taken ->> 'message', v_taken ->> 'param', v_taken -> 'details', 'Leave out plan_id for a new plan.'
     );
   elsif (result ->> 'refusals')::integer > 0 then
-    perform private.refuse_plan(
-      'changed', 'A step of the plan is refused by now.', jsonb_build_object('step', jsonb_path_query_first(steps, '$[*] ? (@.action == "refuse")'))
-    );
-  elsif md5(steps::text) <> plan.steps_digest then
+    perform private.refuse_plan('changed', 'A step of the plan is refused by now.', jsonb_build_object('step', result #> '{steps,0}'));
+  elsif private.digest_of_steps(result) <> plan.steps_digest then
     perform private.refuse_plan('changed', 'The plan would do something else by now.');
   end if;
 end
 $$;
 grant execute on function private.assert_as_planned to scope_events_write;
+
+-- The answer: a plan says what each step changes, and once it is applied which objects are new.
+create function private.event_plan_json(plan private.event_plans, result jsonb, is_applied boolean) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_most_steps constant integer := 100;
+begin
+  return json_build_object(
+    'object', 'event_plan',
+    'plan_id', plan.id,
+    'applied', is_applied,
+    'expires_at', private.rfc3339(plan.expires_at),
+    'event', private.in_order(
+      (result -> 'event') || case when not is_applied and plan.event_id is null then '{"id": null}' else '{}' end::jsonb,
+      '{id,name,status,starts_at,ends_at,timezone}'
+    ),
+    'notify', plan.arguments -> 'notify',
+    'refusals', result -> 'refusals',
+    'unchanged', result -> 'unchanged',
+    'steps', (
+      select coalesce(json_agg(
+        private.in_order(s.s - case when is_applied then 'changes' else 'id' end, '{action,kind,name,id,status,changes,error}') order by s.n
+      ), '[]')
+      from jsonb_array_elements(result -> 'steps') with ordinality s (s, n)
+      where s.n <= v_most_steps
+    ),
+    'more_steps', greatest(jsonb_array_length(result -> 'steps') - v_most_steps, 0)
+  );
+end
+$$;
+grant execute on function private.event_plan_json to scope_events_write;
 
 create function api.apply_event(
   event text default null,
@@ -215,98 +268,47 @@ declare
     )) a
     where a.value <> 'null'
   );
-  v_most_steps constant integer := 100;
+  v_is_planned boolean := plan_id is not null;
   v_plan private.event_plans;
-  v_event_id uuid;
-  v_source_id uuid;
   v_result jsonb;
-  v_steps jsonb;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
-
-  if plan_id is not null then
-    v_plan := private.open_event_plan(plan_id, v_arguments);
-    v_arguments := v_plan.arguments;
-    v_event_id := v_plan.event_id;
-    v_source_id := v_plan.source_id;
-  else
-    if v_arguments = '{}' then
-      perform private.refuse_value('changes', 'There is nothing to plan.', 'Send changes, a list, move or copy_of.');
-    elsif event is not null and copy_of is not null then
-      perform private.refuse_value('event', 'A copy is a new event.', 'Leave event out, or copy_of.');
-    end if;
-    v_event_id := case
-      when event is not null then private.resolve_name('event', event, null, 'event')
-      when copy_of is null then private.event_known_by(changes ->> 'external_id', changes ->> 'slug')
-    end;
-    v_source_id := case when copy_of is not null then private.resolve_name('event', copy_of, null, 'copy_of') end;
-  end if;
+  v_plan := case when v_is_planned then private.open_event_plan(plan_id, v_arguments) else private.new_event_plan(v_arguments) end;
 
   begin
-    v_result := private.carry_out_event(v_arguments, private.current_organisation_id(), v_event_id, v_source_id);
-    v_steps := (
-      select coalesce(jsonb_agg(s - 'id' order by s ->> 'action' <> 'refuse', n), '[]')
-      from jsonb_array_elements(v_result -> 'steps') with ordinality s (s, n)
-    );
-    perform private.undo_if_dry_run(plan_id is null);
+    v_result := private.carry_out_event(v_plan.arguments, private.current_organisation_id(), v_plan.event_id, v_plan.source_id);
+    perform private.undo_if_dry_run(not v_is_planned);
   exception when sqlstate 'UD001' then
-    null; -- The effects are rolled back; the variables keep the answer.
+    null; -- The effects are rolled back; the variable keeps the result.
   end;
 
-  if plan_id is null then
-    v_plan := private.keep_event_plan(v_arguments, v_event_id, v_source_id, v_result || jsonb_build_object('steps', v_steps));
-  else
-    perform private.assert_as_planned(v_plan, v_result, v_steps);
+  if v_is_planned then
+    perform private.assert_as_planned(v_plan, v_result);
     perform private.assert_notice_confirmed(
       'apply_event',
       jsonb_build_object(
-        'plan_id', plan_id, 'event_id', v_event_id, 'news', v_result #> '{news,news}',
-        'steps', jsonb_path_query_array(v_steps, '$[0 to 19]'), 'more_steps', greatest(jsonb_array_length(v_steps) - 20, 0)
+        'plan_id', plan_id, 'event_id', v_plan.event_id, 'news', v_result #> '{news,news}',
+        'steps', jsonb_path_query_array(v_result, '$.steps[0 to 19]'), 'more_steps', greatest(jsonb_array_length(v_result -> 'steps') - 20, 0)
       ),
       json_build_object('attendees', v_result #> '{affected,attendees}', 'orders', v_result #> '{affected,orders}', 'told', v_result #> '{news,told}')
     );
     perform private.close_event_plan(v_plan.id, (v_result #>> '{event,id}')::uuid);
-    v_steps := (
-      select coalesce(jsonb_agg(case s ->> 'action' when 'create' then s else s - 'id' end - 'changes' order by n), '[]')
-      from jsonb_array_elements(v_result -> 'steps') with ordinality s (s, n)
-    );
+  else
+    v_plan := private.keep_event_plan(v_plan, v_result);
   end if;
 
-  v_outcome := json_build_object(
-    'object', 'event_plan',
-    'plan_id', v_plan.id,
-    'applied', plan_id is not null,
-    'expires_at', private.rfc3339(v_plan.expires_at),
-    'event', private.in_order(
-      (v_result -> 'event') || case when plan_id is null and v_event_id is null then '{"id": null}' else '{}' end::jsonb,
-      '{id,name,status,starts_at,ends_at,timezone}'
-    ),
-    'notify', v_arguments -> 'notify',
-    'refusals', v_result -> 'refusals',
-    'unchanged', v_result -> 'unchanged',
-    'steps', (
-      select coalesce(json_agg(private.in_order(s.s, '{action,kind,name,id,status,changes,error}') order by s.n), '[]')
-      from jsonb_array_elements(v_steps) with ordinality s (s, n)
-      where s.n <= v_most_steps
-    ),
-    'more_steps', greatest(jsonb_array_length(v_steps) - v_most_steps, 0)
-  );
+  v_outcome := json_build_object('status', 200, 'data', private.event_plan_json(v_plan, v_result, v_is_planned));
+  if v_plan.event_id is not null then
+    v_outcome := json_build_object(
+      'status', 200, 'data', v_outcome -> 'data',
+      'effect', private.effect_json(not v_is_planned, v_result -> 'affected', nullif(v_result -> 'notice', 'null'))
+    );
+  end if;
   return private.record_outcome(
     idempotency_key, request_fingerprint,
-    (
-      select json_object_agg(m.name, m.value order by m.place)
-      from (
-        values
-          (1, 'status', to_json(200)),
-          (2, 'data', v_outcome),
-          (3, 'effect', case when v_event_id is not null then private.effect_json(plan_id is null, v_result -> 'affected', nullif(v_result -> 'notice', 'null')) end),
-          (4, 'warnings', nullif(v_result -> 'warnings', '[]')::json)
-      ) m (place, name, value)
-      where m.value is not null
-    ),
-    plan_id is null
+    private.with_warnings(v_outcome, variadic array(select jsonb_array_elements(v_result -> 'warnings'))), not v_is_planned
   );
 end
 $$;
