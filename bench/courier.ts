@@ -40,12 +40,8 @@ const delivered = async ({ database }: Stack): Promise<number> =>
     .rows[0].n
 
 const isPending = async ({ database }: Stack): Promise<boolean> =>
-  (
-    await database.query(
-      `select exists (select from private.notification_queue)
-         or exists (select from public.webhook_deliveries where status = 'pending') as pending`,
-    )
-  ).rows[0].pending
+  (await database.query("select exists (select from public.webhook_deliveries where status = 'pending') as pending"))
+    .rows[0].pending
 
 /** Waits at most a minute. */
 export async function untilDelivered(stack: Stack): Promise<void> {

@@ -67,7 +67,6 @@ begin
   );
   insert into public.notifications (organisation_id, type, data, subject_id)
   values (v_organisation_id, 'order.created', v_data, v_order.id), (v_organisation_id, 'order.completed', v_data, v_order.id);
-  insert into private.notification_queue (organisation_id, transaction_id) values (v_organisation_id, pg_current_xact_id());
   return json_build_object('status', 201, 'data', private.order_json(
     v_order, json_build_array(private.attendee_json(v_attendee, true, 'Type', v_order.reference)), '[]'
   ));
@@ -102,7 +101,6 @@ begin
   values (
     v_organisation_id, 'attendee.checked_in', private.arrival_json(v_attendee, v_check_in, 'Type', 'REFERENC'), v_attendee.order_id
   );
-  insert into private.notification_queue (organisation_id, transaction_id) values (v_organisation_id, pg_current_xact_id());
   return json_build_object('status', 200, 'data', private.check_in_json(v_check_in));
 end
 $$;
@@ -150,7 +148,6 @@ begin
     (v_organisation_id, 'attendee.updated', v_attendee_data, v_order.id),
     (v_organisation_id, 'payment.recorded', v_payment_data, v_order.id),
     (v_organisation_id, 'order.completed', v_data, v_order.id);
-  insert into private.notification_queue (organisation_id, transaction_id) values (v_organisation_id, pg_current_xact_id());
   return json_build_object('status', 201, 'data', v_data);
 end
 $$;
@@ -212,7 +209,6 @@ begin
   )) into v_results
   from data d;
   update public.ticket_types t set quantity_sold = t.quantity_sold + jsonb_array_length(attendees) where t.id = ticket_type_id;
-  insert into private.notification_queue (organisation_id, transaction_id) values (v_organisation_id, pg_current_xact_id());
   return json_build_object('status', 200, 'data', json_build_object('results', v_results));
 end
 $$;

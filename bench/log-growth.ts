@@ -1,4 +1,4 @@
-// The log of 1,000 organisations at two sizes, side by side: what a page, a fan-out, a claim, the purge of a day and the erasure of a person
+// The log of 1,000 organisations at two sizes, side by side: what a page, a claim, the purge of a day and the erasure of a person
 // cost Postgres, before the tables are first analysed and after.
 
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -225,7 +225,6 @@ async function measure(side: Side, { deep = true } = {}): Promise<void> {
         `insert into public.notifications (organisation_id, type, data) values ($1, 'order.completed', '{"object":"order"}')`,
         [organisation],
       )
-      await call(side, `fan-out, ${size} organisation`, 'courier', 'select api.fan_out_webhooks(200) as answer', [])
       await drain(side, `claim of what is due`)
       const erase = 'select api.erase_attendee($1) as answer'
       await call(side, `erasure, ${size} organisation`, 'scope_attendees_write', erase, [people.rows[i].id], organiser)
@@ -233,9 +232,8 @@ async function measure(side: Side, { deep = true } = {}): Promise<void> {
   }
 }
 
-/** Fans out and claims what is pending, and settles it. */
+/** Claims what is pending, and settles it. */
 async function drain(side: Side, name: string | null = null): Promise<void> {
-  while (await call(side, null, 'courier', 'select api.fan_out_webhooks(2000) as answer', []));
   for (;;) {
     const claimed: { id: string }[] = await call(side, name, 'courier', 'select api.claim_webhooks(64) as answer', [])
     if (claimed.length === 0) return

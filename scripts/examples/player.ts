@@ -27,7 +27,6 @@ export type Player = {
   /** Some days later: every event draws nearer, or lies behind. */
   chapter(now: string): Promise<void>
   /** What a courier does first: makes deliveries of what happened. */
-  fanOut(): Promise<void>
   /** The deadline of an order comes, and the courier looks. */
   expireOrder(id: string): Promise<void>
   /** Waits until notifications of a type are listed: older transactions, also of other organisations, have to end first. */
@@ -95,10 +94,6 @@ export function createPlayer({ apiUrl, key, normaliser, database, organisationId
         if (at !== null) normaliser.reveal(new Date(at.getTime() - normaliser.shift()).toISOString())
       }
     },
-    async fanOut() {
-      await database.query('select private.fan_out_organisation($1, 100000)', [organisationId])
-    },
-
     async expireOrder(id) {
       const real = normaliser.reveal(id)
       await database.query('update public.orders set payment_due_at = now() where id = $1', [real])

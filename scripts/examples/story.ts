@@ -390,8 +390,7 @@ async function subscribing({ play, show, refuse }: Player): Promise<string> {
   return endpoint.id
 }
 
-async function lookingBack({ show, refuse, fanOut, untilListed }: Player, endpointId: string): Promise<void> {
-  await fanOut()
+async function lookingBack({ show, refuse, untilListed }: Player, endpointId: string): Promise<void> {
   const { data } = await show('list_webhook_deliveries', 'The latest two', {
     webhook_endpoint_id: endpointId,
     limit: 2,

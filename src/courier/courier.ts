@@ -15,9 +15,6 @@ export type Queue<Item extends { id: string }> = {
   claim(limit: number): Promise<Item[]>
   /** As how many of `maxPerRun` an item counts: one unless it says so. */
   sizeOf?(item: Item): number
-  /** Does one batch of the work that makes items claimable. True: there is more, call again at once. Claiming does a little of this
-   * work itself. */
-  prepare?(): Promise<boolean>
   /** Delivers one item and settles it. True: more may be due in its place, although the last claim came back with less than it
    * asked for. An error is logged; the claim then expires, and the item is delivered again. */
   deliver(item: Item): Promise<unknown>
@@ -89,12 +86,9 @@ export async function runCourierOnce(
 async function runQueueOnce(queue: AnyQueue, log: Logger, until: number): Promise<number> {
   const deliveries = trackDeliveries(queue, log)
   let left = queue.maxPerRun
-  let hasMoreToPrepare = true
   try {
     while (left > 0 && performance.now() < until) {
-      if (hasMoreToPrepare) hasMoreToPrepare = (await queue.prepare?.()) ?? false
       left -= await deliveries.claim(left)
-      if (hasMoreToPrepare) continue
       if (deliveries.inFlight() === 0) break
       await deliveries.next()
     }
@@ -106,7 +100,6 @@ async function runQueueOnce(queue: AnyQueue, log: Logger, until: number): Promis
 
 function serveQueue(queue: AnyQueue, stopping: AbortSignal, log: Logger) {
   const toClaim = createWakeUp()
-  const toPrepare = createWakeUp()
   const deliveries = trackDeliveries(queue, log, claimMore)
   const queueLog = log.child({ queue: queue.name })
   let rest: NodeJS.Timeout | undefined
@@ -126,30 +119,12 @@ function serveQueue(queue: AnyQueue, stopping: AbortSignal, log: Logger) {
     rest = undefined
     await deliveries.claim()
   })
-  const { prepare } = queue
-  const preparing =
-    prepare &&
-    untilStopped(stopping, queueLog, 'prepare failed', async () => {
-      await toPrepare.wait()
-      for (let hasMore = true; hasMore && !stopping.aborted; ) {
-        const startedAt = performance.now()
-        hasMore = await prepare()
-        if (!hasMore) break
-        claimMore()
-        // A backlog takes half of one connection's time, so that it delays no other query for long.
-        await pause(performance.now() - startedAt, stopping)
-      }
-    })
-
   return {
     name: queue.name,
-    wake(): void {
-      toClaim.notify()
-      toPrepare.notify()
-    },
+    wake: toClaim.notify,
     async finish(): Promise<void> {
-      this.wake()
-      await Promise.all([claiming, preparing])
+      toClaim.notify()
+      await claiming
       clearTimeout(rest)
       await deliveries.all()
     },

@@ -1,4 +1,4 @@
-// The queue of webhooks: fans notifications out to deliveries, claims these, sends them, and settles each with the endpoint's answer.
+// The queue of webhooks: claims deliveries, sends them, and settles each with the endpoint's answer.
 // SQL decides when a delivery is retried and when an endpoint is disabled (see `api.settle_webhooks`).
 
 import type { Logger } from 'pino'
@@ -24,7 +24,6 @@ export function webhookQueue(
     name: 'webhooks',
     concurrency: 64,
     maxPerRun: 400,
-    prepare: async () => (await rpc('fan_out_webhooks', {})) === true,
     claim: async (limit) => (await rpc('claim_webhooks', { limit, lease_seconds: leaseSeconds })) as PendingWebhook[],
     async deliver(pending) {
       const { id, claim, url } = pending

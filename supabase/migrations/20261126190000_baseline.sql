@@ -6768,7 +6768,6 @@ create table public.webhook_endpoints (
   organisation_id uuid not null,
   version integer not null default 1,
   constraint webhook_endpoints_pkey primary key (id),
-  constraint webhook_endpoints_id_organisation_id_key unique (id, organisation_id),
   constraint webhook_endpoints_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade,
   constraint webhook_endpoints_url_is_https check (private.is_courier_url(url)),
@@ -7051,9 +7050,8 @@ grant execute on function private.webhook_endpoint_json to scope_events_write;
 
 -- schemas/90-outbox/notifications.sql
 
--- The log of notifications. A change writes its notifications and one row of a queue in its own transaction, however many
--- webhook endpoints there are; after the commit the courier fans them out to one delivery per subscribed endpoint. Nothing is
--- sent from here.
+-- The log of notifications. A change writes its notifications in its own transaction, and each of these its deliveries (deliveries.sql).
+-- Nothing is sent from here.
 
 create table public.notifications (
   created_at timestamptz not null default now(),
@@ -7240,403 +7238,10 @@ comment on function api.list_notifications is
   'Notifications that the key may read, oldest first, after a given one or since a time if any: { data, has_more, next_cursor }. 404 not_found.';
 grant execute on function api.list_notifications to scope_events_write;
 
--- schemas/90-outbox/fan-out.sql
-
--- The fan-out from notifications to webhook deliveries: the queue of transactions, the history of subscriptions, and the
--- fan-out itself. All but private.after_restore are security definer: no role may write the outbox.
-
--- Transactions whose notifications are not fanned out yet, one row each. No foreign key: checking it would slow every write,
--- and of a deleted organisation the fan-out finds nothing.
-create table private.notification_queue (
-  organisation_id uuid not null,
-  transaction_id xid8 not null,
-  after_id uuid,
-  created_at timestamptz not null default now(),
-  constraint notification_queue_pkey primary key (organisation_id, transaction_id)
-);
-comment on table private.notification_queue is 'Transactions whose notifications await their fan-out to webhook deliveries.';
-comment on column private.notification_queue.after_id is 'The last notification of the transaction that was fanned out, in the order of ids.';
-alter table private.notification_queue enable row level security;
-
--- Queued even without an endpoint: one that a concurrent transaction adds may be subscribed to what this one commits.
-create function private.tg_notifications__queue() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  insert into private.notification_queue (organisation_id, transaction_id)
-  select distinct n.organisation_id, n.transaction_id from new_rows n where n.type <> 'webhook_endpoint.test'
-  on conflict do nothing;
-  return null;
-end
-$$;
-create trigger notifications_500_queue after insert on public.notifications
-  referencing new table as new_rows
-  for each statement execute function private.tg_notifications__queue();
-
--- What each endpoint was subscribed to and when: one row per change. "When" is a snapshot rather than a time: the change counts
--- for each transaction that had not committed when it was made. So a client that subscribes and then reads misses nothing, and
--- the order is that of commits, which no clock records.
-create table private.webhook_subscriptions (
-  id uuid not null default private.uuid_v7(),
-  "position" integer not null,
-  webhook_endpoint_id uuid not null,
-  organisation_id uuid not null,
-  types public.notification_type[] not null,
-  event_ids uuid[] not null,
-  is_enabled boolean not null,
-  transaction_id xid8 not null default pg_current_xact_id(),
-  snapshot pg_snapshot not null default pg_current_snapshot(),
-  constraint webhook_subscriptions_pkey primary key (id),
-  constraint webhook_subscriptions_webhook_endpoint_id_fkey foreign key (webhook_endpoint_id)
-    references public.webhook_endpoints (id) on delete cascade
-);
-comment on table private.webhook_subscriptions is 'Each change of what a webhook endpoint is subscribed to, for the fan-out of earlier transactions.';
-comment on column private.webhook_subscriptions."position" is 'The order of changes. Ids lose it when a clock is set back.';
-create index webhook_subscriptions_webhook_endpoint_id_position_idx
-  on private.webhook_subscriptions (webhook_endpoint_id, "position");
--- In the order of private.subscriptions_at, which would otherwise read those of all organisations in the order of the index above.
-create index webhook_subscriptions_organisation_id_position_idx
-  on private.webhook_subscriptions (organisation_id, webhook_endpoint_id, "position");
-alter table private.webhook_subscriptions enable row level security;
-
--- Takes the lock that the fan-out of the organisation holds shared, and then the snapshot: a fan-out has either committed, or
--- sees the change. Fires before the triggers numbered 500, so that all deliveries of a removed type exist and can be cancelled.
-create function private.tg_webhook_endpoints__record_subscription() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_change private.webhook_subscriptions;
-  v_removed private.webhook_subscriptions;
-begin
-  perform pg_advisory_xact_lock(8, hashtext(new.organisation_id::text));
-  insert into private.webhook_subscriptions (webhook_endpoint_id, organisation_id, "position", types, event_ids, is_enabled)
-  values (
-    new.id,
-    new.organisation_id,
-    (select coalesce(max(s."position"), 0) + 1 from private.webhook_subscriptions s where s.webhook_endpoint_id = new.id),
-    new.types,
-    new.event_ids,
-    new.status = 'enabled'
-  )
-  returning * into v_change;
-  -- The previous change is kept only if a transaction in the queue lies between the two, so that repeated changes leave no more
-  -- rows than there are such transactions.
-  delete from private.webhook_subscriptions s
-  where s.webhook_endpoint_id = new.id
-    and s."position" = (
-      select max(l."position") from private.webhook_subscriptions l
-      where l.webhook_endpoint_id = new.id and l."position" < v_change."position"
-    )
-    and not exists (
-      select from private.notification_queue q
-      where q.organisation_id = new.organisation_id
-        and (
-          q.transaction_id in (s.transaction_id, v_change.transaction_id)
-          or (pg_visible_in_snapshot(q.transaction_id, v_change.snapshot) and not pg_visible_in_snapshot(q.transaction_id, s.snapshot))
-        )
-    )
-  returning s.* into v_removed;
-  if found then
-    -- Types that it had removed stay removed.
-    update private.webhook_subscriptions s
-    set types = array(select t from unnest(s.types) t where t = any (v_removed.types))
-    where s.webhook_endpoint_id = new.id and s."position" < v_removed."position" and not s.types <@ v_removed.types;
-  end if;
-  return null;
-end
-$$;
-create trigger webhook_endpoints_400_record_subscription_insert after insert on public.webhook_endpoints
-  for each row execute function private.tg_webhook_endpoints__record_subscription();
-create trigger webhook_endpoints_400_record_subscription_update after update on public.webhook_endpoints
-  for each row when ((new.types, new.event_ids, new.status) is distinct from (old.types, old.event_ids, old.status))
-  execute function private.tg_webhook_endpoints__record_subscription();
-
-create type private.webhook_subscription as (
-  webhook_endpoint_id uuid, types public.notification_type[], event_ids uuid[], after_id uuid, before_id uuid
-);
-
--- The subscriptions that hold for the notifications of a committed transaction. after_id and before_id are set if that
--- transaction changed the endpoint itself: then only what it did after, or before, the change counts. A type removed since is
--- left out: its deliveries would have been cancelled.
-create function private.subscriptions_at(organisation_id uuid, transaction_id xid8) returns private.webhook_subscription[]
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return array(
-    select row(
-      c.webhook_endpoint_id,
-      case when c.next_id is null then c.types else array(
-        select t from unnest(c.types) t
-        where not exists (
-          select from private.webhook_subscriptions l
-          where l.webhook_endpoint_id = c.webhook_endpoint_id and l."position" > c."position" and t <> all (l.types)
-        )
-      ) end,
-      c.event_ids,
-      case when c.transaction_id = subscriptions_at.transaction_id then c.id end,
-      case when c.next_transaction_id = subscriptions_at.transaction_id then c.next_id end
-    )::private.webhook_subscription
-    from (
-      select
-        s.*,
-        lead(s.id) over changes as next_id,
-        lead(s.transaction_id) over changes as next_transaction_id,
-        lead(s.snapshot) over changes as next_snapshot
-      from private.webhook_subscriptions s
-      where s.organisation_id = subscriptions_at.organisation_id
-      window changes as (partition by s.webhook_endpoint_id order by s."position")
-    ) c
-    where c.is_enabled
-      and (
-        c.transaction_id = subscriptions_at.transaction_id
-        or not pg_visible_in_snapshot(subscriptions_at.transaction_id, c.snapshot)
-      )
-      and (
-        c.next_id is null
-        or c.next_transaction_id = subscriptions_at.transaction_id
-        or pg_visible_in_snapshot(subscriptions_at.transaction_id, c.next_snapshot)
-      )
-  );
-end
-$$;
-
-create function private.event_of_notification(notification_id uuid) returns uuid
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(n.data ->> 'event_id', case n.data ->> 'object' when 'event' then n.data ->> 'id' end)::uuid
-    from public.notifications n
-    where n.id = event_of_notification.notification_id
-  );
-end
-$$;
-
--- Fans out the queue of one organisation, oldest transactions first, up to about "limit" deliveries; returns how many it did. It
--- never waits: while an endpoint of the organisation is being changed or deleted, or another courier has the transaction, it
--- leaves that for later. Transactions that began after the last change of an endpoint have the same subscriptions, and are done
--- together; each earlier one is done by itself. The plan uses the indexes whatever the statistics say: each batch reads only
--- its own part.
-create function private.fan_out_organisation(organisation_id uuid, "limit" integer) returns integer
-language plpgsql volatile security definer set search_path = ''
-
-as $$
-declare
-  v_none constant uuid := '00000000-0000-0000-0000-000000000000';
-  v_endpoints integer;
-  v_last_change xid8;
-  v_first xid8;
-  v_transactions xid8[];
-  v_subscriptions private.webhook_subscription[];
-  v_batch_size integer;
-  v_share integer;
-  v_taken integer;
-  v_rows integer;
-  v_done integer := 0;
-  v_started constant timestamptz := clock_timestamp();
-begin
-  if not pg_try_advisory_xact_lock_shared(8, hashtext(organisation_id::text)) then
-    return 0;
-  end if;
-  select count(*) into v_endpoints
-  from (
-    select from public.webhook_endpoints w
-    where w.organisation_id = fan_out_organisation.organisation_id
-    for key share skip locked
-  ) w;
-  if v_endpoints <> (
-    select count(*) from public.webhook_endpoints w where w.organisation_id = fan_out_organisation.organisation_id
-  ) then
-    return 0;
-  end if;
-  -- No endpoint changes while this transaction holds the lock.
-  select coalesce(max(greatest(s.transaction_id, pg_snapshot_xmax(s.snapshot))), '0') into v_last_change
-  from private.webhook_subscriptions s
-  where s.organisation_id = fan_out_organisation.organisation_id;
-
-  -- Limited by time as well, so that every call ends well within its statement timeout and keeps what it did.
-  while v_done < "limit" and (v_done = 0 or clock_timestamp() < v_started + interval '300 milliseconds') loop
-    select q.transaction_id into v_first
-    from private.notification_queue q
-    where q.organisation_id = fan_out_organisation.organisation_id
-    order by q.transaction_id
-    limit 1
-    for update skip locked;
-    exit when not found;
-
-    v_subscriptions := private.subscriptions_at(organisation_id, v_first);
-    v_batch_size := greatest(("limit" - v_done) / greatest(cardinality(v_subscriptions), 1), 1);
-    v_transactions := array[v_first];
-    if v_first > v_last_change then
-      v_transactions := array(
-        select q.transaction_id
-        from private.notification_queue q
-        where q.organisation_id = fan_out_organisation.organisation_id and q.transaction_id >= v_first
-        order by q.transaction_id
-        -- Without a subscription a row is only removed, which costs little; with one, most transactions have few notifications.
-        limit case when v_subscriptions = '{}' then 10 * v_batch_size else (v_batch_size + 3) / 4 end
-        for update skip locked
-      );
-    end if;
-
-    if v_subscriptions = '{}' then
-      delete from private.notification_queue q
-      where q.organisation_id = fan_out_organisation.organisation_id and q.transaction_id = any (v_transactions);
-      v_done := v_done + (cardinality(v_transactions) + 9) / 10;
-      continue;
-    end if;
-
-    -- Each transaction has an equal share, so that a batch never reads more than it does.
-    v_share := greatest(v_batch_size / cardinality(v_transactions), 1);
-    -- Dated when the change happened, so that older deliveries are sent first, and a redelivery by time finds them.
-    with taken as materialized (
-      select n.id, n.organisation_id, n.type, n.created_at
-      from private.notification_queue q
-      cross join lateral (
-        select n.id, n.organisation_id, n.type, n.created_at
-        from public.notifications n
-        where n.organisation_id = q.organisation_id
-          and n.transaction_id = q.transaction_id
-          and n.id > coalesce(q.after_id, v_none)
-        order by n.id
-        limit v_share
-      ) n
-      where q.organisation_id = fan_out_organisation.organisation_id and q.transaction_id = any (v_transactions)
-    ),
-    made as (
-      insert into public.webhook_deliveries (
-        organisation_id, webhook_endpoint_id, notification_id, type, next_attempt_at, created_at, updated_at
-      )
-      select n.organisation_id, s.webhook_endpoint_id, n.id, n.type, n.created_at, n.created_at, n.created_at
-      from taken n
-      join unnest(v_subscriptions) s on n.type = any (s.types)
-      where (s.after_id is null or n.id > s.after_id)
-        and (s.before_id is null or n.id < s.before_id)
-        -- Reads the data only for an endpoint that chose events.
-        and (s.event_ids = '{}' or private.event_of_notification(n.id) = any (s.event_ids))
-      on conflict (notification_id, webhook_endpoint_id) do nothing
-      returning id
-    )
-    select (select count(*) from taken), (select count(*) from made) into v_taken, v_rows;
-
-    -- Fewer than its share: it is finished.
-    delete from private.notification_queue q
-    where q.organisation_id = fan_out_organisation.organisation_id
-      and q.transaction_id = any (v_transactions)
-      and not exists (
-        select from public.notifications n
-        where n.organisation_id = q.organisation_id
-          and n.transaction_id = q.transaction_id
-          and n.id > coalesce(q.after_id, v_none)
-        order by n.id
-        offset v_share - 1
-      );
-    if v_taken >= v_share then
-      update private.notification_queue q
-      set after_id = (
-        select n.id
-        from public.notifications n
-        where n.organisation_id = q.organisation_id
-          and n.transaction_id = q.transaction_id
-          and n.id > coalesce(q.after_id, v_none)
-        order by n.id
-        offset v_share - 1
-        limit 1
-      )
-      where q.organisation_id = fan_out_organisation.organisation_id and q.transaction_id = any (v_transactions);
-    end if;
-    v_done := v_done + greatest(v_rows, v_taken, 1);
-  end loop;
-  return v_done;
-end
-$$;
-
--- Fans out about "limit" deliveries, an equal share for each organisation in the queue; returns whether there is more to do at
--- once. Organisations are found by a loose index scan, which reads no backlog.
-create function private.fan_out("limit" integer) returns boolean
-language plpgsql volatile security definer set search_path = ''
-
-as $$
-declare
-  v_organisation_ids uuid[] := array(
-    with recursive queued as (
-      (
-        select q.organisation_id, q.transaction_id
-        from private.notification_queue q
-        order by q.organisation_id, q.transaction_id
-        limit 1
-      )
-      union all
-      select n.organisation_id, n.transaction_id
-      from queued
-      cross join lateral (
-        select q.organisation_id, q.transaction_id
-        from private.notification_queue q
-        where q.organisation_id > queued.organisation_id
-        order by q.organisation_id, q.transaction_id
-        limit 1
-      ) n
-    )
-    select queued.organisation_id from queued order by queued.transaction_id limit fan_out."limit"
-  );
-  v_organisation_id uuid;
-  v_share integer;
-  v_done integer := 0;
-  v_started constant timestamptz := clock_timestamp();
-begin
-  if v_organisation_ids = '{}' then
-    return false;
-  end if;
-  -- Snapshots of another cluster say nothing about transactions of this one: stop rather than lose webhooks.
-  if exists (
-    select from private.webhook_subscriptions s
-    where s.organisation_id = any (v_organisation_ids) and pg_snapshot_xmax(s.snapshot) > pg_snapshot_xmax(pg_current_snapshot())
-  ) then
-    raise exception 'The database was restored from a dump: run "select private.after_restore()" once, as postgres.';
-  end if;
-  v_share := greatest("limit" / cardinality(v_organisation_ids), 1);
-  foreach v_organisation_id in array v_organisation_ids loop
-    exit when v_done > 0 and clock_timestamp() > v_started + interval '1 second';
-    v_done := v_done + private.fan_out_organisation(v_organisation_id, v_share);
-  end loop;
-  return v_done > 0 and exists (select from private.notification_queue);
-end
-$$;
-
--- A dump restored into another cluster starts the count of transactions anew. Run once after a restore, before couriers start:
--- fans out the queue by the transaction ids of the old cluster, and then dates the log and the subscriptions before every new
--- transaction.
-create function private.after_restore() returns text
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_organisation_id uuid;
-begin
-  for v_organisation_id in select distinct q.organisation_id from private.notification_queue q loop
-    while private.fan_out_organisation(v_organisation_id, 10000) > 0 loop
-      null;
-    end loop;
-  end loop;
-  if exists (select from private.notification_queue) then
-    raise exception 'Webhook endpoints are being edited: stop everything that uses the database, and run it again.';
-  end if;
-  update public.notifications n set transaction_id = '0' where n.transaction_id <> '0';
-  -- A dump of the time when it was generated lacks it.
-  update public.notifications n set subject_id = private.subject_of_notification(n.type, n.data) where n.subject_id is null;
-  delete from private.webhook_subscriptions s
-  where exists (
-    select from private.webhook_subscriptions l
-    where l.webhook_endpoint_id = s.webhook_endpoint_id and l."position" > s."position"
-  );
-  update private.webhook_subscriptions s set transaction_id = '0', snapshot = '1:1:' where s.transaction_id <> '0';
-  return 'Done: notifications and webhooks continue from here.'
-    || case when private.is_held() then ' Deliveries are held until you run "select private.release_deliveries()".' else '' end;
-end
-$$;
-
 -- schemas/90-outbox/deliveries.sql
 
--- Webhook deliveries: one notification for one webhook endpoint. Added by the fan-out, sent by the courier.
+-- Webhook deliveries: one notification for one webhook endpoint. A notification is inserted with its deliveries, in one transaction; the
+-- courier leases and sends them, and settles each with the answer (webhook-claims.sql).
 
 create type public.webhook_delivery_status as enum ('pending', 'delivered', 'failed', 'cancelled');
 
@@ -7660,15 +7265,13 @@ create table public.webhook_deliveries (
   claim uuid,
   claimed_until timestamptz,
   constraint webhook_deliveries_pkey primary key (id),
-  constraint webhook_deliveries_webhook_endpoint_id_fkey foreign key (webhook_endpoint_id, organisation_id)
-    references public.webhook_endpoints (id, organisation_id) on delete cascade,
   constraint webhook_deliveries_notification_id_fkey foreign key (notification_id, organisation_id)
     references public.notifications (id, organisation_id) on delete cascade,
   constraint webhook_deliveries_attempts_are_not_negative check (attempts >= 0),
   constraint webhook_deliveries_pending_have_a_next_attempt check ((status = 'pending') = (next_attempt_at is not null)),
   constraint webhook_deliveries_last_response_body_is_an_excerpt check (length(last_response_body) <= 1024)
 );
-comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and the result of sending it. Added by the courier, shortly after the notification.';
+comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and the result of sending it. Added with the notification.';
 comment on column public.webhook_deliveries.type is 'The type of the notification.';
 comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
 comment on column public.webhook_deliveries.webhook_endpoint_id is 'Where it is sent.';
@@ -7705,6 +7308,26 @@ create index webhook_deliveries_webhook_endpoint_id_claimed_idx
   on public.webhook_deliveries (webhook_endpoint_id) where claimed_until is not null;
 -- For api.purge.
 create index webhook_deliveries_created_at_idx on public.webhook_deliveries (created_at);
+
+-- One for each endpoint that is enabled and subscribed at that moment. Endpoints are read, and neither locked nor referenced, so that a
+-- change of one holds up no registration; what it has overtaken is cancelled when it is leased. Security definer: no role may write the outbox.
+create function private.tg_notifications__enqueue() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.webhook_deliveries (organisation_id, webhook_endpoint_id, notification_id, type)
+  select n.organisation_id, w.id, n.id, n.type
+  from new_rows n
+  join public.webhook_endpoints w on w.organisation_id = n.organisation_id and w.status = 'enabled' and n.type = any (w.types)
+  -- Reads the data only for an endpoint that chose events.
+  where w.event_ids = '{}'
+    or coalesce(n.data ->> 'event_id', case n.data ->> 'object' when 'event' then n.data ->> 'id' end)::uuid = any (w.event_ids);
+  return null;
+end
+$$;
+create trigger notifications_500_enqueue after insert on public.notifications
+  referencing new table as new_rows
+  for each statement execute function private.tg_notifications__enqueue();
 
 insert into private.personal_columns (table_name, column_name, erased_as, field)
 values
@@ -7764,23 +7387,23 @@ create trigger webhook_deliveries_100_guard before update on public.webhook_deli
 create trigger webhook_deliveries_900_updated_at before update on public.webhook_deliveries
   for each row execute function private.tg__set_updated_at();
 
--- Cancels pending deliveries of types that the endpoint no longer subscribes to.
+-- Pending deliveries of types that the endpoint no longer subscribes to are cancelled; those of a deleted endpoint go with it.
 -- Security definer: no role may write the outbox.
-create function private.tg_webhook_endpoints__cancel_deliveries() returns trigger
+create function private.tg_webhook_endpoints__drop_deliveries() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  update public.webhook_deliveries d set status = 'cancelled'
-  where d.webhook_endpoint_id = new.id
-    and d.status = 'pending'
-    and d.type <> 'webhook_endpoint.test'
-    and d.type <> all (new.types);
+  if tg_op = 'DELETE' then
+    delete from public.webhook_deliveries d where d.webhook_endpoint_id = old.id;
+  elsif new.types is distinct from old.types then
+    update public.webhook_deliveries d set status = 'cancelled'
+    where d.webhook_endpoint_id = new.id and d.status = 'pending' and d.type <> all (array_append(new.types, 'webhook_endpoint.test'));
+  end if;
   return null;
 end
 $$;
-create trigger webhook_endpoints_500_cancel_deliveries after update on public.webhook_endpoints
-  for each row when (new.types is distinct from old.types)
-  execute function private.tg_webhook_endpoints__cancel_deliveries();
+create trigger webhook_endpoints_500_drop_deliveries after delete or update of types on public.webhook_endpoints
+  for each row execute function private.tg_webhook_endpoints__drop_deliveries();
 
 revoke all on public.webhook_deliveries from anon, authenticated, service_role;
 
@@ -7928,6 +7551,18 @@ as $$
 begin
   delete from private.installations;
   return 'Released: webhooks and e-mails are sent from here, also those that were pending when the database was copied.';
+end
+$$;
+
+-- A dump restored into another cluster starts the count of transactions anew. Run once after a restore, before Usher starts: it puts the log
+-- before every new transaction.
+create function private.after_restore() returns text
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  update public.notifications n set transaction_id = '0' where n.transaction_id <> '0';
+  return 'Done: notifications and webhooks continue from here.'
+    || case when private.is_held() then ' Deliveries are held until you run "select private.release_deliveries()".' else '' end;
 end
 $$;
 
@@ -13283,7 +12918,7 @@ declare
   v_tables constant regclass[] := '{
     public.webhook_deliveries, public.webhook_endpoints, public.emails, public.email_opt_outs, public.check_ins, public.refunds,
     public.payment_voids, public.payments, public.attendees, public.waiting_list_entries, public.orders, public.check_in_points,
-    public.promo_codes, public.ticket_types, public.events, public.notifications, private.notification_queue, private.idempotency_records,
+    public.promo_codes, public.ticket_types, public.events, public.notifications, private.idempotency_records,
     private.event_plans, private.confirmations, private.export_links, public.api_keys, private.organisation_logos,
     public.organisation_members
   }';
@@ -13325,8 +12960,6 @@ begin
     );
   end if;
 
-  -- The fan-out holds it shared, and skips an organisation whose lock it does not get.
-  perform pg_advisory_xact_lock(8, hashtext(v_organisation.id::text));
   perform set_config('usher.deletes_organisation', v_organisation.id::text, true);
   perform set_config('usher.switches_on', 'on', true);
   -- The audit trail is last: it logs what is deleted before.
@@ -22079,164 +21712,166 @@ grant execute on function public.move_event to authenticated;
 
 -- schemas/90-outbox/webhook-claims.sql
 
--- The courier's side of webhooks: claim what is due, send it, settle the result. A claim is a lease: when it runs out another
--- courier claims the row, and a result under the old claim is ignored. When to retry is decided here. All security definer: the
--- courier has no right to any table, and may call only the api functions that are granted to it.
+-- The courier's side of webhooks: lease what is due, send it, settle the result. When a lease runs out another courier leases the row, and a
+-- result under the old one is ignored. When to retry is decided here. All security definer: the courier has no right to any table, and may
+-- call only the api functions that are granted to it.
 
--- Webhooks due to enabled endpoints, by their turn within the endpoint and then by age. So that slow or dead endpoints delay no
--- other, an endpoint has v_most_per_endpoint in flight, and one while it is failing; an organisation has half of what a courier
--- sends at a time, and all failing endpoints together a quarter. One courier claims at a time: two would not count each other's
--- claims. Claimed rows are due again when the lease runs out. A small batch is fanned out first, so that a webhook costs no
--- further call; api.fan_out_webhooks does the rest.
--- No cached plan: one made for few rows would be used for many. The plan uses the indexes whatever the statistics say: a
--- backlog builds up between two of their updates.
-create function api.claim_webhooks("limit" integer, lease_seconds integer default 60) returns json
-language plpgsql volatile security definer set search_path = ''
+-- The endpoints that have pending deliveries, and when the first of each is due: a loose index scan, which reads no backlog.
+create function private.endpoints_with_webhooks() returns table (webhook_endpoint_id uuid, due_at timestamptz)
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return query
+  with recursive pending as (
+    (
+      select d.webhook_endpoint_id, d.next_attempt_at
+      from public.webhook_deliveries d
+      where d.status = 'pending'
+      order by d.webhook_endpoint_id, d.next_attempt_at
+      limit 1
+    )
+    union all
+    select n.webhook_endpoint_id, n.next_attempt_at
+    from pending p
+    cross join lateral (
+      select d.webhook_endpoint_id, d.next_attempt_at
+      from public.webhook_deliveries d
+      where d.status = 'pending' and d.webhook_endpoint_id > p.webhook_endpoint_id
+      order by d.webhook_endpoint_id, d.next_attempt_at
+      limit 1
+    ) n
+  )
+  select p.webhook_endpoint_id, p.next_attempt_at from pending p;
+end
+$$;
 
+-- Deliveries that are due to enabled endpoints, by their turn within the endpoint and then by age. So that slow or dead endpoints delay no
+-- other, an endpoint has four in flight, and one while it is failing; an organisation has half of what a courier sends at a time, and all
+-- failing endpoints together a quarter. Those of endpoints that are gone come as well, to be cancelled.
+create function private.webhooks_by_turn("limit" integer) returns uuid[]
+language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_most_per_endpoint constant integer := 4;
   -- Half and a quarter of `concurrency` in src/courier/webhooks.ts (64 webhooks per courier): change them together.
   v_most_per_organisation constant integer := 32;
   v_most_failing constant integer := 16;
-  -- Deliveries to fan out first: about 10 ms.
-  v_fan_out constant integer := 200;
-  -- Ten attempts are made. A row that is claimed far more often crashes its couriers, or they cannot settle it.
+  v_now constant timestamptz := clock_timestamp();
+begin
+  return array(
+    with endpoint as (
+      select
+        p.webhook_endpoint_id as id, w.organisation_id, w.last_failed_at, c.in_flight,
+        w.failing_since is not null as failing,
+        sum(c.in_flight) over (partition by w.organisation_id) as of_organisation,
+        sum(c.in_flight) over (partition by w.organisation_id, w.failing_since is not null) as of_its_kind,
+        sum(c.in_flight) filter (where w.failing_since is not null) over () as of_failing
+      from private.endpoints_with_webhooks() p
+      left join public.webhook_endpoints w on w.id = p.webhook_endpoint_id
+      cross join lateral (
+        select count(*)::integer as in_flight
+        from public.webhook_deliveries d
+        where d.webhook_endpoint_id = p.webhook_endpoint_id and d.claimed_until > v_now
+      ) c
+      where w.id is null or w.status = 'enabled'
+    ),
+    due as (
+      select
+        e.*, d.id as delivery_id, d.next_attempt_at,
+        e.in_flight + row_number() over (partition by e.id order by d.next_attempt_at) as turn,
+        -- Among failing endpoints the one that has not been tried for longest comes first: a failure among a thousand is soon over.
+        e.of_its_kind + row_number() over (
+          partition by e.organisation_id, e.failing order by e.last_failed_at nulls first, d.next_attempt_at, d.id
+        ) as turn_of_organisation
+      from endpoint e
+      cross join lateral (
+        select d.id, d.next_attempt_at
+        from public.webhook_deliveries d
+        where d.webhook_endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= v_now
+        order by d.webhook_endpoint_id, d.next_attempt_at
+        limit greatest(case when e.failing then 1 else 4 end - e.in_flight, 0)
+      ) d
+    ),
+    -- Failing endpoints are limited first, and organisations after that, so that failing ones delay no other.
+    admitted as (
+      select d.*, row_number() over (
+        partition by d.failing order by d.turn_of_organisation, d.last_failed_at nulls first, d.next_attempt_at, d.delivery_id
+      ) as place
+      from due d
+    ),
+    placed as (
+      select a.*, row_number() over (partition by a.organisation_id order by a.turn, a.next_attempt_at, a.delivery_id) as place_of_organisation
+      from admitted a
+      where not a.failing or a.of_failing + a.place <= v_most_failing
+    )
+    select p.delivery_id
+    from placed p
+    where p.of_organisation + p.place_of_organisation <= v_most_per_organisation
+    order by p.turn, p.next_attempt_at
+    limit webhooks_by_turn."limit"
+  );
+end
+$$;
+
+-- Leases what is due, in turns. One courier at a time: two would not count each other's leases. Leased rows are due again when the lease
+-- runs out.
+create function api.claim_webhooks("limit" integer, lease_seconds integer default 60) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  -- Ten attempts are made. A row that is leased far more often crashes its couriers, or they cannot settle it.
   v_most_claims constant integer := 20;
   v_claim constant uuid := gen_random_uuid();
   v_now timestamptz;
   v_until timestamptz;
-  v_candidates uuid[];
+  v_ids uuid[];
   v_claimed json;
 begin
   if private.is_held() then
     return '[]';
   end if;
   perform pg_advisory_xact_lock(4, 0);
-  perform private.fan_out(v_fan_out);
+  v_ids := private.webhooks_by_turn("limit");
   v_now := clock_timestamp();
   v_until := v_now + make_interval(secs => lease_seconds);
-
-  v_candidates := array(
-    with endpoints as materialized (
-      select
-        w.id,
-        w.organisation_id,
-        w.failing_since is not null as failing,
-        w.last_failed_at,
-        c.in_flight,
-        sum(c.in_flight) over (partition by w.organisation_id) as in_flight_of_organisation,
-        sum(c.in_flight) over (partition by w.organisation_id, w.failing_since is not null) as in_flight_of_its_kind
-      from public.webhook_endpoints w
-      cross join lateral (
-        select count(*)::integer as in_flight
-        from public.webhook_deliveries d
-        where d.webhook_endpoint_id = w.id and d.claimed_until > v_now
-      ) c
-      where w.status = 'enabled'
-    ),
-    due as (
-      select
-        d.id, d.next_attempt_at, e.in_flight + d.place as turn, e.organisation_id, e.in_flight_of_organisation,
-        e.failing, e.last_failed_at, e.in_flight_of_its_kind
-      from endpoints e
-      cross join lateral (
-        select f.id, f.next_attempt_at, row_number() over (order by f.next_attempt_at) as place
-        from (
-          select d.id, d.next_attempt_at
-          from public.webhook_deliveries d
-          where d.webhook_endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= v_now
-          order by d.webhook_endpoint_id, d.next_attempt_at
-          limit greatest(case when e.failing then 1 else v_most_per_endpoint end - e.in_flight, 0)
-        ) f
-      ) d
-    ),
-    -- Failing endpoints are limited first, and organisations after that, so that failing ones delay no other. Among them
-    -- organisations take turns, and the endpoint that has not been tried for longest comes first: a single failure among a
-    -- thousand is soon over.
-    failing as (
-      select
-        d.*,
-        row_number() over (order by d.turn_of_organisation, d.last_failed_at nulls first, d.next_attempt_at, d.id) as place_of_failing
-      from (
-        select
-          d.*,
-          d.in_flight_of_its_kind + row_number() over (
-            partition by d.organisation_id order by d.last_failed_at nulls first, d.next_attempt_at, d.id
-          ) as turn_of_organisation
-        from due d
-        where d.failing
-      ) d
-    ),
-    admitted as (
-      select d.id, d.next_attempt_at, d.turn, d.organisation_id, d.in_flight_of_organisation from due d where not d.failing
-      union all
-      select f.id, f.next_attempt_at, f.turn, f.organisation_id, f.in_flight_of_organisation
-      from failing f
-      where f.place_of_failing <= v_most_failing - (select coalesce(sum(e.in_flight), 0) from endpoints e where e.failing)
-    ),
-    placed as (
-      select
-        d.*,
-        row_number() over (partition by d.organisation_id order by d.turn, d.next_attempt_at, d.id) as place_of_organisation
-      from admitted d
-    )
-    select p.id
-    from placed p
-    where p.in_flight_of_organisation + p.place_of_organisation <= v_most_per_organisation
-    order by p.turn, p.next_attempt_at
-    limit claim_webhooks."limit"
-  );
-  if v_candidates = '{}' then
-    return '[]';
-  end if;
-
   -- Skips locked rows rather than wait: other couriers wait for the lock that this transaction holds.
+  v_ids := array(
+    select d.id from public.webhook_deliveries d
+    where d.id = any (v_ids) and coalesce(d.next_attempt_at <= v_now, false)
+    for no key update skip locked
+  );
+
+  -- What a change of its endpoint has overtaken, and what nobody manages to settle.
+  update public.webhook_deliveries d set status = 'cancelled'
+  where d.id = any (v_ids) and not exists (
+    select from public.webhook_endpoints w
+    where w.id = d.webhook_endpoint_id and d.type = any (array_append(w.types, 'webhook_endpoint.test'))
+  );
   update public.webhook_deliveries d
   set status = 'failed', last_error = format('Gave up after %s attempts without a recorded result.', v_most_claims)
-  where d.id in (
-    select f.id from public.webhook_deliveries f
-    where f.id = any (v_candidates) and coalesce(f.next_attempt_at <= v_now, false) and f.attempts >= v_most_claims
-    for no key update skip locked
-  );
+  where d.id = any (v_ids) and d.attempts >= v_most_claims and coalesce(d.status = 'pending', false);
 
-  -- Still pending and due. An expression, so that the planner does not scan the index of everything due; an array, because a
-  -- join might scan it, too.
-  v_candidates := array(
-    select d.id
-    from public.webhook_deliveries d
-    where d.id = any (v_candidates) and coalesce(d.next_attempt_at <= v_now, false)
-    for no key update skip locked
-  );
   with claimed as (
     update public.webhook_deliveries d
-    set claim = v_claim,
-      claimed_until = v_until,
-      next_attempt_at = v_until,
-      attempts = d.attempts + 1,
-      last_attempt_at = v_now
-    where d.id = any (v_candidates)
+    set claim = v_claim, claimed_until = v_until, next_attempt_at = v_until, attempts = d.attempts + 1, last_attempt_at = v_now
+    where d.id = any (v_ids) and coalesce(d.status = 'pending', false)
     returning d.*
   )
-  select coalesce(
-    json_agg(json_build_object(
-      'id', c.id,
-      'claim', c.claim,
-      'attempt', c.attempts,
-      'webhook_endpoint_id', w.id,
-      'url', w.url,
-      'secrets', (
-        select json_agg(s.secret order by s.expires_at desc nulls first)
-        from private.webhook_secrets s
-        where s.webhook_endpoint_id = w.id and (s.expires_at is null or s.expires_at > v_now)
-      ),
-      'webhook_id', n.id,
-      'type', n.type,
-      'timestamp', private.rfc3339(n.created_at),
-      'data', n.data
-    )),
-    '[]'
-  ) into v_claimed
+  select coalesce(json_agg(json_build_object(
+    'id', c.id,
+    'claim', c.claim,
+    'attempt', c.attempts,
+    'webhook_endpoint_id', w.id,
+    'url', w.url,
+    'secrets', (
+      select json_agg(s.secret order by s.expires_at desc nulls first)
+      from private.webhook_secrets s
+      where s.webhook_endpoint_id = w.id and (s.expires_at is null or s.expires_at > v_now)
+    ),
+    'webhook_id', n.id,
+    'type', n.type,
+    'timestamp', private.rfc3339(n.created_at),
+    'data', n.data
+  )), '[]') into v_claimed
   from claimed c
   join public.webhook_endpoints w on w.id = c.webhook_endpoint_id
   join public.notifications n on n.id = c.notification_id;
@@ -22246,19 +21881,6 @@ $$;
 comment on function api.claim_webhooks is
   'Webhooks that are due, claimed for lease_seconds: [{ id, claim, attempt, webhook_endpoint_id, url, secrets, webhook_id, type, timestamp, data }].';
 grant execute on function api.claim_webhooks to courier;
-
--- One batch of the fan-out, about 100 ms, which a courier repeats while there is a backlog. One transaction: if the courier
--- dies in it, nothing is done.
-create function api.fan_out_webhooks("limit" integer default 2000) returns boolean
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  return private.fan_out("limit");
-end
-$$;
-comment on function api.fan_out_webhooks is
-  'Fans out about "limit" webhook deliveries of notifications in the queue: whether there is more to do at once.';
-grant execute on function api.fan_out_webhooks to courier;
 
 -- Returned unsent, or aborted, by a courier that is stopping: it was not an attempt, and is due at once.
 create function api.release_webhook(webhook_delivery_id uuid, claim uuid) returns void
@@ -22283,49 +21905,22 @@ begin
 end
 $$;
 
--- Whether a webhook is due to the endpoint: one look-up, however many there are.
-create function private.has_due_webhooks(webhook_endpoint_id uuid) returns boolean
-language plpgsql stable set search_path = ''
+create type private.webhook_result as (
+  webhook_delivery_id uuid, webhook_endpoint_id uuid, place bigint, delivered boolean, gone boolean
+);
 
-as $$
-begin
-  return exists (
-    select from public.webhook_deliveries d
-    where d.webhook_endpoint_id = has_due_webhooks.webhook_endpoint_id
-      and d.status = 'pending'
-      and d.next_attempt_at <= now()
-  );
-end
-$$;
-
--- The results of a batch of attempts, in the order in which they came: the response of the endpoint, or why there was none. 2xx
--- is delivered, 410 is final, anything else is retried, not before the endpoint asks for it. An endpoint that has failed for
--- five days is disabled. A result from a URL that the endpoint had when the webhook was claimed, and has no longer, is logged but
--- does not count: the new URL has attempts of its own. The plan uses the indexes whatever the statistics say.
-create function api.settle_webhooks(results json) returns json
-language plpgsql volatile security definer set search_path = ''
-
+-- Records results on their deliveries: 2xx is delivered, 410 is final, anything else is retried, not before the endpoint asks for it. Answers
+-- those that count for the endpoint. One from a URL that it had when the webhook was leased, and has no longer, does not: the new URL has
+-- attempts of its own.
+create function private.settle_deliveries(results json) returns setof private.webhook_result
+language plpgsql volatile set search_path = ''
 as $$
 declare
   -- Ten attempts within about three days, as Standard Webhooks proposes.
   v_pauses constant interval[] := '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}';
   v_ids constant uuid[] := array(select (r ->> 'id')::uuid from json_array_elements(results) r);
-  v_endpoint_ids uuid[];
-  v_organisation_ids uuid[];
-  v_settled_ids uuid[];
-  v_troubled_ids uuid[];
-  v_result record;
-  v_endpoint public.webhook_endpoints;
-  v_failing_since timestamptz;
-  v_reason text;
-  v_disabled_ids uuid[] := '{}';
 begin
-  -- Endpoints are locked before their deliveries, as everywhere.
-  v_endpoint_ids := array(select d.webhook_endpoint_id from public.webhook_deliveries d where d.id = any (v_ids));
-  v_endpoint_ids := array(
-    select w.id from public.webhook_endpoints w where w.id = any (v_endpoint_ids) order by w.id for no key update
-  );
-
+  return query
   with settled as (
     update public.webhook_deliveries d
     set claim = null,
@@ -22338,86 +21933,104 @@ begin
       delivered_at = case when r.delivered then now() else d.delivered_at end,
       status = case
         when r.delivered then 'delivered'
-        when r.url_changed then 'pending'
-        when r.response_status = 410 or d.attempts > cardinality(v_pauses) then 'failed'
+        when not r.url_changed and (r.response_status = 410 or d.attempts > cardinality(v_pauses)) then 'failed'
         else 'pending'
       end::public.webhook_delivery_status,
       next_attempt_at = case
         when r.url_changed then now()
-        else greatest(
-          now() + private.retry_delay(d.attempts, v_pauses),
-          now() + make_interval(secs => least(coalesce(r.retry_after_seconds, 0), 86400))
+        else now() + greatest(
+          private.retry_delay(d.attempts, v_pauses), make_interval(secs => least(coalesce(r.retry_after_seconds, 0), 86400))
         )
       end
     from (
       select
         g.*,
         coalesce(g.response_status between 200 and 299, false) as delivered,
-        coalesce(w.url <> g.url, false) as url_changed,
-        w.failing_since
-      from json_to_recordset(results) g (
+        g.url is not null and exists (
+          select from public.webhook_deliveries o
+          join public.webhook_endpoints w on w.id = o.webhook_endpoint_id
+          where o.id = g.id and w.url <> g.url
+        ) as url_changed
+      from rows from (json_to_recordset(results) as (
         id uuid, claim uuid, url text, response_status integer, response_body text, milliseconds integer, error text,
         retry_after_seconds integer
-      )
-      cross join lateral (
-        select w.url, w.failing_since
-        from public.webhook_endpoints w
-        where w.id = (select o.webhook_endpoint_id from public.webhook_deliveries o where o.id = g.id)
-      ) w
+      )) with ordinality g (id, claim, url, response_status, response_body, milliseconds, error, retry_after_seconds, place)
     ) r
     -- By the ids, and an expression, so that the planner does not scan the index of everything pending.
     where d.id = any (v_ids) and d.id = r.id and d.claim = r.claim and coalesce(d.status = 'pending', false)
-    returning d.id, d.webhook_endpoint_id, r.url_changed, r.delivered, r.failing_since
+    returning d.id, d.webhook_endpoint_id, r.place, r.delivered, coalesce(r.response_status = 410, false) as gone, r.url_changed
   )
-  select
-    array_agg(s.id) filter (where not s.url_changed),
-    array_agg(s.webhook_endpoint_id) filter (where not s.url_changed and (not s.delivered or s.failing_since is not null))
-  into v_settled_ids, v_troubled_ids
-  from settled s;
+  select s.id, s.webhook_endpoint_id, s.place, s.delivered, s.gone from settled s where not s.url_changed;
+end
+$$;
 
-  for v_result in
-    select g.id, d.webhook_endpoint_id, g.response_status, coalesce(g.response_status between 200 and 299, false) as delivered
-    from rows from (json_to_recordset(results) as (id uuid, response_status integer)) with ordinality g (id, response_status, place)
-    join public.webhook_deliveries d on d.id = g.id
-    where d.id = any (v_ids) and g.id = any (v_settled_ids) and coalesce(d.webhook_endpoint_id = any (v_troubled_ids), false)
-    order by g.place
-  loop
-    select w.* into v_endpoint from public.webhook_endpoints w where w.id = v_result.webhook_endpoint_id;
-    if v_result.delivered then
-      update public.webhook_endpoints w set failing_since = null where w.id = v_endpoint.id and w.failing_since is not null;
-      continue;
-    end if;
-    -- A failure 30 hours after the previous one starts a new series: a retry comes sooner, so nothing was sent meanwhile.
-    v_failing_since := case
-      when v_endpoint.last_failed_at > now() - interval '30 hours' then coalesce(v_endpoint.failing_since, now()) else now()
-    end;
-    v_reason := case
-      when v_endpoint.status = 'disabled' then null
-      when v_result.response_status = 410 then 'It answered 410 Gone.'
-      when v_failing_since < now() - interval '5 days' then 'No delivery succeeded for five days.'
-    end;
-    if v_reason is null then
-      update public.webhook_endpoints w set failing_since = v_failing_since, last_failed_at = now() where w.id = v_endpoint.id;
-    else
-      update public.webhook_endpoints w
-      set failing_since = v_failing_since, last_failed_at = now(), status = 'disabled', disabled_reason = v_reason
-      where w.id = v_endpoint.id;
-      v_disabled_ids := v_disabled_ids || v_result.id;
-    end if;
-  end loop;
+-- The results of a batch of attempts, in the order in which they came: the response of the endpoint, or why there was none. An endpoint that
+-- answers 410, or has failed for five days, is disabled.
+create function api.settle_webhooks(results json) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_ids constant uuid[] := array(select (r ->> 'id')::uuid from json_array_elements(results) r);
+  v_endpoint_ids uuid[] := array(select d.webhook_endpoint_id from public.webhook_deliveries d where d.id = any (v_ids));
+  v_organisation_ids uuid[];
+  v_disabled_ids uuid[];
+  v_troubled boolean;
+begin
+  -- Endpoints are locked before their deliveries, as everywhere.
+  v_organisation_ids := array(
+    select w.organisation_id from public.webhook_endpoints w where w.id = any (v_endpoint_ids) order by w.id for no key update
+  );
+
+  with result as (
+    select
+      r.webhook_endpoint_id,
+      max(r.place) filter (where r.delivered) as delivered_at,
+      max(r.place) filter (where not r.delivered) as failed_at,
+      bool_or(r.gone) as gone,
+      (array_agg(r.webhook_delivery_id order by r.delivered, r.gone desc, r.place desc))[1] as last_failed_id
+    from private.settle_deliveries(results) r
+    group by r.webhook_endpoint_id
+  ),
+  troubled as (
+    select
+      r.*,
+      w.status = 'disabled' as was_disabled,
+      -- A failure 30 hours after the previous one starts a new series: a retry comes sooner, so nothing was sent meanwhile.
+      case when r.delivered_at is null and w.last_failed_at > now() - interval '30 hours' then w.failing_since end as failing_since
+    from result r
+    join public.webhook_endpoints w on w.id = r.webhook_endpoint_id
+    where r.failed_at is not null or w.failing_since is not null
+  ),
+  judged as (
+    update public.webhook_endpoints w
+    set failing_since = case when t.failed_at > coalesce(t.delivered_at, 0) then coalesce(t.failing_since, now()) end,
+      last_failed_at = case when t.failed_at is null then w.last_failed_at else now() end,
+      status = case when t.gone or t.failing_since < now() - interval '5 days' then 'disabled' else w.status end,
+      disabled_reason = case
+        when w.status = 'disabled' then w.disabled_reason
+        when t.gone then 'It answered 410 Gone.'
+        when t.failing_since < now() - interval '5 days' then 'No delivery succeeded for five days.'
+      end
+    from troubled t
+    where w.id = t.webhook_endpoint_id
+    returning case when w.status = 'disabled' and not t.was_disabled then t.last_failed_id end as disabled_by
+  )
+  select coalesce(array_agg(j.disabled_by) filter (where j.disabled_by is not null), '{}'), count(*) > 0
+  into v_disabled_ids, v_troubled
+  from judged j;
 
   -- Whether the places that are free now may have something to take: of their organisations, and of all that are failing.
-  v_organisation_ids := array(select w.organisation_id from public.webhook_endpoints w where w.id = any (v_endpoint_ids));
-  return json_build_object(
-    'disabled', v_disabled_ids,
-    'more', exists (
-      select from public.webhook_endpoints w
-      where w.organisation_id = any (v_organisation_ids) and w.status = 'enabled' and private.has_due_webhooks(w.id)
-    ) or (v_troubled_ids is not null and exists (
-      select from public.webhook_endpoints w
-      where w.failing_since is not null and w.status = 'enabled' and private.has_due_webhooks(w.id)
-    ))
+  v_endpoint_ids := array(
+    select w.id from public.webhook_endpoints w where w.organisation_id = any (v_organisation_ids) and w.status = 'enabled'
   );
+  if v_troubled then
+    v_endpoint_ids := v_endpoint_ids
+      || array(select w.id from public.webhook_endpoints w where w.failing_since is not null and w.status = 'enabled');
+  end if;
+  return json_build_object('disabled', v_disabled_ids, 'more', exists (
+    select from public.webhook_deliveries d
+    where d.webhook_endpoint_id = any (v_endpoint_ids) and d.status = 'pending' and d.next_attempt_at <= now()
+  ));
 end
 $$;
 comment on function api.settle_webhooks is
@@ -22704,8 +22317,7 @@ grant execute on function api.test_webhook_endpoint to scope_events_write;
 -- The depth of the outbox, for monitoring. Reads only.
 
 -- What is pending, by kind: how much, the age of the oldest, and how late the couriers are. A delivery that waits for its own
--- endpoint, which is failing or busy, is not late; one for a disabled endpoint is not pending. A notification that awaits its
--- fan-out counts as one. What has failed and is tried again is due later each time, so it is never late: that is counted apart.
+-- endpoint, which is failing or busy, is not late; one for a disabled endpoint is not pending. What has failed and is tried again is due later each time, so it is never late: that is counted apart.
 create function api.outbox_depth() returns json
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -22727,39 +22339,23 @@ begin
         'webhooks' as kind,
         coalesce(sum(d.pending), 0) as pending,
         min(d.oldest) as oldest,
-        min(d.due) as due,
+        min(d.due) filter (where w.failing_since is null and not d.busy) as due,
         coalesce(sum(d.failing), 0) as failing,
         null::text as last_error
       from (
-        select d.pending, d.failing, d.oldest, case when w.failing_since is null and not d.busy then d.due end as due
-        from (
-          select
-            d.webhook_endpoint_id,
-            count(*) as pending,
-            -- The attempt that is being made has not failed.
-            count(*) filter (where d.attempts > (d.claim is not null)::integer) as failing,
-            min(d.created_at) as oldest,
-            min(d.next_attempt_at) as due,
-            coalesce(bool_or(d.claimed_until > now()), false) as busy
-          from public.webhook_deliveries d
-          where d.status = 'pending'
-          group by d.webhook_endpoint_id
-        ) d
-        join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
-        union all
-        select n.pending, 0, q.created_at, q.created_at
-        from private.notification_queue q
-        cross join lateral (
-          select count(*) as pending
-          from public.notifications n
-          where n.organisation_id = q.organisation_id
-            and n.transaction_id = q.transaction_id
-            and n.id > coalesce(q.after_id, '00000000-0000-0000-0000-000000000000')
-        ) n
-        where exists (
-          select from public.webhook_endpoints w where w.organisation_id = q.organisation_id and w.status = 'enabled'
-        )
+        select
+          d.webhook_endpoint_id,
+          count(*) as pending,
+          -- The attempt that is being made has not failed.
+          count(*) filter (where d.attempts > (d.claim is not null)::integer) as failing,
+          min(d.created_at) as oldest,
+          min(d.next_attempt_at) as due,
+          coalesce(bool_or(d.claimed_until > now()), false) as busy
+        from public.webhook_deliveries d
+        where d.status = 'pending'
+        group by d.webhook_endpoint_id
       ) d
+      join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
       union all
       select
         'ticket_emails',
@@ -23727,78 +23323,7 @@ grant execute on function api.resend_email to scope_attendees_write;
 
 -- What is due, for couriers that poll: reads only, a few look-ups by key, whatever the statistics say.
 
--- Whether a webhook is due to an enabled endpoint: a loose index scan over the endpoints that have pending ones.
-create function private.are_webhooks_due() returns boolean
-language plpgsql stable set search_path = ''
-
-as $$
-begin
-  return exists (
-    with recursive pending as (
-      (
-        select d.webhook_endpoint_id, d.next_attempt_at
-        from public.webhook_deliveries d
-        where d.status = 'pending'
-        order by d.webhook_endpoint_id, d.next_attempt_at
-        limit 1
-      )
-      union all
-      select n.webhook_endpoint_id, n.next_attempt_at
-      from pending p
-      cross join lateral (
-        select d.webhook_endpoint_id, d.next_attempt_at
-        from public.webhook_deliveries d
-        where d.status = 'pending' and d.webhook_endpoint_id > p.webhook_endpoint_id
-        order by d.webhook_endpoint_id, d.next_attempt_at
-        limit 1
-      ) n
-    )
-    select from pending p
-    where p.next_attempt_at <= now()
-      and (select w.status = 'enabled' from public.webhook_endpoints w where w.id = p.webhook_endpoint_id)
-  );
-end
-$$;
-
-create function private.are_emails_due() returns boolean
-language plpgsql stable set search_path = ''
-
-as $$
-begin
-  return exists (
-    select from unnest(private.organisations_with_queued_emails()) o (organisation_id)
-    cross join (values (false), (true)) m (is_mailing)
-    cross join lateral (
-      select from public.emails e
-      where e.organisation_id = o.organisation_id
-        and e.status = 'queued'
-        and e.is_mailing = m.is_mailing
-        and e.next_attempt_at <= now()
-      limit 1
-    ) e
-  );
-end
-$$;
-
-create function private.are_logos_due() returns boolean
-language plpgsql stable set search_path = ''
-
-as $$
-begin
-  return exists (select from private.organisation_logos l where l.next_attempt_at <= now());
-end
-$$;
-
-create function private.are_notifications_queued() returns boolean
-language plpgsql stable set search_path = ''
-
-as $$
-begin
-  return exists (select from private.notification_queue q order by q.organisation_id, q.transaction_id limit 1);
-end
-$$;
-
--- The queues of src/courier/queues.ts, by name. Notifications are fanned out also while deliveries are held.
+-- The queues of src/courier/queues.ts, by name.
 create function api.poll_queues() returns json
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -23807,9 +23332,24 @@ declare
 begin
   return array_to_json(array_remove(
     array[
-      case when private.are_notifications_queued() or (not v_held and private.are_webhooks_due()) then 'webhooks' end,
-      case when not v_held and private.are_emails_due() then 'ticket_emails' end,
-      case when private.are_logos_due() then 'logos' end,
+      case when not v_held and exists (
+        select from private.endpoints_with_webhooks() p
+        left join public.webhook_endpoints w on w.id = p.webhook_endpoint_id
+        where p.due_at <= now() and w.status is distinct from 'disabled'
+      ) then 'webhooks' end,
+      case when not v_held and exists (
+        select from unnest(private.organisations_with_queued_emails()) o (organisation_id)
+        cross join (values (false), (true)) m (is_mailing)
+        cross join lateral (
+          select from public.emails e
+          where e.organisation_id = o.organisation_id
+            and e.status = 'queued'
+            and e.is_mailing = m.is_mailing
+            and e.next_attempt_at <= now()
+          limit 1
+        ) e
+      ) then 'ticket_emails' end,
+      case when exists (select from private.organisation_logos l where l.next_attempt_at <= now()) then 'logos' end,
       case when not v_held and private.are_cancellations_due() then 'cancellations' end
     ],
     null
@@ -24058,88 +23598,55 @@ grant execute on function api.rotate_webhook_secret to scope_events_write;
 -- notifications, entries of the waiting list that came to nothing, and the audit trail. The courier purges them in small batches, so that no
 -- other transaction waits for long.
 
--- Returns how many rows it deleted, so that the caller repeats it while there are more. What is pending or awaits its fan-out
--- is kept, however old, unless its endpoint is disabled. Reads what is old by its time and deletes it by its key, whatever the statistics
--- say: a batch costs the same however much is kept.
+-- Returns how many rows it deleted, so that the caller repeats it while there are more. What is pending is kept, however old, unless its
+-- endpoint is not there to take it. Reads what is old by its time and deletes it by its place: a batch costs the same however much is kept.
 create function api.purge(
   retention_days integer default 30, "limit" integer default 1000, audit_retention_days integer default 365
 ) returns integer
 language plpgsql volatile security definer set search_path = ''
-
 as $$
 declare
-  v_before timestamptz := now() - make_interval(days => greatest(retention_days, 1));
-  v_purged integer;
+  v_kept_for constant interval := make_interval(days => greatest(retention_days, 1));
+  v_old record;
   v_rows integer;
+  v_purged integer;
 begin
   perform set_config('usher.erasing', 'on', true);
-  delete from private.idempotency_records r
-  where (r.family_id, r.idempotency_key) in (
-    select e.family_id, e.idempotency_key from private.idempotency_records e
-    where e.expires_at < now() order by e.expires_at limit purge."limit" for update skip locked
-  );
-  get diagnostics v_purged = row_count;
-
-  v_purged := v_purged + private.purge_oauth("limit") + private.purge_confirmations("limit");
-
-  -- A plan that was applied or is too old still says so for an hour.
-  delete from private.event_plans p
-  where p.id = any (array(
-    select o.id from private.event_plans o
-    where o.expires_at < now() - interval '1 hour' order by o.expires_at limit purge."limit" for update skip locked
-  ));
-  get diagnostics v_rows = row_count;
-  v_purged := v_purged + v_rows;
-
-  delete from private.export_links l
-  where l.id = any (array(
-    select o.id from private.export_links o
-    where o.expires_at < now() - interval '1 hour' order by o.expires_at limit purge."limit" for update skip locked
-  ));
-  get diagnostics v_rows = row_count;
-  v_purged := v_purged + v_rows;
-
-  delete from public.webhook_deliveries d
-  where d.id = any (array(
-    select o.id from public.webhook_deliveries o
-    where o.created_at < v_before
-      and (
-        o.status <> 'pending'
-        or exists (select from public.webhook_endpoints w where w.id = o.webhook_endpoint_id and w.status = 'disabled')
-      )
-    order by o.created_at limit purge."limit" for update skip locked
-  ));
-  get diagnostics v_rows = row_count;
-  v_purged := v_purged + v_rows;
-
-  delete from public.notifications n
-  where n.id = any (array(
-    select o.id from public.notifications o
-    where o.created_at < v_before
-      and not exists (select from public.webhook_deliveries d where d.notification_id = o.id)
-      and not exists (
-        select from private.notification_queue q
-        where q.organisation_id = o.organisation_id and q.transaction_id = o.transaction_id
-      )
-    order by o.created_at limit purge."limit" for update skip locked
-  ));
-  get diagnostics v_rows = row_count;
-  v_purged := v_purged + v_rows;
-
-  delete from public.emails e
-  where e.id = any (array(
-    select o.id from public.emails o
-    where o.created_at < v_before and o.status <> 'queued' order by o.created_at limit purge."limit" for update skip locked
-  ));
-  get diagnostics v_rows = row_count;
-  v_purged := v_purged + v_rows;
+  v_purged := private.purge_oauth("limit") + private.purge_confirmations("limit");
+  for v_old in
+    select o.*
+    from (
+      values
+        ('private.idempotency_records', 'expires_at', interval '0', 'true'),
+        -- What was applied, downloaded or is too old still says so for an hour.
+        ('private.event_plans', 'expires_at', interval '1 hour', 'true'),
+        ('private.export_links', 'expires_at', interval '1 hour', 'true'),
+        ('public.webhook_deliveries', 'created_at', v_kept_for, $sql$
+          o.status <> 'pending'
+          or not exists (select from public.webhook_endpoints w where w.id = o.webhook_endpoint_id and w.status = 'enabled')
+        $sql$),
+        ('public.notifications', 'created_at', v_kept_for,
+          'not exists (select from public.webhook_deliveries d where d.notification_id = o.id)'),
+        ('public.emails', 'created_at', v_kept_for, $sql$o.status <> 'queued'$sql$),
+        ('public.audit_entries', 'created_at', make_interval(days => greatest(audit_retention_days, 1)), 'true')
+    ) o (name, aged_by, kept_for, condition)
+  loop
+    execute format(
+      'delete from %1$s d where d.ctid = any (array(
+         select o.ctid from %1$s o where o.%2$I < now() - $1 and (%3$s) order by o.%2$I limit $2 for update skip locked
+       ))',
+      v_old.name, v_old.aged_by, v_old.condition
+    ) using v_old.kept_for, "limit";
+    get diagnostics v_rows = row_count;
+    v_purged := v_purged + v_rows;
+  end loop;
 
   -- The audit trail is kept for longer, without the person.
   with purged as (
     delete from public.waiting_list_entries w
     where w.id = any (array(
       select o.id from public.waiting_list_entries o
-      where o.updated_at < v_before and o.status in ('expired', 'cancelled')
+      where o.updated_at < now() - v_kept_for and o.status in ('expired', 'cancelled')
       order by o.updated_at limit purge."limit" for update skip locked
     ))
     returning w.id
@@ -24150,44 +23657,7 @@ begin
     where e.object_id = p.id and e.changes is not null
   )
   select count(*) into v_rows from purged;
-  v_purged := v_purged + v_rows;
-
-  delete from public.audit_entries e
-  where e.id = any (array(
-    select o.id from public.audit_entries o
-    where o.created_at < now() - make_interval(days => greatest(audit_retention_days, 1))
-    order by o.created_at limit purge."limit" for update skip locked
-  ));
-  get diagnostics v_rows = row_count;
-  v_purged := v_purged + v_rows;
-
   perform set_config('usher.erasing', '', true);
-  -- Once everything else is done, because it reads the subscriptions of all endpoints. A replaced one is needed only for queued transactions
-  -- that had committed before it was replaced.
-  if v_purged >= "limit" then
-    return v_purged;
-  end if;
-  delete from private.webhook_subscriptions s
-  where s.id in (
-    select c.id
-    from (
-      select
-        s.id,
-        s.organisation_id,
-        lead(s.transaction_id) over changes as next_transaction_id,
-        lead(s.snapshot) over changes as next_snapshot
-      from private.webhook_subscriptions s
-      window changes as (partition by s.webhook_endpoint_id order by s."position")
-    ) c
-    where c.next_snapshot is not null
-      and not exists (
-        select from private.notification_queue q
-        where q.organisation_id = c.organisation_id
-          and (q.transaction_id = c.next_transaction_id or pg_visible_in_snapshot(q.transaction_id, c.next_snapshot))
-      )
-    limit purge."limit"
-  );
-  get diagnostics v_rows = row_count;
   return v_purged + v_rows;
 end
 $$;
@@ -24205,14 +23675,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   if not in_any_case
-    and not private.are_webhooks_due()
-    -- What no endpoint is subscribed to can wait for the call that is made in any case.
-    and not exists (
-      select from public.webhook_endpoints w
-      where w.status = 'enabled'
-        and exists (select from private.notification_queue q where q.organisation_id = w.organisation_id)
-    )
-    and not private.are_emails_due()
+    and json_array_length(api.poll_queues()) = 0
     and not exists (
       select from public.waiting_list_entries w where w.status = 'offered' and w.offer_expires_at <= now()
     )
@@ -24224,8 +23687,6 @@ begin
         limit 1
       ) d
     )
-    and not private.are_logos_due()
-    and not private.are_cancellations_due()
   then
     return;
   end if;
@@ -25131,13 +24592,13 @@ begin
         (4, '^page_of_|^rows_of_address$', 'enable_sort', 'off'),
         (5, '^page_of_|^rows_of_address$', 'enable_incremental_sort', 'off'),
         -- What the courier asks all the time ends at the first row, or after a batch of them, in the order of an index.
-        (6, '^(are|has_due|organisations_with|fan_out|claim|settle)_|^fan_out$|^purge$', 'enable_bitmapscan', 'off'),
-        (7, '^(are|has_due|organisations_with|fan_out|claim)_|^fan_out$|^purge$', 'enable_sort', 'off'),
-        (8, '^(are|has_due|organisations_with)_', 'enable_incremental_sort', 'off'),
+        (6, '^(are|poll|organisations_with|endpoints_with|webhooks_by|claim|settle)_|^purge$', 'enable_bitmapscan', 'off'),
+        (7, '^(are|poll|organisations_with|endpoints_with|webhooks_by|claim)_|^purge$', 'enable_sort', 'off'),
+        (8, '^(are|poll|organisations_with|endpoints_with)_', 'enable_incremental_sort', 'off'),
         (9, '^settle_|^purge$', 'enable_hashjoin', 'off'),
         (10, '^settle_|^purge$', 'enable_mergejoin', 'off'),
         -- A claim reads as many rows as its values say.
-        (11, '^claim_', 'plan_cache_mode', 'force_custom_plan'),
+        (11, '^(claim|webhooks_by)_', 'plan_cache_mode', 'force_custom_plan'),
         -- One row or the 25,000 of a cancelled event, by one plan.
         (12, '^tg_attendees__notify_update$|^tg__audit$', 'enable_nestloop', 'off')
     ) s (place, names, name, value) on p.proname ~ s.names

@@ -118,13 +118,6 @@ test('while more is in flight than may be by now, nothing is claimed', async () 
   expect(Math.min(...things.claimed)).toBeGreaterThanOrEqual(0)
 })
 
-test('what is to be prepared is, as long as there is more', async () => {
-  let prepared = 0
-  const courier = startCourier([lane({ prepare: async () => ++prepared < 3 })], polls().poll, log)
-  await expect.poll(() => prepared).toBe(3)
-  await courier.stop(1_000, nothing)
-})
-
 test.each([
   ['what is due came whole, and nothing more is known of, asks for no claim', 1, false, 1],
   ['more is due in its place, asks for the next claim', 1, true, 2],

@@ -24,7 +24,6 @@ export const courierFunctions = [
   'claim_cancellations',
   'claim_webhooks',
   'erased_emails',
-  'fan_out_webhooks',
   'settle_webhooks',
   'release_webhook',
   'claim_emails',

@@ -78,7 +78,6 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'api.enforce_payment_deadlines': ['courier'],
     'api.erased_emails': ['courier'],
     'api.expire_waiting_list_offers': ['courier'],
-    'api.fan_out_webhooks': ['courier'],
     'api.get_ticket_page': ['gateway'],
     'api.get_export_link': ['gateway'],
     'api.get_opt_out': ['gateway'],

@@ -346,14 +346,6 @@ test('a purge reads what is old, by its time', async () => {
   expect(pages).toBeLessThan(2500)
 })
 
-test('a fan-out reads the subscriptions of its organisation alone', async () => {
-  const other = '01900009-0000-7000-8000-000000000001'
-  const call = `cardinality(private.subscriptions_at('${other}', pg_current_xact_id()))`
-  const { pages, answer } = await costAs('postgres', call, ['set local enable_sort = off'])
-  expect(answer).toBe(1)
-  expect(pages).toBeLessThan(50)
-})
-
 // The last one: every other test is about tables without statistics.
 test('what is found by name is found by key once there are statistics, too, in plans that know them', async () => {
   await withClient(database.superuserUrl, (superuser) => superuser.query('analyze'))

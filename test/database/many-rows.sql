@@ -53,5 +53,3 @@ select organisation_id, 'updated', 'attendee', pg_temp.id(4, i), 'studio', 'stud
 insert into private.idempotency_records (organisation_id, family_id, idempotency_key, request_fingerprint, outcome)
 select organisation_id, organisation_id, i::text, '', json_build_object('data', json_build_object('object', 'order', 'id', pg_temp.id(3, i), 'name', 'Guest'))
 from c, generate_series(1, 30000) i;
-insert into private.webhook_subscriptions (webhook_endpoint_id, organisation_id, "position", types, event_ids, is_enabled)
-select pg_temp.id(5, i), pg_temp.id(9, i), 1, '{order.completed}', '{}', true from generate_series(1, 30000) i;

@@ -414,7 +414,6 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
         price: 0,
       }),
   )
-  await studio.query('select private.fan_out_organisation($1, 1000)', [organisation.id])
   await step(
     'send a webhook once more',
     () =>

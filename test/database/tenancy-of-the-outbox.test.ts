@@ -3,7 +3,6 @@
 
 import { beforeAll, describe, expect, test } from 'vitest'
 import { row, studio } from '../support/database.ts'
-import { fanOut } from '../support/outbox.ts'
 import { actAs } from './actor.ts'
 import { seen } from './tenancy.ts'
 import { createTenant, signUp, type Tenant } from './tenant-fixture.ts'
@@ -147,7 +146,6 @@ describe('an endpoint added in Studio', () => {
 test('a key that may not read orders makes no delivery of theirs pending once more, not even without a condition', async () => {
   const { id, event, claims } = await createTenant()
   await event.guest()
-  await fanOut(id)
   const edit = "update public.webhook_deliveries set next_attempt_at = now() + interval '1 hour'"
   const touched = () => actAs('scope_events_write', claims, (actor) => actor.touched(edit))
   expect(await touched()).toBeGreaterThan(0)

@@ -5,7 +5,6 @@ import { randomUUID } from 'node:crypto'
 import { prefixOf } from '../../src/gateway/api-key.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
-import { fanOut } from '../support/outbox.ts'
 import type { Claims } from './actor.ts'
 
 export type Tenant = {
@@ -63,7 +62,6 @@ export async function createTenant(): Promise<Tenant> {
   )
   await studio.query(`insert into public.payments (order_id, amount) select $1, 4900`, [refunded.orderId])
   await studio.query(`insert into public.refunds (order_id, amount) select $1, 100`, [refunded.orderId])
-  await fanOut(organisation.id)
   const paid = await row<{ id: string }>('select id from public.payments where order_id = $1', [priced.orderId])
   const [key, owner, member] = await Promise.all([
     row<{ id: string; family_id: string }>('select id, family_id from public.api_keys where prefix = $1', [

@@ -2,7 +2,6 @@
 // nothing of vitest: `npm run evaluate` uses it too.
 
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { type Confirmations, issueKey } from '../../src/database/admin.ts'
 import { type Scope, scopes } from '../../src/operations/operation.ts'
@@ -126,16 +125,6 @@ export async function createOrganisation(database: Database, apiUrl: string) {
         'insert into public.check_ins (event_id, attendee_id, scanned_at) values ($1, $2, now() - $3::interval)',
         [event.id, attendeeId, ago],
       )
-    },
-
-    /** Makes the deliveries of what happened, as a courier does. */
-    async fanOut(): Promise<void> {
-      const queued = 'select from private.notification_queue where organisation_id = $1'
-      // Another test may have a part of it for a moment.
-      while (((await database.query(queued, [id])).rowCount ?? 0) > 0) {
-        await database.query('select private.fan_out_organisation($1, 1000)', [id])
-        await sleep(20)
-      }
     },
 
     /** What was to be e-mailed until now has been, so that what the errand e-mails stands out. */

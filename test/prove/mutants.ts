@@ -64,8 +64,8 @@ const inDatabase: Record<string, Mutate> = {
   'an order is made without its notification': run(
     'alter table public.orders disable trigger orders_600_notice_insert',
   ),
-  'a notification is not queued in its transaction': run(
-    'alter table public.notifications disable trigger notifications_500_queue',
+  'a notification is not queued for its endpoints': run(
+    'alter table public.notifications disable trigger notifications_500_enqueue',
   ),
   'row level security is off on orders and attendees': run(
     'alter table public.orders disable row level security; alter table public.attendees disable row level security',

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { join as joinAs, signUp } from '../database/tenant-fixture.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
-import { addEndpoint, fanOut, listenIn } from '../support/outbox.ts'
+import { addEndpoint, listenIn } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
 import { tracesFromNow } from '../support/traces.ts'
 
@@ -371,8 +371,6 @@ async function everywhere(organisation: TestOrganisation) {
     await studio.query(typed, [person.sub, jane.name, jane.email])
     if (gone) await studio.query(`delete from ${gone} = $1`, [person.sub])
   }
-
-  await fanOut(organisation.id)
   await studio.query(
     `update public.webhook_deliveries d
      set last_response_status = 200, last_response_milliseconds = 1, last_response_body = $2
@@ -407,7 +405,6 @@ async function everywhere(organisation: TestOrganisation) {
   const cy = { name: 'Cy Young', email: 'cy@example.com', company: null, external_id: null, metadata: { phone: null } }
   await write('PATCH', `/attendees/${passedId}`, { ...cy, reissue_ticket: false })
   await studio.query('update public.orders set company = $2, name = name where id = $1', [own.id, `${mark} AG`])
-  await fanOut(organisation.id)
   return { event, send, endpointId, payment, passedId, orders: [own, paid, gift, bought, passed] }
 }
 

@@ -3,7 +3,6 @@
 import { describe, expect, test } from 'vitest'
 import { during, refusalOf, row, studio } from '../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
-import { fanOut } from '../support/outbox.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import type { Hand } from '../support/studio.ts'
 
@@ -19,7 +18,6 @@ async function arrange(endpoint: string, delivery: string): Promise<Subject> {
     [organisation.id],
   )
   await event.guest()
-  await fanOut(organisation.id)
   const { id: deliveryId } = await row<{ id: string }>(
     `update public.webhook_deliveries set status = $2, attempts = 3 where webhook_endpoint_id = $1 returning id`,
     [endpointId, delivery],

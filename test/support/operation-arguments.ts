@@ -3,7 +3,6 @@
 import { randomUUID } from 'node:crypto'
 import { row, studio } from './database.ts'
 import type { TestEvent } from './organisation.ts'
-import { fanOut } from './outbox.ts'
 
 type Arguments = Record<string, unknown>
 
@@ -259,13 +258,11 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
   list_webhook_deliveries: async (event) => {
     const endpoint = await webhookEndpoint(event)
     await event.guest()
-    await fanOutOf(event)
     return { webhook_endpoint_id: endpoint, type: 'order.completed', status: 'pending' }
   },
   redeliver_webhook: async (event) => {
     const endpoint = await webhookEndpoint(event)
     await event.guest()
-    await fanOutOf(event)
     const delivery = await row<{ id: string }>(
       'select id from public.webhook_deliveries where webhook_endpoint_id = $1',
       [endpoint],
@@ -299,12 +296,6 @@ async function promoCode(event: TestEvent): Promise<string> {
     [event.id, randomUUID()],
   )
   return id
-}
-
-/** Makes the deliveries of what the organisation has in the queue. */
-async function fanOutOf({ id }: TestEvent): Promise<void> {
-  const event = await row<{ organisation_id: string }>('select organisation_id from public.events where id = $1', [id])
-  await fanOut(event.organisation_id)
 }
 
 async function webhookEndpoint(event: TestEvent): Promise<string> {

@@ -32,23 +32,6 @@ export async function logOf(organisationId: string): Promise<Told[]> {
 export const byTypeAndId = (told: Told[]): Told[] => told.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
 const keyOf = ({ type, data }: Told) => `${type} ${data.id}`
 
-const deadlockDetected = '40P01'
-
-/** Fans out what an organisation has in the queue, as a courier does. Another test may have a part of it for a moment, or lock the
- * tables of deliveries for itself. */
-export async function fanOut(organisationId: string): Promise<void> {
-  const deadline = Date.now() + 120_000
-  while (Date.now() < deadline) {
-    await studio.query('select private.fan_out_organisation($1, 1000000)', [organisationId]).catch((error) => {
-      if (error.code !== deadlockDetected) throw error
-    })
-    const queued = 'select from private.notification_queue where organisation_id = $1'
-    if ((await studio.query(queued, [organisationId])).rowCount === 0) return
-    await sleep(20)
-  }
-  throw new Error('Not fanned out within two minutes')
-}
-
 /** An endpoint added in Studio. It is subscribed to everything unless types are named. */
 export async function addEndpoint(
   organisationId: string,
@@ -77,8 +60,7 @@ export async function lockOutbox(client: pg.ClientBase, ...also: string[]): Prom
   for (;;) {
     try {
       await client.query(
-        `lock table public.webhook_endpoints, public.webhook_deliveries, public.emails, private.notification_queue,
-           private.organisation_logos ${also.map((table) => `, ${table}`).join('')} in exclusive mode nowait`,
+        `lock table public.webhook_endpoints, public.webhook_deliveries, public.emails, private.organisation_logos ${also.map((table) => `, ${table}`).join('')} in exclusive mode nowait`,
       )
       return
     } catch (error) {

@@ -1,4 +1,4 @@
--- What happened was notified of, and fanned out. Logs are purged, at the earliest after a day, so only what is younger can be held against
+-- What happened was notified of, and has its deliveries. Logs are purged, at the earliest after a day, so only what is younger can be held against
 -- them: look once a day, and everything is looked at once.
 with happened as (
   select 'orders' as "table", o.id, h.type, o.id as subject_id, o.id::text as object_id, h.at
@@ -81,20 +81,13 @@ where n.created_at > now() - interval '23 hours' and n.type in ('attendee.update
   and ($1::uuid is null or w.subject_id in (select o.id from public.orders o where o.event_id = $1))
 union all
 select
-  'a notification waits for its fan-out, or has a delivery for each endpoint that was subscribed', 'notifications', n.id, 'none',
-  'a delivery to ' || s.webhook_endpoint_id
+  'a notification has a delivery for each endpoint that was subscribed', 'notifications', n.id, 'none', 'a delivery to ' || w.id
 from public.notifications n
-join private.webhook_subscriptions s on s.organisation_id = n.organisation_id and n.type = any (s.types)
-where n.created_at > now() - interval '23 hours' and n.type <> 'webhook_endpoint.test'
+join public.webhook_endpoints w on w.organisation_id = n.organisation_id and n.type = any (w.types)
+where n.created_at > now() - interval '23 hours'
   and ($1::uuid is null or n.subject_id in (select o.id from public.orders o where o.event_id = $1))
-  -- Endpoints that have been what they are since before it: which of several subscriptions holds, the fan-out alone decides.
-  and s.is_enabled and s.event_ids = '{}' and not pg_visible_in_snapshot(n.transaction_id, s.snapshot) and n.transaction_id <> s.transaction_id
+  -- Endpoints that have been what they are since well before it.
+  and w.status = 'enabled' and w.event_ids = '{}' and w.updated_at < n.created_at - interval '1 minute'
   and not exists (
-    select from private.webhook_subscriptions l where l.webhook_endpoint_id = s.webhook_endpoint_id and l.id <> s.id
-  )
-  and not exists (
-    select from public.webhook_deliveries d where d.notification_id = n.id and d.webhook_endpoint_id = s.webhook_endpoint_id
-  )
-  and not exists (
-    select from private.notification_queue q where q.organisation_id = n.organisation_id and q.transaction_id = n.transaction_id
+    select from public.webhook_deliveries d where d.notification_id = n.id and d.webhook_endpoint_id = w.id
   )

@@ -20,13 +20,13 @@ begin
         (4, '^page_of_|^rows_of_address$', 'enable_sort', 'off'),
         (5, '^page_of_|^rows_of_address$', 'enable_incremental_sort', 'off'),
         -- What the courier asks all the time ends at the first row, or after a batch of them, in the order of an index.
-        (6, '^(are|has_due|organisations_with|fan_out|claim|settle)_|^fan_out$|^purge$', 'enable_bitmapscan', 'off'),
-        (7, '^(are|has_due|organisations_with|fan_out|claim)_|^fan_out$|^purge$', 'enable_sort', 'off'),
-        (8, '^(are|has_due|organisations_with)_', 'enable_incremental_sort', 'off'),
+        (6, '^(are|poll|organisations_with|endpoints_with|webhooks_by|claim|settle)_|^purge$', 'enable_bitmapscan', 'off'),
+        (7, '^(are|poll|organisations_with|endpoints_with|webhooks_by|claim)_|^purge$', 'enable_sort', 'off'),
+        (8, '^(are|poll|organisations_with|endpoints_with)_', 'enable_incremental_sort', 'off'),
         (9, '^settle_|^purge$', 'enable_hashjoin', 'off'),
         (10, '^settle_|^purge$', 'enable_mergejoin', 'off'),
         -- A claim reads as many rows as its values say.
-        (11, '^claim_', 'plan_cache_mode', 'force_custom_plan'),
+        (11, '^(claim|webhooks_by)_', 'plan_cache_mode', 'force_custom_plan'),
         -- One row or the 25,000 of a cancelled event, by one plan.
         (12, '^tg_attendees__notify_update$|^tg__audit$', 'enable_nestloop', 'off')
     ) s (place, names, name, value) on p.proname ~ s.names

@@ -19,7 +19,7 @@ declare
   v_tables constant regclass[] := '{
     public.webhook_deliveries, public.webhook_endpoints, public.emails, public.email_opt_outs, public.check_ins, public.refunds,
     public.payment_voids, public.payments, public.attendees, public.waiting_list_entries, public.orders, public.check_in_points,
-    public.promo_codes, public.ticket_types, public.events, public.notifications, private.notification_queue, private.idempotency_records,
+    public.promo_codes, public.ticket_types, public.events, public.notifications, private.idempotency_records,
     private.event_plans, private.confirmations, private.export_links, public.api_keys, private.organisation_logos,
     public.organisation_members
   }';
@@ -61,8 +61,6 @@ begin
     );
   end if;
 
-  -- The fan-out holds it shared, and skips an organisation whose lock it does not get.
-  perform pg_advisory_xact_lock(8, hashtext(v_organisation.id::text));
   perform set_config('usher.deletes_organisation', v_organisation.id::text, true);
   perform set_config('usher.switches_on', 'on', true);
   -- The audit trail is last: it logs what is deleted before.

@@ -1,4 +1,5 @@
--- Webhook deliveries: one notification for one webhook endpoint. Added by the fan-out, sent by the courier.
+-- Webhook deliveries: one notification for one webhook endpoint. A notification is inserted with its deliveries, in one transaction; the
+-- courier leases and sends them, and settles each with the answer (webhook-claims.sql).
 
 create type public.webhook_delivery_status as enum ('pending', 'delivered', 'failed', 'cancelled');
 
@@ -22,15 +23,13 @@ create table public.webhook_deliveries (
   claim uuid,
   claimed_until timestamptz,
   constraint webhook_deliveries_pkey primary key (id),
-  constraint webhook_deliveries_webhook_endpoint_id_fkey foreign key (webhook_endpoint_id, organisation_id)
-    references public.webhook_endpoints (id, organisation_id) on delete cascade,
   constraint webhook_deliveries_notification_id_fkey foreign key (notification_id, organisation_id)
     references public.notifications (id, organisation_id) on delete cascade,
   constraint webhook_deliveries_attempts_are_not_negative check (attempts >= 0),
   constraint webhook_deliveries_pending_have_a_next_attempt check ((status = 'pending') = (next_attempt_at is not null)),
   constraint webhook_deliveries_last_response_body_is_an_excerpt check (length(last_response_body) <= 1024)
 );
-comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and the result of sending it. Added by the courier, shortly after the notification.';
+comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and the result of sending it. Added with the notification.';
 comment on column public.webhook_deliveries.type is 'The type of the notification.';
 comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
 comment on column public.webhook_deliveries.webhook_endpoint_id is 'Where it is sent.';
@@ -67,6 +66,26 @@ create index webhook_deliveries_webhook_endpoint_id_claimed_idx
   on public.webhook_deliveries (webhook_endpoint_id) where claimed_until is not null;
 -- For api.purge.
 create index webhook_deliveries_created_at_idx on public.webhook_deliveries (created_at);
+
+-- One for each endpoint that is enabled and subscribed at that moment. Endpoints are read, and neither locked nor referenced, so that a
+-- change of one holds up no registration; what it has overtaken is cancelled when it is leased. Security definer: no role may write the outbox.
+create function private.tg_notifications__enqueue() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.webhook_deliveries (organisation_id, webhook_endpoint_id, notification_id, type)
+  select n.organisation_id, w.id, n.id, n.type
+  from new_rows n
+  join public.webhook_endpoints w on w.organisation_id = n.organisation_id and w.status = 'enabled' and n.type = any (w.types)
+  -- Reads the data only for an endpoint that chose events.
+  where w.event_ids = '{}'
+    or coalesce(n.data ->> 'event_id', case n.data ->> 'object' when 'event' then n.data ->> 'id' end)::uuid = any (w.event_ids);
+  return null;
+end
+$$;
+create trigger notifications_500_enqueue after insert on public.notifications
+  referencing new table as new_rows
+  for each statement execute function private.tg_notifications__enqueue();
 
 insert into private.personal_columns (table_name, column_name, erased_as, field)
 values
@@ -126,23 +145,23 @@ create trigger webhook_deliveries_100_guard before update on public.webhook_deli
 create trigger webhook_deliveries_900_updated_at before update on public.webhook_deliveries
   for each row execute function private.tg__set_updated_at();
 
--- Cancels pending deliveries of types that the endpoint no longer subscribes to.
+-- Pending deliveries of types that the endpoint no longer subscribes to are cancelled; those of a deleted endpoint go with it.
 -- Security definer: no role may write the outbox.
-create function private.tg_webhook_endpoints__cancel_deliveries() returns trigger
+create function private.tg_webhook_endpoints__drop_deliveries() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  update public.webhook_deliveries d set status = 'cancelled'
-  where d.webhook_endpoint_id = new.id
-    and d.status = 'pending'
-    and d.type <> 'webhook_endpoint.test'
-    and d.type <> all (new.types);
+  if tg_op = 'DELETE' then
+    delete from public.webhook_deliveries d where d.webhook_endpoint_id = old.id;
+  elsif new.types is distinct from old.types then
+    update public.webhook_deliveries d set status = 'cancelled'
+    where d.webhook_endpoint_id = new.id and d.status = 'pending' and d.type <> all (array_append(new.types, 'webhook_endpoint.test'));
+  end if;
   return null;
 end
 $$;
-create trigger webhook_endpoints_500_cancel_deliveries after update on public.webhook_endpoints
-  for each row when (new.types is distinct from old.types)
-  execute function private.tg_webhook_endpoints__cancel_deliveries();
+create trigger webhook_endpoints_500_drop_deliveries after delete or update of types on public.webhook_endpoints
+  for each row execute function private.tg_webhook_endpoints__drop_deliveries();
 
 revoke all on public.webhook_deliveries from anon, authenticated, service_role;
 

@@ -1,8 +1,7 @@
 -- The depth of the outbox, for monitoring. Reads only.
 
 -- What is pending, by kind: how much, the age of the oldest, and how late the couriers are. A delivery that waits for its own
--- endpoint, which is failing or busy, is not late; one for a disabled endpoint is not pending. A notification that awaits its
--- fan-out counts as one. What has failed and is tried again is due later each time, so it is never late: that is counted apart.
+-- endpoint, which is failing or busy, is not late; one for a disabled endpoint is not pending. What has failed and is tried again is due later each time, so it is never late: that is counted apart.
 create function api.outbox_depth() returns json
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -24,39 +23,23 @@ begin
         'webhooks' as kind,
         coalesce(sum(d.pending), 0) as pending,
         min(d.oldest) as oldest,
-        min(d.due) as due,
+        min(d.due) filter (where w.failing_since is null and not d.busy) as due,
         coalesce(sum(d.failing), 0) as failing,
         null::text as last_error
       from (
-        select d.pending, d.failing, d.oldest, case when w.failing_since is null and not d.busy then d.due end as due
-        from (
-          select
-            d.webhook_endpoint_id,
-            count(*) as pending,
-            -- The attempt that is being made has not failed.
-            count(*) filter (where d.attempts > (d.claim is not null)::integer) as failing,
-            min(d.created_at) as oldest,
-            min(d.next_attempt_at) as due,
-            coalesce(bool_or(d.claimed_until > now()), false) as busy
-          from public.webhook_deliveries d
-          where d.status = 'pending'
-          group by d.webhook_endpoint_id
-        ) d
-        join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
-        union all
-        select n.pending, 0, q.created_at, q.created_at
-        from private.notification_queue q
-        cross join lateral (
-          select count(*) as pending
-          from public.notifications n
-          where n.organisation_id = q.organisation_id
-            and n.transaction_id = q.transaction_id
-            and n.id > coalesce(q.after_id, '00000000-0000-0000-0000-000000000000')
-        ) n
-        where exists (
-          select from public.webhook_endpoints w where w.organisation_id = q.organisation_id and w.status = 'enabled'
-        )
+        select
+          d.webhook_endpoint_id,
+          count(*) as pending,
+          -- The attempt that is being made has not failed.
+          count(*) filter (where d.attempts > (d.claim is not null)::integer) as failing,
+          min(d.created_at) as oldest,
+          min(d.next_attempt_at) as due,
+          coalesce(bool_or(d.claimed_until > now()), false) as busy
+        from public.webhook_deliveries d
+        where d.status = 'pending'
+        group by d.webhook_endpoint_id
       ) d
+      join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
       union all
       select
         'ticket_emails',

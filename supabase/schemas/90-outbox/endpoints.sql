@@ -46,7 +46,6 @@ create table public.webhook_endpoints (
   organisation_id uuid not null,
   version integer not null default 1,
   constraint webhook_endpoints_pkey primary key (id),
-  constraint webhook_endpoints_id_organisation_id_key unique (id, organisation_id),
   constraint webhook_endpoints_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade,
   constraint webhook_endpoints_url_is_https check (private.is_courier_url(url)),

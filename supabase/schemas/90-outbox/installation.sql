@@ -98,3 +98,15 @@ begin
   return 'Released: webhooks and e-mails are sent from here, also those that were pending when the database was copied.';
 end
 $$;
+
+-- A dump restored into another cluster starts the count of transactions anew. Run once after a restore, before Usher starts: it puts the log
+-- before every new transaction.
+create function private.after_restore() returns text
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  update public.notifications n set transaction_id = '0' where n.transaction_id <> '0';
+  return 'Done: notifications and webhooks continue from here.'
+    || case when private.is_held() then ' Deliveries are held until you run "select private.release_deliveries()".' else '' end;
+end
+$$;

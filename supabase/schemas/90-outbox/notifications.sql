@@ -1,6 +1,5 @@
--- The log of notifications. A change writes its notifications and one row of a queue in its own transaction, however many
--- webhook endpoints there are; after the commit the courier fans them out to one delivery per subscribed endpoint. Nothing is
--- sent from here.
+-- The log of notifications. A change writes its notifications in its own transaction, and each of these its deliveries (deliveries.sql).
+-- Nothing is sent from here.
 
 create table public.notifications (
   created_at timestamptz not null default now(),

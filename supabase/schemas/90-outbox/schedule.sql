@@ -7,14 +7,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   if not in_any_case
-    and not private.are_webhooks_due()
-    -- What no endpoint is subscribed to can wait for the call that is made in any case.
-    and not exists (
-      select from public.webhook_endpoints w
-      where w.status = 'enabled'
-        and exists (select from private.notification_queue q where q.organisation_id = w.organisation_id)
-    )
-    and not private.are_emails_due()
+    and json_array_length(api.poll_queues()) = 0
     and not exists (
       select from public.waiting_list_entries w where w.status = 'offered' and w.offer_expires_at <= now()
     )
@@ -26,8 +19,6 @@ begin
         limit 1
       ) d
     )
-    and not private.are_logos_due()
-    and not private.are_cancellations_due()
   then
     return;
   end if;

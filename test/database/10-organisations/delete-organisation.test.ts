@@ -62,7 +62,7 @@ async function fill({ id, keyId, claims, event }: Tenant): Promise<void> {
     [id, keyId],
   )
   await studio.query("update public.organisations set logo_url = 'https://example.com/logo.png' where id = $1", [id])
-  // Something that awaits its fan-out, and a change that nobody was told.
+  // A webhook that waits, and a change that nobody was told.
   await event.guest()
   await studio.query("update public.events set venue_city = 'Ghent' where id = $1", [event.id])
 }

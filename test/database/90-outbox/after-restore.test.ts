@@ -1,10 +1,10 @@
-// A dump that is restored into another cluster, where transactions are counted anew: simulated by snapshots from far ahead.
+// A dump that is restored into another cluster, where transactions are counted anew: simulated by numbers from far ahead.
 
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { startOwnDatabase } from '../../support/own-database.ts'
 
-test('after a restore the courier stops until it is acknowledged, then no webhook is lost, and none is sent until it is released', async () => {
+test('after a restore the log goes on once it is acknowledged, no webhook is lost, and none is sent until it is released', async () => {
   const database = await startOwnDatabase()
   const client = new pg.Client({ connectionString: database.databaseUrl })
   const one = async (sql: string) => Object.values((await client.query(sql)).rows[0] ?? {})[0]
@@ -18,27 +18,17 @@ test('after a restore the courier stops until it is acknowledged, then no webhoo
       select id, 'https://example.com/', '{event.updated}' from public.organisations;
     `)
     await rename('Queued')
-    const far = 9_000_000_000
-    await client.query(`
-      update private.webhook_subscriptions set transaction_id = '${far}', snapshot = '${far + 1}:${far + 1}:';
-      update public.notifications set transaction_id = '${far + 5}', subject_id = null;
-      update private.notification_queue set transaction_id = '${far + 5}';
-    `)
+    await client.query("update public.notifications set transaction_id = '9000000000'")
     await client.query(
       "insert into private.installations (system_identifier, names) values (1, '{address:http://kong:8000}')",
     )
-    await expect(client.query('select private.fan_out(100)')).rejects.toThrow('select private.after_restore()')
-    expect(await one('select count(*)::integer from private.notification_queue')).toBe(1)
-
     expect(await one('select private.after_restore()')).toMatch(
       /^Done: .+ held until you run "select private.release_deliveries\(\)"\.$/,
     )
-    expect(await one('select count(*)::integer from public.webhook_deliveries')).toBe(1)
-    expect(await one('select subject_id = (select id from public.events) from public.notifications')).toBe(true)
     await rename('New')
-    await client.query('select private.fan_out(100)')
+    const log = await client.query('select data from public.notifications order by transaction_id')
+    expect(log.rows.map(({ data }) => data.name)).toEqual(['Queued', 'New'])
     expect(await one('select count(*)::integer from public.webhook_deliveries')).toBe(2)
-    expect(await one('select count(*)::integer from private.notification_queue')).toBe(0)
     expect(await one('select api.claim_webhooks(100)')).toEqual([])
     expect(await one('select private.release_deliveries()')).toMatch(/^Released/)
     expect(await one('select api.claim_webhooks(100)')).toHaveLength(2)

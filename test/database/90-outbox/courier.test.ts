@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { PendingWebhook as Pending } from '../../../src/courier/send-webhook.ts'
 import { studio } from '../../support/database.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../../support/organisation.ts'
-import { addEndpoint, fanOut, lockOutbox } from '../../support/outbox.ts'
+import { addEndpoint, lockOutbox } from '../../support/outbox.ts'
 import { type AsCourier, first, rolledBack } from '../as-courier.ts'
 
 /** Whether the result disabled the endpoint. */
@@ -59,7 +59,6 @@ async function withCourier(orders: number, work: (courier: CourierFixture) => Pr
       await client.query(register, [event.id, event.ticketTypeId])
     }
     await client.query('set constraints all immediate')
-    await client.query('select private.fan_out_organisation($1, 100000)', [organisation.id])
     await work({
       organisationId: organisation.id,
       endpointId,
@@ -436,7 +435,6 @@ test('two couriers do not claim at once: one waits for the other, so that togeth
   const event = await organisation.event()
   await addEndpoints(organisation.id, 3)
   for (let i = 0; i < 5; i++) await event.guest()
-  await fanOut(organisation.id)
   const [one, other] = await Promise.all([studio.connect(), studio.connect()])
   const claim = async (client: typeof one) => {
     await client.query('begin')
@@ -511,7 +509,6 @@ test.each([
       await client.query(register, [event.id, event.ticketTypeId])
     }
     await client.query('set constraints all immediate')
-    await client.query('select private.fan_out_organisation($1, 100000)', [organisation.id])
     const claim = async () => {
       const pending = (await asCourier('select api.claim_webhooks(100000)')) as Pending[]
       const { rows } = await client.query('select id from public.webhook_endpoints where organisation_id = $1', [
@@ -541,7 +538,6 @@ test('endpoints that fail keep none of the organisation from its turn, however m
     )
     await client.query(register, [event.id, event.ticketTypeId])
     await client.query('set constraints all immediate')
-    await client.query('select private.fan_out_organisation($1, 100000)', [organisation.id])
     await client.query(
       `update public.webhook_deliveries set next_attempt_at = '2000-01-01' where organisation_id = $1 and webhook_endpoint_id <> $2`,
       [organisation.id, good],
@@ -566,7 +562,6 @@ test('organisations whose endpoints fail take turns, however many there are and 
       await client.query(register, [id, ticketTypeId])
     }
     await client.query('set constraints all immediate')
-    for (const { id } of [many, one]) await client.query('select private.fan_out_organisation($1, 100000)', [id])
     await client.query(
       `update public.webhook_endpoints set failing_since = now() - interval '1 hour', last_failed_at = now() - interval '1 hour'
        where organisation_id = $1`,

@@ -3,7 +3,7 @@
 import type { PoolClient } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { createOrganisation } from '../../support/organisation.ts'
-import { addEndpoint, fanOut } from '../../support/outbox.ts'
+import { addEndpoint } from '../../support/outbox.ts'
 import { rolledBack } from '../as-courier.ts'
 
 type Names = string[] | null
@@ -192,7 +192,6 @@ test('who is held claims neither webhooks nor e-mails', async () => {
   const event = await organisation.event()
   await addEndpoint(organisation.id, ['order.created'])
   await event.guest()
-  await fanOut(organisation.id)
   await arranged(async ({ announce, claim }) => {
     await announce(home)
     expect(await claim(home)).toEqual({ webhooks: true, emails: true })

@@ -55,7 +55,6 @@ test('the purge and an erasure that somebody calls with SQL take out of logs wha
       )
     }
     await client.query("update public.emails set status = 'cancelled' where organisation_id = $1", [organisation.id])
-    await client.query('delete from private.notification_queue where organisation_id = $1', [organisation.id])
     await client.query("select set_config('usher.erasing', '', true), api.purge(3000, 1000, 3000)")
     for (const table of ['notifications', 'audit_entries', 'emails']) {
       const { rows } = await client.query(`select from public.${table} where organisation_id = $1`, [organisation.id])

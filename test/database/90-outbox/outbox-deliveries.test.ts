@@ -1,10 +1,12 @@
-// Who is notified: one delivery for each enabled endpoint of the organisation that is subscribed to the type, made by
-// the fan-out. And whatever happens to an endpoint meanwhile, the change that is notified goes through.
+// Who is notified: one delivery for each enabled endpoint of the organisation that is subscribed to the type, made with the
+// notification. And whatever happens to an endpoint meanwhile, the change that is notified goes through.
 
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { during, row, studio } from '../../support/database.ts'
 import { interfaces, overRest } from '../../support/interfaces.ts'
-import { addEndpoint, fanOut } from '../../support/outbox.ts'
+import { createOrganisation, type TestOrganisation } from '../../support/organisation.ts'
+import { addEndpoint, lockOutbox } from '../../support/outbox.ts'
 import { outboxFixture } from '../outbox-fixture.ts'
 
 type Pending = {
@@ -17,7 +19,6 @@ type Pending = {
 }
 
 async function pendingOf(organisationId: string): Promise<Pending[]> {
-  await fanOut(organisationId)
   const { rows } = await studio.query<Pending>(
     `select d.webhook_endpoint_id, d.type, d.status, d.attempts,
        d.next_attempt_at = d.created_at as due,
@@ -113,22 +114,177 @@ test.each([
 })
 
 test.each([
-  ['commit', 0],
-  ['rollback', 2],
-])('an endpoint that is being deleted fails no registration: after a %s it has %i pending', async (end, pending) => {
+  ['commit', 'cancelled'],
+  ['rollback', 'pending'],
+])(
+  'an endpoint that is being deleted fails no registration: after a %s what it was to get is %s',
+  async (end, status) => {
+    const { organisation, actions } = await outboxFixture(overRest)
+    const id = await addEndpoint(organisation.id)
+    await during(async (organiser) => {
+      await organiser.query('delete from public.webhook_endpoints where id = $1', [id])
+      // Answered while the deletion is still open.
+      expect(await actions.register()).toEqual(expect.any(String))
+      await organiser.query(end)
+    })
+    expect(await afterLeasing(organisation.id)).toEqual(Array(2).fill({ webhook_endpoint_id: id, status }))
+  },
+)
+
+test('of a type that was given up meanwhile nothing is sent', async () => {
   const { organisation, actions } = await outboxFixture(overRest)
-  const id = await addEndpoint(organisation.id)
+  const id = await addEndpoint(organisation.id, ['order.created', 'order.completed'])
   await during(async (organiser) => {
-    await organiser.query('delete from public.webhook_endpoints where id = $1', [id])
-    const registration = actions.register()
-    await new Promise((resolve) => setTimeout(resolve, 150))
-    await organiser.query(end)
-    expect(await registration).toEqual(expect.any(String))
+    await organiser.query("update public.webhook_endpoints set types = '{order.created}' where id = $1", [id])
+    await actions.register()
+    await organiser.query('commit')
   })
-  await fanOut(organisation.id)
-  const { n } = await row<{ n: number }>(
-    'select count(*)::int as n from public.webhook_deliveries where webhook_endpoint_id = $1',
-    [id],
+  expect(await afterLeasing(organisation.id)).toEqual(
+    ['cancelled', 'pending'].map((status) => ({ webhook_endpoint_id: id, status })),
   )
-  expect(n).toBe(pending)
+})
+
+/** What becomes of an organisation's deliveries when what is due is leased. */
+async function afterLeasing(organisationId: string) {
+  return during(async (client) => {
+    await lockOutbox(client)
+    const { rows: leased } = await client.query('select api.claim_webhooks(100000) as webhooks')
+    const { rows } = await client.query(
+      `select id, webhook_endpoint_id, status::text, claim is not null as leased
+       from public.webhook_deliveries where organisation_id = $1 order by status::text`,
+      [organisationId],
+    )
+    const sent = new Set(leased[0].webhooks.map(({ id }: { id: string }) => id))
+    return rows.map(({ id, leased, ...delivery }) => {
+      expect([leased, sent.has(id)]).toEqual(Array(2).fill(delivery.status === 'pending'))
+      return delivery
+    })
+  })
+}
+
+type Change =
+  | { kind: 'happens'; type: 'event.updated' | 'order.created' }
+  | { kind: 'subscribes'; endpoint: number; types: string[] }
+  | { kind: 'status'; endpoint: number; status: 'enabled' | 'disabled' }
+  | { kind: 'created'; types: string[] }
+  | { kind: 'deleted'; endpoint: number }
+
+const types = fc.constantFrom<string[]>(['event.updated'], ['order.created'], ['event.updated', 'order.created'])
+const endpoint = fc.nat({ max: 3 })
+const change: fc.Arbitrary<Change> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant('happens' as const),
+      type: fc.constantFrom('event.updated' as const, 'order.created' as const),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('subscribes' as const), endpoint, types }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('status' as const),
+      endpoint,
+      status: fc.constantFrom('enabled' as const, 'disabled' as const),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('created' as const), types }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('deleted' as const), endpoint }) },
+)
+
+/** What is pending for an endpoint: types by notification. */
+type Model = { id: string; types: string[]; enabled: boolean; pending: Map<string, string> }
+
+async function apply(organisation: TestOrganisation, model: Model[], it: Change): Promise<void> {
+  const of = (n: number) => model[n % Math.max(model.length, 1)]
+  switch (it.kind) {
+    case 'happens': {
+      const { id } = await row<{ id: string }>(
+        "insert into public.notifications (organisation_id, type, data) values ($1, $2, '{}') returning id",
+        [organisation.id, it.type],
+      )
+      for (const e of model) if (e.enabled && e.types.includes(it.type)) e.pending.set(id, it.type)
+      return
+    }
+    case 'subscribes': {
+      const e = of(it.endpoint)
+      if (!e) return
+      await studio.query('update public.webhook_endpoints set types = $2::public.notification_type[] where id = $1', [
+        e.id,
+        it.types,
+      ])
+      e.types = it.types
+      for (const [id, type] of e.pending) if (!it.types.includes(type)) e.pending.delete(id)
+      return
+    }
+    case 'status': {
+      const e = of(it.endpoint)
+      if (!e) return
+      await studio.query('update public.webhook_endpoints set status = $2 where id = $1', [e.id, it.status])
+      e.enabled = it.status === 'enabled'
+      return
+    }
+    case 'created': {
+      const id = await addEndpoint(organisation.id, it.types)
+      model.push({ id, types: it.types, enabled: true, pending: new Map() })
+      return
+    }
+    case 'deleted': {
+      const e = of(it.endpoint)
+      if (!e) return
+      await studio.query('delete from public.webhook_endpoints where id = $1', [e.id])
+      model.splice(model.indexOf(e), 1)
+      return
+    }
+  }
+}
+
+test('an endpoint gets what happened while it was enabled and subscribed, and nothing else', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(change, { minLength: 5, maxLength: 25 }), async (changes) => {
+      const organisation = await createOrganisation()
+      const model: Model[] = []
+      await apply(organisation, model, { kind: 'created', types: ['event.updated'] })
+      for (const it of changes) await apply(organisation, model, it)
+      const { rows } = await studio.query<{ key: string }>(
+        `select webhook_endpoint_id || ' ' || notification_id as key from public.webhook_deliveries
+         where organisation_id = $1 and status = 'pending'`,
+        [organisation.id],
+      )
+      const expected = model.flatMap(({ id, pending }) =>
+        [...pending.keys()].map((notification) => `${id} ${notification}`),
+      )
+      expect(rows.map(({ key }) => key).sort()).toEqual(expected.sort())
+    }),
+    { numRuns: 15 },
+  )
+})
+
+test('of a transaction that adds an endpoint itself, it gets what comes after', async () => {
+  const organisation = await createOrganisation()
+  const writer = await studio.connect()
+  const happens = (type: string) =>
+    writer.query("insert into public.notifications (organisation_id, type, data) values ($1, $2, '{}')", [
+      organisation.id,
+      type,
+    ])
+  try {
+    await writer.query('begin')
+    await happens('event.published')
+    const { rows } = await writer.query(
+      `insert into public.webhook_endpoints (organisation_id, url, types)
+       values ($1, 'https://a.example.com', '{event.published,event.updated,event.cancelled}') returning id`,
+      [organisation.id],
+    )
+    await happens('event.updated')
+    await writer.query("update public.webhook_endpoints set status = 'disabled' where id = $1", [rows[0].id])
+    await happens('event.cancelled')
+    await writer.query('commit')
+  } finally {
+    writer.release()
+  }
+  const { rows } = await studio.query('select type from public.webhook_deliveries where organisation_id = $1', [
+    organisation.id,
+  ])
+  expect(rows).toEqual([{ type: 'event.updated' }])
 })

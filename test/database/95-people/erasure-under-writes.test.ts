@@ -5,7 +5,7 @@ import type pg from 'pg'
 import { expect, test } from 'vitest'
 import { during, row, studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
-import { addEndpoint, fanOut } from '../../support/outbox.ts'
+import { addEndpoint } from '../../support/outbox.ts'
 import { rest } from '../../support/rest.ts'
 import { tracesFromNow } from '../../support/traces.ts'
 
@@ -26,7 +26,6 @@ async function arrange(payment: object = {}) {
       { 'Idempotency-Key': randomUUID() },
     )
   const { body } = await register()
-  await fanOut(organisation.id)
   const erase = () => send('POST', '/people/erase', { email: jane.email })
   const [attendee] = body.data.attendees
   return { mark, jane, organisation, event, send, register, erase, orderId: body.data.id as string, attendee, tracesOf }

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
-import { addEndpoint, fanOut } from '../../support/outbox.ts'
+import { addEndpoint } from '../../support/outbox.ts'
 import { rest } from '../../support/rest.ts'
 import { tracesFromNow } from '../../support/traces.ts'
 
@@ -36,7 +36,6 @@ async function arrange({ name = 'Anna', isIn = true } = {}) {
   })
   const [{ id, ticket_code: code }] = attendees
   if (isIn) await write('POST', '/check-ins', { event_id: event.id, code })
-  await fanOut(organisation.id)
   const edit = (change: object) => write('PATCH', `/attendees/${id}`, { ...change, reissue_ticket: false })
   const find = async (email: string) =>
     (await send('GET', `/people?email=${email}`)).body.data.people.map(

@@ -6,7 +6,7 @@ import type pg from 'pg'
 import { expect, test } from 'vitest'
 import { during, refusalOf, row, studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
-import { addEndpoint, fanOut } from '../../support/outbox.ts'
+import { addEndpoint } from '../../support/outbox.ts'
 import { rest } from '../../support/rest.ts'
 
 async function arrange() {
@@ -161,7 +161,6 @@ test('an erasure waits for no webhook endpoint that has nothing of the person to
   const { organisation, send, ticket } = await arrange()
   await addEndpoint(organisation.id)
   await ticket('Ann', 'ann@example.com')
-  await fanOut(organisation.id)
   const other = await addEndpoint(organisation.id)
   const { status } = await during(async (client) => {
     await client.query('select from public.webhook_endpoints where id = $1 for update', [other])
@@ -225,7 +224,6 @@ test('an erasure in parts locks the endpoints in the order of their ids, as the 
      select $1, $2, 'Ann', 'ann@example.com' from generate_series(1, 230)`,
     [event.id, event.ticketTypeId],
   )
-  await fanOut(organisation.id)
   // The first has only what the second part is about.
   await studio.query(
     `delete from public.webhook_deliveries d using public.notifications n

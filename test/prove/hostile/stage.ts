@@ -118,7 +118,6 @@ export async function setStage(database: pg.Client, apiUrl: string, address: str
     [organisation],
   )
   await guest(free)
-  await database.query('select private.fan_out_organisation($1, 1000)', [organisation])
   const delivery = await one('select id from public.webhook_deliveries where webhook_endpoint_id = $1', [endpoint])
   const ticketToken = await one('select ticket_token from public.attendees where id = $1', [guests[0]?.attendee])
   const optOutToken = await one('select private.opt_out_token(a) from public.attendees a where a.id = $1', [
