@@ -207,7 +207,7 @@ With DATABASE_URL it also compares migrations and grants. Without SUPABASE_URL i
     .option('--plan <plan>', 'starter, standard or enterprise: requests per minute of each key')
     .option('--reply-to-email <address>', 'where answers to e-mails go')
     .option('--accent-colour <colour>', 'colour of e-mails and ticket pages, such as #26306b')
-    .option('--logo-url <url>', 'https address of a PNG or JPEG, at most 256 KiB; the courier fetches it once')
+    .option('--logo-url <url>', 'https address of the logo on e-mails and ticket pages')
     .option('--payment-instructions <text>', 'how to pay an invoice')
     .option(
       '--confirm-refunds-above <amount>',
@@ -218,7 +218,7 @@ With DATABASE_URL it also compares migrations and grants. Without SUPABASE_URL i
     .addHelpText(
       'after',
       `
-With --json and nothing to change it prints the organisation: logo_error says what is wrong with the logo.
+With --json and nothing to change it prints the organisation.
 
 Example:
   $ usher organisations update --organisation acme --accent-colour '#8a1c3b' --logo-url https://acme.example/logo.png`,
@@ -258,7 +258,6 @@ Example:
         )
         if (json) printJson(organisation)
         else print(`Changed organisation ${slug}.`)
-        if (organisation.logo_error !== null) say(`Its logo cannot be used. ${organisation.logo_error}`)
       },
     )
 

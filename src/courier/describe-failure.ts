@@ -1,5 +1,5 @@
-// Says why a webhook or the request for a logo got no answer, in one short line for the customer who gave the address. The line must never
-// contain a secret, a URL or anything that the remote side sent, so no error message is passed on as it is.
+// Says why a webhook got no answer, in one short line for the customer who gave the address. The line must never contain
+// a secret, a URL or anything that the remote side sent, so no error message is passed on as it is.
 
 import { AddressNotAllowed } from '../outbound/allowed-addresses.ts'
 
@@ -29,8 +29,9 @@ const byCode: Record<string, string> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'TLS: the certificate is for another host.',
 }
 
-/** @param otherwise said of what is not known. */
-export function describeFailure(thrown: unknown, otherwise = 'It could not be sent.'): string {
+const otherwise = 'It could not be sent.'
+
+export function describeFailure(thrown: unknown): string {
   if (!(thrown instanceof Error)) return otherwise
   if (thrown instanceof AddressNotAllowed || thrown instanceof NoAnswerInTime) return thrown.message
   if (thrown instanceof NothingToSignWith) return 'It could not be signed.'

@@ -1,4 +1,4 @@
-// Opens the queues of the courier, webhooks, e-mails, logos and cancellations, with the connections that they need. The same on Node and in
+// Opens the queues of the courier, webhooks, e-mails and cancellations, with the connections that they need. The same on Node and in
 // an edge function.
 
 import type { Logger } from 'pino'
@@ -7,8 +7,6 @@ import { configuredPorts, type OwnPorts, type ServiceUrls } from '../outbound/ow
 import { cancellationQueue } from './cancellation-queue.ts'
 import type { AnyQueue, Observe } from './courier.ts'
 import { emailQueue } from './emails/queue.ts'
-import { createLogoFetcher } from './fetch-logo.ts'
-import { logoQueue } from './logo-queue.ts'
 import { type MailOptions, openMail } from './mail/index.ts'
 import { createWebhookSender } from './send-webhook.ts'
 import { webhookQueue } from './webhooks.ts'
@@ -46,19 +44,12 @@ export function openQueues(
     timeoutMs: options.webhookTimeoutSeconds * 1000,
   }
   const sender = createWebhookSender(where)
-  const fetcher = createLogoFetcher(where)
   const leaseSeconds = options.webhookTimeoutSeconds + settleSeconds
   const emails = emailQueue(rpc, openMail(options.mail), options.mailFrom, log, observe)
   return {
-    queues: [
-      webhookQueue(rpc, sender, leaseSeconds, log, observe),
-      emails,
-      logoQueue(rpc, fetcher, leaseSeconds, log, observe),
-      cancellationQueue(rpc, log),
-    ],
+    queues: [webhookQueue(rpc, sender, leaseSeconds, log, observe), emails, cancellationQueue(rpc, log)],
     async close() {
       sender.close()
-      fetcher.close()
       await emails.close()
     },
   }

@@ -91,9 +91,7 @@ export async function updateOrganisation(
   client: pg.ClientBase,
   slug: string,
   changes: OrganisationChanges,
-): Promise<
-  Organisation & Record<Exclude<(typeof changeable)[number], keyof Organisation> | 'logo_error', string | null>
-> {
+): Promise<Organisation & Record<Exclude<(typeof changeable)[number], keyof Organisation>, string | null>> {
   const columns = changeable.filter((column) => changes[column] !== undefined)
   const cast = (column: string) => (column === 'confirm_refunds_above' ? '::bigint' : '')
   const assignments = columns.map((column, i) => `${column} = nullif($${i + 2}, '')${cast(column)}`)
@@ -102,7 +100,7 @@ export async function updateOrganisation(
     await client.query(`update public.organisations set ${assignments.join(', ')} where slug = $1`, [slug, ...values])
   }
   const { rows } = await client.query(
-    `select id, slug, ${changeable.join(', ')}, logo_error, created_at from public.organisations where slug = $1`,
+    `select id, slug, ${changeable.join(', ')}, created_at from public.organisations where slug = $1`,
     [slug],
   )
   if (rows[0] === undefined) throw new AdminError(`There is no organisation ${slug}.`)

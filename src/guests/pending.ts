@@ -9,22 +9,17 @@ import type { OrderSchema, PaymentSchema } from '../operations/orders.ts'
 type Event = z.infer<typeof EventSchema>
 type Order = z.infer<typeof OrderSchema>
 
-/** As `api.get_logo` returns it: base64. */
-export type Logo = { content_type: 'image/png' | 'image/jpeg'; content: string; width: number; height: number }
-
 type Common = {
   id: string
   /** For settling it. */
   claim: string
   attempt: number
   organisation: {
-    id: string
     name: string
     reply_to: string | null
     accent_colour: string | null
     payment_instructions: string | null
-    /** null: no logo. */
-    logo_version: string | null
+    logo_url: string | null
   }
   event: Event
   /** What the organiser adds in their own words. */

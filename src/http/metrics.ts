@@ -38,7 +38,7 @@ export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
   })
   const deliveries = new Counter({
     name: 'usher_deliveries_total',
-    help: 'Attempts to deliver, by kind (webhooks, ticket_emails, logos) and outcome.',
+    help: 'Attempts to deliver, by kind (webhooks, ticket_emails) and outcome.',
     labelNames: ['kind', 'outcome'],
     registers,
   })

@@ -155,7 +155,6 @@ describe.concurrent('organisations update', () => {
       confirm_refunds_above: '10000',
       reply_to_email: 'desk@acme.example',
       logo_url: null,
-      logo_error: null,
     })
   })
 

@@ -9,7 +9,6 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { SignJWT } from 'jose'
-import { PNG } from 'pngjs'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import packageLock from '../../package-lock.json' with { type: 'json' }
@@ -26,7 +25,7 @@ import { readPng } from '../support/qr.ts'
 import { rest } from '../support/rest.ts'
 import { selfSigned, vouchedFor } from '../support/self-signed.ts'
 import { startSupabaseGateway } from '../support/supabase-gateway.ts'
-import { startWebhookReceiver, status } from '../support/webhook-receiver.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 import { othersOfLoopback, privateHosts } from './hostile-hosts.ts'
 import { openMailServer } from './mail-server.ts'
 
@@ -97,7 +96,7 @@ describe('beside a Supabase project', () => {
     const endpoint = (await send('POST', '/webhook-endpoints', { url, types: ['order.completed'] })).body.data
     const attendee = await register()
 
-    expect(await run()).toMatchObject({ status: 200, body: { webhooks: 1, ticket_emails: 1, logos: 0, purged: 0 } })
+    expect(await run()).toMatchObject({ status: 200, body: { webhooks: 1, ticket_emails: 1, purged: 0 } })
     expect(receiver.received.map((webhook) => webhook.verified(endpoint.secret))).toMatchObject([
       { type: 'order.completed', data: { attendees: [{ id: attendee.id }] } },
     ])
@@ -142,20 +141,6 @@ describe('beside a Supabase project', () => {
       status: 'cancelled',
       cancellation_reason: 'expired',
     })
-  })
-
-  test('fetches a logo', async () => {
-    const logo = PNG.sync.write(new PNG({ width: 30, height: 8 }))
-    const server = await startWebhookReceiver()
-    onTestFinished(() => server.close())
-    server.answerWith(status(200, {}, logo))
-    const sql = (text: string, values: string[]) =>
-      withDatabase(stack.databaseUrl, async (client) => (await client.query(text, values)).rows)
-    await sql("update public.organisations set logo_url = $1 where slug = 'demo'", [`${server.url}/logo.png`])
-
-    expect((await run()).body).toMatchObject({ logos: 1 })
-    const [stored] = await sql("select api.get_logo(id) as logo from public.organisations where slug = 'demo'", [])
-    expect(stored.logo).toEqual({ content_type: 'image/png', content: logo.toString('base64'), width: 30, height: 8 })
   })
 
   test('leaves what is more than its share to the next run', async () => {

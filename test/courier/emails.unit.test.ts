@@ -359,12 +359,12 @@ describe('the calendar file', () => {
   })
 })
 
-test('a logo is attached and shown on white, no larger than the head has room for', async () => {
-  const logo = { content_type: 'image/png', content: 'iVBORw0KGgo=', width: 1200, height: 300 } as const
-  const { html, attachments } = await composeEmail(pendingTicket(), sender, logo)
-  const attached = attachments.find(({ filename }) => filename === 'logo.png')
-  expect(attached).toMatchObject({ contentType: 'image/png', content: Buffer.from(logo.content, 'base64') })
-  expect(html).toContain(`<img src="cid:${attached?.cid}" width="180" height="45" alt=""`)
+test('a logo is linked and shown on white, no larger than the head has room for', async () => {
+  const pending = pendingTicket()
+  const logo_url = 'https://acme.example/logo.png?a=1&b="'
+  const { html } = await composeEmail({ ...pending, organisation: { ...pending.organisation, logo_url } }, sender)
+  expect(html).toContain('<img src="https://acme.example/logo.png?a=1&amp;b=&quot;" height="45" alt=""')
+  expect(html).toContain('max-width:180px;max-height:56px;')
 })
 
 test('a reminder of what is paid in part says that the tickets stay, and names no deadline that is over', async () => {

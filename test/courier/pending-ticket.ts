@@ -17,12 +17,11 @@ export function pendingTicket(changes: Changes = {}): PendingTicket {
     kind: 'ticket',
     attempt: 1,
     organisation: {
-      id: randomUUID(),
       name: 'Literaturhaus Köln',
       reply_to: 'hello@literaturhaus.example',
       accent_colour: null,
       payment_instructions: null,
-      logo_version: null,
+      logo_url: null,
       ...changes.organisation,
     },
     event: {

@@ -153,17 +153,14 @@ test.each(batched.map((o) => [o.batch, o] as const))(
   },
 )
 
-test.each(courierFunctions)(
-  '%s may be called by the courier alone, but for logos, with the rights of the function',
-  (name) => {
-    expect(functions.find((f) => f.name === name)).toMatchObject({
-      callers: name === 'get_logo' ? ['courier', 'gateway'] : ['courier'],
-      securityDefiner: true,
-      settings: expect.arrayContaining(['search_path=""']),
-      volatility: ['outbox_depth', 'poll_queues', 'erased_emails', 'get_logo'].includes(name) ? 's' : 'v',
-    })
-  },
-)
+test.each(courierFunctions)('%s may be called by the courier alone, with the rights of the function', (name) => {
+  expect(functions.find((f) => f.name === name)).toMatchObject({
+    callers: ['courier'],
+    securityDefiner: true,
+    settings: expect.arrayContaining(['search_path=""']),
+    volatility: ['outbox_depth', 'poll_queues', 'erased_emails'].includes(name) ? 's' : 'v',
+  })
+})
 
 test.each([...oauthFunctions, ...confirmationFunctions])(
   '%s may be called by the gateway alone, with the rights of the function',

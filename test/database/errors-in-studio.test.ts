@@ -269,7 +269,7 @@ describe('deleting what is in use', () => {
 describe('what Usher keeps itself', () => {
   const refused = (param: string) => ({ sqlstate: 'PT409', code: 'read_only_field', param })
   const kept = {
-    organisations: ['logo_error', 'created_at', 'updated_at'],
+    organisations: ['created_at', 'updated_at'],
     api_keys: ['created_at', 'updated_at'],
     events: ['published_at', 'cancelled_at', 'completed_at', 'version', 'created_at', 'updated_at'],
     ticket_types: ['version', 'created_at', 'updated_at'],

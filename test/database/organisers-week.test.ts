@@ -359,8 +359,7 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
       async ({ value }) => expect(value).toBe(kept),
     )
   await setting('have e-mails in your colour', 'accent_colour', '#8A1C3B', '#8a1c3b')
-  await setting('have your logo in e-mails', 'logo_url', 'https://example.com/logo.png')
-  await setting('show another logo, or a changed one at the same address', 'logo_url', 'https://example.com/new.png')
+  await setting('have your logo in e-mails and on ticket pages', 'logo_url', 'https://example.com/logo.png')
   await setting(
     'tell buyers how to pay an invoice',
     'payment_instructions',

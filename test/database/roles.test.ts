@@ -273,7 +273,7 @@ describe('calling functions', () => {
     ...operations
       .filter((operation) => 'csv' in operation)
       .map((operation) => ({ name: `${operation.name}_page`, callers: [roleOf(operation)] })),
-    ...courierFunctions.map((name) => ({ name, callers: name === 'get_logo' ? ['courier', 'gateway'] : ['courier'] })),
+    ...courierFunctions.map((name) => ({ name, callers: ['courier'] })),
   ]
 
   /** What became of the call of each function, by role. */

@@ -150,10 +150,10 @@ test('the newest hundred are said to be so when there are more, and then alone',
   expect(listed).toEqual(Array.from({ length: 100 }, (_, n) => 101 - n))
 })
 
-test('the mail preview loads nothing, runs nothing, and is kept by nobody', async () => {
+test('the mail preview loads nothing but logos, runs nothing, and is kept by nobody', async () => {
   const { headers } = await fetch((await mailPreview()).url)
   expect(headers.get('content-security-policy')).toBe(
-    "default-src 'none';style-src 'unsafe-inline';img-src 'self' data:;base-uri 'none';form-action 'none';frame-ancestors 'none'",
+    "default-src 'none';style-src 'unsafe-inline';img-src 'self' data: https:;base-uri 'none';form-action 'none';frame-ancestors 'none'",
   )
   expect(headers.get('cache-control')).toBe('no-store')
 })

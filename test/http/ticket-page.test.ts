@@ -87,6 +87,20 @@ test('the calendar file is the one of the e-mail, and holds neither code nor tok
   expect(calendar).not.toContain(url.slice(-32))
 })
 
+test('the logo is loaded from its own address, whatever that is made of, and nothing else is', async () => {
+  const { ticket_url: url } = await register()
+  for (const [logo, sources] of [
+    ['https://pictures.example:8443/a/logo.png?b=1', 'data: https://pictures.example:8443'],
+    ['https://a.example;sandbox,b/logo.png', 'data: https://a.example%3Bsandbox%2Cb'],
+    ['https://%/logo.png', 'data: '],
+    [null, 'data:'],
+  ]) {
+    await studio.query('update public.organisations set logo_url = $2 where id = $1', [organisation.id, logo])
+    const policy = (await fetch(url)).headers.get('content-security-policy') ?? ''
+    expect(policy).toContain(`; img-src ${sources}; connect-src 'self'; `)
+  }
+})
+
 test('a token that died answers as one that never existed, and so does whatever is no token', async () => {
   const [reissued, erased, cancelled] = [await register(), await register(), await register()]
   const now = await send('PATCH', `/attendees/${reissued.id}`, { reissue_ticket: true })

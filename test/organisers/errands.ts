@@ -108,7 +108,7 @@ export const errands: Errand[] = [
       { edit: ['organisations', 'ORG', { accent_colour: 'red' }] },
       'In accent_colour: A colour is written as # and six hexadecimal digits.',
     ],
-    answer: [{ accent_colour: '#8a1c3b', logo_error: null }],
+    answer: [{ accent_colour: '#8a1c3b', logo_url: 'https://example.com/logo.png' }],
   },
   {
     said: 'Grace helps us now. She may do everything but money and keys, and signs in with her telephone.',

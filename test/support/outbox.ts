@@ -60,7 +60,7 @@ export async function lockOutbox(client: pg.ClientBase, ...also: string[]): Prom
   for (;;) {
     try {
       await client.query(
-        `lock table public.webhook_endpoints, public.webhook_deliveries, public.emails, private.organisation_logos ${also.map((table) => `, ${table}`).join('')} in exclusive mode nowait`,
+        `lock table public.webhook_endpoints, public.webhook_deliveries, public.emails ${also.map((table) => `, ${table}`).join('')} in exclusive mode nowait`,
       )
       return
     } catch (error) {

@@ -4,7 +4,7 @@
 import { Buffer } from 'node:buffer'
 import { calendarOf } from '../../guests/calendar.ts'
 import { type Facts, factsOf } from '../../guests/facts.ts'
-import { isToAttendee, isToBuyer, type Logo, type PendingEmail } from '../../guests/pending.ts'
+import { isToAttendee, isToBuyer, type PendingEmail } from '../../guests/pending.ts'
 import { clip, oneLine } from '../../guests/plain-text.ts'
 import { qrPictures } from '../../operations/ticket-qr.ts'
 import type { Attachment, Email } from '../email.ts'
@@ -19,13 +19,13 @@ const maxNameLength = 100
 const maxSubjectLength = 150
 
 /** @param from the sender address (MAIL_FROM); the sender name is the organiser's. */
-export async function composeEmail(pending: PendingEmail, from: string, logo?: Logo): Promise<Email> {
+export async function composeEmail(pending: PendingEmail, from: string): Promise<Email> {
   const { id, attempt } = pending
   const recipient = recipientOf(pending)
   const facts = factsOf(pending)
   const content = contentOf(pending, facts)
   const domain = from.slice(from.lastIndexOf('@') + 1)
-  const cids = { qr: (number: number) => `qr${number || ''}.${id}@${domain}`, logo: `logo.${id}@${domain}` }
+  const cidOf = (number: number) => `qr${number || ''}.${id}@${domain}`
   return {
     id,
     attempt,
@@ -35,14 +35,10 @@ export async function composeEmail(pending: PendingEmail, from: string, logo?: L
       replyTo: { name: clip(facts.organisation, maxNameLength), address: facts.replyTo },
     }),
     subject: clip(content.subject, maxSubjectLength),
-    html: emailHtml(content, facts, logo, cids),
+    html: emailHtml(content, facts, pending.organisation.logo_url, cidOf),
     text: emailText(content, facts),
     ...(content.optOut && { optOutUrl: content.optOut.url }),
-    attachments: [
-      ...(await picturesOf(pending, cids.qr)),
-      ...logoFile(logo, cids.logo),
-      ...calendarFile(pending, facts, from),
-    ],
+    attachments: [...(await picturesOf(pending, cidOf)), ...calendarFile(pending, facts, from)],
     messageId: `<${id}@${domain}>`,
   }
 }
@@ -65,12 +61,6 @@ async function picturesOf(pending: PendingEmail, cidOf: (number: number) => stri
     ]
   })
   return (await Promise.all(pictures)).flat()
-}
-
-function logoFile(logo: Logo | undefined, cid: string): Attachment[] {
-  if (logo === undefined) return []
-  const filename = logo.content_type === 'image/png' ? 'logo.png' : 'logo.jpg'
-  return [{ filename, contentType: logo.content_type, content: Buffer.from(logo.content, 'base64'), cid }]
 }
 
 function calendarFile(pending: PendingEmail, facts: Facts, from: string): Attachment[] {

@@ -3,7 +3,6 @@
 
 import type { Logger } from 'pino'
 import { batchResults, type CourierRpc, limitTo, settle } from '../../gateway/courier-rpc.ts'
-import { logosOf } from '../../guests/logo-images.ts'
 import { isToAttendee, isToBuyer, type PendingEmail } from '../../guests/pending.ts'
 import type { Observe, Queue } from '../courier.ts'
 import { MailError, type MailTransport } from '../mail/index.ts'
@@ -32,7 +31,6 @@ export function emailQueue(
   log: Logger,
   observe: Observe,
 ): Queue<PendingEmail> & { close(): Promise<void> } {
-  const logoOf = logosOf(rpc)
   const inTurn = limitTo(mostSending)
   const record = batchResults(
     (results: Record<string, unknown>[]) => settle(rpc, 'settle_emails', { results }),
@@ -44,7 +42,7 @@ export function emailQueue(
 
   async function send(pending: PendingEmail): Promise<Outcome> {
     try {
-      return { sent: await mail.send(await composeEmail(pending, from, await logoOf(pending.organisation))) }
+      return { sent: await mail.send(await composeEmail(pending, from)) }
     } catch (error) {
       if (error instanceof MailError) {
         const { message, permanent, reason } = error

@@ -1,10 +1,9 @@
 // The HTML part of an e-mail: one card, readable from 320 pixels up, made of tables and inline styles, which is what mail clients
-// support. It must load nothing, run nothing, and escape every value.
+// support. It must load nothing but the logo, run nothing, and escape every value.
 
 import type { Palette } from '../../guests/colours.ts'
 import type { Facts } from '../../guests/facts.ts'
 import { type Html, html } from '../../guests/html.ts'
-import type { Logo } from '../../guests/pending.ts'
 import { fill, type Words } from '../../guests/words/index.ts'
 import type { Block, Content, Detail, Tone } from './content.ts'
 
@@ -53,6 +52,8 @@ const styles = {
   // The old value of something that changed.
   old: `${font}${wrap}margin:0;font-size:16px;line-height:23px;color:#646b82;text-decoration:line-through;`,
   amount: `${font}white-space:nowrap;font-size:16px;line-height:23px;color:#1a1d2b;`,
+  // Outlook takes the height of the attribute.
+  logo: 'display:block;border:0;width:auto;height:auto;max-width:180px;max-height:56px;',
   holder: `${font}${wrap}margin:0;font-size:21px;line-height:28px;font-weight:700;color:#1a1d2b;`,
 } as const
 
@@ -64,12 +65,12 @@ const tones: Record<Tone, string> = {
   bad: 'background-color:#fde2e0;color:#7a1212;',
 }
 
-/** @param cids Content-IDs of the attachments with the QR codes, by the number of the ticket, and the logo. */
+/** @param cidOf Content-ID of the attachment with the QR code of a ticket, by its number. */
 export function emailHtml(
   { subject, headline, tone, preview, blocks, closing, contact, optOut }: Content,
   facts: Facts,
-  logo: Logo | undefined,
-  cids: { qr: (number: number) => string; logo: string },
+  logo: string | null,
+  cidOf: (number: number) => string,
 ): string {
   const { words, palette } = facts
   return html`<!DOCTYPE html>
@@ -93,13 +94,13 @@ export function emailHtml(
 <tr><td>
 <table role="presentation" class="card" width="100%" cellpadding="0" cellspacing="0" border="0" style="${styles.card}">
 <tr><td style="${styles.head}background-color:${palette.accent};">
-  ${logo && picture(logo, cids.logo)}<p dir="auto" style="${styles.from}color:${palette.softOnAccent};">${facts.organisation}</p>
+  ${logo !== null && picture(logo)}<p dir="auto" style="${styles.from}color:${palette.softOnAccent};">${facts.organisation}</p>
   <h1 dir="auto" style="${styles.title}color:${palette.onAccent};">${facts.event}</h1>
 </td></tr>
 <tr><td class="${tone === 'plain' ? 'text' : tone}" style="padding:${tone === 'plain' ? '22px 28px 0' : '13px 28px'};${tones[tone]}">
   <p style="${styles.headline}">${headline}</p>
 </td></tr>
-${blocks.map((block, index) => row(block, index === 0, facts, cids.qr))}
+${blocks.map((block, index) => row(block, index === 0, facts, cidOf))}
 <tr><td style="font-size:0;line-height:0;height:6px;">&nbsp;</td></tr>
 </table>
 </td></tr>
@@ -180,11 +181,9 @@ function row(block: Block, isFirst: boolean, { words, palette }: Facts, cidOf: (
 }
 
 // On white, which most logos are made for, and no larger than a line of letters beside the title.
-function picture({ width, height }: Logo, cid: string): Html {
-  const scale = Math.min(1, 180 / width, 56 / height)
-  const [shownWidth, shownHeight] = [width, height].map((size) => `${Math.max(1, Math.round(size * scale))}`)
+function picture(logo: string): Html {
   return html`<table role="presentation" cellpadding="0" cellspacing="0" border="0" style="margin:0 0 16px;"><tr>
-    <td bgcolor="#ffffff" style="background-color:#ffffff;border-radius:8px;padding:8px;"><img src="cid:${cid}" width="${shownWidth}" height="${shownHeight}" alt="" style="display:block;border:0;"></td>
+    <td bgcolor="#ffffff" style="background-color:#ffffff;border-radius:8px;padding:8px;"><img src="${logo}" height="45" alt="" style="${styles.logo}"></td>
   </tr></table>
   `
 }

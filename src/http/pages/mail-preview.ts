@@ -54,7 +54,7 @@ async function known(directory: string, name: string): Promise<string> {
 const read = async (directory: string, name: string): Promise<Email> =>
   PostalMime.parse(await readFile(join(directory, name)), { attachmentEncoding: 'base64' })
 
-/** Attached images are inlined, since the page may load nothing. */
+/** Attached images are inlined. */
 function withImages({ html: body = '', attachments }: Email): string {
   return attachments.reduce((text, { contentId, mimeType, content }) => {
     const cid = contentId?.replace(/^<|>$/g, '')
@@ -83,13 +83,13 @@ const forThisMachine: RequestHandler = (req, res, next) => {
   next('router')
 }
 
-/** Content of an e-mail must not run or load anything. */
+/** Content of an e-mail must not run anything, and loads nothing but logos. */
 const restrictPage = helmet.contentSecurityPolicy({
   useDefaults: false,
   directives: {
     defaultSrc: ["'none'"],
     styleSrc: ["'unsafe-inline'"],
-    imgSrc: ["'self'", 'data:'],
+    imgSrc: ["'self'", 'data:', 'https:'],
     baseUri: ["'none'"],
     formAction: ["'none'"],
     frameAncestors: ["'none'"],

@@ -10,7 +10,7 @@ import type { AttendeeSchema } from '../../operations/attendees.ts'
 
 /** As `api.get_ticket_page` returns it. `ticket_code` is null while it does not admit. */
 export type TicketPage = Pick<PendingTicket, 'event' | 'ticket_type' | 'order'> & {
-  organisation: Subject['organisation'] & Pick<PendingTicket['organisation'], 'id' | 'logo_version'>
+  organisation: Subject['organisation'] & Pick<PendingTicket['organisation'], 'logo_url'>
   attendee: Pick<
     z.infer<typeof AttendeeSchema>,
     'id' | 'name' | 'company' | 'status' | 'ticket_code' | 'checked_in_at' | 'updated_at'

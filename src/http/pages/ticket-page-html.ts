@@ -1,4 +1,4 @@
-// The HTML of the ticket page, one document that loads nothing: style, script and QR code are inside, so a kept copy is whole.
+// The HTML of the ticket page, one document that loads nothing but the logo: style, script and QR code are inside, so a kept copy admits.
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -39,18 +39,21 @@ export const pageFiles = (): PageFiles => {
 /** A page, and the Content-Security-Policy under which it is sent. */
 export type SentPage = { html: string; policy: string }
 
-/** The page runs what is in it, if anything, loads nothing, and asks this server again. */
-export const policyOf = (style: string, script = pageFiles().script): string =>
+/** The page runs what is in it, if anything, loads nothing but the logo, and asks this server again. */
+export const policyOf = (style: string, script = pageFiles().script, logo: string | null = null): string =>
   [
     "default-src 'none'",
     ...(script === '' ? [] : [`script-src ${hashOf(script)}`]),
     `style-src ${hashOf(style)}`,
-    'img-src data:',
+    `img-src data:${logo === null ? '' : ` ${originOf(logo)}`}`,
     ...(script === '' ? [] : ["connect-src 'self'", "worker-src 'self'"]),
     "base-uri 'none'",
     "form-action 'self'",
     "frame-ancestors 'none'",
   ].join('; ')
+
+/** A host may have what ends a directive or a policy. */
+const originOf = (url: string): string => (URL.parse(url)?.origin ?? '').replace(/[;,]/g, encodeURIComponent)
 
 /** In the organiser's colours, which go first: on paper the style has others. */
 export const styleOf = ({ accent, onAccent, softOnAccent, linkOnLight, linkOnDark }: Palette): string =>
@@ -58,18 +61,18 @@ export const styleOf = ({ accent, onAccent, softOnAccent, linkOnLight, linkOnDar
 @media (prefers-color-scheme: dark) { :root { --link: ${linkOnDark} } }
 ${pageFiles().style}`
 
-/** Pictures as data URLs. */
 export type Pictures = {
-  /** Undefined where no code is to be shown. */
+  /** A data URL. Undefined where no code is to be shown. */
   qr: string | undefined
-  logo: string | undefined
+  /** Its address. */
+  logo: string | null
 }
 
 export function ticketPage(facts: PageFacts, token: string, { qr, logo }: Pictures): SentPage {
   const { words, onlineUrl, mapUrl, googleCalendarUrl } = facts
   const main = html`<main class="ticket ${facts.state}">
       <header>
-        ${logo !== undefined && html`<img class="logo" src="${logo}" alt="">`}
+        ${logo !== null && html`<img class="logo" src="${logo}" alt="">`}
         <p class="from" dir="auto">${facts.organisation}</p>
         <h1 dir="auto">${facts.event}</h1>
       </header>
@@ -104,7 +107,7 @@ export function ticketPage(facts: PageFacts, token: string, { qr, logo }: Pictur
       ${emailsOf(facts, token)}
       ${contactOf(facts)}
     </main>`
-  return document(fill(words.page.title, { event: facts.event }), main, words, facts.palette)
+  return document(fill(words.page.title, { event: facts.event }), main, words, facts.palette, undefined, logo)
 }
 
 /** The page for a link that leads to no ticket, the same for each, and the one for a ticket that cannot be shown now. */
@@ -161,7 +164,14 @@ const places = { style: '/* style */', script: '/* script */' }
 export const stillPage = (title: string, main: Html, words: Words, palette = paletteOf(null)): SentPage =>
   document(title, main, words, palette, '')
 
-function document(title: string, main: Html, words: Words, palette: Palette, script = pageFiles().script): SentPage {
+function document(
+  title: string,
+  main: Html,
+  words: Words,
+  palette: Palette,
+  script = pageFiles().script,
+  logo: string | null = null,
+): SentPage {
   const style = styleOf(palette)
   const page = html`<!DOCTYPE html>
 <html lang="${words.locale.slice(0, 2)}">
@@ -185,5 +195,5 @@ function document(title: string, main: Html, words: Words, palette: Palette, scr
     .toString()
     .replace(places.style, () => style)
     .replace(places.script, () => script)
-  return { html: page, policy: policyOf(style, script) }
+  return { html: page, policy: policyOf(style, script, logo) }
 }

@@ -20,7 +20,7 @@ declare
     public.webhook_deliveries, public.webhook_endpoints, public.emails, public.email_opt_outs, public.check_ins, public.refunds,
     public.payment_voids, public.payments, public.attendees, public.waiting_list_entries, public.orders, public.check_in_points,
     public.promo_codes, public.ticket_types, public.events, public.notifications, private.idempotency_records,
-    private.event_plans, private.confirmations, private.export_links, public.api_keys, private.organisation_logos,
+    private.event_plans, private.confirmations, private.export_links, public.api_keys,
     public.organisation_members
   }';
   v_organisation public.organisations;

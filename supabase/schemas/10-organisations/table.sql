@@ -27,7 +27,6 @@ create table public.organisations (
   reply_to_email text,
   accent_colour text,
   logo_url text,
-  logo_error text,
   payment_instructions text,
   confirm_refunds_above bigint,
   created_at timestamptz not null default now(),
@@ -60,8 +59,7 @@ comment on column public.organisations.slug is 'Short name for addresses and the
 comment on column public.organisations.plan is 'Its plan, by name: requests per minute of each key.';
 comment on column public.organisations.reply_to_email is 'Where answers to ticket e-mails go.';
 comment on column public.organisations.accent_colour is 'Colour of its e-mails and ticket pages, such as #26306b. Empty: that of Usher.';
-comment on column public.organisations.logo_url is 'Where its logo is: PNG or JPEG, at most 256 KiB and 2000 by 2000 pixels. Fetched when it changes.';
-comment on column public.organisations.logo_error is 'What is wrong with the logo. Empty: nothing. Kept by Usher.';
+comment on column public.organisations.logo_url is 'Where its logo is, for e-mails and ticket pages: the https address of a picture, such as a PNG or JPEG.';
 comment on column public.organisations.payment_instructions is 'How to pay an invoice, for the buyer: account, deadline, reference.';
 comment on column public.organisations.confirm_refunds_above is
   'Over MCP, a person confirms a refund when more than this was refunded of its order, in minor units. Empty: of none.';
@@ -208,9 +206,6 @@ $$;
 create trigger organisations_300_slug before update of slug on public.organisations
   for each row execute function private.tg_organisations__assert_slug_is_free();
 select private.keep_table('public.organisations');
-create trigger organisations_050_logo_error before insert or update of logo_error on public.organisations
-  for each row when (pg_trigger_depth() = 0)
-  execute function private.tg__assert_derived_untouched('Set logo_url again to have the logo fetched again.', 'logo_error');
 create trigger organisations_100_in_use before delete on public.organisations
   for each row execute function private.tg__assert_not_in_use(
     'The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id'

@@ -29,11 +29,10 @@ begin
   return (
     select json_build_object(
       'organisation', json_build_object(
-        'id', g.id,
         'name', g.name,
         'reply_to', g.reply_to_email,
         'accent_colour', g.accent_colour,
-        'logo_version', private.logo_version(g.id)
+        'logo_url', g.logo_url
       ),
       'event', private.event_json(e),
       'ticket_type', json_build_object('name', t.name),

@@ -360,12 +360,11 @@ begin
     'kind', email.kind,
     'organisation', (
       select json_build_object(
-        'id', g.id,
         'name', g.name,
         'reply_to', g.reply_to_email,
         'accent_colour', g.accent_colour,
         'payment_instructions', g.payment_instructions,
-        'logo_version', private.logo_version(g.id)
+        'logo_url', g.logo_url
       )
       from public.organisations g
       where g.id = email.organisation_id

@@ -26,7 +26,6 @@ begin
           limit 1
         ) e
       ) then 'ticket_emails' end,
-      case when exists (select from private.organisation_logos l where l.next_attempt_at <= now()) then 'logos' end,
       case when not v_held and private.are_cancellations_due() then 'cancellations' end
     ],
     null
@@ -34,5 +33,5 @@ begin
 end
 $$;
 comment on function api.poll_queues is
-  'The names of the queues in which something is due: of webhooks, ticket_emails, logos and cancellations. For the courier, once a second.';
+  'The names of the queues in which something is due: of webhooks, ticket_emails and cancellations. For the courier, once a second.';
 grant execute on function api.poll_queues to courier;

@@ -61,7 +61,6 @@ async function fill({ id, keyId, claims, event }: Tenant): Promise<void> {
      values ($1, $2, sha256($1::uuid::text::bytea), 'export_orders', '{}')`,
     [id, keyId],
   )
-  await studio.query("update public.organisations set logo_url = 'https://example.com/logo.png' where id = $1", [id])
   // A webhook that waits, and a change that nobody was told.
   await event.guest()
   await studio.query("update public.events set venue_city = 'Ghent' where id = $1", [event.id])

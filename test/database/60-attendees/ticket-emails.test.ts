@@ -143,12 +143,11 @@ test('a ticket is pending once, with all that its e-mail says, and is shown as s
         money: null,
         waiting_list_entry: null,
         organisation: {
-          id: expect.any(String),
           name: expect.any(String),
           reply_to: 'desk@example.com',
           accent_colour: null,
           payment_instructions: null,
-          logo_version: null,
+          logo_url: null,
         },
         event: expect.objectContaining({ object: 'event', timezone: 'Europe/Berlin' }),
         ticket_type: { name: 'General' },

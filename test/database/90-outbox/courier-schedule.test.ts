@@ -91,13 +91,7 @@ test('the function is called when something is due, and every ten minutes', asyn
       "update public.webhook_deliveries set next_attempt_at = now() + interval '1 hour' where status = 'pending'",
     )
     await client.query("update public.emails set next_attempt_at = now() + interval '1 hour' where status = 'queued'")
-    await client.query('update private.organisation_logos set next_attempt_at = null')
     expect(await called()).toEqual([call])
-    await client.query("update public.organisations set logo_url = 'https://acme.example/logo.png' where id = $1", [
-      organisation.id,
-    ])
-    expect(await called()).toEqual([call, call])
-    await client.query('update public.organisations set logo_url = null where id = $1', [organisation.id])
 
     // An order that is to be reminded of, or that is overdue.
     const dueIn = (interval: string) =>
