@@ -5076,7 +5076,7 @@ create table public.attendees (
   constraint attendees_pkey primary key (id),
   constraint attendees_organisation_id_ticket_code_key unique (organisation_id, ticket_code),
   constraint attendees_ticket_token_key unique (ticket_token),
-  -- The guard keeps event_id and organisation_id those of the order. A key of three columns would be looked up by whichever index
+  -- event_id and organisation_id are those of the order: see rules.sql. A key of three columns would be looked up by whichever index
   -- the planner preferred while the table was small, and then read every order of the organisation for each attendee.
   constraint attendees_order_id_fkey foreign key (order_id) references public.orders (id),
   constraint attendees_ticket_type_id_fkey foreign key (ticket_type_id, event_id)
@@ -5133,7 +5133,7 @@ comment on column public.attendees.search_text is 'Internal: what searches look 
 
 create unique index attendees_organisation_id_external_id_key on public.attendees (organisation_id, external_id)
   where external_id is not null;
-create index attendees_order_id_idx on public.attendees (order_id);
+create index attendees_order_id_idx on public.attendees (order_id, id);
 -- The columns that are included are for private.event_summary, which reads no table of attendees.
 create index attendees_promo_code_id_idx on public.attendees (promo_code_id) include (status, discount)
   where promo_code_id is not null;
@@ -5173,274 +5173,14 @@ end
 $$;
 grant execute on function private.refuse_inactive_ticket to scope_attendees_read, scope_attendees_write;
 
--- Security definer: it reads orders and ticket types beyond what a registering key may see.
-create function private.tg_attendees__guard() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_order public.orders;
-  v_holder public.attendees;
-begin
-  if tg_op = 'INSERT' then
-    select o.* into v_order from public.orders o where o.id = new.order_id;
-    if private.is_foreign(v_order.organisation_id) then
-      perform private.refuse_not_found('order_id');
-    end if;
-    -- A new order is seen by this transaction alone, which has the event lock since it added it. Any other is locked, so that it is neither
-    -- cancelled nor completed without this ticket, and so that its totals are updated by one transaction at a time: the event lock before
-    -- the order, as everywhere.
-    if v_order.created_at <> now() then
-      perform private.lock_event_shared(v_order.event_id);
-      select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
-      if not found then
-        perform private.refuse_not_found('order_id');
-      end if;
-      perform set_config('usher.adds_to_order', 'on', true);
-    end if;
-    if v_order.status = 'cancelled' then
-      perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id', "row" => to_jsonb(new));
-    end if;
-    if new.external_id is not null and private.current_api_key_id() is not null then
-      select a.* into v_holder
-      from public.attendees a
-      where a.organisation_id = v_order.organisation_id and a.external_id = new.external_id;
-      if v_holder.status = 'cancelled' then
-        -- The person comes after all: their identifier goes with the new ticket.
-        update public.attendees a set external_id = null where a.id = v_holder.id and a.external_id = new.external_id;
-      elsif found then
-        perform private.refuse_taken('external_id', a.id, a.created_at, a.xmin) from public.attendees a where a.id = v_holder.id;
-      end if;
-    end if;
-    -- The fields that Usher sets: price, status, ticket code and the status of the ticket e-mail.
-    if new.status = 'cancelled' or new.inside or new.ticket_email_status <> 'queued' or (new.price, new.discount) <> (0, 0)
-      or new.currency <> v_order.currency or new.event_id <> v_order.event_id or new.organisation_id <> v_order.organisation_id
-      or num_nonnulls(new.promo_code_id, new.ticket_code, new.ticket_token, new.checked_in_at, new.cancelled_at, new.erased_at) > 0 then
-      perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
-        'status', 'active', 'inside', false, 'ticket_email_status', 'queued', 'price', 0, 'discount', 0, 'currency', v_order.currency,
-        'event_id', v_order.event_id, 'organisation_id', v_order.organisation_id,
-        'promo_code_id', null, 'ticket_code', null, 'ticket_token', null, 'checked_in_at', null, 'cancelled_at', null, 'erased_at', null
-      ));
-    end if;
-    new.organisation_id := coalesce(new.organisation_id, v_order.organisation_id);
-    new.event_id := coalesce(new.event_id, v_order.event_id);
-    if new.waiting_list_entry_id is not null then
-      perform private.accept_offer(new);
-    end if;
-    new.currency := v_order.currency;
-    new.price := 0;
-    new.discount := 0;
-    if v_order.payment_method is not null then
-      new := private.price_attendee(new, v_order);
-    end if;
-    if v_order.status = 'completed' and new.price > new.discount then
-      perform private.refuse(
-        409, 'order_completed', 'A completed order takes no more tickets that are to be paid.', 'order_id',
-        hint => 'Create a new order.', "row" => to_jsonb(new)
-      );
-    end if;
-    new.status := case when v_order.status = 'completed' then 'active' else 'awaiting_payment' end::public.attendee_status;
-    new.ticket_code := private.random_code(16);
-    new.ticket_token := private.random_token();
-    new.ticket_email_status := case
-      when not v_order.send_email or private.takes_no_mail(new.email) then 'not_requested'
-      when new.status = 'active' then 'queued'
-      else 'waiting'
-    end::public.email_status;
-    if new.ticket_email_status = 'queued' then
-      perform set_config('usher.queues_tickets', 'on', true);
-    end if;
-  else
-    if new.erased_at is distinct from old.erased_at and pg_trigger_depth() = 1 and current_setting('usher.erasing', true) is distinct from 'on' then
-      perform private.refuse(
-        409, 'read_only_field', 'A person is erased by a function, which finds every copy.', 'erased_at', hint => 'Call erase_attendee.',
-        "row" => to_jsonb(new)
-      );
-    elsif old.erased_at is not null
-      and ((new.name, new.email, new.company, new.external_id, new.metadata)
-        is distinct from (old.name, old.email, old.company, old.external_id, old.metadata)
-        or new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued') then
-      perform private.refuse(
-        409, 'attendee_erased', 'This attendee was erased.', 'attendee_id', hint => 'Register the person who comes instead.', "row" => to_jsonb(new)
-      );
-    end if;
-
-    if new.external_id is distinct from old.external_id then
-      perform private.refuse_taken('external_id', a.id, a.created_at, a.xmin)
-      from public.attendees a
-      where a.organisation_id = new.organisation_id and a.external_id = new.external_id and a.id <> new.id;
-    end if;
-
-    if new.ticket_code is null then
-      -- Reissue: the new code is e-mailed to the present holder.
-      if new.checked_in_at is not null or new.status = 'cancelled' then
-        perform private.refuse(
-          409, 'ticket_not_reissuable', 'A used or cancelled ticket cannot be reissued.', 'ticket_code',
-          hint => 'Undo the check-in first, or register the person again.', "row" => to_jsonb(new)
-        );
-      end if;
-      new.ticket_code := private.random_code(16);
-      new.ticket_token := private.random_token();
-      new.ticket_email_status := case
-        when old.ticket_email_status = 'not_requested' or old.erased_at is not null then old.ticket_email_status
-        when private.takes_no_mail(new.email) then 'not_requested'
-        when new.status = 'active' then 'queued'
-        else 'waiting'
-      end::public.email_status;
-    elsif new.ticket_code <> old.ticket_code or new.ticket_token is distinct from old.ticket_token then
-      perform private.refuse(
-        409, 'read_only_field', 'Ticket codes are generated and cannot be chosen.',
-        case when new.ticket_code <> old.ticket_code then 'ticket_code' else 'ticket_token' end,
-        hint => 'Clear ticket_code to generate a new one.', "row" => to_jsonb(new)
-      );
-    end if;
-
-    -- Status transitions, then the status of the ticket e-mail.
-    if new.status <> old.status then
-      if old.status = 'cancelled' and new.status = 'awaiting_payment' and private.is_reopening(new.order_id) then
-        -- The e-mail was waiting for the payment, and waits again.
-        if new.ticket_email_status = 'cancelled' and new.erased_at is null then
-          new.ticket_email_status := 'waiting';
-        end if;
-      elsif old.status = 'cancelled' or (old.status, new.status) = ('active', 'awaiting_payment') then
-        perform private.refuse(
-          409, 'invalid_transition', 'An attendee cannot go from its present status to this one.', 'status',
-          jsonb_build_object('from', old.status, 'to', new.status),
-          'Allowed: awaiting_payment to active or cancelled; active to cancelled.', "row" => to_jsonb(new)
-        );
-      end if;
-      if new.status = 'active' then
-        select o.* into v_order from public.orders o where o.id = new.order_id for share;
-        if v_order.status <> 'completed' then
-          perform private.refuse(
-            409, 'payment_due', 'The ticket becomes active when its order is completed.', 'status', hint => 'Record the payment instead.',
-            "row" => to_jsonb(new)
-          );
-        end if;
-      end if;
-    end if;
-
-    if new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued' and new.status <> 'active' then
-      perform private.refuse_inactive_ticket(
-        new.status, 'A ticket whose status is not active is not sent: ticket_email_status stays as it is.'
-      );
-    elsif new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued' and private.takes_no_mail(new.email) then
-      perform private.refuse(
-        409, 'no_address', 'This attendee has no address that takes mail.', 'email', hint => 'Correct the address. If that does not send the ticket, ask for it again.',
-        "row" => to_jsonb(new)
-      );
-    end if;
-    -- What failed before says nothing of what is sent now.
-    if new.ticket_email_status = 'queued' and (old.ticket_email_status <> 'queued' or new.ticket_code <> old.ticket_code) then
-      new.ticket_email_last_error := null;
-    end if;
-    -- Whose address is corrected to one that takes mail was sent nothing so far.
-    if new.email <> old.email and new.erased_at is null and new.status <> 'cancelled' then
-      if private.takes_no_mail(new.email) then
-        if new.ticket_email_status in ('waiting', 'queued') then
-          new.ticket_email_status := 'not_requested';
-        end if;
-      elsif new.ticket_email_status = 'not_requested' and private.takes_no_mail(old.email)
-        and (select o.send_email from public.orders o where o.id = new.order_id) then
-        new.ticket_email_status := case new.status when 'active' then 'queued' else 'waiting' end::public.email_status;
-      end if;
-    end if;
-    if new.status = 'active' and new.ticket_email_status = 'waiting' then
-      new.ticket_email_status := case
-        when v_order.send_email and not private.takes_no_mail(new.email) then 'queued'
-        else 'not_requested'
-      end::public.email_status;
-    elsif new.status = 'cancelled' and new.ticket_email_status in ('waiting', 'queued') then
-      new.ticket_email_status := 'cancelled';
-    end if;
-
-    -- The settings are for the triggers on the statement, which fire only where something is left for them. The state of the e-mail is not
-    -- edited.
-    if (new.name, new.email, new.company, new.status, new.ticket_type_id, new.ticket_code, new.external_id, new.metadata, new.erased_at)
-      is distinct from
-      (old.name, old.email, old.company, old.status, old.ticket_type_id, old.ticket_code, old.external_id, old.metadata, old.erased_at) then
-      new.version := old.version + 1;
-      perform set_config('usher.edits_attendees', 'on', true);
-    end if;
-    if (new.status = 'cancelled') <> (old.status = 'cancelled') or new.ticket_type_id <> old.ticket_type_id then
-      perform set_config('usher.moves_places', 'on', true);
-    end if;
-    if (new.ticket_email_status = 'queued') <> (old.ticket_email_status = 'queued') then
-      perform set_config('usher.queues_tickets', 'on', true);
-    end if;
-  end if;
-
-  -- Whoever buys for themselves was looked at with the order.
-  if (new.name, new.email) is distinct from (
-    case tg_op when 'INSERT' then v_order.name else old.name end, case tg_op when 'INSERT' then v_order.email else old.email end
-  ) and not private.is_contact(new.name, new.email) then
-    perform private.refuse_contact(new.name, new.email, to_jsonb(new));
-  end if;
-
-  if tg_op = 'INSERT'
-    or (new.name, new.email, new.company, new.external_id, new.search_text)
-      is distinct from (old.name, old.email, old.company, old.external_id, old.search_text) then
-    if tg_op = 'UPDATE' then
-      select o.* into v_order from public.orders o where o.id = new.order_id;
-    end if;
-    new.search_text := private.search_form(concat_ws(' ', new.name, new.company, v_order.reference)) || E'\t'
-      || private.search_form(concat_ws(' ', new.email, new.external_id)) || E'\n'
-      || private.search_form(concat_ws(
-        ' ', nullif(v_order.name, new.name), nullif(v_order.email, new.email), nullif(v_order.company, new.company),
-        nullif(v_order.external_id, new.external_id)
-      ));
-  end if;
-
-  new.cancelled_at := case
-    when new.status <> 'cancelled' then null
-    when tg_op = 'UPDATE' and old.cancelled_at is not null then old.cancelled_at
-    else now()
-  end;
-  return new;
-end
-$$;
-
--- checked_in_at and inside alone are written by check-ins, one level deeper than what people write.
-create function private.tg_attendees__guard_checked_in() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if pg_trigger_depth() > 1 then
-    new.updated_at := now();
-  elsif (new.checked_in_at, new.inside) is distinct from (old.checked_in_at, old.inside) then
-    perform private.refuse(
-      409, 'read_only_field', 'This is derived from the check-ins and cannot be edited.',
-      case when new.checked_in_at is distinct from old.checked_in_at then 'checked_in_at' else 'inside' end,
-      hint => 'Add a check-in, or set undone_at of the accepted one.', "row" => to_jsonb(new)
-    );
-  end if;
-  return new;
-end
-$$;
-
--- A ticket that stands is cancelled first: that takes it off the order, gives its place back and notifies. Nothing then hangs on a
--- deletion, so no trigger adds up or counts one.
-create function private.tg_attendees__assert_over() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if old.status <> 'cancelled' and not private.is_deleted_wholly(old.organisation_id) then
-    perform private.refuse(
-      409, 'in_use', 'A ticket that stands cannot be deleted: its order and everybody who was told of it count on it.',
-      hint => 'Set status to cancelled instead; to remove what identifies the person, call erase_attendee.', "row" => to_jsonb(old)
-    );
-  end if;
-  return old;
-end
-$$;
-
 create trigger attendees_050_fixed
   before update of organisation_id, event_id, order_id, waiting_list_entry_id, price, currency, promo_code_id on public.attendees
   for each row execute function private.tg__assert_unchanged(
     'organisation_id', 'event_id', 'order_id', 'waiting_list_entry_id', 'price', 'currency', 'promo_code_id'
   );
--- At depth 1 a trigger spreads an amount off: see 60-attendees/totals.sql.
+-- A trigger spreads an amount off: see 60-attendees/totals.sql.
 create trigger attendees_050_fixed_discount before update of discount on public.attendees
-  for each row when (pg_trigger_depth() = 0) execute function private.tg__assert_unchanged_with_hint(
+  for each row when (private.is_typed()) execute function private.tg__assert_unchanged_with_hint(
     'For another discount cancel the ticket, and register anew with a promo code.', 'discount'
   );
 create trigger attendees_050_derived before update of cancelled_at, version, created_at, updated_at on public.attendees
@@ -5452,10 +5192,6 @@ create trigger attendees_100_in_use before delete on public.attendees
     'The attendee is in use: there are check-ins with their ticket.', 'Cancel the ticket instead: set status to cancelled.',
     'check_ins.attendee_id'
   );
-create trigger attendees_100_over before delete on public.attendees
-  for each row execute function private.tg_attendees__assert_over();
-create trigger attendees_100_checked_in before update of checked_in_at, inside on public.attendees
-  for each row execute function private.tg_attendees__guard_checked_in();
 create trigger attendees_100_no_truncate before truncate on public.attendees
   for each statement execute function private.tg__refuse_truncate();
 -- What fires for every column but checked_in_at and inside: a check-in writes these alone, and pays for none of those.
@@ -5471,8 +5207,6 @@ begin
     create trigger attendees_010_blank_is_empty before insert or update of %1$s on public.attendees
       for each row when (private.is_typed())
       execute function private.tg__take_blank_as_empty(''order_id'', ''ticket_type_id'', ''name'', ''email'');
-    create trigger attendees_100_guard before insert or update of %1$s on public.attendees
-      for each row execute function private.tg_attendees__guard();
     create trigger attendees_800_explain before insert or update of %1$s on public.attendees
       for each row when (private.is_typed())
       execute function private.tg__explain_mistakes();
@@ -5481,6 +5215,8 @@ begin
   ', v_columns);
 end
 $$;
+create trigger attendees_900_updated_at_of_scan before update of checked_in_at, inside on public.attendees
+  for each row execute function private.tg__set_updated_at();
 
 revoke all on public.attendees from anon, authenticated, service_role;
 
@@ -9138,6 +8874,377 @@ comment on function api.begin_export is
   'Keeps in the audit trail that an export is read, and counts it for its link: {}. 404 not_found for a link that has expired or was used 20 times. For the gateway.';
 grant execute on function api.begin_export to scope_attendees_read, scope_orders_read;
 
+-- schemas/60-attendees/rules.sql
+
+-- The rules of a row of attendees, whoever writes it: one trigger each. A row meets, in this order:
+--   010 blanks are taken off what a person types            050 what is fixed or derived stays (table.sql)
+--   100 a new ticket is made of its order                   100 who was erased stays so; only scans say who is inside
+--   110 a new ticket has nothing that Usher sets            120 an external_id has one holder
+--   130 an offer of the waiting list is accepted            140 the order makes the price, the currency and the status
+--   200 the ticket code is generated                        300 the status goes one way
+--   400 the ticket's e-mail is asked for, and follows       500 a contact can be written to
+--   510 the row can be found                                600 an edit counts
+--   800 mistakes of people are explained (table.sql)        900 updated_at
+-- Functions that read orders or ticket types are security definer: whoever registers may not see them.
+
+-- A new order is seen by this transaction alone, which has the event lock since it added it. Any other is locked, so that it is neither
+-- cancelled nor completed without this ticket, and so that its totals are updated by one transaction at a time: the event lock before the
+-- order, as everywhere.
+create function private.tg_attendees__belong_to_order() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+begin
+  select o.* into v_order from public.orders o where o.id = new.order_id;
+  perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
+  if v_order.created_at <> now() then
+    perform private.lock_event_shared(v_order.event_id);
+    select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
+    if not found then
+      perform private.refuse_not_found('order_id');
+    end if;
+  end if;
+  if v_order.status = 'cancelled' then
+    perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id', "row" => to_jsonb(new));
+  elsif new.organisation_id <> v_order.organisation_id or new.event_id <> v_order.event_id or new.currency <> v_order.currency then
+    perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
+      'organisation_id', v_order.organisation_id, 'event_id', v_order.event_id, 'currency', v_order.currency
+    ));
+  end if;
+  new.organisation_id := v_order.organisation_id;
+  new.event_id := v_order.event_id;
+  new.currency := v_order.currency;
+  return new;
+end
+$$;
+create trigger attendees_100_belong_to_order before insert on public.attendees
+  for each row execute function private.tg_attendees__belong_to_order();
+
+-- A person is erased by a function, which finds every copy; who was erased is edited no more, and sent nothing.
+create function private.tg_attendees__stay_erased() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if new.erased_at is distinct from old.erased_at and current_setting('usher.erasing', true) is distinct from 'on' then
+    perform private.refuse(
+      409, 'read_only_field', 'A person is erased by a function, which finds every copy.', 'erased_at', hint => 'Call erase_attendee.',
+      "row" => to_jsonb(new)
+    );
+  elsif old.erased_at is not null
+    and ((new.name, new.email, new.company, new.external_id, new.metadata)
+      is distinct from (old.name, old.email, old.company, old.external_id, old.metadata)
+      or new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued') then
+    perform private.refuse(
+      409, 'attendee_erased', 'This attendee was erased.', 'attendee_id', hint => 'Register the person who comes instead.', "row" => to_jsonb(new)
+    );
+  end if;
+  return new;
+end
+$$;
+create trigger attendees_100_stay_erased
+  before update of name, email, company, external_id, metadata, ticket_email_status, erased_at on public.attendees
+  for each row when (coalesce(new.erased_at, old.erased_at) is not null)
+  execute function private.tg_attendees__stay_erased();
+
+-- Triggers of check-ins write both, one level deeper than what people write.
+create function private.tg_attendees__refuse_scan() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'read_only_field', 'This is derived from the check-ins and cannot be edited.',
+    case when new.checked_in_at is distinct from old.checked_in_at then 'checked_in_at' else 'inside' end,
+    hint => 'Add a check-in, or set undone_at of the accepted one.', "row" => to_jsonb(new)
+  );
+  return new;
+end
+$$;
+create trigger attendees_100_scans_alone_check_in before update of checked_in_at, inside on public.attendees
+  for each row when (private.is_typed() and (new.checked_in_at, new.inside) is distinct from (old.checked_in_at, old.inside))
+  execute function private.tg_attendees__refuse_scan();
+
+create function private.tg_attendees__set_nothing_of_ushers() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.assert_as_given(to_jsonb(new), '{
+    "status": "active", "inside": false, "ticket_email_status": "queued", "price": 0, "discount": 0, "promo_code_id": null,
+    "ticket_code": null, "ticket_token": null, "checked_in_at": null, "cancelled_at": null, "erased_at": null
+  }');
+  return new;
+end
+$$;
+create trigger attendees_110_set_nothing_of_ushers before insert on public.attendees
+  for each row when (
+    new.status = 'cancelled' or new.inside or new.ticket_email_status <> 'queued' or (new.price, new.discount) <> (0, 0)
+    or num_nonnulls(new.promo_code_id, new.ticket_code, new.ticket_token, new.checked_in_at, new.cancelled_at, new.erased_at) > 0
+  )
+  execute function private.tg_attendees__set_nothing_of_ushers();
+
+-- Whoever registers by the API under the identifier of a cancelled ticket comes after all: it goes with the new one. An edit takes none away.
+create function private.tg_attendees__hold_external_id() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_holder record;
+begin
+  if tg_op = 'INSERT' and private.current_api_key_id() is null then
+    return new;
+  end if;
+  select a.id, a.status, a.created_at, a.xmin into v_holder
+  from public.attendees a
+  where a.organisation_id = new.organisation_id and a.external_id = new.external_id and a.id <> new.id;
+  if tg_op = 'INSERT' and v_holder.status = 'cancelled' then
+    update public.attendees a set external_id = null where a.id = v_holder.id and a.external_id = new.external_id;
+  elsif v_holder.id is not null then
+    perform private.refuse_taken('external_id', v_holder.id, v_holder.created_at, v_holder.xmin);
+  end if;
+  return new;
+end
+$$;
+create trigger attendees_120_take_external_id before insert on public.attendees
+  for each row when (new.external_id is not null)
+  execute function private.tg_attendees__hold_external_id();
+create trigger attendees_120_change_external_id before update of external_id on public.attendees
+  for each row when (new.external_id <> old.external_id or old.external_id is null)
+  execute function private.tg_attendees__hold_external_id();
+
+create function private.tg_attendees__accept_offer() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.accept_offer(new);
+  return new;
+end
+$$;
+create trigger attendees_130_accept_offer before insert on public.attendees
+  for each row when (new.waiting_list_entry_id is not null)
+  execute function private.tg_attendees__accept_offer();
+
+-- Tickets of an order without a payment method are complimentary.
+create function private.tg_attendees__get_price() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+begin
+  select o.* into v_order from public.orders o where o.id = new.order_id;
+  new.status := case v_order.status when 'completed' then 'active' else 'awaiting_payment' end;
+  if v_order.payment_method is not null then
+    new := private.price_attendee(new, v_order);
+    if v_order.status = 'completed' and new.price > new.discount then
+      perform private.refuse(
+        409, 'order_completed', 'A completed order takes no more tickets that are to be paid.', 'order_id',
+        hint => 'Create a new order.', "row" => to_jsonb(new)
+      );
+    end if;
+  end if;
+  return new;
+end
+$$;
+create trigger attendees_140_get_price before insert on public.attendees
+  for each row execute function private.tg_attendees__get_price();
+
+create function private.tg_attendees__get_ticket_code() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  new.ticket_code := private.random_code(16);
+  new.ticket_token := private.random_token();
+  return new;
+end
+$$;
+create trigger attendees_200_get_ticket_code before insert on public.attendees
+  for each row execute function private.tg_attendees__get_ticket_code();
+
+-- A ticket is reissued by emptying its code: the new one is e-mailed to the present holder.
+create function private.tg_attendees__reissue() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if new.ticket_code is not null then
+    perform private.refuse(
+      409, 'read_only_field', 'Ticket codes are generated and cannot be chosen.',
+      case when new.ticket_code <> old.ticket_code then 'ticket_code' else 'ticket_token' end,
+      hint => 'Clear ticket_code to generate a new one.', "row" => to_jsonb(new)
+    );
+  elsif new.checked_in_at is not null or new.status = 'cancelled' then
+    perform private.refuse(
+      409, 'ticket_not_reissuable', 'A used or cancelled ticket cannot be reissued.', 'ticket_code',
+      hint => 'Undo the check-in first, or register the person again.', "row" => to_jsonb(new)
+    );
+  end if;
+  new.ticket_code := private.random_code(16);
+  new.ticket_token := private.random_token();
+  new.ticket_email_status := case
+    when old.ticket_email_status = 'not_requested' or old.erased_at is not null then old.ticket_email_status
+    when private.takes_no_mail(new.email) then 'not_requested'
+    when new.status = 'active' then 'queued'
+    else 'waiting'
+  end;
+  return new;
+end
+$$;
+create trigger attendees_200_reissue before update of ticket_code, ticket_token on public.attendees
+  for each row when (new.ticket_code is distinct from old.ticket_code or new.ticket_token is distinct from old.ticket_token)
+  execute function private.tg_attendees__reissue();
+
+-- awaiting_payment to active or cancelled, active to cancelled; back again only with an order that is reopened.
+create function private.tg_attendees__change_status() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if (old.status, new.status) = ('active', 'awaiting_payment')
+    or old.status = 'cancelled' and not (new.status = 'awaiting_payment' and private.is_reopening(new.order_id)) then
+    perform private.refuse(
+      409, 'invalid_transition', 'An attendee cannot go from its present status to this one.', 'status',
+      jsonb_build_object('from', old.status, 'to', new.status),
+      'Allowed: awaiting_payment to active or cancelled; active to cancelled.', "row" => to_jsonb(new)
+    );
+  elsif new.status = 'active' then
+    perform from public.orders o where o.id = new.order_id and o.status = 'completed' for share;
+    if not found then
+      perform private.refuse(
+        409, 'payment_due', 'The ticket becomes active when its order is completed.', 'status', hint => 'Record the payment instead.',
+        "row" => to_jsonb(new)
+      );
+    end if;
+  end if;
+  new.cancelled_at := case new.status when 'cancelled' then now() end;
+  return new;
+end
+$$;
+create trigger attendees_300_change_status before update of status on public.attendees
+  for each row when (new.status <> old.status)
+  execute function private.tg_attendees__change_status();
+
+-- Only a good ticket is sent, to an address that takes mail. What failed before says nothing of what is sent now.
+create function private.tg_attendees__ask_for_ticket_email() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if new.status <> 'active' then
+    perform private.refuse_inactive_ticket(
+      new.status, 'A ticket whose status is not active is not sent: ticket_email_status stays as it is.'
+    );
+  elsif private.takes_no_mail(new.email) then
+    perform private.refuse(
+      409, 'no_address', 'This attendee has no address that takes mail.', 'email', hint => 'Correct the address. If that does not send the ticket, ask for it again.',
+      "row" => to_jsonb(new)
+    );
+  end if;
+  new.ticket_email_last_error := null;
+  return new;
+end
+$$;
+create trigger attendees_400_ask_for_ticket_email before update of ticket_email_status, ticket_code on public.attendees
+  for each row when (new.ticket_email_status = 'queued' and (old.ticket_email_status <> 'queued' or new.ticket_code <> old.ticket_code))
+  execute function private.tg_attendees__ask_for_ticket_email();
+
+-- The e-mail of a new ticket, and of one whose status or address changes: it waits for the payment, and goes to addresses that take mail.
+create function private.tg_attendees__state_of_ticket_email() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_is_asked_for boolean := (select o.send_email from public.orders o where o.id = new.order_id);
+  v_takes_no_mail boolean := private.takes_no_mail(new.email);
+  v_state public.email_status := case new.status when 'active' then 'queued' else 'waiting' end;
+begin
+  if tg_op = 'INSERT' then
+    new.ticket_email_status := case when v_is_asked_for and not v_takes_no_mail then v_state else 'not_requested' end;
+  elsif new.status = 'cancelled' then
+    if new.ticket_email_status in ('waiting', 'queued') then
+      new.ticket_email_status := 'cancelled';
+    end if;
+  elsif old.status = 'cancelled' then
+    -- Of a reopened order: it was waiting for the payment.
+    if new.ticket_email_status = 'cancelled' and new.erased_at is null then
+      new.ticket_email_status := 'waiting';
+    end if;
+  elsif new.erased_at is null and new.email <> old.email then
+    -- Whose address is corrected to one that takes mail was sent nothing so far.
+    if v_takes_no_mail and new.ticket_email_status in ('waiting', 'queued') then
+      new.ticket_email_status := 'not_requested';
+    elsif not v_takes_no_mail and new.ticket_email_status = 'not_requested' and private.takes_no_mail(old.email) and v_is_asked_for then
+      new.ticket_email_status := v_state;
+    end if;
+  end if;
+  if tg_op = 'UPDATE' and new.status = 'active' and new.ticket_email_status = 'waiting' then
+    new.ticket_email_status := case
+      when old.status <> 'active' and v_is_asked_for and not v_takes_no_mail then 'queued'
+      else 'not_requested'
+    end;
+  end if;
+  return new;
+end
+$$;
+create trigger attendees_410_state_of_new_ticket_email before insert on public.attendees
+  for each row execute function private.tg_attendees__state_of_ticket_email();
+create trigger attendees_410_state_of_ticket_email before update of status, email, ticket_email_status on public.attendees
+  for each row when (new.status <> old.status or new.email <> old.email or new.ticket_email_status = 'waiting')
+  execute function private.tg_attendees__state_of_ticket_email();
+
+create function private.tg_attendees__have_contact() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if not private.is_contact(new.name, new.email) then
+    perform private.refuse_contact(new.name, new.email, to_jsonb(new));
+  end if;
+  return new;
+end
+$$;
+create trigger attendees_500_have_contact before insert or update of name, email on public.attendees
+  for each row execute function private.tg_attendees__have_contact();
+
+-- What the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.
+create function private.tg_attendees__be_found() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  select
+    private.search_form(concat_ws(' ', new.name, new.company, o.reference)) || E'\t'
+      || private.search_form(concat_ws(' ', new.email, new.external_id)) || E'\n'
+      || private.search_form(concat_ws(
+        ' ', nullif(o.name, new.name), nullif(o.email, new.email), nullif(o.company, new.company), nullif(o.external_id, new.external_id)
+      ))
+  into new.search_text
+  from public.orders o
+  where o.id = new.order_id;
+  return new;
+end
+$$;
+create trigger attendees_510_be_found before insert or update of name, email, company, external_id, search_text on public.attendees
+  for each row execute function private.tg_attendees__be_found();
+
+-- The state of the e-mail is not edited, and neither is what scans write.
+create trigger attendees_600_count_version
+  before update of name, email, company, status, ticket_type_id, ticket_code, external_id, metadata, erased_at on public.attendees
+  for each row when (
+    (new.name, new.email, new.company, new.status, new.ticket_type_id, new.ticket_code, new.external_id, new.metadata, new.erased_at)
+    is distinct from (old.name, old.email, old.company, old.status, old.ticket_type_id, old.ticket_code, old.external_id, old.metadata, old.erased_at)
+  )
+  execute function private.tg__count_version();
+
+-- A ticket that stands is cancelled first: that takes it off the order, gives its place back and notifies. Nothing then hangs on a
+-- deletion, so no trigger adds up or counts one.
+create function private.tg_attendees__assert_over() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if old.status <> 'cancelled' and not private.is_deleted_wholly(old.organisation_id) then
+    perform private.refuse(
+      409, 'in_use', 'A ticket that stands cannot be deleted: its order and everybody who was told of it count on it.',
+      hint => 'Set status to cancelled instead; to remove what identifies the person, call erase_attendee.', "row" => to_jsonb(old)
+    );
+  end if;
+  return old;
+end
+$$;
+create trigger attendees_100_over before delete on public.attendees
+  for each row execute function private.tg_attendees__assert_over();
+
 -- schemas/60-attendees/totals.sql
 
 -- Totals: the price of a ticket, the number of tickets per order, the sums of an order, and the uses of its promo code.
@@ -9172,7 +9279,6 @@ begin
         attendee.discount := least(attendee.price, greatest(0, v_amount_off - coalesce((
           select sum(a.discount) from public.attendees a where a.order_id = "order".id and a.status <> 'cancelled'
         ), 0)));
-        perform set_config('usher.spreads_amount_off', 'on', true);
       end if;
     end if;
   end if;
@@ -9182,8 +9288,7 @@ $$;
 
 -- Spreads what the tickets of one order and statement were given of an amount off, in proportion to their prices: each share is
 -- rounded down, and the units that are left over go to the largest remainders, the earlier ticket first. So the shares add up
--- exactly, and none is above its price. Fires before the rows are notified of and added up, and only where price_attendee met an
--- amount: other registrations do not pay for it.
+-- exactly, and none is above its price. Fires before the rows are added up.
 create function private.tg_attendees__spread_amount_off() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -9191,10 +9296,9 @@ declare
   v_ids uuid[];
   v_discounts bigint[];
 begin
-  if current_setting('usher.spreads_amount_off', true) is distinct from 'on' then
+  if not exists (select from new_rows n where n.promo_code_id is not null) then
     return null;
   end if;
-  perform set_config('usher.spreads_amount_off', 'off', true);
   select array_agg(s.id), array_agg(s.discount) into v_ids, v_discounts
   from (
     select
@@ -9271,82 +9375,53 @@ create trigger attendees_300_limit_per_order after insert on public.attendees
   referencing new table as new_rows
   for each statement execute function private.tg_attendees__limit_per_order();
 
-create type private.use_move as (promo_code_id uuid, uses integer);
-
--- Keeps the totals of orders and the uses of promo codes. An order that loses its last ticket is cancelled; a cancelled order
--- keeps its totals. Security definer: callers may not change these sums.
+-- The totals of orders. An order that loses its last ticket is cancelled; a cancelled order keeps its totals. Security definer: callers may
+-- not change these sums.
 create function private.tg_attendees__add_up() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_order_ids uuid[];
-  v_uses private.use_move[] := '{}';
-  v_move record;
 begin
   if tg_op = 'INSERT' then
+    -- Complimentary tickets have nothing to add up.
     v_order_ids := array(select distinct n.order_id from new_rows n where n.status = 'awaiting_payment' or n.price > 0);
-    v_uses := array(select row(n.promo_code_id, 1)::private.use_move from new_rows n where n.promo_code_id is not null);
   else
-    -- Attendees that became cancelled, or are no more. Not a join of the two transition tables: its plan would be that of the first call,
+    -- Of tickets that became cancelled, or stand again. Not a join of the two transition tables: its plan would be that of the first call,
     -- which sees one row, and a nested loop over the 10,000 rows of a cancelled event takes minutes.
-    select coalesce(array_agg(distinct c.order_id), '{}'),
-      coalesce(array_agg(row(c.promo_code_id, c.uses)::private.use_move) filter (where c.promo_code_id is not null), '{}')
-    into v_order_ids, v_uses
-    from (
-      (
-        select n.id, n.order_id, n.promo_code_id, -1 as uses from new_rows n where n.status = 'cancelled'
+    v_order_ids := array(
+      select m.order_id from (
+        select n.id, n.order_id, n.status = 'cancelled' as is_over from new_rows n
         except
-        select o.id, o.order_id, o.promo_code_id, -1 from old_rows o where o.status = 'cancelled'
-      )
-      union all
-      (
-        select o.id, o.order_id, o.promo_code_id, 1 from old_rows o where o.status = 'cancelled'
-        except
-        select n.id, n.order_id, n.promo_code_id, 1 from new_rows n where n.status = 'cancelled'
-      )
-    ) c;
-    -- A cancelled order keeps its totals, so cancelling an event locks and adds up no order here.
-    v_order_ids := array(select o.id from public.orders o where o.id = any (v_order_ids) and o.status <> 'cancelled');
+        select o.id, o.order_id, o.status = 'cancelled' from old_rows o
+      ) m
+      group by m.order_id
+    );
   end if;
-
-  if v_order_ids <> '{}' then
-    -- Lock before adding up: an update that waited for a row sees its new version, but uses the sums computed before the wait.
-    perform 1 from public.orders o where o.id = any (v_order_ids) order by o.id for no key update;
+  -- A cancelled order keeps its totals, so cancelling an event locks and adds up no order here. Lock before adding up: an update that waited
+  -- for a row sees its new version, but uses the sums computed before the wait.
+  v_order_ids := array(
+    select o.id from public.orders o where o.id = any (v_order_ids) and o.status <> 'cancelled' order by o.id for no key update
+  );
+  if v_order_ids = '{}' then
+    return null;
+  end if;
+  update public.orders o
+  set subtotal = s.subtotal, discount_total = s.discount_total
+  from (
+    select a.order_id, sum(a.price) as subtotal, sum(a.discount) as discount_total
+    from public.attendees a
+    where a.order_id = any (v_order_ids) and a.status <> 'cancelled'
+    group by a.order_id
+  ) s
+  where o.id = s.order_id
+    -- A new ticket may complete an order even if it is free.
+    and (tg_op = 'INSERT' and o.status = 'pending' or (o.subtotal, o.discount_total) <> (s.subtotal, s.discount_total));
+  if tg_op = 'UPDATE' then
     update public.orders o
-    set subtotal = s.subtotal, discount_total = s.discount_total
-    from (
-      select a.order_id, sum(a.price) as subtotal, sum(a.discount) as discount_total
-      from public.attendees a
-      where a.order_id = any (v_order_ids) and a.status <> 'cancelled'
-      group by a.order_id
-    ) s
-    where o.id = s.order_id
-      and o.status <> 'cancelled'
-      -- A new ticket may complete an order even if it is free.
-      and (tg_op = 'INSERT' and o.status = 'pending' or (o.subtotal, o.discount_total) <> (s.subtotal, s.discount_total));
-    if tg_op <> 'INSERT' then
-      update public.orders o
-      set status = 'cancelled'
-      where o.id = any (v_order_ids)
-        and o.status <> 'cancelled'
-        and not exists (select from public.attendees a where a.order_id = o.id and a.status <> 'cancelled');
-    elsif exists (
-      select from public.orders o
-      where o.id = any (v_order_ids)
-        and o.promo_code_id is not null
-        and not exists (select from public.attendees a where a.order_id = o.id and a.promo_code_id is not null)
-    ) then
-      perform private.refuse(
-        409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
-        hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
-      );
-    end if;
-  end if;
-
-  if v_uses <> '{}' then
-    for v_move in select m.promo_code_id, sum(m.uses)::integer as uses from unnest(v_uses) m group by 1 order by 1 loop
-      perform private.move_redemptions(v_move.promo_code_id, v_move.uses);
-    end loop;
+    set status = 'cancelled'
+    where o.id = any (v_order_ids)
+      and not exists (select from public.attendees a where a.order_id = o.id and a.status <> 'cancelled');
   end if;
   return null;
 end
@@ -9356,8 +9431,50 @@ create trigger attendees_400_add_up_insert after insert on public.attendees
   for each statement execute function private.tg_attendees__add_up();
 create trigger attendees_400_add_up_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
-  for each statement when (current_setting('usher.moves_places', true) = 'on')
-  execute function private.tg_attendees__add_up();
+  for each statement execute function private.tg_attendees__add_up();
+
+-- The uses of promo codes: a ticket that stands uses the code that it was sold with. The code of an order is for one of its tickets at least.
+create function private.tg_attendees__count_uses() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if tg_op = 'INSERT' then
+    if exists (
+      select from new_rows n
+      where (n.status = 'awaiting_payment' or n.price > 0)
+        and (select o.promo_code_id from public.orders o where o.id = n.order_id) is not null
+        and not exists (select from public.attendees a where a.order_id = n.order_id and a.promo_code_id is not null)
+    ) then
+      perform private.refuse(
+        409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
+        hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
+      );
+    end if;
+    perform private.move_redemptions(m.promo_code_id, m.uses::integer)
+    from (select n.promo_code_id, count(*) as uses from new_rows n where n.promo_code_id is not null group by 1 order by 1) m;
+    return null;
+  end if;
+  perform private.move_redemptions(m.promo_code_id, m.uses::integer)
+  from (
+    select u.promo_code_id, sum(u.uses) as uses
+    from (
+      select n.promo_code_id, 1 as uses from new_rows n where n.status <> 'cancelled' and n.promo_code_id is not null
+      union all
+      select o.promo_code_id, -1 from old_rows o where o.status <> 'cancelled' and o.promo_code_id is not null
+    ) u
+    group by u.promo_code_id
+    having sum(u.uses) <> 0
+    order by u.promo_code_id
+  ) m;
+  return null;
+end
+$$;
+create trigger attendees_410_count_uses_insert after insert on public.attendees
+  referencing new table as new_rows
+  for each statement execute function private.tg_attendees__count_uses();
+create trigger attendees_410_count_uses_update after update on public.attendees
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_attendees__count_uses();
 
 -- schemas/60-attendees/places.sql
 
@@ -9367,54 +9484,23 @@ create trigger attendees_400_add_up_update after update on public.attendees
 
 create type private.place_move as (event_id uuid, ticket_type_id uuid, places integer, held integer);
 
--- Once per statement: cancelling an event of 10,000 attendees is one update per ticket type. Takes all event locks before all
--- ticket types, each in the order of their ids. What is given back is offered to the waiting list before anybody else can take it.
-create function private.tg_attendees__count_places() returns trigger
-language plpgsql volatile security definer set search_path = ''
+-- Takes places and gives them back, in the order in which everybody takes the locks: all events before all ticket types, each in the order of
+-- their ids, in which `moves` come. What is given back is offered to the waiting list before anybody else can take it.
+create function private.move_places_of_events(moves private.place_move[]) returns void
+language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_moves private.place_move[];
-  v_move private.place_move;
-  v_event public.events;
   v_event_id uuid;
-  v_taken bigint;
+  v_event public.events;
   v_limited public.events[] := '{}';
-  v_given_back uuid[] := '{}';
+  v_given_back uuid[] := array(select distinct m.event_id from unnest(moves) m where m.places < 0 order by m.event_id);
+  v_taken bigint;
 begin
-  -- In the order in which everybody takes the locks: events, and in each its ticket types.
-  if tg_op = 'INSERT' then
-    v_moves := array(
-      select row(n.event_id, n.ticket_type_id, count(*), -count(n.waiting_list_entry_id))::private.place_move
-      from new_rows n
-      group by n.event_id, n.ticket_type_id
-      order by n.event_id, n.ticket_type_id
-    );
-  else
-    v_moves := array(
-      select row(m.event_id, m.ticket_type_id, sum(m.places), 0)::private.place_move
-      from (
-        select o.event_id, o.ticket_type_id, -1 as places from old_rows o where o.status <> 'cancelled'
-        union all
-        select n.event_id, n.ticket_type_id, 1 from new_rows n where n.status <> 'cancelled'
-      ) m
-      group by m.event_id, m.ticket_type_id
-      having sum(m.places) <> 0
-      order by m.event_id, m.ticket_type_id
-    );
-  end if;
-
-  foreach v_move in array v_moves loop
-    if v_move.places > 0 and v_event.id is distinct from v_move.event_id then
-      if tg_op = 'UPDATE' then
-        perform private.lock_event_shared(v_move.event_id);
-      end if;
-      select e.* into v_event from public.events e where e.id = v_move.event_id;
-      perform private.assert_takes_registrations(v_event);
-      if v_event.capacity is not null then
-        v_limited := v_limited || v_event;
-      end if;
-    elsif v_move.places < 0 and v_move.event_id <> all (v_given_back) then
-      v_given_back := v_given_back || v_move.event_id;
+  for v_event_id in select distinct m.event_id from unnest(moves) m where m.places > 0 order by m.event_id loop
+    v_event := private.lock_event_shared(v_event_id);
+    perform private.assert_takes_registrations(v_event);
+    if v_event.capacity is not null then
+      v_limited := v_limited || v_event;
     end if;
   end loop;
   if v_limited <> '{}' or v_given_back <> '{}' then
@@ -9422,9 +9508,7 @@ begin
     from (select l.id from unnest(v_limited) l union select g.id from unnest(v_given_back) g (id) order by 1) e;
   end if;
 
-  foreach v_move in array v_moves loop
-    perform private.move_places(v_move.ticket_type_id, v_move.places, v_move.held);
-  end loop;
+  perform private.move_places(m.ticket_type_id, m.places, m.held) from unnest(moves) m;
 
   foreach v_event in array v_limited loop
     v_taken := private.places_taken(v_event.id);
@@ -9434,17 +9518,42 @@ begin
         hint => 'Raise the capacity of the event.'
           || private.way_to_held_place((select sum(t.quantity_held) from public.ticket_types t where t.event_id = v_event.id))
       );
-    elsif v_taken = v_event.capacity then
-      -- An accepted offer takes a place that was taken before.
-      if (select sum(m.places + m.held) from unnest(v_moves) m where m.event_id = v_event.id) > 0 then
-        perform private.notify_of_full_event(v_event.id);
-      end if;
+    -- An accepted offer takes a place that was taken before.
+    elsif v_taken = v_event.capacity and (select sum(m.places + m.held) from unnest(moves) m where m.event_id = v_event.id) > 0 then
+      perform private.notify_of_full_event(v_event.id);
     end if;
   end loop;
-
   foreach v_event_id in array v_given_back loop
     perform private.offer_places(v_event_id);
   end loop;
+end
+$$;
+
+-- Once per statement: cancelling an event of 10,000 attendees is one update per ticket type.
+create function private.tg_attendees__count_places() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if tg_op = 'INSERT' then
+    perform private.move_places_of_events(array(
+      select row(n.event_id, n.ticket_type_id, count(*), -count(n.waiting_list_entry_id))::private.place_move
+      from new_rows n
+      group by n.event_id, n.ticket_type_id
+      order by n.event_id, n.ticket_type_id
+    ));
+    return null;
+  end if;
+  perform private.move_places_of_events(array(
+    select row(m.event_id, m.ticket_type_id, sum(m.places), 0)::private.place_move
+    from (
+      select o.event_id, o.ticket_type_id, -1 as places from old_rows o where o.status <> 'cancelled'
+      union all
+      select n.event_id, n.ticket_type_id, 1 from new_rows n where n.status <> 'cancelled'
+    ) m
+    group by m.event_id, m.ticket_type_id
+    having sum(m.places) <> 0
+    order by m.event_id, m.ticket_type_id
+  ));
   return null;
 end
 $$;
@@ -9453,8 +9562,7 @@ create trigger attendees_500_count_places_insert after insert on public.attendee
   for each statement execute function private.tg_attendees__count_places();
 create trigger attendees_500_count_places_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
-  for each statement when (current_setting('usher.moves_places', true) = 'on')
-  execute function private.tg_attendees__count_places();
+  for each statement execute function private.tg_attendees__count_places();
 
 -- schemas/20-events/effects.sql
 
@@ -10171,107 +10279,50 @@ create trigger ticket_types_600_notify_sold_out after update of quantity, quanti
 
 -- What is notified of orders, their payments, and the corrections of these. All security definer: no role may write the outbox.
 
--- Orders notify at the end of the transaction: only then are their attendees and payments complete. Triggers on statements cannot be
--- deferred, so a statement that creates, completes, cancels or reopens orders leaves a row here, whose deferred trigger notifies of all of
--- them at once. An order without attendees is not notified of: one added in Studio is announced by the transaction that adds its first.
--- Operations that register announce new orders themselves: see private.announce_registrations.
-create table private.order_notices (
-  id uuid not null default gen_random_uuid(),
-  types public.notification_type[] not null,
-  order_ids uuid[] not null,
-  constraint order_notices_pkey primary key (id)
-);
-comment on table private.order_notices is 'Orders that the running transaction notifies of when it ends. Rows are deleted before it commits.';
-alter table private.order_notices enable row level security;
-
-create function private.tg_orders__notice() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  if tg_op = 'INSERT' then
-    -- Whoever registers announces.
-    if current_setting('usher.announces', true) = 'on' then
-      return null;
-    end if;
-    insert into private.order_notices (types, order_ids)
-    select
-      case n.status when 'completed' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[],
-      array_agg(n.id order by n.id)
-    from new_rows n
-    group by n.status;
-    return null;
-  end if;
-  -- Not a join of the two transition tables: see tg_attendees__add_up.
-  insert into private.order_notices (types, order_ids)
-  select
-    case
-      when n.status = 'completed' then '{order.completed}'
-      when n.status = 'pending' then '{order.reopened}'
-      -- Both: who is subscribed to cancellations misses none.
-      when n.cancellation_reason = 'expired' then '{order.cancelled,order.expired}'
-      else '{order.cancelled}'
-    end::public.notification_type[],
-    array_agg(n.id order by n.id)
-  from (
-    select n.id, n.status, n.cancellation_reason from new_rows n
-    except
-    select o.id, o.status, o.cancellation_reason from old_rows o
-  ) n
-  group by n.status, n.cancellation_reason;
-  return null;
-end
-$$;
-create trigger orders_600_notice_insert after insert on public.orders
-  referencing new table as new_rows
-  for each statement execute function private.tg_orders__notice();
-create trigger orders_600_notice_update after update on public.orders
-  referencing old table as old_rows new table as new_rows
-  for each statement execute function private.tg_orders__notice();
-
-create function private.tg_order_notices__notify() returns trigger
-language plpgsql volatile security definer set search_path = ''
+-- Nothing is told of an order without attendees, nor of one that was deleted.
+create function private.notify_of_order(order_id uuid, types public.notification_type[]) returns void
+language plpgsql volatile set search_path = ''
 as $$
 begin
   insert into public.notifications (organisation_id, type, data, subject_id)
-  select o.organisation_id, t.type, o.data, n.order_id
-  from unnest(new.order_ids) n (order_id)
-  -- One index look-up per order, however many there are; a deleted order is skipped.
-  cross join lateral (
+  select o.organisation_id, t.type, o.data, notify_of_order.order_id
+  from (
     select
-      a.organisation_id,
+      o.organisation_id,
       private.order_json(
-        a."order",
-        a.attendees,
-        case when a.amount_paid + a.amount_voided > 0 then private.order_payments_json(a.id) else '[]' end,
-        case when a.amount_refunded > 0 then private.order_refunds_json(a.id) else '[]' end
+        o,
+        private.attendees_of_order_json(o.id, o.reference),
+        case when o.amount_paid + o.amount_voided > 0 then private.order_payments_json(o.id) else '[]' end,
+        case when o.amount_refunded > 0 then private.order_refunds_json(o.id) else '[]' end
       ) as data
-    from (
-      select o as "order", o.id, o.organisation_id, o.amount_paid, o.amount_voided, o.amount_refunded, t.attendees
-      from public.orders o
-      -- As private.attendees_of_order_json, without a call for each order: a cancelled event has thousands.
-      cross join lateral (
-        select json_agg(
-          private.attendee_json(a.attendee, false, (select t.name from public.ticket_types t where t.id = a.ticket_type_id), o.reference)
-          order by a.id
-        ) as attendees
-        from (select a.id, a.ticket_type_id, a as attendee from public.attendees a where a.order_id = o.id offset 0) a
-      ) t
-      where o.id = n.order_id
-      offset 0
-    ) a
-    where a.attendees is not null
+    from public.orders o
+    where o.id = notify_of_order.order_id and private.has_tickets(o.id)
     offset 0
   ) o
-  cross join unnest(new.types) t (type);
-  delete from private.order_notices n where n.id = new.id;
-  -- Whoever is added to them from now on is notified of; so is an order that has no attendees yet.
-  perform set_config('usher.adds_to_order', 'on', true);
+  cross join unnest(types) t (type);
+end
+$$;
+
+-- Orders are told of at the end of the transaction: only then are their attendees and payments complete. A new one is announced with its
+-- attendees: see 60-attendees/notifications.sql.
+create function private.tg_orders__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.notify_of_order(new.id, case
+    when new.status = 'completed' then '{order.completed}'
+    when new.status = 'pending' then '{order.reopened}'
+    -- Both: who is subscribed to cancellations misses none.
+    when new.cancellation_reason = 'expired' then '{order.cancelled,order.expired}'
+    else '{order.cancelled}'
+  end::public.notification_type[]);
   return null;
 end
 $$;
-create constraint trigger order_notices_600_notify after insert on private.order_notices
+create constraint trigger orders_600_notify after update on public.orders
   deferrable initially deferred
-  for each row execute function private.tg_order_notices__notify();
+  for each row when (new.status <> old.status)
+  execute function private.tg_orders__notify();
 
 create function private.tg_payments__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -10313,62 +10364,40 @@ create trigger refunds_600_notify after insert on public.refunds
 
 -- What is notified of attendees. All security definer: no role may write the outbox.
 
--- Announces an order that gets its first attendees, and notifies of those added to an order that was announced before. Those of a new
--- order are in its order.created. Fires before the totals, whose changes notify of other attendees.
-create function private.tg_attendees__notify_insert() returns trigger
+-- An order is announced at the end of the transaction that adds its first attendees, as it is then and by the first of them; whoever is added
+-- later is told of alone.
+create function private.tg_attendees__announce() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_first uuid[];
+  v_first public.attendees;
 begin
-  if current_setting('usher.adds_to_order', true) is distinct from 'on' or current_setting('usher.announces', true) = 'on' then
-    return null;
-  end if;
-  if exists (
-    select from new_rows n
-    where n.order_id not in (select unnest(c.order_ids) from private.order_notices c where 'order.created' = any (c.types))
-  ) then
-    v_first := array(
-      select n.order_id
-      from (select r.order_id, count(*) as attendees from new_rows r group by r.order_id) n
-      where (select count(*) from public.attendees a where a.order_id = n.order_id) = n.attendees
-    );
-    insert into private.order_notices (types, order_ids)
-    select
-      -- A complimentary order is complete before it has attendees; any other one completes, and says so, after this.
-      case o.status when 'completed' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[],
-      array_agg(o.id order by o.id)
+  select a.* into v_first from public.attendees a where a.order_id = new.order_id order by a.id limit 1;
+  if v_first.id = new.id then
+    -- A complimentary order is complete before it has attendees; any other one completes, and says so, after this.
+    perform private.notify_of_order(
+      o.id, case when o.payment_method is null then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[]
+    )
     from public.orders o
-    where o.id = any (v_first)
-      and o.id not in (select unnest(c.order_ids) from private.order_notices c where 'order.created' = any (c.types))
-    group by o.status;
-
+    where o.id = new.order_id;
+  elsif v_first.created_at <> now() then
     insert into public.notifications (organisation_id, type, data, subject_id)
-    -- The row as it is: its discount may have been set after it was added.
-    select
-      n.organisation_id, 'attendee.updated', (select private.attendee_json(a, with_url => false) from public.attendees a where a.id = n.id),
-      n.order_id
-    from new_rows n
-    where n.order_id not in (select unnest(c.order_ids) from private.order_notices c where 'order.created' = any (c.types))
-    order by n.id;
+    select a.organisation_id, 'attendee.updated', private.attendee_json(a, with_url => false), a.order_id
+    from public.attendees a
+    where a.id = new.id;
   end if;
   return null;
 end
 $$;
-create trigger attendees_350_notify_insert after insert on public.attendees
-  referencing new table as new_rows
-  for each statement execute function private.tg_attendees__notify_insert();
+create constraint trigger attendees_350_announce after insert on public.attendees
+  deferrable initially deferred
+  for each row execute function private.tg_attendees__announce();
 
--- The plan is cached, and made for the one row of the first call: without nested loops it serves the 25,000 rows of a cancelled
--- event as well.
 create function private.tg_attendees__notify_update() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  if current_setting('usher.edits_attendees', true) is distinct from 'on' then
-    return null;
-  end if;
-  -- Every edit increments the version; a later statement of the transaction may hold none.
+  -- Every edit increments the version.
   if (select sum(n.version) from new_rows n) = (select sum(o.version) from old_rows o) then
     return null;
   end if;
@@ -10391,16 +10420,8 @@ begin
   from new_rows n
   join old_rows o on o.id = n.id
   where n.version <> o.version
-    -- An attendee who is as new as what announces the order is in there as they are at the end.
-    and not (
-      n.created_at = now()
-      and n.status <> 'cancelled'
-      and n.erased_at is null
-      and (
-        current_setting('usher.announces', true) = 'on'
-        or n.order_id in (select unnest(c.order_ids) from private.order_notices c where 'order.created' = any (c.types))
-      )
-    )
+    -- Whoever is new is announced as they are at the end of the transaction.
+    and (n.created_at <> now() or n.status = 'cancelled' or n.erased_at is not null)
   order by n.id;
   return null;
 end
@@ -10878,21 +10899,13 @@ begin
 end
 $$;
 
--- An order that somebody adds in Studio is confirmed a little later: its attendees are rows that follow it, unless it comes from the view
--- registrations.
+-- An order that somebody types is confirmed a little later: its attendees are rows that follow it. Argument: how much.
 create function private.tg_orders__confirm() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   insert into public.emails (organisation_id, kind, order_id, next_attempt_at)
-  select
-    n.organisation_id,
-    'order_confirmation',
-    n.id,
-    now() + case
-      when n.source = 'studio' and current_setting('usher.registers', true) is distinct from 'on' then interval '10 minutes'
-      else '0'
-    end
+  select n.organisation_id, 'order_confirmation', n.id, now() + tg_argv[0]::interval
   from new_rows n
   where n.payment_method is not null and n.send_email
   order by n.id;
@@ -10901,7 +10914,10 @@ end
 $$;
 create trigger orders_500_confirm after insert on public.orders
   referencing new table as new_rows
-  for each statement execute function private.tg_orders__confirm();
+  for each statement when (not private.is_typed()) execute function private.tg_orders__confirm('0');
+create trigger orders_500_confirm_typed after insert on public.orders
+  referencing new table as new_rows
+  for each statement when (private.is_typed()) execute function private.tg_orders__confirm('10 minutes');
 
 create function private.tg_payments__confirm() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -11050,9 +11066,7 @@ as $$
 declare
   v_dequeued_ids uuid[];
 begin
-  if current_setting('usher.queues_tickets', true) is distinct from 'on' then
-    return null;
-  elsif tg_op = 'INSERT' then
+  if tg_op = 'INSERT' then
     insert into public.emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
   else
@@ -11080,7 +11094,7 @@ create trigger attendees_340_queue_ticket_email_insert after insert on public.at
   for each statement execute function private.tg_attendees__queue_ticket_email();
 create trigger attendees_340_queue_ticket_email_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
-  for each statement when (current_setting('usher.queues_tickets', true) = 'on')
+  for each statement
   execute function private.tg_attendees__queue_ticket_email();
 
 -- A ticket that is asked for again while its e-mail waits after a failure, by now for up to a day: another takes its place, which is due at
@@ -11577,7 +11591,7 @@ select private.audit_changes('public.refunds', 'refund', events => '{insert}');
 
 -- schemas/60-attendees/audit.sql
 
--- What the audit trail keeps of attendees. Those of a new order belong to its entry.
+-- What the audit trail keeps of attendees. Those of a new order belong to its entry; only people add to another.
 
 create function private.tg_attendees__audit_insert() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -11585,9 +11599,6 @@ as $$
 declare
   v_actor public.audit_actor;
 begin
-  if current_setting('usher.adds_to_order', true) is distinct from 'on' then
-    return null;
-  end if;
   if exists (select from new_rows n where (select o.created_at from public.orders o where o.id = n.order_id) <> now()) then
     v_actor := private.audit_actor();
     insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source)
@@ -11601,7 +11612,7 @@ begin
 end
 $$;
 create trigger attendees_700_audit_insert after insert on public.attendees
-  referencing new table as new_rows for each statement execute function private.tg_attendees__audit_insert();
+  referencing new table as new_rows for each statement when (private.is_typed()) execute function private.tg_attendees__audit_insert();
 select private.audit_changes('public.attendees', 'attendee', events => '{update,delete}');
 
 -- schemas/70-waiting-list/audit.sql
@@ -17205,18 +17216,6 @@ begin
       ) t
     ) a
     where o.organisation_id = v_organisation_id and o.created_at = now()
-  ), announced as (
-    insert into public.notifications (organisation_id, type, data, subject_id)
-    select r.organisation_id, t.type, r.data, r.id
-    from (
-      select r.place, r.id, r.organisation_id, r.payment_method, private.order_json(r."order", r.attendees_without_codes, '[]') as data
-      from registered r
-      offset 0
-    ) r
-    cross join unnest(
-      case when r.payment_method is null then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[]
-    ) with ordinality t (type, place)
-    order by r.place, t.place
   )
   -- Not private.with_warnings, which reads the JSON of the order once more.
   select array_agg(
@@ -17284,12 +17283,7 @@ create function private.register(registrations private.registration[]) returns j
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  -- Without claims, as in SQL of Studio, there is no caller to answer: triggers announce.
-  perform set_config('usher.announces', case when private.current_organisation_id() is null then 'off' else 'on' end, true);
   perform private.add_registrations(registrations);
-  perform set_config('usher.announces', 'off', true);
-  -- Whoever is added to them from now on is notified of.
-  perform set_config('usher.adds_to_order', 'on', true);
   return private.announce_registrations(registrations);
 end
 $$;
@@ -17446,7 +17440,6 @@ begin
   new.metadata := coalesce(new.metadata, '{}');
 
   -- The order is confirmed at once.
-  perform set_config('usher.registers', 'on', true);
   insert into public.orders (
     organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
   )
@@ -17456,7 +17449,6 @@ begin
   )
   returning id, organisation_id, reference, promo_code, created_at
   into new.order_id, new.organisation_id, new.reference, new.promo_code, new.created_at;
-  perform set_config('usher.registers', 'off', true);
   insert into public.attendees (order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata)
   values (
     new.order_id, new.ticket_type_id, new.waiting_list_entry_id, new.name, new.email, new.company, new.external_id, new.metadata

@@ -13,21 +13,13 @@ begin
 end
 $$;
 
--- An order that somebody adds in Studio is confirmed a little later: its attendees are rows that follow it, unless it comes from the view
--- registrations.
+-- An order that somebody types is confirmed a little later: its attendees are rows that follow it. Argument: how much.
 create function private.tg_orders__confirm() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   insert into public.emails (organisation_id, kind, order_id, next_attempt_at)
-  select
-    n.organisation_id,
-    'order_confirmation',
-    n.id,
-    now() + case
-      when n.source = 'studio' and current_setting('usher.registers', true) is distinct from 'on' then interval '10 minutes'
-      else '0'
-    end
+  select n.organisation_id, 'order_confirmation', n.id, now() + tg_argv[0]::interval
   from new_rows n
   where n.payment_method is not null and n.send_email
   order by n.id;
@@ -36,7 +28,10 @@ end
 $$;
 create trigger orders_500_confirm after insert on public.orders
   referencing new table as new_rows
-  for each statement execute function private.tg_orders__confirm();
+  for each statement when (not private.is_typed()) execute function private.tg_orders__confirm('0');
+create trigger orders_500_confirm_typed after insert on public.orders
+  referencing new table as new_rows
+  for each statement when (private.is_typed()) execute function private.tg_orders__confirm('10 minutes');
 
 create function private.tg_payments__confirm() returns trigger
 language plpgsql volatile security definer set search_path = ''

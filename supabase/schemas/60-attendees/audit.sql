@@ -1,4 +1,4 @@
--- What the audit trail keeps of attendees. Those of a new order belong to its entry.
+-- What the audit trail keeps of attendees. Those of a new order belong to its entry; only people add to another.
 
 create function private.tg_attendees__audit_insert() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -6,9 +6,6 @@ as $$
 declare
   v_actor public.audit_actor;
 begin
-  if current_setting('usher.adds_to_order', true) is distinct from 'on' then
-    return null;
-  end if;
   if exists (select from new_rows n where (select o.created_at from public.orders o where o.id = n.order_id) <> now()) then
     v_actor := private.audit_actor();
     insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source)
@@ -22,5 +19,5 @@ begin
 end
 $$;
 create trigger attendees_700_audit_insert after insert on public.attendees
-  referencing new table as new_rows for each statement execute function private.tg_attendees__audit_insert();
+  referencing new table as new_rows for each statement when (private.is_typed()) execute function private.tg_attendees__audit_insert();
 select private.audit_changes('public.attendees', 'attendee', events => '{update,delete}');

@@ -8,9 +8,7 @@ as $$
 declare
   v_dequeued_ids uuid[];
 begin
-  if current_setting('usher.queues_tickets', true) is distinct from 'on' then
-    return null;
-  elsif tg_op = 'INSERT' then
+  if tg_op = 'INSERT' then
     insert into public.emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
   else
@@ -38,7 +36,7 @@ create trigger attendees_340_queue_ticket_email_insert after insert on public.at
   for each statement execute function private.tg_attendees__queue_ticket_email();
 create trigger attendees_340_queue_ticket_email_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
-  for each statement when (current_setting('usher.queues_tickets', true) = 'on')
+  for each statement
   execute function private.tg_attendees__queue_ticket_email();
 
 -- A ticket that is asked for again while its e-mail waits after a failure, by now for up to a day: another takes its place, which is due at

@@ -126,18 +126,6 @@ begin
       ) t
     ) a
     where o.organisation_id = v_organisation_id and o.created_at = now()
-  ), announced as (
-    insert into public.notifications (organisation_id, type, data, subject_id)
-    select r.organisation_id, t.type, r.data, r.id
-    from (
-      select r.place, r.id, r.organisation_id, r.payment_method, private.order_json(r."order", r.attendees_without_codes, '[]') as data
-      from registered r
-      offset 0
-    ) r
-    cross join unnest(
-      case when r.payment_method is null then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[]
-    ) with ordinality t (type, place)
-    order by r.place, t.place
   )
   -- Not private.with_warnings, which reads the JSON of the order once more.
   select array_agg(
@@ -205,12 +193,7 @@ create function private.register(registrations private.registration[]) returns j
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  -- Without claims, as in SQL of Studio, there is no caller to answer: triggers announce.
-  perform set_config('usher.announces', case when private.current_organisation_id() is null then 'off' else 'on' end, true);
   perform private.add_registrations(registrations);
-  perform set_config('usher.announces', 'off', true);
-  -- Whoever is added to them from now on is notified of.
-  perform set_config('usher.adds_to_order', 'on', true);
   return private.announce_registrations(registrations);
 end
 $$;
@@ -367,7 +350,6 @@ begin
   new.metadata := coalesce(new.metadata, '{}');
 
   -- The order is confirmed at once.
-  perform set_config('usher.registers', 'on', true);
   insert into public.orders (
     organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
   )
@@ -377,7 +359,6 @@ begin
   )
   returning id, organisation_id, reference, promo_code, created_at
   into new.order_id, new.organisation_id, new.reference, new.promo_code, new.created_at;
-  perform set_config('usher.registers', 'off', true);
   insert into public.attendees (order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata)
   values (
     new.order_id, new.ticket_type_id, new.waiting_list_entry_id, new.name, new.email, new.company, new.external_id, new.metadata

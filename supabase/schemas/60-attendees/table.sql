@@ -43,7 +43,7 @@ create table public.attendees (
   constraint attendees_pkey primary key (id),
   constraint attendees_organisation_id_ticket_code_key unique (organisation_id, ticket_code),
   constraint attendees_ticket_token_key unique (ticket_token),
-  -- The guard keeps event_id and organisation_id those of the order. A key of three columns would be looked up by whichever index
+  -- event_id and organisation_id are those of the order: see rules.sql. A key of three columns would be looked up by whichever index
   -- the planner preferred while the table was small, and then read every order of the organisation for each attendee.
   constraint attendees_order_id_fkey foreign key (order_id) references public.orders (id),
   constraint attendees_ticket_type_id_fkey foreign key (ticket_type_id, event_id)
@@ -100,7 +100,7 @@ comment on column public.attendees.search_text is 'Internal: what searches look 
 
 create unique index attendees_organisation_id_external_id_key on public.attendees (organisation_id, external_id)
   where external_id is not null;
-create index attendees_order_id_idx on public.attendees (order_id);
+create index attendees_order_id_idx on public.attendees (order_id, id);
 -- The columns that are included are for private.event_summary, which reads no table of attendees.
 create index attendees_promo_code_id_idx on public.attendees (promo_code_id) include (status, discount)
   where promo_code_id is not null;
@@ -140,274 +140,14 @@ end
 $$;
 grant execute on function private.refuse_inactive_ticket to scope_attendees_read, scope_attendees_write;
 
--- Security definer: it reads orders and ticket types beyond what a registering key may see.
-create function private.tg_attendees__guard() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_order public.orders;
-  v_holder public.attendees;
-begin
-  if tg_op = 'INSERT' then
-    select o.* into v_order from public.orders o where o.id = new.order_id;
-    if private.is_foreign(v_order.organisation_id) then
-      perform private.refuse_not_found('order_id');
-    end if;
-    -- A new order is seen by this transaction alone, which has the event lock since it added it. Any other is locked, so that it is neither
-    -- cancelled nor completed without this ticket, and so that its totals are updated by one transaction at a time: the event lock before
-    -- the order, as everywhere.
-    if v_order.created_at <> now() then
-      perform private.lock_event_shared(v_order.event_id);
-      select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
-      if not found then
-        perform private.refuse_not_found('order_id');
-      end if;
-      perform set_config('usher.adds_to_order', 'on', true);
-    end if;
-    if v_order.status = 'cancelled' then
-      perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id', "row" => to_jsonb(new));
-    end if;
-    if new.external_id is not null and private.current_api_key_id() is not null then
-      select a.* into v_holder
-      from public.attendees a
-      where a.organisation_id = v_order.organisation_id and a.external_id = new.external_id;
-      if v_holder.status = 'cancelled' then
-        -- The person comes after all: their identifier goes with the new ticket.
-        update public.attendees a set external_id = null where a.id = v_holder.id and a.external_id = new.external_id;
-      elsif found then
-        perform private.refuse_taken('external_id', a.id, a.created_at, a.xmin) from public.attendees a where a.id = v_holder.id;
-      end if;
-    end if;
-    -- The fields that Usher sets: price, status, ticket code and the status of the ticket e-mail.
-    if new.status = 'cancelled' or new.inside or new.ticket_email_status <> 'queued' or (new.price, new.discount) <> (0, 0)
-      or new.currency <> v_order.currency or new.event_id <> v_order.event_id or new.organisation_id <> v_order.organisation_id
-      or num_nonnulls(new.promo_code_id, new.ticket_code, new.ticket_token, new.checked_in_at, new.cancelled_at, new.erased_at) > 0 then
-      perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
-        'status', 'active', 'inside', false, 'ticket_email_status', 'queued', 'price', 0, 'discount', 0, 'currency', v_order.currency,
-        'event_id', v_order.event_id, 'organisation_id', v_order.organisation_id,
-        'promo_code_id', null, 'ticket_code', null, 'ticket_token', null, 'checked_in_at', null, 'cancelled_at', null, 'erased_at', null
-      ));
-    end if;
-    new.organisation_id := coalesce(new.organisation_id, v_order.organisation_id);
-    new.event_id := coalesce(new.event_id, v_order.event_id);
-    if new.waiting_list_entry_id is not null then
-      perform private.accept_offer(new);
-    end if;
-    new.currency := v_order.currency;
-    new.price := 0;
-    new.discount := 0;
-    if v_order.payment_method is not null then
-      new := private.price_attendee(new, v_order);
-    end if;
-    if v_order.status = 'completed' and new.price > new.discount then
-      perform private.refuse(
-        409, 'order_completed', 'A completed order takes no more tickets that are to be paid.', 'order_id',
-        hint => 'Create a new order.', "row" => to_jsonb(new)
-      );
-    end if;
-    new.status := case when v_order.status = 'completed' then 'active' else 'awaiting_payment' end::public.attendee_status;
-    new.ticket_code := private.random_code(16);
-    new.ticket_token := private.random_token();
-    new.ticket_email_status := case
-      when not v_order.send_email or private.takes_no_mail(new.email) then 'not_requested'
-      when new.status = 'active' then 'queued'
-      else 'waiting'
-    end::public.email_status;
-    if new.ticket_email_status = 'queued' then
-      perform set_config('usher.queues_tickets', 'on', true);
-    end if;
-  else
-    if new.erased_at is distinct from old.erased_at and pg_trigger_depth() = 1 and current_setting('usher.erasing', true) is distinct from 'on' then
-      perform private.refuse(
-        409, 'read_only_field', 'A person is erased by a function, which finds every copy.', 'erased_at', hint => 'Call erase_attendee.',
-        "row" => to_jsonb(new)
-      );
-    elsif old.erased_at is not null
-      and ((new.name, new.email, new.company, new.external_id, new.metadata)
-        is distinct from (old.name, old.email, old.company, old.external_id, old.metadata)
-        or new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued') then
-      perform private.refuse(
-        409, 'attendee_erased', 'This attendee was erased.', 'attendee_id', hint => 'Register the person who comes instead.', "row" => to_jsonb(new)
-      );
-    end if;
-
-    if new.external_id is distinct from old.external_id then
-      perform private.refuse_taken('external_id', a.id, a.created_at, a.xmin)
-      from public.attendees a
-      where a.organisation_id = new.organisation_id and a.external_id = new.external_id and a.id <> new.id;
-    end if;
-
-    if new.ticket_code is null then
-      -- Reissue: the new code is e-mailed to the present holder.
-      if new.checked_in_at is not null or new.status = 'cancelled' then
-        perform private.refuse(
-          409, 'ticket_not_reissuable', 'A used or cancelled ticket cannot be reissued.', 'ticket_code',
-          hint => 'Undo the check-in first, or register the person again.', "row" => to_jsonb(new)
-        );
-      end if;
-      new.ticket_code := private.random_code(16);
-      new.ticket_token := private.random_token();
-      new.ticket_email_status := case
-        when old.ticket_email_status = 'not_requested' or old.erased_at is not null then old.ticket_email_status
-        when private.takes_no_mail(new.email) then 'not_requested'
-        when new.status = 'active' then 'queued'
-        else 'waiting'
-      end::public.email_status;
-    elsif new.ticket_code <> old.ticket_code or new.ticket_token is distinct from old.ticket_token then
-      perform private.refuse(
-        409, 'read_only_field', 'Ticket codes are generated and cannot be chosen.',
-        case when new.ticket_code <> old.ticket_code then 'ticket_code' else 'ticket_token' end,
-        hint => 'Clear ticket_code to generate a new one.', "row" => to_jsonb(new)
-      );
-    end if;
-
-    -- Status transitions, then the status of the ticket e-mail.
-    if new.status <> old.status then
-      if old.status = 'cancelled' and new.status = 'awaiting_payment' and private.is_reopening(new.order_id) then
-        -- The e-mail was waiting for the payment, and waits again.
-        if new.ticket_email_status = 'cancelled' and new.erased_at is null then
-          new.ticket_email_status := 'waiting';
-        end if;
-      elsif old.status = 'cancelled' or (old.status, new.status) = ('active', 'awaiting_payment') then
-        perform private.refuse(
-          409, 'invalid_transition', 'An attendee cannot go from its present status to this one.', 'status',
-          jsonb_build_object('from', old.status, 'to', new.status),
-          'Allowed: awaiting_payment to active or cancelled; active to cancelled.', "row" => to_jsonb(new)
-        );
-      end if;
-      if new.status = 'active' then
-        select o.* into v_order from public.orders o where o.id = new.order_id for share;
-        if v_order.status <> 'completed' then
-          perform private.refuse(
-            409, 'payment_due', 'The ticket becomes active when its order is completed.', 'status', hint => 'Record the payment instead.',
-            "row" => to_jsonb(new)
-          );
-        end if;
-      end if;
-    end if;
-
-    if new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued' and new.status <> 'active' then
-      perform private.refuse_inactive_ticket(
-        new.status, 'A ticket whose status is not active is not sent: ticket_email_status stays as it is.'
-      );
-    elsif new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued' and private.takes_no_mail(new.email) then
-      perform private.refuse(
-        409, 'no_address', 'This attendee has no address that takes mail.', 'email', hint => 'Correct the address. If that does not send the ticket, ask for it again.',
-        "row" => to_jsonb(new)
-      );
-    end if;
-    -- What failed before says nothing of what is sent now.
-    if new.ticket_email_status = 'queued' and (old.ticket_email_status <> 'queued' or new.ticket_code <> old.ticket_code) then
-      new.ticket_email_last_error := null;
-    end if;
-    -- Whose address is corrected to one that takes mail was sent nothing so far.
-    if new.email <> old.email and new.erased_at is null and new.status <> 'cancelled' then
-      if private.takes_no_mail(new.email) then
-        if new.ticket_email_status in ('waiting', 'queued') then
-          new.ticket_email_status := 'not_requested';
-        end if;
-      elsif new.ticket_email_status = 'not_requested' and private.takes_no_mail(old.email)
-        and (select o.send_email from public.orders o where o.id = new.order_id) then
-        new.ticket_email_status := case new.status when 'active' then 'queued' else 'waiting' end::public.email_status;
-      end if;
-    end if;
-    if new.status = 'active' and new.ticket_email_status = 'waiting' then
-      new.ticket_email_status := case
-        when v_order.send_email and not private.takes_no_mail(new.email) then 'queued'
-        else 'not_requested'
-      end::public.email_status;
-    elsif new.status = 'cancelled' and new.ticket_email_status in ('waiting', 'queued') then
-      new.ticket_email_status := 'cancelled';
-    end if;
-
-    -- The settings are for the triggers on the statement, which fire only where something is left for them. The state of the e-mail is not
-    -- edited.
-    if (new.name, new.email, new.company, new.status, new.ticket_type_id, new.ticket_code, new.external_id, new.metadata, new.erased_at)
-      is distinct from
-      (old.name, old.email, old.company, old.status, old.ticket_type_id, old.ticket_code, old.external_id, old.metadata, old.erased_at) then
-      new.version := old.version + 1;
-      perform set_config('usher.edits_attendees', 'on', true);
-    end if;
-    if (new.status = 'cancelled') <> (old.status = 'cancelled') or new.ticket_type_id <> old.ticket_type_id then
-      perform set_config('usher.moves_places', 'on', true);
-    end if;
-    if (new.ticket_email_status = 'queued') <> (old.ticket_email_status = 'queued') then
-      perform set_config('usher.queues_tickets', 'on', true);
-    end if;
-  end if;
-
-  -- Whoever buys for themselves was looked at with the order.
-  if (new.name, new.email) is distinct from (
-    case tg_op when 'INSERT' then v_order.name else old.name end, case tg_op when 'INSERT' then v_order.email else old.email end
-  ) and not private.is_contact(new.name, new.email) then
-    perform private.refuse_contact(new.name, new.email, to_jsonb(new));
-  end if;
-
-  if tg_op = 'INSERT'
-    or (new.name, new.email, new.company, new.external_id, new.search_text)
-      is distinct from (old.name, old.email, old.company, old.external_id, old.search_text) then
-    if tg_op = 'UPDATE' then
-      select o.* into v_order from public.orders o where o.id = new.order_id;
-    end if;
-    new.search_text := private.search_form(concat_ws(' ', new.name, new.company, v_order.reference)) || E'\t'
-      || private.search_form(concat_ws(' ', new.email, new.external_id)) || E'\n'
-      || private.search_form(concat_ws(
-        ' ', nullif(v_order.name, new.name), nullif(v_order.email, new.email), nullif(v_order.company, new.company),
-        nullif(v_order.external_id, new.external_id)
-      ));
-  end if;
-
-  new.cancelled_at := case
-    when new.status <> 'cancelled' then null
-    when tg_op = 'UPDATE' and old.cancelled_at is not null then old.cancelled_at
-    else now()
-  end;
-  return new;
-end
-$$;
-
--- checked_in_at and inside alone are written by check-ins, one level deeper than what people write.
-create function private.tg_attendees__guard_checked_in() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if pg_trigger_depth() > 1 then
-    new.updated_at := now();
-  elsif (new.checked_in_at, new.inside) is distinct from (old.checked_in_at, old.inside) then
-    perform private.refuse(
-      409, 'read_only_field', 'This is derived from the check-ins and cannot be edited.',
-      case when new.checked_in_at is distinct from old.checked_in_at then 'checked_in_at' else 'inside' end,
-      hint => 'Add a check-in, or set undone_at of the accepted one.', "row" => to_jsonb(new)
-    );
-  end if;
-  return new;
-end
-$$;
-
--- A ticket that stands is cancelled first: that takes it off the order, gives its place back and notifies. Nothing then hangs on a
--- deletion, so no trigger adds up or counts one.
-create function private.tg_attendees__assert_over() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if old.status <> 'cancelled' and not private.is_deleted_wholly(old.organisation_id) then
-    perform private.refuse(
-      409, 'in_use', 'A ticket that stands cannot be deleted: its order and everybody who was told of it count on it.',
-      hint => 'Set status to cancelled instead; to remove what identifies the person, call erase_attendee.', "row" => to_jsonb(old)
-    );
-  end if;
-  return old;
-end
-$$;
-
 create trigger attendees_050_fixed
   before update of organisation_id, event_id, order_id, waiting_list_entry_id, price, currency, promo_code_id on public.attendees
   for each row execute function private.tg__assert_unchanged(
     'organisation_id', 'event_id', 'order_id', 'waiting_list_entry_id', 'price', 'currency', 'promo_code_id'
   );
--- At depth 1 a trigger spreads an amount off: see 60-attendees/totals.sql.
+-- A trigger spreads an amount off: see 60-attendees/totals.sql.
 create trigger attendees_050_fixed_discount before update of discount on public.attendees
-  for each row when (pg_trigger_depth() = 0) execute function private.tg__assert_unchanged_with_hint(
+  for each row when (private.is_typed()) execute function private.tg__assert_unchanged_with_hint(
     'For another discount cancel the ticket, and register anew with a promo code.', 'discount'
   );
 create trigger attendees_050_derived before update of cancelled_at, version, created_at, updated_at on public.attendees
@@ -419,10 +159,6 @@ create trigger attendees_100_in_use before delete on public.attendees
     'The attendee is in use: there are check-ins with their ticket.', 'Cancel the ticket instead: set status to cancelled.',
     'check_ins.attendee_id'
   );
-create trigger attendees_100_over before delete on public.attendees
-  for each row execute function private.tg_attendees__assert_over();
-create trigger attendees_100_checked_in before update of checked_in_at, inside on public.attendees
-  for each row execute function private.tg_attendees__guard_checked_in();
 create trigger attendees_100_no_truncate before truncate on public.attendees
   for each statement execute function private.tg__refuse_truncate();
 -- What fires for every column but checked_in_at and inside: a check-in writes these alone, and pays for none of those.
@@ -438,8 +174,6 @@ begin
     create trigger attendees_010_blank_is_empty before insert or update of %1$s on public.attendees
       for each row when (private.is_typed())
       execute function private.tg__take_blank_as_empty(''order_id'', ''ticket_type_id'', ''name'', ''email'');
-    create trigger attendees_100_guard before insert or update of %1$s on public.attendees
-      for each row execute function private.tg_attendees__guard();
     create trigger attendees_800_explain before insert or update of %1$s on public.attendees
       for each row when (private.is_typed())
       execute function private.tg__explain_mistakes();
@@ -448,6 +182,8 @@ begin
   ', v_columns);
 end
 $$;
+create trigger attendees_900_updated_at_of_scan before update of checked_in_at, inside on public.attendees
+  for each row execute function private.tg__set_updated_at();
 
 revoke all on public.attendees from anon, authenticated, service_role;
 

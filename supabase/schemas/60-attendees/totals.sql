@@ -30,7 +30,6 @@ begin
         attendee.discount := least(attendee.price, greatest(0, v_amount_off - coalesce((
           select sum(a.discount) from public.attendees a where a.order_id = "order".id and a.status <> 'cancelled'
         ), 0)));
-        perform set_config('usher.spreads_amount_off', 'on', true);
       end if;
     end if;
   end if;
@@ -40,8 +39,7 @@ $$;
 
 -- Spreads what the tickets of one order and statement were given of an amount off, in proportion to their prices: each share is
 -- rounded down, and the units that are left over go to the largest remainders, the earlier ticket first. So the shares add up
--- exactly, and none is above its price. Fires before the rows are notified of and added up, and only where price_attendee met an
--- amount: other registrations do not pay for it.
+-- exactly, and none is above its price. Fires before the rows are added up.
 create function private.tg_attendees__spread_amount_off() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -49,10 +47,9 @@ declare
   v_ids uuid[];
   v_discounts bigint[];
 begin
-  if current_setting('usher.spreads_amount_off', true) is distinct from 'on' then
+  if not exists (select from new_rows n where n.promo_code_id is not null) then
     return null;
   end if;
-  perform set_config('usher.spreads_amount_off', 'off', true);
   select array_agg(s.id), array_agg(s.discount) into v_ids, v_discounts
   from (
     select
@@ -129,82 +126,53 @@ create trigger attendees_300_limit_per_order after insert on public.attendees
   referencing new table as new_rows
   for each statement execute function private.tg_attendees__limit_per_order();
 
-create type private.use_move as (promo_code_id uuid, uses integer);
-
--- Keeps the totals of orders and the uses of promo codes. An order that loses its last ticket is cancelled; a cancelled order
--- keeps its totals. Security definer: callers may not change these sums.
+-- The totals of orders. An order that loses its last ticket is cancelled; a cancelled order keeps its totals. Security definer: callers may
+-- not change these sums.
 create function private.tg_attendees__add_up() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_order_ids uuid[];
-  v_uses private.use_move[] := '{}';
-  v_move record;
 begin
   if tg_op = 'INSERT' then
+    -- Complimentary tickets have nothing to add up.
     v_order_ids := array(select distinct n.order_id from new_rows n where n.status = 'awaiting_payment' or n.price > 0);
-    v_uses := array(select row(n.promo_code_id, 1)::private.use_move from new_rows n where n.promo_code_id is not null);
   else
-    -- Attendees that became cancelled, or are no more. Not a join of the two transition tables: its plan would be that of the first call,
+    -- Of tickets that became cancelled, or stand again. Not a join of the two transition tables: its plan would be that of the first call,
     -- which sees one row, and a nested loop over the 10,000 rows of a cancelled event takes minutes.
-    select coalesce(array_agg(distinct c.order_id), '{}'),
-      coalesce(array_agg(row(c.promo_code_id, c.uses)::private.use_move) filter (where c.promo_code_id is not null), '{}')
-    into v_order_ids, v_uses
-    from (
-      (
-        select n.id, n.order_id, n.promo_code_id, -1 as uses from new_rows n where n.status = 'cancelled'
+    v_order_ids := array(
+      select m.order_id from (
+        select n.id, n.order_id, n.status = 'cancelled' as is_over from new_rows n
         except
-        select o.id, o.order_id, o.promo_code_id, -1 from old_rows o where o.status = 'cancelled'
-      )
-      union all
-      (
-        select o.id, o.order_id, o.promo_code_id, 1 from old_rows o where o.status = 'cancelled'
-        except
-        select n.id, n.order_id, n.promo_code_id, 1 from new_rows n where n.status = 'cancelled'
-      )
-    ) c;
-    -- A cancelled order keeps its totals, so cancelling an event locks and adds up no order here.
-    v_order_ids := array(select o.id from public.orders o where o.id = any (v_order_ids) and o.status <> 'cancelled');
+        select o.id, o.order_id, o.status = 'cancelled' from old_rows o
+      ) m
+      group by m.order_id
+    );
   end if;
-
-  if v_order_ids <> '{}' then
-    -- Lock before adding up: an update that waited for a row sees its new version, but uses the sums computed before the wait.
-    perform 1 from public.orders o where o.id = any (v_order_ids) order by o.id for no key update;
+  -- A cancelled order keeps its totals, so cancelling an event locks and adds up no order here. Lock before adding up: an update that waited
+  -- for a row sees its new version, but uses the sums computed before the wait.
+  v_order_ids := array(
+    select o.id from public.orders o where o.id = any (v_order_ids) and o.status <> 'cancelled' order by o.id for no key update
+  );
+  if v_order_ids = '{}' then
+    return null;
+  end if;
+  update public.orders o
+  set subtotal = s.subtotal, discount_total = s.discount_total
+  from (
+    select a.order_id, sum(a.price) as subtotal, sum(a.discount) as discount_total
+    from public.attendees a
+    where a.order_id = any (v_order_ids) and a.status <> 'cancelled'
+    group by a.order_id
+  ) s
+  where o.id = s.order_id
+    -- A new ticket may complete an order even if it is free.
+    and (tg_op = 'INSERT' and o.status = 'pending' or (o.subtotal, o.discount_total) <> (s.subtotal, s.discount_total));
+  if tg_op = 'UPDATE' then
     update public.orders o
-    set subtotal = s.subtotal, discount_total = s.discount_total
-    from (
-      select a.order_id, sum(a.price) as subtotal, sum(a.discount) as discount_total
-      from public.attendees a
-      where a.order_id = any (v_order_ids) and a.status <> 'cancelled'
-      group by a.order_id
-    ) s
-    where o.id = s.order_id
-      and o.status <> 'cancelled'
-      -- A new ticket may complete an order even if it is free.
-      and (tg_op = 'INSERT' and o.status = 'pending' or (o.subtotal, o.discount_total) <> (s.subtotal, s.discount_total));
-    if tg_op <> 'INSERT' then
-      update public.orders o
-      set status = 'cancelled'
-      where o.id = any (v_order_ids)
-        and o.status <> 'cancelled'
-        and not exists (select from public.attendees a where a.order_id = o.id and a.status <> 'cancelled');
-    elsif exists (
-      select from public.orders o
-      where o.id = any (v_order_ids)
-        and o.promo_code_id is not null
-        and not exists (select from public.attendees a where a.order_id = o.id and a.promo_code_id is not null)
-    ) then
-      perform private.refuse(
-        409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
-        hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
-      );
-    end if;
-  end if;
-
-  if v_uses <> '{}' then
-    for v_move in select m.promo_code_id, sum(m.uses)::integer as uses from unnest(v_uses) m group by 1 order by 1 loop
-      perform private.move_redemptions(v_move.promo_code_id, v_move.uses);
-    end loop;
+    set status = 'cancelled'
+    where o.id = any (v_order_ids)
+      and not exists (select from public.attendees a where a.order_id = o.id and a.status <> 'cancelled');
   end if;
   return null;
 end
@@ -214,5 +182,47 @@ create trigger attendees_400_add_up_insert after insert on public.attendees
   for each statement execute function private.tg_attendees__add_up();
 create trigger attendees_400_add_up_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
-  for each statement when (current_setting('usher.moves_places', true) = 'on')
-  execute function private.tg_attendees__add_up();
+  for each statement execute function private.tg_attendees__add_up();
+
+-- The uses of promo codes: a ticket that stands uses the code that it was sold with. The code of an order is for one of its tickets at least.
+create function private.tg_attendees__count_uses() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if tg_op = 'INSERT' then
+    if exists (
+      select from new_rows n
+      where (n.status = 'awaiting_payment' or n.price > 0)
+        and (select o.promo_code_id from public.orders o where o.id = n.order_id) is not null
+        and not exists (select from public.attendees a where a.order_id = n.order_id and a.promo_code_id is not null)
+    ) then
+      perform private.refuse(
+        409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
+        hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
+      );
+    end if;
+    perform private.move_redemptions(m.promo_code_id, m.uses::integer)
+    from (select n.promo_code_id, count(*) as uses from new_rows n where n.promo_code_id is not null group by 1 order by 1) m;
+    return null;
+  end if;
+  perform private.move_redemptions(m.promo_code_id, m.uses::integer)
+  from (
+    select u.promo_code_id, sum(u.uses) as uses
+    from (
+      select n.promo_code_id, 1 as uses from new_rows n where n.status <> 'cancelled' and n.promo_code_id is not null
+      union all
+      select o.promo_code_id, -1 from old_rows o where o.status <> 'cancelled' and o.promo_code_id is not null
+    ) u
+    group by u.promo_code_id
+    having sum(u.uses) <> 0
+    order by u.promo_code_id
+  ) m;
+  return null;
+end
+$$;
+create trigger attendees_410_count_uses_insert after insert on public.attendees
+  referencing new table as new_rows
+  for each statement execute function private.tg_attendees__count_uses();
+create trigger attendees_410_count_uses_update after update on public.attendees
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_attendees__count_uses();
