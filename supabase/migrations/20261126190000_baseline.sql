@@ -5173,50 +5173,21 @@ end
 $$;
 grant execute on function private.refuse_inactive_ticket to scope_attendees_read, scope_attendees_write;
 
-create trigger attendees_050_fixed
-  before update of organisation_id, event_id, order_id, waiting_list_entry_id, price, currency, promo_code_id on public.attendees
-  for each row execute function private.tg__assert_unchanged(
-    'organisation_id', 'event_id', 'order_id', 'waiting_list_entry_id', 'price', 'currency', 'promo_code_id'
-  );
--- A trigger spreads an amount off: see 60-attendees/totals.sql.
-create trigger attendees_050_fixed_discount before update of discount on public.attendees
-  for each row when (private.is_typed()) execute function private.tg__assert_unchanged_with_hint(
-    'For another discount cancel the ticket, and register anew with a promo code.', 'discount'
-  );
-create trigger attendees_050_derived before update of cancelled_at, version, created_at, updated_at on public.attendees
-  for each row execute function private.tg__assert_derived_untouched(
-    'Set status to cancelled to cancel the ticket.', 'cancelled_at', 'version', 'created_at', 'updated_at'
-  );
+select private.keep_table('public.attendees', filled => '{organisation_id,event_id,currency,ticket_code,ticket_token}',
+  fixed => '{organisation_id,event_id,order_id,waiting_list_entry_id,price,discount,currency,promo_code_id}',
+  fixed_hints => '{"discount": "For another discount cancel the ticket, and register anew with a promo code."}',
+  derived => '{
+    "cancelled_at": "Set status to cancelled to cancel the ticket.",
+    "checked_in_at": "Add a check-in, or set undone_at of the accepted one.", "inside": "Add a check-in, or set undone_at of the accepted one."
+  }',
+  versioned => true, uncounted => '{ticket_email_status,ticket_email_sent_at,ticket_email_last_error,search_text}',
+  -- A scan writes these alone, and pays for none of this.
+  exempt => '{checked_in_at,inside}');
 create trigger attendees_100_in_use before delete on public.attendees
   for each row execute function private.tg__assert_not_in_use(
     'The attendee is in use: there are check-ins with their ticket.', 'Cancel the ticket instead: set status to cancelled.',
     'check_ins.attendee_id'
   );
-create trigger attendees_100_no_truncate before truncate on public.attendees
-  for each statement execute function private.tg__refuse_truncate();
--- What fires for every column but checked_in_at and inside: a check-in writes these alone, and pays for none of those.
-do $$
-declare
-  v_columns constant text := (
-    select string_agg(a.attname, ', ' order by a.attnum)
-    from pg_catalog.pg_attribute a
-    where a.attrelid = 'public.attendees'::regclass and a.attnum > 0 and a.attname <> all ('{checked_in_at,inside}') and a.attgenerated = ''
-  );
-begin
-  execute format('
-    create trigger attendees_010_blank_is_empty before insert or update of %1$s on public.attendees
-      for each row when (private.is_typed())
-      execute function private.tg__take_blank_as_empty(''order_id'', ''ticket_type_id'', ''name'', ''email'');
-    create trigger attendees_800_explain before insert or update of %1$s on public.attendees
-      for each row when (private.is_typed())
-      execute function private.tg__explain_mistakes();
-    create trigger attendees_900_updated_at before update of %1$s on public.attendees
-      for each row execute function private.tg__set_updated_at(''email_lower'', ''checked_in'');
-  ', v_columns);
-end
-$$;
-create trigger attendees_900_updated_at_of_scan before update of checked_in_at, inside on public.attendees
-  for each row execute function private.tg__set_updated_at();
 
 revoke all on public.attendees from anon, authenticated, service_role;
 
@@ -8877,14 +8848,17 @@ grant execute on function api.begin_export to scope_attendees_read, scope_orders
 -- schemas/60-attendees/rules.sql
 
 -- The rules of a row of attendees, whoever writes it: one trigger each. A row meets, in this order:
---   010 blanks are taken off what a person types            050 what is fixed or derived stays (table.sql)
---   100 a new ticket is made of its order                   100 who was erased stays so; only scans say who is inside
---   110 a new ticket has nothing that Usher sets            120 an external_id has one holder
---   130 an offer of the waiting list is accepted            140 the order makes the price, the currency and the status
---   200 the ticket code is generated                        300 the status goes one way
---   400 the ticket's e-mail is asked for, and follows       500 a contact can be written to
---   510 the row can be found                                600 an edit counts
---   800 mistakes of people are explained (table.sql)        900 updated_at
+--   010 blanks are taken off what a person types    050 a person leaves what is fixed or derived   (private.keep_table)
+--   100 a new ticket belongs to an order; who was erased stays so; a scan is an update
+--   110 a new ticket has nothing that Usher sets    120 an external_id has one holder
+--   130 an offer of the waiting list is accepted    140 the order makes the price and the status
+--   200 the ticket code is generated                300 the status goes one way
+--   400 the ticket's e-mail is asked for            410 its state follows the status and the address
+--   500 a contact can be written to                 510 the row can be found
+--   800 mistakes of a person are explained          900 an edit counts                             (private.keep_table)
+-- Then, once for all rows of the statement: e-mails are queued (emails.sql), changes notified of (notifications.sql), amounts off spread,
+-- numbers per order checked and sums added up (totals.sql), and places counted (places.sql). At the end of the transaction the order is
+-- announced (notifications.sql).
 -- Functions that read orders or ticket types are security definer: whoever registers may not see them.
 
 -- A new order is seen by this transaction alone, which has the event lock since it added it. Any other is locked, so that it is neither
@@ -8947,22 +8921,17 @@ create trigger attendees_100_stay_erased
   for each row when (coalesce(new.erased_at, old.erased_at) is not null)
   execute function private.tg_attendees__stay_erased();
 
--- Triggers of check-ins write both, one level deeper than what people write.
-create function private.tg_attendees__refuse_scan() returns trigger
+-- A scan writes these alone: 80-check-ins/table.sql.
+create function private.tg_attendees__be_scanned() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  perform private.refuse(
-    409, 'read_only_field', 'This is derived from the check-ins and cannot be edited.',
-    case when new.checked_in_at is distinct from old.checked_in_at then 'checked_in_at' else 'inside' end,
-    hint => 'Add a check-in, or set undone_at of the accepted one.', "row" => to_jsonb(new)
-  );
+  new.updated_at := now();
   return new;
 end
 $$;
-create trigger attendees_100_scans_alone_check_in before update of checked_in_at, inside on public.attendees
-  for each row when (private.is_typed() and (new.checked_in_at, new.inside) is distinct from (old.checked_in_at, old.inside))
-  execute function private.tg_attendees__refuse_scan();
+create trigger attendees_100_be_scanned before update of checked_in_at, inside on public.attendees
+  for each row execute function private.tg_attendees__be_scanned();
 
 create function private.tg_attendees__set_nothing_of_ushers() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -9217,15 +9186,6 @@ end
 $$;
 create trigger attendees_510_be_found before insert or update of name, email, company, external_id, search_text on public.attendees
   for each row execute function private.tg_attendees__be_found();
-
--- The state of the e-mail is not edited, and neither is what scans write.
-create trigger attendees_600_count_version
-  before update of name, email, company, status, ticket_type_id, ticket_code, external_id, metadata, erased_at on public.attendees
-  for each row when (
-    (new.name, new.email, new.company, new.status, new.ticket_type_id, new.ticket_code, new.external_id, new.metadata, new.erased_at)
-    is distinct from (old.name, old.email, old.company, old.status, old.ticket_type_id, old.ticket_code, old.external_id, old.metadata, old.erased_at)
-  )
-  execute function private.tg__count_version();
 
 -- A ticket that stands is cancelled first: that takes it off the order, gives its place back and notifies. Nothing then hangs on a
 -- deletion, so no trigger adds up or counts one.
@@ -18217,8 +18177,7 @@ comment on column public.undelivered_tickets.event is 'Name of the event.';
 comment on column public.undelivered_tickets.event_id is 'The event. Filter by it.';
 comment on column public.undelivered_tickets.attendee_id is 'The attendee.';
 comment on column public.undelivered_tickets.organisation_id is 'The organisation that it belongs to.';
-create trigger undelivered_tickets_100_read_only instead of insert or update or delete on public.undelivered_tickets
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.undelivered_tickets');
 
 revoke all on public.undelivered_tickets from anon, authenticated, service_role;
 grant select on public.undelivered_tickets to authenticated;
@@ -24433,12 +24392,6 @@ $$;
 -- Columns that a trigger fills in, and that whoever adds a row may leave out. `supabase gen types` takes a column that is not null and has no
 -- default for required, so they have one, which gives no value: Postgres does not keep a default that is written as null.
 
-alter table public.attendees
-  alter column organisation_id set default nullif('', '')::uuid,
-  alter column event_id set default nullif('', '')::uuid,
-  alter column currency set default nullif('', ''),
-  alter column ticket_code set default nullif('', ''),
-  alter column ticket_token set default nullif('', '');
 alter table public.events
   alter column organisation_id set default nullif('', '')::uuid,
   alter column slug set default nullif('', '');

@@ -1,12 +1,15 @@
 -- The rules of a row of attendees, whoever writes it: one trigger each. A row meets, in this order:
---   010 blanks are taken off what a person types            050 what is fixed or derived stays (table.sql)
---   100 a new ticket is made of its order                   100 who was erased stays so; only scans say who is inside
---   110 a new ticket has nothing that Usher sets            120 an external_id has one holder
---   130 an offer of the waiting list is accepted            140 the order makes the price, the currency and the status
---   200 the ticket code is generated                        300 the status goes one way
---   400 the ticket's e-mail is asked for, and follows       500 a contact can be written to
---   510 the row can be found                                600 an edit counts
---   800 mistakes of people are explained (table.sql)        900 updated_at
+--   010 blanks are taken off what a person types    050 a person leaves what is fixed or derived   (private.keep_table)
+--   100 a new ticket belongs to an order; who was erased stays so; a scan is an update
+--   110 a new ticket has nothing that Usher sets    120 an external_id has one holder
+--   130 an offer of the waiting list is accepted    140 the order makes the price and the status
+--   200 the ticket code is generated                300 the status goes one way
+--   400 the ticket's e-mail is asked for            410 its state follows the status and the address
+--   500 a contact can be written to                 510 the row can be found
+--   800 mistakes of a person are explained          900 an edit counts                             (private.keep_table)
+-- Then, once for all rows of the statement: e-mails are queued (emails.sql), changes notified of (notifications.sql), amounts off spread,
+-- numbers per order checked and sums added up (totals.sql), and places counted (places.sql). At the end of the transaction the order is
+-- announced (notifications.sql).
 -- Functions that read orders or ticket types are security definer: whoever registers may not see them.
 
 -- A new order is seen by this transaction alone, which has the event lock since it added it. Any other is locked, so that it is neither
@@ -69,22 +72,17 @@ create trigger attendees_100_stay_erased
   for each row when (coalesce(new.erased_at, old.erased_at) is not null)
   execute function private.tg_attendees__stay_erased();
 
--- Triggers of check-ins write both, one level deeper than what people write.
-create function private.tg_attendees__refuse_scan() returns trigger
+-- A scan writes these alone: 80-check-ins/table.sql.
+create function private.tg_attendees__be_scanned() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  perform private.refuse(
-    409, 'read_only_field', 'This is derived from the check-ins and cannot be edited.',
-    case when new.checked_in_at is distinct from old.checked_in_at then 'checked_in_at' else 'inside' end,
-    hint => 'Add a check-in, or set undone_at of the accepted one.', "row" => to_jsonb(new)
-  );
+  new.updated_at := now();
   return new;
 end
 $$;
-create trigger attendees_100_scans_alone_check_in before update of checked_in_at, inside on public.attendees
-  for each row when (private.is_typed() and (new.checked_in_at, new.inside) is distinct from (old.checked_in_at, old.inside))
-  execute function private.tg_attendees__refuse_scan();
+create trigger attendees_100_be_scanned before update of checked_in_at, inside on public.attendees
+  for each row execute function private.tg_attendees__be_scanned();
 
 create function private.tg_attendees__set_nothing_of_ushers() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -339,15 +337,6 @@ end
 $$;
 create trigger attendees_510_be_found before insert or update of name, email, company, external_id, search_text on public.attendees
   for each row execute function private.tg_attendees__be_found();
-
--- The state of the e-mail is not edited, and neither is what scans write.
-create trigger attendees_600_count_version
-  before update of name, email, company, status, ticket_type_id, ticket_code, external_id, metadata, erased_at on public.attendees
-  for each row when (
-    (new.name, new.email, new.company, new.status, new.ticket_type_id, new.ticket_code, new.external_id, new.metadata, new.erased_at)
-    is distinct from (old.name, old.email, old.company, old.status, old.ticket_type_id, old.ticket_code, old.external_id, old.metadata, old.erased_at)
-  )
-  execute function private.tg__count_version();
 
 -- A ticket that stands is cancelled first: that takes it off the order, gives its place back and notifies. Nothing then hangs on a
 -- deletion, so no trigger adds up or counts one.

@@ -57,8 +57,7 @@ comment on column public.undelivered_tickets.event is 'Name of the event.';
 comment on column public.undelivered_tickets.event_id is 'The event. Filter by it.';
 comment on column public.undelivered_tickets.attendee_id is 'The attendee.';
 comment on column public.undelivered_tickets.organisation_id is 'The organisation that it belongs to.';
-create trigger undelivered_tickets_100_read_only instead of insert or update or delete on public.undelivered_tickets
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.undelivered_tickets');
 
 revoke all on public.undelivered_tickets from anon, authenticated, service_role;
 grant select on public.undelivered_tickets to authenticated;

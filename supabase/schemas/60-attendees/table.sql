@@ -140,50 +140,21 @@ end
 $$;
 grant execute on function private.refuse_inactive_ticket to scope_attendees_read, scope_attendees_write;
 
-create trigger attendees_050_fixed
-  before update of organisation_id, event_id, order_id, waiting_list_entry_id, price, currency, promo_code_id on public.attendees
-  for each row execute function private.tg__assert_unchanged(
-    'organisation_id', 'event_id', 'order_id', 'waiting_list_entry_id', 'price', 'currency', 'promo_code_id'
-  );
--- A trigger spreads an amount off: see 60-attendees/totals.sql.
-create trigger attendees_050_fixed_discount before update of discount on public.attendees
-  for each row when (private.is_typed()) execute function private.tg__assert_unchanged_with_hint(
-    'For another discount cancel the ticket, and register anew with a promo code.', 'discount'
-  );
-create trigger attendees_050_derived before update of cancelled_at, version, created_at, updated_at on public.attendees
-  for each row execute function private.tg__assert_derived_untouched(
-    'Set status to cancelled to cancel the ticket.', 'cancelled_at', 'version', 'created_at', 'updated_at'
-  );
+select private.keep_table('public.attendees', filled => '{organisation_id,event_id,currency,ticket_code,ticket_token}',
+  fixed => '{organisation_id,event_id,order_id,waiting_list_entry_id,price,discount,currency,promo_code_id}',
+  fixed_hints => '{"discount": "For another discount cancel the ticket, and register anew with a promo code."}',
+  derived => '{
+    "cancelled_at": "Set status to cancelled to cancel the ticket.",
+    "checked_in_at": "Add a check-in, or set undone_at of the accepted one.", "inside": "Add a check-in, or set undone_at of the accepted one."
+  }',
+  versioned => true, uncounted => '{ticket_email_status,ticket_email_sent_at,ticket_email_last_error,search_text}',
+  -- A scan writes these alone, and pays for none of this.
+  exempt => '{checked_in_at,inside}');
 create trigger attendees_100_in_use before delete on public.attendees
   for each row execute function private.tg__assert_not_in_use(
     'The attendee is in use: there are check-ins with their ticket.', 'Cancel the ticket instead: set status to cancelled.',
     'check_ins.attendee_id'
   );
-create trigger attendees_100_no_truncate before truncate on public.attendees
-  for each statement execute function private.tg__refuse_truncate();
--- What fires for every column but checked_in_at and inside: a check-in writes these alone, and pays for none of those.
-do $$
-declare
-  v_columns constant text := (
-    select string_agg(a.attname, ', ' order by a.attnum)
-    from pg_catalog.pg_attribute a
-    where a.attrelid = 'public.attendees'::regclass and a.attnum > 0 and a.attname <> all ('{checked_in_at,inside}') and a.attgenerated = ''
-  );
-begin
-  execute format('
-    create trigger attendees_010_blank_is_empty before insert or update of %1$s on public.attendees
-      for each row when (private.is_typed())
-      execute function private.tg__take_blank_as_empty(''order_id'', ''ticket_type_id'', ''name'', ''email'');
-    create trigger attendees_800_explain before insert or update of %1$s on public.attendees
-      for each row when (private.is_typed())
-      execute function private.tg__explain_mistakes();
-    create trigger attendees_900_updated_at before update of %1$s on public.attendees
-      for each row execute function private.tg__set_updated_at(''email_lower'', ''checked_in'');
-  ', v_columns);
-end
-$$;
-create trigger attendees_900_updated_at_of_scan before update of checked_in_at, inside on public.attendees
-  for each row execute function private.tg__set_updated_at();
 
 revoke all on public.attendees from anon, authenticated, service_role;
 
