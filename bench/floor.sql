@@ -7,7 +7,7 @@ declare
 begin
   foreach v_table in array array[
     'public.orders', 'public.attendees', 'public.ticket_types', 'public.payments', 'public.check_ins', 'public.notifications',
-    'public.audit_entries', 'private.order_notices'
+    'public.audit_entries'
   ]::regclass[] loop
     execute format('alter table %s disable trigger user', v_table);
   end loop;

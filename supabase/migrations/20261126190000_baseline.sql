@@ -11981,6 +11981,22 @@ end
 $$;
 grant execute on function private.warning_of_repetition to scope_attendees_write;
 
+-- Whether a person of the same name and address was registered for the event within ten minutes. Ids tell the time.
+create function private.is_repeated(attendee public.attendees) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return exists (
+    select from public.attendees a
+    where a.organisation_id = attendee.organisation_id and a.email_lower = attendee.email_lower
+      and a.id >= private.first_uuid_v7(now() - interval '10 minutes') and a.id < attendee.id
+      -- In brackets: no other index fits.
+      and (a.event_id = attendee.event_id and a.status <> 'cancelled') is true
+      and private.person_form(a.name) = private.person_form(attendee.name)
+  );
+end
+$$;
+
 -- Whether the ticket of an attendee is with an address that is no longer theirs, and nothing was sent to the present one.
 create function private.is_at_former_address(former public.attendees, present public.attendees) returns boolean
 language plpgsql immutable set search_path = ''
@@ -17048,53 +17064,9 @@ grant execute on function api.resend_ticket to scope_attendees_write;
 
 -- schemas/60-attendees/registrations.sql
 
--- Registration: one order with its attendees, either complimentary and completed at once, or payable and pending until paid.
--- The rules (event published, places left, sale open, promo code valid) are in the triggers of orders and attendees, so that a
--- row added in Studio meets the same ones.
-
--- The external_ids that a registration gives to its order and its guests, with the key of the lock of each.
-create function private.external_ids_of(organisation_id uuid, order_external_id text, guests jsonb)
-returns table (kind text, external_id text, lock_key integer)
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return query
-  select i.kind, i.external_id, hashtext(concat_ws(' ', external_ids_of.organisation_id, i.kind, i.external_id))
-  from (
-    select 'order' as kind, order_external_id as external_id
-    union all
-    select 'attendee', g.guest ->> 'external_id' from jsonb_array_elements(guests) g (guest)
-  ) i
-  where i.external_id is not null;
-end
-$$;
-grant execute on function private.external_ids_of to scope_attendees_write;
-
--- Locks the external_ids of a registration in one global order: two groups that name the same ones crosswise would otherwise
--- each wait for an index entry of the other. Taken before every other lock of a registration, so that the second finds what the
--- first has added.
-create function private.lock_external_ids(organisation_id uuid, order_external_id text, guests jsonb) returns void
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_external_id record;
-begin
-  for v_external_id in
-    select i.lock_key, count(*) as times
-    from private.external_ids_of(organisation_id, order_external_id, guests) i
-    group by i.kind, i.external_id, i.lock_key
-    order by i.lock_key
-  loop
-    if v_external_id.times > 1 then
-      perform private.refuse(
-        409, 'already_exists', 'Two attendees of the group have the same external_id.', 'external_id', hint => 'Send each external_id once.'
-      );
-    end if;
-    perform pg_advisory_xact_lock(6, v_external_id.lock_key);
-  end loop;
-end
-$$;
-grant execute on function private.lock_external_ids to scope_attendees_write;
+-- Registration: an order with its attendees, either complimentary and completed at once, or payable and pending until paid. Whoever registers,
+-- a call, a batch of them, an import, an offer that is accepted or a row of the view, has an array of calls of register_attendee, as JSON
+-- (private.with_guests); private.register answers an outcome for each. The rules are in the triggers of orders and attendees (rules.sql).
 
 -- A guest of a registration, of an import or of the waiting list, as JSON has one.
 create type private.guest as (
@@ -17107,150 +17079,185 @@ create type private.guest as (
   metadata jsonb
 );
 
--- Fields of a guest that are one line, if they are given, with the most characters of each. For imports: the API checks all others.
-create function private.lines_of_guest() returns json
+-- A single guest is given by the fields of the call itself.
+create function private.with_guests(call jsonb) returns jsonb
 language plpgsql immutable set search_path = ''
 as $$
 begin
-  return '{"company": 200, "external_id": 255}';
+  return case when jsonb_typeof(call -> 'attendees') = 'array' then call
+    else call || jsonb_build_object('attendees', jsonb_build_array(call - 'ticket_type_id')) end;
 end
 $$;
-grant execute on function private.lines_of_guest to scope_attendees_write;
+grant execute on function private.with_guests to scope_attendees_write, authenticated;
 
--- The arguments of a call of register_attendee, with the id of its order, and its guests in one form.
-create type private.registration as (
-  order_id uuid,
-  event_id uuid,
-  ticket_type_id uuid,
-  name text,
-  email text,
-  company text,
-  guests jsonb,
-  payment_method public.payment_method,
-  promo_code text,
-  send_email boolean,
-  external_id text,
-  metadata jsonb,
-  idempotency_key text,
-  request_fingerprint text
-);
-
--- Announces registrations, and answers their outcomes: orders that this transaction has added for the calling key, as its triggers have left
--- them, in the order as given. Both show the same rows, the notifications without ticket codes. An order that is to be paid
--- announces its completion itself. Security definer: no role may write the outbox, and under row level security the planner may read the
--- whole organisation for each order.
-create function private.announce_registrations(registrations private.registration[]) returns json[]
-language plpgsql volatile security definer set search_path = ''
+create function private.lock_key_of_external_id(kind text, external_id text) returns integer
+language plpgsql stable set search_path = ''
 as $$
-declare
-  v_organisation_id uuid := private.current_organisation_id();
-  v_recent_id uuid := private.first_uuid_v7(now() - interval '10 minutes');
-  v_outcomes json[];
 begin
-  with registered as materialized (
-    select i.ordinality as place, o.*, a.*
-    from unnest(registrations) with ordinality i
-    cross join lateral (
-      select o as "order", o.id, o.reference, o.payment_method, o.organisation_id, o.created_at from public.orders o where o.id = i.order_id offset 0
-    ) o
-    cross join lateral (
-      select
-        json_agg(private.attendee_json(a.attendee, true, t.name, o.reference) order by a.id) as attendees,
-        json_agg(private.attendee_json(a.attendee, false, t.name, o.reference) order by a.id) as attendees_without_codes,
-        bool_or(t.price > 0) as has_price,
-        bool_or(case when t.quantity_held > 0 then private.has_offer(a.ticket_type_id, a.email_lower) end) as has_offer,
-        -- Ids tell the time. In the order of the one index of addresses: see 00-ground/pages.sql. Not `exists`, which may hash an organisation.
-        bool_or((
-          select true from public.attendees r
-          where r.organisation_id = any (array[v_organisation_id]) and r.email_lower = a.email_lower and r.id >= v_recent_id and r.id < a.id
-            and coalesce(r.event_id = a.event_id, false) and private.person_form(r.name) = a.form and coalesce(r.status <> 'cancelled', false)
-          order by r.organisation_id desc, r.id desc
-          limit 1
-        )) as is_repeated
-      -- Apart, for the order of the aggregate would be had from the primary key, by reading it all.
-      from (
-        select a.id, a.event_id, a.ticket_type_id, a.email_lower, private.person_form(a.name) as form, a as attendee from public.attendees a where a.order_id = i.order_id offset 0
-      ) a
-      cross join lateral (
-        select t.name, t.price, t.quantity_held from public.ticket_types t where t.id = a.ticket_type_id offset 0
-      ) t
-    ) a
-    where o.organisation_id = v_organisation_id and o.created_at = now()
-  )
-  -- Not private.with_warnings, which reads the JSON of the order once more.
-  select array_agg(
-    case
-      when o.warnings = '{}' then json_build_object('status', 201, 'data', o.data)
-      else json_build_object('status', 201, 'data', o.data, 'warnings', to_json(o.warnings))
-    end
-    order by o.place
-  ) into v_outcomes
-  from (
-    select
-      r.place,
-      private.order_json(r."order", r.attendees, '[]') as data,
-      array_remove(
-        array[
-          case when r.has_price and r.payment_method is null then private.warning_of_gift() end,
-          case when r.is_repeated then private.warning_of_repetition() end,
-          case when r.has_offer then private.warning_of_offer() end
-        ],
-        null
-      ) as warnings
-    from registered r
-    offset 0
-  ) o;
-  return v_outcomes;
+  return hashtext(concat_ws(' ', private.current_organisation_id(), kind, external_id));
 end
 $$;
-grant execute on function private.announce_registrations to scope_attendees_write;
+grant execute on function private.lock_key_of_external_id to scope_attendees_write;
 
--- Adds all orders in one statement and all attendees in another, so that the triggers on statements run once. The events and ticket types
--- are known to be the caller's.
-create function private.add_registrations(registrations private.registration[]) returns void
+-- Locks the external_ids of registrations in one global order: two groups that name the same ones crosswise would otherwise each wait for an
+-- index entry of the other. Taken before every other lock of a registration, so that the second finds what the first has added.
+create function private.lock_external_ids(calls jsonb[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  insert into public.orders (id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata)
-  select
-    r.order_id,
-    r.event_id,
-    coalesce(r.name, r.guests #>> '{0,name}'),
-    coalesce(r.email, r.guests #>> '{0,email}'),
-    case when coalesce(r.name, r.email, r.company) is null then r.guests #>> '{0,company}' else r.company end,
-    coalesce(r.send_email, true),
-    r.payment_method,
-    r.promo_code,
-    r.external_id,
-    coalesce(r.metadata, '{}')
-  from unnest(registrations) r;
+  perform pg_advisory_xact_lock(6, k.lock_key)
+  from (
+    select private.lock_key_of_external_id('order', c ->> 'external_id') as lock_key from unnest(calls) c where c ->> 'external_id' is not null
+    union
+    select private.lock_key_of_external_id('attendee', g ->> 'external_id')
+    from unnest(calls) c
+    cross join lateral jsonb_array_elements(c -> 'attendees') g
+    where g ->> 'external_id' is not null
+    order by 1
+  ) k;
+end
+$$;
+grant execute on function private.lock_external_ids to scope_attendees_write;
+
+-- The first mistake of all. A ticket type of the caller is of an event of the caller.
+create function private.assert_registrable(calls jsonb[]) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_foreign record;
+begin
+  if exists (select from unnest(calls) c where jsonb_array_length(c -> 'attendees') not between 1 and 50) then
+    perform private.refuse(422, 'validation_failed', 'A group has 1 to 50 attendees.', 'attendees');
+  elsif exists (
+    select from unnest(calls) c
+    where (select count(g ->> 'external_id') <> count(distinct g ->> 'external_id') from jsonb_array_elements(c -> 'attendees') g)
+  ) then
+    perform private.refuse(
+      409, 'already_exists', 'Two attendees of the group have the same external_id.', 'external_id', hint => 'Send each external_id once.'
+    );
+  end if;
+  select c.call ->> 'event_id' as event_id, case when g.guest ? 'ticket_type_id' then format('attendees.%s.', g.place - 1) end as path
+  into v_foreign
+  from unnest(calls) c (call)
+  cross join lateral jsonb_array_elements(c.call -> 'attendees') with ordinality g (guest, place)
+  where not exists (
+    select from public.ticket_types t
+    where t.id = coalesce(g.guest ->> 'ticket_type_id', c.call ->> 'ticket_type_id')::uuid and t.event_id = (c.call ->> 'event_id')::uuid
+  )
+  limit 1;
+  if found then
+    if not exists (select from public.events e where e.id = v_foreign.event_id::uuid) then
+      perform private.refuse_not_found('event_id');
+    end if;
+    perform private.refuse_not_found(concat(v_foreign.path, 'ticket_type_id'));
+  end if;
+end
+$$;
+grant execute on function private.assert_registrable to scope_attendees_write;
+
+-- Adds all orders in one statement and all attendees in another, so that the triggers on statements run once: the ids of the orders. Top-level
+-- name, e-mail address and company are the buyer's; without them the first guest is the buyer.
+create function private.add_registrations(calls jsonb[]) returns uuid[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_order_ids uuid[];
+begin
+  with added as (
+    insert into public.orders (event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata)
+    select
+      r.event_id, coalesce(r.name, g.first ->> 'name'), coalesce(r.email, g.first ->> 'email'),
+      case when coalesce(r.name, r.email, r.company) is null then g.first ->> 'company' else r.company end,
+      coalesce(r.send_email, true), r.payment_method, r.promo_code, r.external_id, coalesce(r.metadata, '{}')
+    from unnest(calls) with ordinality c (call, place)
+    cross join lateral jsonb_to_record(c.call) r (
+      event_id uuid, name text, email text, company text, send_email boolean, payment_method public.payment_method, promo_code text,
+      external_id text, metadata jsonb
+    )
+    cross join lateral (select c.call #> '{attendees,0}' as first) g
+    order by c.place
+    returning id
+  )
+  select array_agg(a.id) into v_order_ids from added a;
 
   insert into public.attendees (
     event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
   )
   select
-    r.event_id, r.order_id, coalesce(g.ticket_type_id, r.ticket_type_id), g.waiting_list_entry_id, g.name, g.email, g.company, g.external_id,
-    coalesce(g.metadata, '{}')
-  from unnest(registrations) r
-  cross join lateral jsonb_populate_recordset(null::private.guest, r.guests) g;
+    (c.call ->> 'event_id')::uuid, v_order_ids[c.place], coalesce(g.ticket_type_id, (c.call ->> 'ticket_type_id')::uuid), g.waiting_list_entry_id,
+    g.name, g.email, g.company, g.external_id, coalesce(g.metadata, '{}')
+  from unnest(calls) with ordinality c (call, place)
+  cross join lateral jsonb_populate_recordset(null::private.guest, c.call -> 'attendees') g;
+  return v_order_ids;
 end
 $$;
-grant execute on function private.add_registrations to scope_attendees_write;
+grant execute on function private.add_registrations to scope_attendees_write, authenticated;
 
--- The same, with an outcome for each registration, in their order. The orders are announced here, once they have their attendees, and not at
--- the end of the transaction: the rows are read once for both.
-create function private.register(registrations private.registration[]) returns json[]
+-- The outcomes of registrations: orders that this transaction has added for the calling key, as its triggers have left them. Security
+-- definer: a registering key may not read prices, and under row level security the planner may read the whole organisation for each order.
+create function private.outcomes_of_registrations(order_ids uuid[]) returns json[]
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_organisation_id constant uuid := private.current_organisation_id();
+begin
+  return array(
+    select private.with_warnings(
+      json_build_object('status', 201, 'data', private.order_json(o, a.attendees, '[]')),
+      case when a.has_price and o.payment_method is null then private.warning_of_gift() end,
+      case when a.is_repeated then private.warning_of_repetition() end,
+      case when a.has_offer then private.warning_of_offer() end
+    )
+    from unnest(order_ids) with ordinality i (id, place)
+    join public.orders o on o.id = i.id
+    cross join lateral (
+      select
+        json_agg(private.attendee_json(a, true, t.name, o.reference) order by a.id) as attendees,
+        bool_or(t.price > 0) as has_price,
+        bool_or(case when t.quantity_held > 0 then private.has_offer(a.ticket_type_id, a.email_lower) end) as has_offer,
+        bool_or(private.is_repeated(a)) as is_repeated
+      from public.attendees a
+      join public.ticket_types t on t.id = a.ticket_type_id
+      where a.order_id = o.id
+    ) a
+    where o.created_at = now() and o.organisation_id = coalesce(v_organisation_id, o.organisation_id)
+    order by i.place
+  );
+end
+$$;
+grant execute on function private.outcomes_of_registrations to scope_attendees_write;
+
+-- Raises if anything is refused; private.answer_calls then tries call by call.
+create function private.register(calls jsonb[]) returns json[]
 language plpgsql volatile set search_path = ''
 as $$
+declare
+  v_outcomes json[] := array(
+    select private.replay_outcome(c.call ->> 'idempotency_key', c.call ->> 'request_fingerprint')
+    from unnest(calls) with ordinality c (call, place)
+    order by c.place
+  );
 begin
-  perform private.add_registrations(registrations);
-  return private.announce_registrations(registrations);
+  if cardinality(calls) = 1 and v_outcomes[1] is not null then
+    return v_outcomes;
+  elsif exists (select from unnest(v_outcomes) o where o is not null)
+    or (select count(c ->> 'idempotency_key') <> count(distinct c ->> 'idempotency_key') from unnest(calls) c) then
+    raise exception 'What is replayed is for calls that are alone.';
+  end if;
+  perform private.assert_registrable(calls);
+  perform private.lock_external_ids(calls);
+  v_outcomes := private.outcomes_of_registrations(private.add_registrations(calls));
+  return array(
+    select private.record_outcome(c.call ->> 'idempotency_key', c.call ->> 'request_fingerprint', v_outcomes[c.place])
+    from unnest(calls) with ordinality c (call, place)
+    order by c.place
+  );
 end
 $$;
 grant execute on function private.register to scope_attendees_write;
 
--- One guest, given by the top-level fields, or up to 50 in `attendees`, all or none. A guest of a group without ticket_type_id gets the top-level one. Top-level name, e-mail address
--- and company are the buyer's; without them the first guest is the buyer.
+-- One guest, given by the top-level fields, or up to 50 in `attendees`, all or none. A guest of a group without ticket_type_id gets the
+-- top-level one.
 create function api.register_attendee(
   event_id uuid,
   ticket_type_id uuid default null,
@@ -17268,55 +17275,35 @@ create function api.register_attendee(
 ) returns json
 language plpgsql volatile set search_path = ''
 as $$
-declare
-  v_outcome json := case when idempotency_key is not null then private.replay_outcome(idempotency_key, request_fingerprint) end;
-  v_guests jsonb := coalesce(attendees, jsonb_build_array(jsonb_build_object(
-    'name', name, 'email', email, 'company', company, 'external_id', external_id, 'metadata', metadata
-  )));
-  v_foreign record;
 begin
-  if v_outcome is not null then
-    return v_outcome;
-  elsif jsonb_array_length(v_guests) not between 1 and 50 then
-    perform private.refuse(422, 'validation_failed', 'A group has 1 to 50 attendees.', 'attendees');
-  end if;
-
-  -- A ticket type of the caller is of an event of the caller.
-  select g.place - 1 as index, g.guest ? 'ticket_type_id' as names_its_own into v_foreign
-  from jsonb_array_elements(v_guests) with ordinality g (guest, place)
-  where not exists (
-    select from public.ticket_types t
-    where t.id = coalesce((g.guest ->> 'ticket_type_id')::uuid, register_attendee.ticket_type_id)
-      and t.event_id = register_attendee.event_id
-  )
-  order by g.place
-  limit 1;
-  if found then
-    if not exists (select from public.events e where e.id = register_attendee.event_id) then
-      perform private.refuse_not_found('event_id');
-    end if;
-    perform private.refuse_not_found(
-      case when v_foreign.names_its_own then format('attendees.%s.', v_foreign.index) else '' end || 'ticket_type_id'
-    );
-  end if;
-
-  if external_id is not null or attendees is not null then
-    perform private.lock_external_ids(private.current_organisation_id(), external_id, v_guests);
-  end if;
-
-  v_outcome := (private.register(array[row(
-    private.uuid_v7(), event_id, ticket_type_id, name, email, company, v_guests, payment_method, promo_code, send_email, external_id,
-    metadata, idempotency_key, request_fingerprint
-  )::private.registration]))[1];
-  return case when idempotency_key is null then v_outcome else private.record_outcome(idempotency_key, request_fingerprint, v_outcome) end;
+  return (private.register(array[private.with_guests(jsonb_build_object(
+    'event_id', event_id, 'ticket_type_id', ticket_type_id, 'name', name, 'email', email, 'company', company, 'attendees', attendees,
+    'payment_method', payment_method, 'promo_code', promo_code, 'send_email', send_email, 'external_id', external_id, 'metadata', metadata,
+    'idempotency_key', idempotency_key, 'request_fingerprint', request_fingerprint
+  ))]))[1];
 end
 $$;
 comment on function api.register_attendee is
   'Registers a guest, or a group of up to 50: 201 with the order and its attendees, complimentary unless payment_method is given. 404 not_found; 409 event_not_published, event_ended, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
 grant execute on function api.register_attendee to scope_attendees_write;
 
--- The same for one guest, as a row: for members over the Data API, and whoever writes SQL. An order with its only attendee, by the rules of
--- their tables and the rights of the caller.
+-- Its calls by one key, as one. Locks that would otherwise be taken call by call are taken here, in one order for all batches.
+create function api.register_attendees(calls jsonb) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_calls jsonb[] := array(select private.with_guests(c) from unnest(private.calls_of_batch(calls)) with ordinality c (c, place) order by place);
+begin
+  perform private.lock_external_ids(v_calls);
+  return to_json(private.answer_calls('register', v_calls));
+end
+$$;
+comment on function api.register_attendees is
+  'Calls of register_attendee by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
+grant execute on function api.register_attendees to scope_attendees_write;
+
+-- The same for one guest, as a row: for members over the Data API, and whoever writes SQL. An order with its only attendee, by the rights of
+-- the caller.
 create view public.registrations with (security_invoker = true) as
 select
   a.name,
@@ -17362,20 +17349,17 @@ create function private.tg_registrations__register() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_given jsonb;
+  v_given constant jsonb := jsonb_strip_nulls(to_jsonb(new));
   v_kept text;
   v_organisation_id uuid;
 begin
-  if num_nonnulls(new.order_id, new.reference, new.attendee_id, new.status, new.created_at) > 0 then
-    v_given := jsonb_strip_nulls(to_jsonb(new));
-    foreach v_kept in array '{order_id,reference,attendee_id,status,created_at}'::text[] loop
-      if v_given ? v_kept then
-        perform private.refuse(
-          409, 'read_only_field', 'Usher sets this field of a new row itself.', v_kept, hint => 'Leave it out.', "row" => to_jsonb(new)
-        );
-      end if;
-    end loop;
-  end if;
+  foreach v_kept in array '{order_id,reference,attendee_id,status,created_at}'::text[] loop
+    if v_given ? v_kept then
+      perform private.refuse(
+        409, 'read_only_field', 'Usher sets this field of a new row itself.', v_kept, hint => 'Leave it out.', "row" => to_jsonb(new)
+      );
+    end if;
+  end loop;
   -- The tables' own triggers that explain mistakes leave alone what a trigger writes.
   new := jsonb_populate_record(new, private.trimmed_values(to_jsonb(new)));
   select e.organisation_id into v_organisation_id from public.events e where e.id = new.event_id;
@@ -17396,145 +17380,18 @@ begin
   perform private.refuse_taken('external_id', a.id, a.created_at)
   from public.attendees a
   where a.organisation_id = v_organisation_id and a.external_id = new.external_id;
-  new.send_email := coalesce(new.send_email, true);
-  new.metadata := coalesce(new.metadata, '{}');
 
-  -- The order is confirmed at once.
-  insert into public.orders (
-    organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
-  )
-  values (
-    new.organisation_id, new.event_id, new.name, new.email, new.company, new.send_email, new.payment_method, new.promo_code,
-    new.external_id, new.metadata
-  )
-  returning id, organisation_id, reference, promo_code, created_at
-  into new.order_id, new.organisation_id, new.reference, new.promo_code, new.created_at;
-  insert into public.attendees (order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata)
-  values (
-    new.order_id, new.ticket_type_id, new.waiting_list_entry_id, new.name, new.email, new.company, new.external_id, new.metadata
-  )
-  returning id into new.attendee_id;
-  select a.status into new.status from public.attendees a where a.id = new.attendee_id;
+  new.order_id := (private.add_registrations(array[private.with_guests(to_jsonb(new))]))[1];
+  select r.* into new from public.registrations r where r.order_id = new.order_id;
   return new;
 end
 $$;
 create trigger registrations_100_register instead of insert on public.registrations
   for each row execute function private.tg_registrations__register();
--- Without it Postgres calls it no view that can be updated before it looks at privileges, and PostgREST answers 500.
-create trigger registrations_110_add_only instead of update or delete on public.registrations
-  for each row execute function private.tg__refuse_write('This is a view: registrations are read and added.');
+select private.keep_view('public.registrations', 'This is a view: registrations are read and added.', 'update or delete');
 
 revoke all on public.registrations from anon, authenticated, service_role;
 grant select, insert on public.registrations to authenticated;
-
--- The operation's function of the same name in the plural. Locks that would otherwise be taken call by call are taken here, in one
--- order for all batches.
-create function api.register_attendees(calls jsonb) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_calls jsonb[] := private.calls_of_batch(calls);
-  v_lock_key integer;
-begin
-  for v_lock_key in
-    select distinct i.lock_key
-    from unnest(v_calls) c
-    cross join lateral private.external_ids_of(
-      private.current_organisation_id(), c ->> 'external_id', private.guests_of_call(c)
-    ) i
-    where c ? 'external_id' or c ? 'attendees'
-    order by i.lock_key
-  loop
-    perform pg_advisory_xact_lock(6, v_lock_key);
-  end loop;
-  return to_json(private.answer_calls('register_attendee_calls', v_calls));
-end
-$$;
-comment on function api.register_attendees is
-  'Calls of register_attendee by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
-grant execute on function api.register_attendees to scope_attendees_write;
-
--- A single guest is given by the fields of the call itself.
-create function private.guests_of_call(call jsonb) returns jsonb
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return coalesce(call -> 'attendees', jsonb_build_array(call));
-end
-$$;
-grant execute on function private.guests_of_call to scope_attendees_write;
-
--- Each with the id of its order.
-create function private.registrations_of_calls(calls jsonb[]) returns private.registration[]
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  return array(
-    select jsonb_populate_record(
-      null::private.registration,
-      c.call || jsonb_build_object('order_id', private.uuid_v7(), 'guests', private.guests_of_call(c.call))
-    )
-    from unnest(calls) with ordinality c (call, place)
-    order by c.place
-  );
-end
-$$;
-grant execute on function private.registrations_of_calls to scope_attendees_write;
-
-create function private.assert_known_ticket_types(registrations private.registration[]) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if exists (
-    select from unnest(registrations) r
-    cross join lateral jsonb_array_elements(r.guests) g
-    where not exists (
-      select from public.ticket_types t
-      where t.id = coalesce((g ->> 'ticket_type_id')::uuid, r.ticket_type_id) and t.event_id = r.event_id
-    )
-  ) then
-    raise exception 'divide';
-  end if;
-end
-$$;
-grant execute on function private.assert_known_ticket_types to scope_attendees_write;
-
--- Raises if anything is refused, without saying which call it was: a call that is alone gets the error of its operation.
-create function private.register_attendee_calls(calls jsonb[]) returns json[]
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_registrations private.registration[] := private.registrations_of_calls(calls);
-  v_one private.registration := v_registrations[1];
-  v_outcomes json[];
-begin
-  if cardinality(calls) = 1 then
-    return array[api.register_attendee(
-      v_one.event_id, v_one.ticket_type_id, v_one.name, v_one.email, v_one.company, calls[1] -> 'attendees', v_one.payment_method,
-      v_one.promo_code, v_one.send_email, v_one.external_id, v_one.metadata, v_one.idempotency_key, v_one.request_fingerprint
-    )];
-  end if;
-
-  -- A key that is sent twice, an outcome to replay, and a group of the wrong size are for calls that are alone.
-  if (
-    select count(r.idempotency_key) <> count(distinct r.idempotency_key)
-      or bool_or(private.replay_outcome(r.idempotency_key, r.request_fingerprint) is not null)
-      or bool_or(jsonb_array_length(r.guests) not between 1 and 50)
-    from unnest(v_registrations) r
-  ) then
-    raise exception 'divide';
-  end if;
-  perform private.assert_known_ticket_types(v_registrations);
-
-  v_outcomes := private.register(v_registrations);
-  return array(
-    select private.record_outcome(r.idempotency_key, r.request_fingerprint, v_outcomes[r.ordinality])
-    from unnest(v_registrations) with ordinality r
-    order by r.ordinality
-  );
-end
-$$;
-grant execute on function private.register_attendee_calls to scope_attendees_write;
 
 -- schemas/60-attendees/imports.sql
 
@@ -17561,44 +17418,6 @@ begin
 end
 $$;
 grant execute on function private.update_attendee_calls to scope_attendees_write;
-
--- Guests who are no attendee yet, one order each. Like private.register_attendee_calls, but of each attendee only what a verdict needs.
-create function private.import_attendee_calls(calls jsonb[]) returns json[]
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_registrations private.registration[];
-begin
-  if cardinality(calls) = 1 then
-    return private.register_attendee_calls(calls);
-  end if;
-  v_registrations := private.registrations_of_calls(calls);
-  perform private.assert_known_ticket_types(v_registrations);
-  perform private.add_registrations(v_registrations);
-  return private.new_attendees_json(array(select r.order_id from unnest(v_registrations) with ordinality r order by r.ordinality));
-end
-$$;
-grant execute on function private.import_attendee_calls to scope_attendees_write;
-
--- The attendees of orders that this transaction has added for the calling key, one of each, in the order of the ids as given. Security definer, as private.announce_registrations.
-create function private.new_attendees_json(order_ids uuid[]) returns json[]
-language plpgsql stable security definer set search_path = ''
-as $$
-declare
-  v_organisation_id uuid := private.current_organisation_id();
-begin
-  return array(
-    select json_build_object('status', 201, 'data', json_build_object(
-      'attendees', json_build_array(json_build_object('id', a.id, 'order_id', a.order_id, 'status', a.status))
-    ))
-    from unnest(order_ids) with ordinality i (id, place)
-    cross join lateral (select a.* from public.attendees a where a.order_id = i.id offset 0) a
-    where a.organisation_id = v_organisation_id and a.created_at = now()
-    order by i.place
-  );
-end
-$$;
-grant execute on function private.new_attendees_json to scope_attendees_write;
 
 -- The answers of private.answer_calls with their errors as the operations answer them. One that is only {} was refused by nothing
 -- that a caller can mend, so it is tried again without a savepoint, for its error to end the import.
@@ -17638,7 +17457,7 @@ as $$
 declare
   v_field text;
 begin
-  for v_field in select f from json_object_keys(private.lines_of_guest()) f loop
+  foreach v_field in array '{company,external_id}'::text[] loop
     if guest -> v_field = '""' then
       guest := jsonb_set(guest, array[v_field], 'null');
     end if;
@@ -17683,8 +17502,8 @@ begin
       select coalesce(jsonb_agg(jsonb_build_object('param', l.field, 'message', format(
         '%s %s is one line of 1 to %s characters.', case when l.field ~ '^[aeiou]' then 'An' else 'A' end, l.field, l.characters
       ))), '[]')
-      from json_each_text(private.lines_of_guest()) l (field, characters)
-      where guest ->> l.field is not null and not private.is_line(guest -> l.field, l.characters::integer)
+      from (values ('company', 200), ('external_id', 255)) l (field, characters)
+      where guest ->> l.field is not null and not private.is_line(guest -> l.field, l.characters)
     );
     if guest ? 'metadata' and not private.is_metadata(guest -> 'metadata') then
       v_fields := v_fields || '{"param": "metadata", "message": "Metadata is a flat object of at most 50 keys with text, numbers that are kept exactly, true, false or null."}'::jsonb;
@@ -17818,14 +17637,14 @@ grant execute on function private.attendee_of_guest to scope_attendees_write;
 
 -- Locks what the guests of a list are matched by, in one order: another import of the same guests waits, and so does a registration with
 -- one of the external_ids.
-create function private.lock_guests(organisation_id uuid, event_id uuid, guests jsonb) returns void
+create function private.lock_guests(event_id uuid, guests jsonb) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_lock_key integer;
 begin
   for v_lock_key in
-    select i.lock_key from private.external_ids_of(organisation_id, null, guests) i
+    select private.lock_key_of_external_id('attendee', g ->> 'external_id') from jsonb_array_elements(guests) g where g ->> 'external_id' is not null
     union
     select hashtext(concat_ws(' ', lock_guests.event_id, 'guest', lower(g.guest ->> 'email'), private.person_form(g.guest ->> 'name')))
     from jsonb_array_elements(guests) g (guest)
@@ -17974,7 +17793,7 @@ begin
     ) end;
   end loop;
 
-  v_answers := private.import_calls('import_attendee_calls', v_added_calls);
+  v_answers := private.import_calls('register', v_added_calls);
   for i in 1..cardinality(v_added) loop
     v_answer := v_answers[i] #> '{outcome,data,attendees,0}';
     v_verdicts[v_added[i]] := case when v_answer is null then private.refused_guest(v_answers[i]) else json_build_object(
@@ -18002,7 +17821,6 @@ declare
   -- As many as a batch of registrations: larger parts are no cheaper.
   c_part constant integer := 50;
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_organisation_id uuid;
   v_has_empty_lines constant boolean := attendees::text like '%""%';
   v_guests jsonb[] := array(
     select case when v_has_empty_lines then private.without_empty_lines(g.guest) else g.guest end
@@ -18025,14 +17843,13 @@ begin
   if v_sent not between 1 and 1000 then
     perform private.refuse_value('attendees', 'An import has 1 to 1000 attendees.', 'Send the rest in further calls.');
   end if;
-  select e.organisation_id into v_organisation_id from public.events e where e.id = import_attendees.event_id;
-  if not found then
+  if not exists (select from public.events e where e.id = import_attendees.event_id) then
     perform private.refuse_not_found('event_id');
   end if;
 
   -- Locks in the order of 20-events/locks.sql.
   perform private.limit_lock_waits();
-  perform private.lock_guests(v_organisation_id, event_id, attendees);
+  perform private.lock_guests(event_id, attendees);
   -- Whoever waited long does one part, and makes way.
   if private.is_time_up() then
     v_guests := v_guests[:c_part];
@@ -18489,7 +18306,6 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_entry public.waiting_list_entries;
-  v_guests jsonb;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -18502,21 +18318,12 @@ begin
   -- Once more when the attendee is added, with the entry locked.
   perform private.assert_offered(v_entry);
 
-  v_guests := jsonb_build_array(jsonb_build_object(
-    'waiting_list_entry_id', v_entry.id, 'name', v_entry.name, 'email', v_entry.email, 'company', v_entry.company,
-    'external_id', v_entry.external_id, 'metadata', v_entry.metadata
-  ));
-  if v_entry.external_id is not null then
-    perform private.lock_external_ids(v_entry.organisation_id, v_entry.external_id, v_guests);
-  end if;
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    (private.register(array[row(
-      private.uuid_v7(), v_entry.event_id, v_entry.ticket_type_id, v_entry.name, v_entry.email, v_entry.company, v_guests,
-      payment_method, promo_code, v_entry.send_email, v_entry.external_id, v_entry.metadata, idempotency_key, request_fingerprint
-    )::private.registration]))[1]
-  );
+  return (private.register(array[private.with_guests(jsonb_build_object(
+    'event_id', v_entry.event_id, 'ticket_type_id', v_entry.ticket_type_id, 'waiting_list_entry_id', v_entry.id,
+    'name', v_entry.name, 'email', v_entry.email, 'company', v_entry.company, 'send_email', v_entry.send_email,
+    'external_id', v_entry.external_id, 'metadata', v_entry.metadata, 'payment_method', payment_method, 'promo_code', promo_code,
+    'idempotency_key', idempotency_key, 'request_fingerprint', request_fingerprint
+  ))]))[1];
 end
 $$;
 comment on function api.accept_waiting_list_offer is
@@ -22215,7 +22022,7 @@ begin
   if private.is_erased(email) or private.can_be_switched_off(email.kind) and private.has_opted_out(v_attendee) then
     return true;
   end if;
-  -- Of a ticket the attendee says so: see private.tg_attendees__guard.
+  -- Of a ticket the attendee says so: see 60-attendees/rules.sql.
   if email.kind <> 'ticket' and private.takes_no_mail(coalesce(
     v_attendee.email, v_order.email, (select w.email from public.waiting_list_entries w where w.id = email.waiting_list_entry_id)
   )) then

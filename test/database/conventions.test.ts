@@ -91,10 +91,9 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'api.settle_email': ['courier'],
     'api.settle_emails': ['courier'],
     'api.settle_webhooks': ['courier'],
-    // Of the organisation of the caller, by key whatever the statistics say; what this transaction has added, of the second two.
+    // Of the organisation of the caller, by key whatever the statistics say; what this transaction has added, of the second.
     'private.attendee_of_guest': ['scope_attendees_write'],
-    'private.new_attendees_json': ['scope_attendees_write'],
-    'private.announce_registrations': ['scope_attendees_write'],
+    'private.outcomes_of_registrations': ['scope_attendees_write'],
     'private.actor_name': ['authenticated', 'scope_events_write'],
     // Of members whose rows the caller reads.
     'private.member_contact': ['authenticated'],

@@ -22,7 +22,6 @@ const ofNobody = [
   'private.oauth_clients',
   'private.opt_out_keys',
   'private.personal_columns',
-  'private.order_notices',
 ]
 
 let everyTable: Promise<[table: string, where: string][]> | undefined

@@ -22,44 +22,6 @@ end
 $$;
 grant execute on function private.update_attendee_calls to scope_attendees_write;
 
--- Guests who are no attendee yet, one order each. Like private.register_attendee_calls, but of each attendee only what a verdict needs.
-create function private.import_attendee_calls(calls jsonb[]) returns json[]
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_registrations private.registration[];
-begin
-  if cardinality(calls) = 1 then
-    return private.register_attendee_calls(calls);
-  end if;
-  v_registrations := private.registrations_of_calls(calls);
-  perform private.assert_known_ticket_types(v_registrations);
-  perform private.add_registrations(v_registrations);
-  return private.new_attendees_json(array(select r.order_id from unnest(v_registrations) with ordinality r order by r.ordinality));
-end
-$$;
-grant execute on function private.import_attendee_calls to scope_attendees_write;
-
--- The attendees of orders that this transaction has added for the calling key, one of each, in the order of the ids as given. Security definer, as private.announce_registrations.
-create function private.new_attendees_json(order_ids uuid[]) returns json[]
-language plpgsql stable security definer set search_path = ''
-as $$
-declare
-  v_organisation_id uuid := private.current_organisation_id();
-begin
-  return array(
-    select json_build_object('status', 201, 'data', json_build_object(
-      'attendees', json_build_array(json_build_object('id', a.id, 'order_id', a.order_id, 'status', a.status))
-    ))
-    from unnest(order_ids) with ordinality i (id, place)
-    cross join lateral (select a.* from public.attendees a where a.order_id = i.id offset 0) a
-    where a.organisation_id = v_organisation_id and a.created_at = now()
-    order by i.place
-  );
-end
-$$;
-grant execute on function private.new_attendees_json to scope_attendees_write;
-
 -- The answers of private.answer_calls with their errors as the operations answer them. One that is only {} was refused by nothing
 -- that a caller can mend, so it is tried again without a savepoint, for its error to end the import.
 create function private.import_calls(operation text, calls jsonb[]) returns json[]
@@ -98,7 +60,7 @@ as $$
 declare
   v_field text;
 begin
-  for v_field in select f from json_object_keys(private.lines_of_guest()) f loop
+  foreach v_field in array '{company,external_id}'::text[] loop
     if guest -> v_field = '""' then
       guest := jsonb_set(guest, array[v_field], 'null');
     end if;
@@ -143,8 +105,8 @@ begin
       select coalesce(jsonb_agg(jsonb_build_object('param', l.field, 'message', format(
         '%s %s is one line of 1 to %s characters.', case when l.field ~ '^[aeiou]' then 'An' else 'A' end, l.field, l.characters
       ))), '[]')
-      from json_each_text(private.lines_of_guest()) l (field, characters)
-      where guest ->> l.field is not null and not private.is_line(guest -> l.field, l.characters::integer)
+      from (values ('company', 200), ('external_id', 255)) l (field, characters)
+      where guest ->> l.field is not null and not private.is_line(guest -> l.field, l.characters)
     );
     if guest ? 'metadata' and not private.is_metadata(guest -> 'metadata') then
       v_fields := v_fields || '{"param": "metadata", "message": "Metadata is a flat object of at most 50 keys with text, numbers that are kept exactly, true, false or null."}'::jsonb;
@@ -278,14 +240,14 @@ grant execute on function private.attendee_of_guest to scope_attendees_write;
 
 -- Locks what the guests of a list are matched by, in one order: another import of the same guests waits, and so does a registration with
 -- one of the external_ids.
-create function private.lock_guests(organisation_id uuid, event_id uuid, guests jsonb) returns void
+create function private.lock_guests(event_id uuid, guests jsonb) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_lock_key integer;
 begin
   for v_lock_key in
-    select i.lock_key from private.external_ids_of(organisation_id, null, guests) i
+    select private.lock_key_of_external_id('attendee', g ->> 'external_id') from jsonb_array_elements(guests) g where g ->> 'external_id' is not null
     union
     select hashtext(concat_ws(' ', lock_guests.event_id, 'guest', lower(g.guest ->> 'email'), private.person_form(g.guest ->> 'name')))
     from jsonb_array_elements(guests) g (guest)
@@ -434,7 +396,7 @@ begin
     ) end;
   end loop;
 
-  v_answers := private.import_calls('import_attendee_calls', v_added_calls);
+  v_answers := private.import_calls('register', v_added_calls);
   for i in 1..cardinality(v_added) loop
     v_answer := v_answers[i] #> '{outcome,data,attendees,0}';
     v_verdicts[v_added[i]] := case when v_answer is null then private.refused_guest(v_answers[i]) else json_build_object(
@@ -462,7 +424,6 @@ declare
   -- As many as a batch of registrations: larger parts are no cheaper.
   c_part constant integer := 50;
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_organisation_id uuid;
   v_has_empty_lines constant boolean := attendees::text like '%""%';
   v_guests jsonb[] := array(
     select case when v_has_empty_lines then private.without_empty_lines(g.guest) else g.guest end
@@ -485,14 +446,13 @@ begin
   if v_sent not between 1 and 1000 then
     perform private.refuse_value('attendees', 'An import has 1 to 1000 attendees.', 'Send the rest in further calls.');
   end if;
-  select e.organisation_id into v_organisation_id from public.events e where e.id = import_attendees.event_id;
-  if not found then
+  if not exists (select from public.events e where e.id = import_attendees.event_id) then
     perform private.refuse_not_found('event_id');
   end if;
 
   -- Locks in the order of 20-events/locks.sql.
   perform private.limit_lock_waits();
-  perform private.lock_guests(v_organisation_id, event_id, attendees);
+  perform private.lock_guests(event_id, attendees);
   -- Whoever waited long does one part, and makes way.
   if private.is_time_up() then
     v_guests := v_guests[:c_part];

@@ -168,7 +168,6 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_entry public.waiting_list_entries;
-  v_guests jsonb;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -181,21 +180,12 @@ begin
   -- Once more when the attendee is added, with the entry locked.
   perform private.assert_offered(v_entry);
 
-  v_guests := jsonb_build_array(jsonb_build_object(
-    'waiting_list_entry_id', v_entry.id, 'name', v_entry.name, 'email', v_entry.email, 'company', v_entry.company,
-    'external_id', v_entry.external_id, 'metadata', v_entry.metadata
-  ));
-  if v_entry.external_id is not null then
-    perform private.lock_external_ids(v_entry.organisation_id, v_entry.external_id, v_guests);
-  end if;
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    (private.register(array[row(
-      private.uuid_v7(), v_entry.event_id, v_entry.ticket_type_id, v_entry.name, v_entry.email, v_entry.company, v_guests,
-      payment_method, promo_code, v_entry.send_email, v_entry.external_id, v_entry.metadata, idempotency_key, request_fingerprint
-    )::private.registration]))[1]
-  );
+  return (private.register(array[private.with_guests(jsonb_build_object(
+    'event_id', v_entry.event_id, 'ticket_type_id', v_entry.ticket_type_id, 'waiting_list_entry_id', v_entry.id,
+    'name', v_entry.name, 'email', v_entry.email, 'company', v_entry.company, 'send_email', v_entry.send_email,
+    'external_id', v_entry.external_id, 'metadata', v_entry.metadata, 'payment_method', payment_method, 'promo_code', promo_code,
+    'idempotency_key', idempotency_key, 'request_fingerprint', request_fingerprint
+  ))]))[1];
 end
 $$;
 comment on function api.accept_waiting_list_offer is

@@ -59,7 +59,7 @@ begin
   if private.is_erased(email) or private.can_be_switched_off(email.kind) and private.has_opted_out(v_attendee) then
     return true;
   end if;
-  -- Of a ticket the attendee says so: see private.tg_attendees__guard.
+  -- Of a ticket the attendee says so: see 60-attendees/rules.sql.
   if email.kind <> 'ticket' and private.takes_no_mail(coalesce(
     v_attendee.email, v_order.email, (select w.email from public.waiting_list_entries w where w.id = email.waiting_list_entry_id)
   )) then
