@@ -20,6 +20,7 @@ const ofNobody = [
   'public.plans',
   'private.installations',
   'private.oauth_clients',
+  'private.object_names',
   'private.opt_out_keys',
   'private.personal_columns',
 ]
