@@ -778,7 +778,7 @@ end
 $$;
 grant execute on function private.page_bytes to api_key;
 
--- A list that is by start has the start in its cursors as well, so that they are 32 characters and no other list takes them. It is the
+-- A list that is by start has the start in its cursors as well, so that they have another form and no other list takes them. It is the
 -- start that was shown: paging goes on from there, even if the event was moved or deleted meanwhile. No start is infinity.
 create type private.start_position as (starts_at timestamptz, id uuid);
 
@@ -786,7 +786,8 @@ create function private.encode_start_cursor("position" private.start_position) r
 language plpgsql immutable set search_path = ''
 as $$
 begin
-  return translate(encode(timestamptz_send("position".starts_at) || uuid_send("position".id), 'base64'), '+/', '-_');
+  return coalesce(nullif(to_char("position".starts_at at time zone 'UTC', 'YYYYMMDD"T"HH24MISS"_"US"Z"'), ''), 'infinity')
+    || replace("position".id::text, '-', '');
 end
 $$;
 grant execute on function private.encode_start_cursor to scope_events_read;
@@ -795,31 +796,14 @@ grant execute on function private.encode_start_cursor to scope_events_read;
 create function private.after_start_cursor(cursor text) returns private.start_position
 language plpgsql stable set search_path = ''
 as $$
-declare
-  v_bytes bytea;
-  v_microseconds bigint;
-  v_position private.start_position := row('-infinity', '00000000-0000-0000-0000-000000000000');
 begin
   if cursor is null then
-    return v_position;
+    return row('-infinity'::timestamptz, '00000000-0000-0000-0000-000000000000'::uuid);
+  elsif cursor !~ '^(infinity|\d{8}T\d{6}_\d{6}Z)[0-9a-f]{32}$' then
+    raise data_exception;
   end if;
-  if cursor ~ '^[A-Za-z0-9_-]{32}$' then
-    v_bytes := decode(translate(cursor, '-_', '+/'), 'base64');
-    -- Since 2000, as Postgres sends a time. Days and the rest apart, for an interval of microseconds alone is not exact.
-    v_microseconds := ('x' || encode(substr(v_bytes, 1, 8), 'hex'))::bit(64)::bigint;
-    v_position.id := encode(substr(v_bytes, 9), 'hex')::uuid;
-    if v_microseconds = 9223372036854775807 then
-      v_position.starts_at := 'infinity';
-      return v_position;
-    elsif v_microseconds / 86400000000 between -40000 and 3000000 then
-      v_position.starts_at := (
-        timestamp '2000-01-01'
-        + make_interval(days => (v_microseconds / 86400000000)::integer)
-        + (v_microseconds % 86400000000) * interval '1 microsecond'
-      ) at time zone 'UTC';
-      return v_position;
-    end if;
-  end if;
+  return row(translate(left(cursor, -32), '_', '.')::timestamptz, right(cursor, 32)::uuid);
+exception when data_exception then
   perform private.refuse(
     422, 'validation_failed', 'The cursor is not valid.', 'cursor',
     hint => 'Send next_cursor of the previous page in the same order unchanged, or leave the cursor out to start again.'
@@ -1918,39 +1902,6 @@ grant execute on function private.answer_calls to api_key;
 -- Reads: calls of any operations that read, by one key in one role, that reach the gateway while others are in flight, as one RPC.
 -- It runs them as its caller, so the grants and policies of each hold; all see the snapshot of the one statement.
 
--- What runs calls of one operation with these arguments, given as they are in $1, and answers a list in their order. Arguments become
--- values as the Data API makes them. Calls that would begin after $2 are answered null.
-create function private.statement_of_reads(operation text, arguments text[]) returns text
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_function pg_catalog.pg_proc;
-  v_columns text;
-begin
-  -- Operations that read are stable, and run as their caller.
-  select p.* into v_function
-  from pg_catalog.pg_proc p
-  where p.pronamespace = 'api'::regnamespace and p.proname = operation
-    and p.provolatile = 's' and not p.prosecdef and p.proname <> 'read_calls';
-  if not found then
-    perform private.refuse_value('operation', 'There is no read of this name.');
-  end if;
-
-  -- Of an argument that the function lacks Postgres says so.
-  select string_agg(format('%I %s', a.name, coalesce(format_type(t.type, null), 'text')), ', ') into v_columns
-  from unnest(arguments) a (name)
-  left join unnest(v_function.proargnames, v_function.proargtypes::oid[]) t (name, type) using (name);
-
-  return format(
-    'select array(select case when clock_timestamp() < $2 then api.%I(%s) end from %s)',
-    operation,
-    (select string_agg(format('%1$I => a.%1$I', a.name), ', ') from unnest(arguments) a (name)),
-    coalesce('json_to_recordset($1) a (' || v_columns || ')', 'json_array_elements($1)')
-  );
-end
-$$;
-grant execute on function private.statement_of_reads to api_key;
-
 -- The Data API gives it the time of its setting, not that of the role.
 create function api.read_calls(calls json) returns json
 language plpgsql stable set search_path = '' set statement_timeout = '1s'
@@ -1971,37 +1922,28 @@ begin
 
   -- One statement for all calls of an operation with the same arguments, because each is planned.
   for v_alike in
-    select c.call ->> 'operation' as operation, n.names, array_agg(c.place) as places, array_agg(c.call -> 'args') as args
+    select c.call ->> 'operation' as operation, n.names, array_agg(c.place) as places, array_agg(c.call) as calls
     from json_array_elements(calls) with ordinality c (call, place),
       lateral (select array(select json_object_keys(c.call -> 'args') order by 1) as names) n
     group by 1, 2
     order by min(c.place)
   loop
     begin
-      execute private.statement_of_reads(v_alike.operation, v_alike.names)
-      into v_results using array_to_json(v_alike.args), v_end;
+      execute private.statement_of_calls(v_alike.operation, v_alike.names, reads => true)
+      into v_results using (select json_agg(c -> 'args') from unnest(v_alike.calls) c), v_end;
       for i in 1..cardinality(v_results) loop
         v_answers[v_alike.places[i]] := case
           when v_results[i] is null then '{}' else json_build_object('answer', v_results[i])
         end;
       end loop;
     exception when others then
-      -- The calls that are refused are found one by one.
-      for i in 1..cardinality(v_alike.args) loop
-        begin
-          execute private.statement_of_reads(v_alike.operation, v_alike.names)
-          into v_results using json_build_array(v_alike.args[i]), v_end;
-          v_answers[v_alike.places[i]] := case
-            when v_results[1] is null then '{}' else json_build_object('answer', v_results[1])
-          end;
-        exception when others then
-          get stacked diagnostics v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
-          v_answers[v_alike.places[i]] := case
-            when sqlstate not like 'PT%' then '{}'
-            else json_build_object('error', json_build_object(
-              'code', sqlstate, 'message', v_message, 'details', v_detail, 'hint', v_hint
-            ))
-          end;
+      get stacked diagnostics v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
+      for i in 1..cardinality(v_alike.places) loop
+        v_answers[v_alike.places[i]] := case
+          -- The calls that are refused are found one by one.
+          when cardinality(v_alike.places) > 1 then api.read_calls(json_build_array(v_alike.calls[i])) -> 0
+          when sqlstate not like 'PT%' then '{}'
+          else json_build_object('error', json_build_object('code', sqlstate, 'message', v_message, 'details', v_detail, 'hint', v_hint))
         end;
       end loop;
     end;
@@ -12201,35 +12143,36 @@ end
 $$;
 grant execute on function private.resolve_name to api_key;
 
--- What calls an operation with these arguments, given as they are in $1. Arguments become values as the Data API makes them.
-create function private.statement_of_call(operation text, arguments text[]) returns text
+-- What calls an operation with each of the arguments in the list $1, and answers a list in their order. Arguments become values as the
+-- Data API makes them. Calls that would begin after $2 are answered null.
+create function private.statement_of_calls(operation text, arguments text[], reads boolean default false) returns text
 language plpgsql stable set search_path = ''
 as $$
 declare
   v_function pg_catalog.pg_proc;
+  v_columns text;
 begin
   -- Operations run as their caller; those that write take an idempotency key.
   select p.* into v_function
   from pg_catalog.pg_proc p
   where p.pronamespace = 'api'::regnamespace and p.proname = operation and not p.prosecdef
-    and (p.provolatile = 's' and p.proname <> 'read_calls' or 'idempotency_key' = any (p.proargnames));
+    and (p.provolatile = 's' and p.proname <> 'read_calls' or not reads and 'idempotency_key' = any (p.proargnames));
   if not found then
     perform private.refuse_value('operation', 'There is no operation of this name.');
   end if;
+  -- Of an argument that the function lacks Postgres says so.
+  select string_agg(format('%I %s', a.name, coalesce(format_type(t.type, null), 'text')), ', ') into v_columns
+  from unnest(arguments) a (name)
+  left join unnest(v_function.proargnames, v_function.proargtypes::oid[]) t (name, type) using (name);
   return format(
-    'select api.%I(%s) from json_to_record($1) a (%s)',
+    'select array(select case when clock_timestamp() < $2 then api.%I(%s) end from %s)',
     operation,
     (select string_agg(format('%1$I => a.%1$I', a.name), ', ') from unnest(arguments) a (name)),
-    -- Of an argument that the function lacks Postgres says so.
-    (
-      select string_agg(format('%I %s', a.name, coalesce(format_type(t.type, null), 'text')), ', ')
-      from unnest(arguments) a (name)
-      left join unnest(v_function.proargnames, v_function.proargtypes::oid[]) t (name, type) using (name)
-    )
+    coalesce('json_to_recordset($1) a (' || v_columns || ')', 'json_array_elements($1)')
   );
 end
 $$;
-grant execute on function private.statement_of_call to api_key;
+grant execute on function private.statement_of_calls to api_key;
 
 -- A call of an operation whose arguments name objects: each of `names` is { param, kind, name, id, judged, by_id }, where `id` stands in `args`
 -- in place of the id that is found. One of a list that is `judged` item by item stays where nothing is found: its item is refused for it. It
@@ -12240,6 +12183,7 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_answer json;
+  v_answers json[];
   v_args text := args;
   v_event_id uuid;
   v_name record;
@@ -12277,8 +12221,9 @@ begin
     v_args := replace(v_args, '"' || v_name.id || '"', '"' || v_id || '"');
   end loop;
 
-  execute private.statement_of_call(operation, array(select json_object_keys(args))) into v_answer using v_args::json;
-  return v_answer;
+  execute private.statement_of_calls(operation, array(select json_object_keys(args)))
+  into v_answers using json_build_array(v_args::json), timestamptz 'infinity';
+  return v_answers[1];
 end
 $$;
 comment on function api.call_by_names is

@@ -143,35 +143,36 @@ end
 $$;
 grant execute on function private.resolve_name to api_key;
 
--- What calls an operation with these arguments, given as they are in $1. Arguments become values as the Data API makes them.
-create function private.statement_of_call(operation text, arguments text[]) returns text
+-- What calls an operation with each of the arguments in the list $1, and answers a list in their order. Arguments become values as the
+-- Data API makes them. Calls that would begin after $2 are answered null.
+create function private.statement_of_calls(operation text, arguments text[], reads boolean default false) returns text
 language plpgsql stable set search_path = ''
 as $$
 declare
   v_function pg_catalog.pg_proc;
+  v_columns text;
 begin
   -- Operations run as their caller; those that write take an idempotency key.
   select p.* into v_function
   from pg_catalog.pg_proc p
   where p.pronamespace = 'api'::regnamespace and p.proname = operation and not p.prosecdef
-    and (p.provolatile = 's' and p.proname <> 'read_calls' or 'idempotency_key' = any (p.proargnames));
+    and (p.provolatile = 's' and p.proname <> 'read_calls' or not reads and 'idempotency_key' = any (p.proargnames));
   if not found then
     perform private.refuse_value('operation', 'There is no operation of this name.');
   end if;
+  -- Of an argument that the function lacks Postgres says so.
+  select string_agg(format('%I %s', a.name, coalesce(format_type(t.type, null), 'text')), ', ') into v_columns
+  from unnest(arguments) a (name)
+  left join unnest(v_function.proargnames, v_function.proargtypes::oid[]) t (name, type) using (name);
   return format(
-    'select api.%I(%s) from json_to_record($1) a (%s)',
+    'select array(select case when clock_timestamp() < $2 then api.%I(%s) end from %s)',
     operation,
     (select string_agg(format('%1$I => a.%1$I', a.name), ', ') from unnest(arguments) a (name)),
-    -- Of an argument that the function lacks Postgres says so.
-    (
-      select string_agg(format('%I %s', a.name, coalesce(format_type(t.type, null), 'text')), ', ')
-      from unnest(arguments) a (name)
-      left join unnest(v_function.proargnames, v_function.proargtypes::oid[]) t (name, type) using (name)
-    )
+    coalesce('json_to_recordset($1) a (' || v_columns || ')', 'json_array_elements($1)')
   );
 end
 $$;
-grant execute on function private.statement_of_call to api_key;
+grant execute on function private.statement_of_calls to api_key;
 
 -- A call of an operation whose arguments name objects: each of `names` is { param, kind, name, id, judged, by_id }, where `id` stands in `args`
 -- in place of the id that is found. One of a list that is `judged` item by item stays where nothing is found: its item is refused for it. It
@@ -182,6 +183,7 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_answer json;
+  v_answers json[];
   v_args text := args;
   v_event_id uuid;
   v_name record;
@@ -219,8 +221,9 @@ begin
     v_args := replace(v_args, '"' || v_name.id || '"', '"' || v_id || '"');
   end loop;
 
-  execute private.statement_of_call(operation, array(select json_object_keys(args))) into v_answer using v_args::json;
-  return v_answer;
+  execute private.statement_of_calls(operation, array(select json_object_keys(args)))
+  into v_answers using json_build_array(v_args::json), timestamptz 'infinity';
+  return v_answers[1];
 end
 $$;
 comment on function api.call_by_names is

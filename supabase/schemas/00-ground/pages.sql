@@ -65,7 +65,7 @@ end
 $$;
 grant execute on function private.page_bytes to api_key;
 
--- A list that is by start has the start in its cursors as well, so that they are 32 characters and no other list takes them. It is the
+-- A list that is by start has the start in its cursors as well, so that they have another form and no other list takes them. It is the
 -- start that was shown: paging goes on from there, even if the event was moved or deleted meanwhile. No start is infinity.
 create type private.start_position as (starts_at timestamptz, id uuid);
 
@@ -73,7 +73,8 @@ create function private.encode_start_cursor("position" private.start_position) r
 language plpgsql immutable set search_path = ''
 as $$
 begin
-  return translate(encode(timestamptz_send("position".starts_at) || uuid_send("position".id), 'base64'), '+/', '-_');
+  return coalesce(nullif(to_char("position".starts_at at time zone 'UTC', 'YYYYMMDD"T"HH24MISS"_"US"Z"'), ''), 'infinity')
+    || replace("position".id::text, '-', '');
 end
 $$;
 grant execute on function private.encode_start_cursor to scope_events_read;
@@ -82,31 +83,14 @@ grant execute on function private.encode_start_cursor to scope_events_read;
 create function private.after_start_cursor(cursor text) returns private.start_position
 language plpgsql stable set search_path = ''
 as $$
-declare
-  v_bytes bytea;
-  v_microseconds bigint;
-  v_position private.start_position := row('-infinity', '00000000-0000-0000-0000-000000000000');
 begin
   if cursor is null then
-    return v_position;
+    return row('-infinity'::timestamptz, '00000000-0000-0000-0000-000000000000'::uuid);
+  elsif cursor !~ '^(infinity|\d{8}T\d{6}_\d{6}Z)[0-9a-f]{32}$' then
+    raise data_exception;
   end if;
-  if cursor ~ '^[A-Za-z0-9_-]{32}$' then
-    v_bytes := decode(translate(cursor, '-_', '+/'), 'base64');
-    -- Since 2000, as Postgres sends a time. Days and the rest apart, for an interval of microseconds alone is not exact.
-    v_microseconds := ('x' || encode(substr(v_bytes, 1, 8), 'hex'))::bit(64)::bigint;
-    v_position.id := encode(substr(v_bytes, 9), 'hex')::uuid;
-    if v_microseconds = 9223372036854775807 then
-      v_position.starts_at := 'infinity';
-      return v_position;
-    elsif v_microseconds / 86400000000 between -40000 and 3000000 then
-      v_position.starts_at := (
-        timestamp '2000-01-01'
-        + make_interval(days => (v_microseconds / 86400000000)::integer)
-        + (v_microseconds % 86400000000) * interval '1 microsecond'
-      ) at time zone 'UTC';
-      return v_position;
-    end if;
-  end if;
+  return row(translate(left(cursor, -32), '_', '.')::timestamptz, right(cursor, 32)::uuid);
+exception when data_exception then
   perform private.refuse(
     422, 'validation_failed', 'The cursor is not valid.', 'cursor',
     hint => 'Send next_cursor of the previous page in the same order unchanged, or leave the cursor out to start again.'
