@@ -70,11 +70,7 @@ create type public.api_scope as enum (
 -- scope_events_read stands for events:read, and so on for all seven.
 create function private.scope_of_role(role text) returns public.api_scope
 language plpgsql immutable set search_path = ''
-as $$
-begin
-  return replace(substr(role, length('scope_') + 1), '_', ':')::public.api_scope;
-end
-$$;
+as $$ begin return replace(substr(role, length('scope_') + 1), '_', ':')::public.api_scope; end $$;
 
 -- schemas/00-ground/claims.sql
 
@@ -126,11 +122,7 @@ grant execute on function private.current_organisation_id to api_key;
 
 create function private.current_api_key_id() returns uuid
 language plpgsql stable set search_path = ''
-as $$
-begin
-  return (nullif(current_setting('request.jwt.claims', true), '')::json ->> 'api_key_id')::uuid;
-end
-$$;
+as $$ begin return (nullif(current_setting('request.jwt.claims', true), '')::json ->> 'api_key_id')::uuid; end $$;
 grant execute on function private.current_api_key_id to api_key, authenticated;
 
 create type public.request_source as enum ('api', 'mcp', 'studio');
@@ -152,11 +144,7 @@ grant execute on function private.is_by_hand to api_key, courier, authenticated;
 -- for every statement: the shorter they are, the cheaper.
 create function private.is_typed() returns boolean
 language plpgsql stable set search_path = ''
-as $$
-begin
-  return pg_trigger_depth() = 0 and private.is_by_hand();
-end
-$$;
+as $$ begin return pg_trigger_depth() = 0 and private.is_by_hand(); end $$;
 grant execute on function private.is_typed to api_key, courier, authenticated;
 
 -- How a row was created: the token says api or mcp; a session without a token is a person.
@@ -220,30 +208,18 @@ $$;
 -- like, full-width forms are plain, and nothing but letters and digits counts. As src/browser/door/offline-rules.ts has it.
 create function private.code_form(code text) returns text
 language plpgsql immutable strict set search_path = ''
-as $$
-begin
-  return translate(upper(regexp_replace(normalize(code, nfkc), '[^0-9A-Za-z]', '', 'g')), 'OIL', '011');
-end
-$$;
+as $$ begin return translate(upper(regexp_replace(normalize(code, nfkc), '[^0-9A-Za-z]', '', 'g')), 'OIL', '011'); end $$;
 grant execute on function private.code_form to api_key, authenticated;
 
 -- 128 bits in hex: no character that a mail program might take for the end of a link.
 create function private.random_token() returns text
 language plpgsql volatile set search_path = ''
-as $$
-begin
-  return encode(substr(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 1, 16), 'hex');
-end
-$$;
+as $$ begin return encode(substr(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 1, 16), 'hex'); end $$;
 
 -- RFC 3339 in UTC with milliseconds, independent of the time zone of the session.
 create function private.rfc3339(moment timestamptz) returns text
 language plpgsql immutable strict set search_path = ''
-as $$
-begin
-  return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
-end
-$$;
+as $$ begin return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'); end $$;
 grant execute on function private.rfc3339 to api_key, authenticated;
 
 -- Addresses that fit an e-mail header without quotes or another alphabet. src/operations/fields.ts has the same rule.
@@ -278,30 +254,18 @@ grant execute on function private.hint_for_address to scope_attendees_write;
 -- A domain that cannot exist (RFC 2606), for who has no address: children, and walk-ins at the door.
 create function private.takes_no_mail(address text) returns boolean
 language plpgsql immutable set search_path = ''
-as $$
-begin
-  return lower(address) like '%.invalid';
-end
-$$;
+as $$ begin return lower(address) like '%.invalid'; end $$;
 
 -- A name: one line, of which something is seen.
 create function private.is_one_line(text text, characters integer) returns boolean
 language plpgsql immutable strict set search_path = ''
-as $$
-begin
-  return length(btrim(text)) <= characters and text !~ '[[:cntrl:]]' and private.person_form(text) <> '';
-end
-$$;
+as $$ begin return length(btrim(text)) <= characters and text !~ '[[:cntrl:]]' and private.person_form(text) <> ''; end $$;
 grant execute on function private.is_one_line to api_key, authenticated;
 
 -- Whom orders, attendees and entries of the waiting list are for.
 create function private.is_contact(name text, email text) returns boolean
 language plpgsql immutable set search_path = ''
-as $$
-begin
-  return coalesce(private.is_one_line(name, 200) and private.is_email_address(email), false);
-end
-$$;
+as $$ begin return coalesce(private.is_one_line(name, 200) and private.is_email_address(email), false); end $$;
 grant execute on function private.is_contact to api_key, authenticated;
 
 -- Where the courier may be sent: https without credentials, for the address is shown. http only for localhost, where the courier allows that.
@@ -344,26 +308,11 @@ begin
 end
 $$;
 
--- Whether a number survives being read and written as a double. Integers beyond 2^53 - 1 do not, and below the least double
--- Postgres rejects the cast.
-create function private.is_double(number numeric) returns boolean
-language plpgsql immutable set search_path = '' set extra_float_digits = 1
-as $$
-begin
-  return case
-    when number = 0 then true
-    when abs(number) > 9007199254740991 or abs(number) < 4e-324 then false
-    else number::float8::text::numeric = number
-  end;
-end
-$$;
-grant execute on function private.is_double to api_key, authenticated;
-
 -- Metadata is a flat object of at most 50 keys: every system can store it, and it does not become a database of its own. It
 -- contains nothing that a JSON client would change or lose: no number that is not a double, and no key __proto__, which
 -- JavaScript treats as the prototype.
 create function private.is_metadata(value jsonb) returns boolean
-language plpgsql immutable set search_path = ''
+language plpgsql immutable set search_path = '' set extra_float_digits = 1
 as $$
 begin
   return case
@@ -375,7 +324,9 @@ begin
           and e.key <> '__proto__'
           and coalesce(length(e.value #>> '{}'), 0) <= 500
           and case jsonb_typeof(e.value)
-            when 'number' then private.is_double((e.value #>> '{}')::numeric)
+            -- Read and written as a double it stays the same. Beyond 2^53 - 1 integers do not; below the least double the cast fails.
+            when 'number' then e.value = '0' or abs((e.value #>> '{}')::numeric) between 4e-324 and 9007199254740991
+              and (e.value #>> '{}')::float8::text::numeric = (e.value #>> '{}')::numeric
             else jsonb_typeof(e.value) in ('string', 'boolean', 'null')
           end
         ), true)
@@ -433,52 +384,18 @@ grant execute on function private.money_decimal to scope_events_write, scope_att
 -- "EUR 49.00".
 create function private.money_text(amount bigint, currency text) returns text
 language plpgsql immutable set search_path = ''
-as $$
-begin
-  return currency || ' ' || private.money_decimal(amount, currency);
-end
-$$;
+as $$ begin return currency || ' ' || private.money_decimal(amount, currency); end $$;
 grant execute on function private.money_text to scope_events_write, authenticated;
 
 -- A time as people type it, on the clock of an event: 2027-05-03 10:00 Europe/Berlin.
 create function private.clock_time(moment timestamptz, timezone text) returns text
 language plpgsql stable set search_path = ''
-as $$
-begin
-  return to_char(moment at time zone timezone, 'YYYY-MM-DD HH24:MI') || ' ' || timezone;
-end
-$$;
+as $$ begin return to_char(moment at time zone timezone, 'YYYY-MM-DD HH24:MI') || ' ' || timezone; end $$;
 grant execute on function private.clock_time to scope_events_write;
 
 -- schemas/00-ground/refusals.sql
 
 -- Raising errors. private.refuse_* always raises; private.assert_* raises unless the condition in its name holds.
-
--- The grid shows the message alone, so of a row the message names the column.
-create function private.in_column(param text, message text) returns text
-language plpgsql stable set search_path = ''
-as $$
-begin
-  if pg_trigger_depth() > 0 and private.is_by_hand() and message !~* ('\m' || param || '\M') then
-    return format('In %s: %s', param, message);
-  end if;
-  return message;
-end
-$$;
-grant execute on function private.in_column to api_key, authenticated;
-
--- Which row that is, for whoever wrote it by hand.
-create function private.which("row" jsonb) returns jsonb
-language plpgsql stable set search_path = ''
-as $$
-begin
-  if "row" is not null and private.is_by_hand() then
-    return jsonb_build_object('id', "row" -> 'id', 'name', "row" -> 'name', 'reference', "row" -> 'reference');
-  end if;
-  return null;
-end
-$$;
-grant execute on function private.which to api_key, authenticated;
 
 -- Every error that a caller reads is raised here. The message is a constant ASCII sentence that an organiser in Studio
 -- understands: PostgREST puts it into the HTTP reason phrase, so it never contains user input. Programs read `code` and
@@ -496,10 +413,22 @@ create function private.refuse(
 language plpgsql volatile set search_path = ''
 as $$
 begin
+  -- The grid shows the message alone, so of a row the message names the column.
+  if pg_trigger_depth() > 0 and private.is_by_hand() and message !~* ('\m' || param || '\M') then
+    message := format('In %s: %s', param, message);
+  end if;
   raise exception using
     errcode = 'PT' || status,
-    message = private.in_column(param, message),
-    detail = jsonb_strip_nulls(jsonb_build_object('code', code, 'param', param, 'details', details, 'row', private.which("row"))),
+    message = message,
+    detail = jsonb_strip_nulls(jsonb_build_object(
+      'code', code, 'param', param,
+      -- The details of a value are filled in.
+      'details', case details when '{}' then jsonb_build_object('fields', jsonb_build_array(jsonb_build_object('param', param, 'message', message)))
+        else details end,
+      'row', case when "row" is not null and private.is_by_hand() then
+        jsonb_build_object('id', "row" -> 'id', 'name', "row" -> 'name', 'reference', "row" -> 'reference')
+      end
+    )),
     hint = coalesce(hint, '');
 end
 $$;
@@ -527,16 +456,7 @@ grant execute on function private.refuse_not_found to api_key, authenticated;
 -- A readable error for a value that a check constraint would reject too: the constraint's own error contains the whole row.
 create function private.refuse_value(param text, message text, hint text default null, "row" jsonb default null) returns void
 language plpgsql volatile set search_path = ''
-as $$
-begin
-  message := private.in_column(param, message);
-  perform private.refuse(
-    422, 'validation_failed', message, param,
-    jsonb_build_object('fields', jsonb_build_array(jsonb_build_object('param', param, 'message', message))), hint,
-    "row"
-  );
-end
-$$;
+as $$ begin perform private.refuse(422, 'validation_failed', message, param, '{}', hint, "row"); end $$;
 grant execute on function private.refuse_value to api_key, authenticated;
 
 -- For checks of tables: what people write into fields that have no trigger of their own. Null is allowed.
@@ -727,11 +647,7 @@ grant execute on function private.only_one to authenticated;
 -- skips nor repeats a row that exists throughout, whatever is edited meanwhile.
 create function private.encode_cursor(id uuid) returns text
 language plpgsql immutable set search_path = ''
-as $$
-begin
-  return rtrim(translate(encode(uuid_send(id), 'base64'), '+/', '-_'), '=');
-end
-$$;
+as $$ begin return rtrim(translate(encode(uuid_send(id), 'base64'), '+/', '-_'), '='); end $$;
 grant execute on function private.encode_cursor to api_key;
 
 create function private.decode_cursor(cursor text) returns uuid
@@ -752,30 +668,18 @@ grant execute on function private.decode_cursor to api_key;
 -- Where a list that is newest first continues: its ids are less than this. Never null, for an index condition cannot be optional.
 create function private.before_cursor(cursor text) returns uuid
 language plpgsql stable set search_path = ''
-as $$
-begin
-  return coalesce(private.decode_cursor(cursor), 'ffffffff-ffff-ffff-ffff-ffffffffffff');
-end
-$$;
+as $$ begin return coalesce(private.decode_cursor(cursor), 'ffffffff-ffff-ffff-ffff-ffffffffffff'); end $$;
 grant execute on function private.before_cursor to api_key;
 
 create function private.page_size("limit" integer) returns integer
 language plpgsql immutable set search_path = ''
-as $$
-begin
-  return greatest(1, least(coalesce("limit", 50), 100));
-end
-$$;
+as $$ begin return greatest(1, least(coalesce("limit", 50), 100)); end $$;
 grant execute on function private.page_size to api_key;
 
 -- Most bytes that the items of a page have together; a page has at least one item, however large.
 create function private.page_bytes() returns integer
 language plpgsql immutable set search_path = ''
-as $$
-begin
-  return 1048576;
-end
-$$;
+as $$ begin return 1048576; end $$;
 grant execute on function private.page_bytes to api_key;
 
 -- A list that is by start has the start in its cursors as well, so that they have another form and no other list takes them. It is the
@@ -976,11 +880,7 @@ $$;
 -- The expression, if the index knows more by it than by the pattern; else one that matches everything.
 create function private.index_expression(expression text) returns text
 language plpgsql immutable strict set search_path = ''
-as $$
-begin
-  return case when expression like '%e?%' then expression else '' end;
-end
-$$;
+as $$ begin return case when expression like '%e?%' then expression else '' end; end $$;
 
 -- schemas/00-ground/time-limits.sql
 
@@ -1123,8 +1023,9 @@ declare
 begin
   foreach v_reference in array tg_argv[2:] loop
     execute format(
-      'select exists (select from public.%I where %I = $1)', split_part(v_reference, '.', 1), split_part(v_reference, '.', 2)
-    ) into v_in_use using old.id;
+      'select exists (select from public.%I where %I = %L)',
+      split_part(v_reference, '.', 1), split_part(v_reference, '.', 2), coalesce(to_jsonb(old) ->> 'id', to_jsonb(old) ->> 'name')
+    ) into v_in_use;
     if v_in_use then
       perform private.refuse(409, 'in_use', tg_argv[0], hint => tg_argv[1], "row" => to_jsonb(old));
     end if;
@@ -1146,11 +1047,7 @@ $$;
 -- Truncate fires no row triggers, so counts and logs would miss it.
 create function private.tg__refuse_truncate() returns trigger
 language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse(409, 'append_only', 'This table cannot be truncated.', hint => 'Delete or cancel rows instead.');
-end
-$$;
+as $$ begin perform private.refuse(409, 'append_only', 'This table cannot be truncated.', hint => 'Delete or cancel rows instead.'); end $$;
 
 -- Rows below an event belong to its organisation, so an insert may leave the organisation out.
 create function private.tg__inherit_organisation() returns trigger
@@ -1306,17 +1203,6 @@ end
 $$;
 grant execute on function private.trimmed_values to authenticated;
 
--- Whether mistakes in a row of this table are explained: in the first 200 of a transaction. It takes milliseconds a row, and a restore or
--- a script that writes a million must not pay for it; the constraints hold for all.
-create function private.explains_mistakes("table" oid) returns boolean
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  return pg_stat_get_xact_tuples_inserted("table") + pg_stat_get_xact_tuples_updated("table") < 200;
-end
-$$;
-grant execute on function private.explains_mistakes to authenticated;
-
 -- Before the guards, and for every row, however many a transaction writes. A cleared cell of text is empty, however it is sent, and blanks
 -- around a text are no part of it. Arguments: the columns that a new row cannot do without and that no trigger fills in.
 create function private.tg__take_blank_as_empty() returns trigger
@@ -1333,7 +1219,7 @@ begin
     v_new := v_new || v_trimmed;
   end if;
   -- Which columns are times is looked up where a value is infinite, or written with another year than most.
-  if v_new::text ~ '": "(-?infinity"|\d{5,}-|9999-|(0\d|1[0-8])\d\d-|1900-|[^"]* BC")' and private.explains_mistakes(tg_relid) then
+  if v_new::text ~ '": "(-?infinity"|\d{5,}-|9999-|(0\d|1[0-8])\d\d-|1900-|[^"]* BC")' and pg_stat_get_xact_tuples_inserted(tg_relid) + pg_stat_get_xact_tuples_updated(tg_relid) < 200 then
     for v_column in
       select a.attname
       from pg_catalog.pg_attribute a
@@ -1358,11 +1244,7 @@ $$;
 -- A sentence, and the hint behind it.
 create function private.sentences(text text) returns text[]
 language plpgsql immutable strict set search_path = ''
-as $$
-begin
-  return regexp_match(text, '^(.*?[.])(?: (.*))?$');
-end
-$$;
+as $$ begin return regexp_match(text, '^(.*?[.])(?: (.*))?$'); end $$;
 grant execute on function private.sentences to api_key, authenticated;
 
 -- The rule that a check constraint states: its comment, which is a sentence and perhaps a hint behind it, and the column that it is about,
@@ -1401,11 +1283,7 @@ grant execute on function private.refuse_broken to api_key, authenticated;
 -- The gateway asks it for the sentence of the constraint that a call broke.
 create function api.explain_rule("constraint" text) returns void
 language plpgsql stable set search_path = ''
-as $$
-begin
-  perform private.refuse_broken("constraint"::name);
-end
-$$;
+as $$ begin perform private.refuse_broken("constraint"::name); end $$;
 comment on function api.explain_rule is 'Refuses with the sentence of a check constraint, as a call that broke it is to be refused. Answers nothing for one that has none.';
 grant execute on function api.explain_rule to api_key;
 
@@ -1581,7 +1459,8 @@ declare
   v_detail text;
   v_hint text;
 begin
-  if not private.explains_mistakes(tg_relid) then
+  -- It takes milliseconds a row: a restore, or a script that writes a million, must not pay for it. The constraints hold for all.
+  if pg_stat_get_xact_tuples_inserted(tg_relid) + pg_stat_get_xact_tuples_updated(tg_relid) >= 200 then
     return new;
   end if;
   v_old := to_jsonb(old);
@@ -1619,7 +1498,9 @@ begin
 exception when sqlstate 'PT404' or sqlstate 'PT409' or sqlstate 'PT422' then
   get stacked diagnostics v_detail = pg_exception_detail, v_hint = pg_exception_hint;
   raise exception using
-    errcode = sqlstate, message = sqlerrm, hint = v_hint, detail = jsonb_strip_nulls(v_detail::jsonb || jsonb_build_object('row', private.which(v_new)));
+    errcode = sqlstate, message = sqlerrm, hint = v_hint, detail = jsonb_strip_nulls(v_detail::jsonb || jsonb_build_object(
+    'row', jsonb_build_object('id', v_new -> 'id', 'name', v_new -> 'name', 'reference', v_new -> 'reference')
+  ));
 end
 $$;
 
@@ -1813,11 +1694,7 @@ $$;
 -- Fields of a document, with what replaces them.
 create function private.erased_fields() returns jsonb
 language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return (select jsonb_object_agg(c.field, c.erased_as) from private.personal_columns c where c.field is not null);
-end
-$$;
+as $$ begin return (select jsonb_object_agg(c.field, c.erased_as) from private.personal_columns c where c.field is not null); end $$;
 
 -- schemas/00-ground/batches.sql
 
@@ -1962,11 +1839,7 @@ grant execute on function api.read_calls to api_key;
 
 create function private.warning(code text, message text) returns jsonb
 language plpgsql immutable set search_path = ''
-as $$
-begin
-  return jsonb_build_object('code', code, 'message', message);
-end
-$$;
+as $$ begin return jsonb_build_object('code', code, 'message', message); end $$;
 grant execute on function private.warning to api_key;
 
 -- The outcome with those that are not null.
@@ -2200,24 +2073,13 @@ create trigger organisations_100_in_use before delete on public.organisations
 create trigger organisations_200_normalise before insert or update of accent_colour, logo_url, payment_instructions on public.organisations
   for each row execute function private.tg_organisations__normalise();
 
--- Default privileges of a Supabase project grant every new table to these three roles, so each table revokes them first.
--- Not tg__assert_not_in_use, which goes by the id.
-create function private.tg_plans__assert_not_in_use() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if exists (select from public.organisations o where o.plan = old.name) then
-    perform private.refuse(
-      409, 'in_use', 'The plan is in use: organisations are on it.', hint => 'Give them another plan first: change plan of their rows.'
-    );
-  end if;
-  return old;
-end
-$$;
 create trigger plans_100_in_use before delete on public.plans
-  for each row execute function private.tg_plans__assert_not_in_use();
+  for each row execute function private.tg__assert_not_in_use(
+    'The plan is in use: organisations are on it.', 'Give them another plan first: change plan of their rows.', 'organisations.plan'
+  );
 select private.keep_table('public.plans');
 
+-- Default privileges of a Supabase project grant every new table to these three roles, so each table revokes them first.
 revoke all on public.plans, public.organisations, public.organisation_members from anon, authenticated, service_role;
 
 alter table public.plans enable row level security;
@@ -2287,11 +2149,7 @@ $$;
 
 create function private.is_of_many(outcome json) returns boolean
 language plpgsql immutable set search_path = ''
-as $$
-begin
-  return coalesce(outcome #>> '{data,object}' in ('attendee_import', 'check_in_batch'), false);
-end
-$$;
+as $$ begin return coalesce(outcome #>> '{data,object}' in ('attendee_import', 'check_in_batch'), false); end $$;
 
 -- The attendees of the results of such an outcome.
 create function private.people_in(outcome json) returns uuid[]
@@ -2314,24 +2172,10 @@ create index idempotency_records_expires_at_idx on private.idempotency_records (
 
 alter table private.idempotency_records enable row level security;
 
--- The role is part of the fingerprint: an outcome is never replayed to another scope, whatever fingerprint comes with the
--- key.
-create function private.fingerprint_for_role(request_fingerprint text) returns text
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return concat_ws(' ', private.claims() ->> 'role', request_fingerprint);
-end
-$$;
-
 -- Until the end of the transaction. Nothing to lock without a key of the API.
 create function private.lock_idempotency_key(idempotency_key text) returns void
 language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform pg_advisory_xact_lock(hashtextextended(private.claims() ->> 'family_id' || ' ' || idempotency_key, 0));
-end
-$$;
+as $$ begin perform pg_advisory_xact_lock(hashtextextended(private.claims() ->> 'family_id' || ' ' || idempotency_key, 0)); end $$;
 grant execute on function private.lock_idempotency_key to api_key;
 
 -- The outcome to replay, or null to go ahead. A concurrent request with the same key waits here until the first ends, and
@@ -2362,7 +2206,8 @@ begin
     return null;
   end if;
 
-  if v_record.request_fingerprint is distinct from private.fingerprint_for_role(replay_outcome.request_fingerprint) then
+  -- The role is part of it: an outcome is never replayed to another scope, whatever fingerprint comes with the key.
+  if v_record.request_fingerprint is distinct from concat_ws(' ', private.claims() ->> 'role', replay_outcome.request_fingerprint) then
     perform private.refuse(
       422, 'idempotency_key_reused', 'This idempotency key was used for a different request.', 'idempotency_key',
       hint => 'Repeat the first request unchanged, or send a new key.'
@@ -2392,7 +2237,7 @@ begin
       private.current_organisation_id(),
       (private.claims() ->> 'family_id')::uuid,
       record_outcome.idempotency_key,
-      private.fingerprint_for_role(record_outcome.request_fingerprint),
+      concat_ws(' ', private.claims() ->> 'role', record_outcome.request_fingerprint),
       record_outcome.outcome
     )
     on conflict on constraint idempotency_records_pkey do update
@@ -2557,20 +2402,12 @@ grant execute on function private.current_scopes to api_key;
 -- Whether it is told of money.
 create function private.reads_orders() returns boolean
 language plpgsql stable set search_path = ''
-as $$
-begin
-  return coalesce('orders:read' = any (private.current_scopes()), false);
-end
-$$;
+as $$ begin return coalesce('orders:read' = any (private.current_scopes()), false); end $$;
 grant execute on function private.reads_orders to scope_attendees_read;
 
 create function private.is_usable_key(key public.api_keys) returns boolean
 language plpgsql stable set search_path = ''
-as $$
-begin
-  return key.id is not null and key.revoked_at is null and coalesce(key.expires_at > now(), true);
-end
-$$;
+as $$ begin return key.id is not null and key.revoked_at is null and coalesce(key.expires_at > now(), true); end $$;
 -- The guard asks, also where an owner changes a grant.
 grant execute on function private.is_usable_key to authenticated;
 
@@ -2947,11 +2784,7 @@ grant execute on function api.save_oauth_client to gateway;
 -- Security definer: the gateway may read no table.
 create function api.find_oauth_client(client_id text) returns json
 language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return (select c.metadata from private.oauth_clients c where c.client_id = find_oauth_client.client_id);
-end
-$$;
+as $$ begin return (select c.metadata from private.oauth_clients c where c.client_id = find_oauth_client.client_id); end $$;
 comment on function api.find_oauth_client is 'The metadata of a registered client; null where there is none. For the gateway.';
 grant execute on function api.find_oauth_client to gateway;
 
@@ -3061,36 +2894,6 @@ create index oauth_grants_sign_in_hash_idx on private.oauth_grants (sign_in_hash
 
 alter table private.oauth_grants enable row level security;
 
--- Grants of a key that can be used, newest first. There are 100 at most: see api.allow_client.
-create function private.grants_of_key(api_key_id uuid, secret_hash text) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(json_agg(
-      json_build_object(
-        'id', k.id,
-        'name', k.name,
-        'client_id', g.client_id,
-        'returns_to', g.returns_to,
-        'scopes', to_jsonb(k.scopes),
-        'created_at', private.rfc3339(k.created_at),
-        'last_used_at', private.rfc3339(k.last_used_at),
-        'expires_at', private.rfc3339(k.expires_at),
-        'is_of_this_browser', coalesce(g.sign_in_hash = decode(grants_of_key.secret_hash, 'hex'), false)
-      )
-      order by k.id desc
-    ), '[]')
-    from (
-      select o.* from public.api_keys o
-      where o.parent_id = grants_of_key.api_key_id and o.revoked_at is null and o.expires_at > now()
-      order by o.id desc limit 100
-    ) k
-    join private.oauth_grants g on g.api_key_id = k.id
-  );
-end
-$$;
-
 -- Security definer: the gateway may read no table.
 create function api.get_sign_in(secret_hash text) returns json
 language plpgsql stable security definer set search_path = ''
@@ -3112,7 +2915,26 @@ begin
       ),
       'organisation', json_build_object('id', o.id, 'name', o.name),
       'created_at', private.rfc3339(s.created_at),
-      'grants', private.grants_of_key(v_key.id, get_sign_in.secret_hash)
+      -- Those that can be used, newest first. There are 100 at most: see api.allow_client.
+      'grants', (
+        select coalesce(json_agg(
+          json_build_object(
+            'id', k.id,
+            'name', k.name,
+            'client_id', g.client_id,
+            'returns_to', g.returns_to,
+            'scopes', to_jsonb(k.scopes),
+            'created_at', private.rfc3339(k.created_at),
+            'last_used_at', private.rfc3339(k.last_used_at),
+            'expires_at', private.rfc3339(k.expires_at),
+            'is_of_this_browser', coalesce(g.sign_in_hash = s.secret_hash, false)
+          )
+          order by k.id desc
+        ), '[]')
+        from public.api_keys k
+        join private.oauth_grants g on g.api_key_id = k.id
+        where k.parent_id = v_key.id and k.revoked_at is null and k.expires_at > now()
+      )
     )
     from private.oauth_sign_ins s
     join public.organisations o on o.id = v_key.organisation_id
@@ -3479,61 +3301,6 @@ $$;
 comment on function api.resolve_access_token is
   'The principal behind an access token, as api.resolve_api_key answers it, with access_token: { resource, expires_in, allowable, parent_family_id }. 401 when it is unknown or has ended. For the gateway.';
 grant execute on function api.resolve_access_token to gateway;
-
--- For api.purge: what has expired, grants that ended a day ago and were never used, and clients that nobody has used for a week, or nobody
--- uses since a year.
-create function private.purge_oauth("limit" integer) returns integer
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_purged integer;
-  v_rows integer;
-begin
-  -- A code or refresh token is known for an hour more, so that its second use is noticed. The rest tells what a person was about to do.
-  delete from private.oauth_records r
-  where r.id_hash = any (array(
-    select o.id_hash from private.oauth_records o
-    where o.expires_at < now()
-      and (o.expires_at < now() - interval '1 hour' or o.kind not in ('AuthorizationCode', 'RefreshToken'))
-    order by o.expires_at limit purge_oauth."limit" for update skip locked
-  ));
-  get diagnostics v_purged = row_count;
-
-  delete from public.api_keys k
-  where k.id = any (array(
-    select o.id from public.api_keys o
-    where o.kind = 'grant' and o.last_used_at is null and least(o.revoked_at, o.expires_at) < now() - interval '1 day'
-    order by least(o.revoked_at, o.expires_at) limit purge_oauth."limit" for update skip locked
-  ));
-  get diagnostics v_rows = row_count;
-  v_purged := v_purged + v_rows;
-
-  delete from private.oauth_sign_ins s
-  where s.secret_hash = any (array(
-    select o.secret_hash from private.oauth_sign_ins o
-    where o.expires_at < now() order by o.expires_at limit purge_oauth."limit" for update skip locked
-  ));
-  get diagnostics v_rows = row_count;
-  v_purged := v_purged + v_rows;
-
-  delete from private.oauth_clients c
-  where c.client_id = any (array(
-    select o.client_id from private.oauth_clients o
-    where o.used_at is null and o.created_at < now() - interval '7 days'
-    order by o.created_at limit purge_oauth."limit" for update skip locked
-  ));
-  get diagnostics v_rows = row_count;
-  v_purged := v_purged + v_rows;
-
-  delete from private.oauth_clients c
-  where c.client_id = any (array(
-    select o.client_id from private.oauth_clients o
-    where o.used_at < now() - interval '1 year' order by o.used_at limit purge_oauth."limit" for update skip locked
-  ));
-  get diagnostics v_rows = row_count;
-  return v_purged + v_rows;
-end
-$$;
 
 -- schemas/20-events/table.sql
 
@@ -12406,52 +12173,38 @@ begin
 end
 $$;
 
--- CRC-32 of IEEE 802.3, as zlib computes it.
-create function private.crc32(data bytea) returns bigint
-language plpgsql immutable set search_path = ''
-as $$
-declare
-  v_crc bigint := x'ffffffff'::bigint;
-begin
-  for i in 0..length(data) - 1 loop
-    v_crc := v_crc # get_byte(data, i);
-    for bit in 1..8 loop
-      v_crc := (v_crc >> 1) # (case when v_crc & 1 = 1 then x'edb88320'::bigint else 0 end);
-    end loop;
-  end loop;
-  return v_crc # x'ffffffff'::bigint;
-end
-$$;
-
-create function private.base62(number numeric, length integer) returns text
-language plpgsql immutable set search_path = ''
-as $$
-declare
-  v_text text := '';
-  v_rest numeric := number;
-begin
-  for i in 1..length loop
-    v_text := substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', (v_rest % 62)::integer + 1, 1) || v_text;
-    v_rest := div(v_rest, 62);
-  end loop;
-  return v_text;
-end
-$$;
-
--- As src/gateway/api-key.ts makes them: 32 random characters, and a checksum of 6.
+-- As src/gateway/api-key.ts makes them: 32 random characters, and a checksum of 6, which is the CRC-32 of IEEE 802.3.
 create function private.new_api_key() returns text
 language plpgsql volatile set search_path = ''
 as $$
 declare
+  v_digits constant text := '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
   v_random bytea := sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
   v_number numeric := 0;
-  v_body text;
+  v_key text := '';
+  v_checksum text := '';
+  v_crc bigint := x'ffffffff'::bigint;
 begin
   for i in 0..31 loop
     v_number := v_number * 256 + get_byte(v_random, i);
   end loop;
-  v_body := 'usher_live_' || private.base62(v_number, 32);
-  return v_body || private.base62(private.crc32(v_body::bytea), 6);
+  for i in 1..32 loop
+    v_key := v_key || substr(v_digits, (v_number % 62)::integer + 1, 1);
+    v_number := div(v_number, 62);
+  end loop;
+  v_key := 'usher_live_' || v_key;
+  for i in 0..length(v_key) - 1 loop
+    v_crc := v_crc # get_byte(v_key::bytea, i);
+    for bit in 1..8 loop
+      v_crc := (v_crc >> 1) # (case when v_crc & 1 = 1 then x'edb88320'::bigint else 0 end);
+    end loop;
+  end loop;
+  v_crc := v_crc # x'ffffffff'::bigint;
+  for i in 1..6 loop
+    v_checksum := substr(v_digits, (v_crc % 62)::integer + 1, 1) || v_checksum;
+    v_crc := v_crc / 62;
+  end loop;
+  return v_key || v_checksum;
 end
 $$;
 
@@ -12499,7 +12252,13 @@ declare
   v_key text := private.new_api_key();
   v_row public.api_keys;
 begin
-  perform private.assert_owned_key(prefix);
+  if not exists (
+    select from public.api_keys k
+    where k.prefix = rotate_api_key.prefix
+      and (private.claims() ->> 'role' is distinct from 'authenticated' or k.organisation_id in (select private.organisations_as('{owner}')))
+  ) then
+    perform private.refuse_not_found('prefix');
+  end if;
   if overlap_hours is null or overlap_hours not between 0 and 720 then
     perform private.refuse_value('overlap_hours', 'The overlap is from 0 to 720 hours.', 'Use 0 if the old key has leaked.');
   end if;
@@ -12531,23 +12290,6 @@ $$;
 comment on function public.revoke_api_key is 'Revokes an API key, given by its prefix; its next request is refused: { prefix, name, revoked_at }.';
 revoke all on function public.revoke_api_key from public, anon, service_role;
 grant execute on function public.revoke_api_key to authenticated;
-
-create function private.assert_owned_key(prefix text) returns void
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  if not exists (
-    select from public.api_keys k
-    where k.prefix = assert_owned_key.prefix
-      and (
-        private.claims() ->> 'role' is distinct from 'authenticated'
-        or k.organisation_id in (select private.organisations_as('{owner}'))
-      )
-  ) then
-    perform private.refuse_not_found('prefix');
-  end if;
-end
-$$;
 
 -- Supabase Auth sends invitations to sign up; this gives somebody who has an account a role in the organisation.
 create function public.invite_member(
@@ -12622,11 +12364,7 @@ grant execute on function public.create_organisation to authenticated;
 -- Whether the organisation is being deleted with everything of it: what guards single rows lets its rows pass.
 create function private.is_deleted_wholly(organisation_id uuid) returns boolean
 language plpgsql stable set search_path = ''
-as $$
-begin
-  return coalesce(current_setting('usher.deletes_organisation', true) = organisation_id::text, false);
-end
-$$;
+as $$ begin return coalesce(current_setting('usher.deletes_organisation', true) = organisation_id::text, false); end $$;
 grant execute on function private.is_deleted_wholly to api_key, authenticated;
 
 -- Rows go in the opposite order of their foreign keys; what guards single rows lets those of this organisation pass. The
@@ -12803,11 +12541,7 @@ alter table private.confirmations enable row level security;
 -- confirmation.
 create function private.people_unasked() returns integer
 language plpgsql immutable set search_path = ''
-as $$
-begin
-  return 20;
-end
-$$;
+as $$ begin return 20; end $$;
 
 -- Whether a call does no more than the page said, by each number for itself. Of money so much more passes as the people do: what twenty
 -- tickets more of those on the page would have cost. An erasure is of nobody else.
@@ -13137,23 +12871,6 @@ $$;
 comment on function api.decide_confirmation is
   'What the person who is signed in decides on a request: whether it was there to decide, and theirs. Refused, it is forgotten. For the gateway.';
 grant execute on function api.decide_confirmation to gateway;
-
--- For api.purge.
-create function private.purge_confirmations("limit" integer) returns integer
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_purged integer;
-begin
-  delete from private.confirmations c
-  where c.id = any (array(
-    select o.id from private.confirmations o
-    where o.forget_at < now() order by o.forget_at limit purge_confirmations."limit" for update skip locked
-  ));
-  get diagnostics v_purged = row_count;
-  return v_purged;
-end
-$$;
 
 -- schemas/20-events/cancellations.sql
 
@@ -20383,17 +20100,17 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_arguments jsonb;
-  v_outcome jsonb;
+  v_outcomes json[];
   v_event public.events;
 begin
   case
     when kind.kind <> 'event' then
       v_arguments := case when id is null then fields || jsonb_build_object('event_id', (work.event).id)
         else jsonb_build_object(kind.kind || '_id', id, 'changes', fields) end;
-      execute private.statement_of_call(
+      execute private.statement_of_calls(
         case when id is null then 'create_' else 'update_' end || kind.kind, array(select jsonb_object_keys(v_arguments))
-      ) into v_outcome using v_arguments::json;
-      return v_outcome;
+      ) into v_outcomes using json_build_array(v_arguments), timestamptz 'infinity';
+      return v_outcomes[1]::jsonb;
     when id is null then v_event := private.add_event(work.organisation_id, fields);
     when fields ? 'status' then v_event := private.set_event_status(id::uuid, (fields ->> 'status')::public.event_status);
     else v_event := private.change_event(work.base, fields);
@@ -23097,15 +22814,24 @@ declare
   v_kept_for constant interval := make_interval(days => greatest(retention_days, 1));
   v_old record;
   v_rows integer;
-  v_purged integer;
+  v_purged integer := 0;
 begin
   perform set_config('usher.erasing', 'on', true);
-  v_purged := private.purge_oauth("limit") + private.purge_confirmations("limit");
   for v_old in
     select o.*
     from (
       values
         ('private.idempotency_records', 'expires_at', interval '0', 'true'),
+        ('private.confirmations', 'forget_at', interval '0', 'true'),
+        -- A code or refresh token is known for an hour more, so that its second use is noticed. The rest tells what a person was about to do.
+        ('private.oauth_records', 'expires_at', interval '0', $sql$
+          o.expires_at < now() - interval '1 hour' or o.kind not in ('AuthorizationCode', 'RefreshToken')
+        $sql$),
+        ('private.oauth_sign_ins', 'expires_at', interval '0', 'true'),
+        ('private.oauth_clients', 'created_at', interval '7 days', 'o.used_at is null'),
+        ('private.oauth_clients', 'used_at', interval '1 year', 'true'),
+        -- Grants that ended a day ago and were never used.
+        ('public.api_keys', 'least(o.revoked_at, o.expires_at)', interval '1 day', $sql$o.kind = 'grant' and o.last_used_at is null$sql$),
         -- What was applied, downloaded or is too old still says so for an hour.
         ('private.event_plans', 'expires_at', interval '1 hour', 'true'),
         ('private.export_links', 'expires_at', interval '1 hour', 'true'),
@@ -23121,7 +22847,7 @@ begin
   loop
     execute format(
       'delete from %1$s d where d.ctid = any (array(
-         select o.ctid from %1$s o where o.%2$I < now() - $1 and (%3$s) order by o.%2$I limit $2 for update skip locked
+         select o.ctid from %1$s o where %2$s < now() - $1 and (%3$s) order by %2$s limit $2 for update skip locked
        ))',
       v_old.name, v_old.aged_by, v_old.condition
     ) using v_old.kept_for, "limit";

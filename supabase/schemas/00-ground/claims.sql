@@ -46,11 +46,7 @@ grant execute on function private.current_organisation_id to api_key;
 
 create function private.current_api_key_id() returns uuid
 language plpgsql stable set search_path = ''
-as $$
-begin
-  return (nullif(current_setting('request.jwt.claims', true), '')::json ->> 'api_key_id')::uuid;
-end
-$$;
+as $$ begin return (nullif(current_setting('request.jwt.claims', true), '')::json ->> 'api_key_id')::uuid; end $$;
 grant execute on function private.current_api_key_id to api_key, authenticated;
 
 create type public.request_source as enum ('api', 'mcp', 'studio');
@@ -72,11 +68,7 @@ grant execute on function private.is_by_hand to api_key, courier, authenticated;
 -- for every statement: the shorter they are, the cheaper.
 create function private.is_typed() returns boolean
 language plpgsql stable set search_path = ''
-as $$
-begin
-  return pg_trigger_depth() = 0 and private.is_by_hand();
-end
-$$;
+as $$ begin return pg_trigger_depth() = 0 and private.is_by_hand(); end $$;
 grant execute on function private.is_typed to api_key, courier, authenticated;
 
 -- How a row was created: the token says api or mcp; a session without a token is a person.

@@ -103,8 +103,9 @@ declare
 begin
   foreach v_reference in array tg_argv[2:] loop
     execute format(
-      'select exists (select from public.%I where %I = $1)', split_part(v_reference, '.', 1), split_part(v_reference, '.', 2)
-    ) into v_in_use using old.id;
+      'select exists (select from public.%I where %I = %L)',
+      split_part(v_reference, '.', 1), split_part(v_reference, '.', 2), coalesce(to_jsonb(old) ->> 'id', to_jsonb(old) ->> 'name')
+    ) into v_in_use;
     if v_in_use then
       perform private.refuse(409, 'in_use', tg_argv[0], hint => tg_argv[1], "row" => to_jsonb(old));
     end if;
@@ -126,11 +127,7 @@ $$;
 -- Truncate fires no row triggers, so counts and logs would miss it.
 create function private.tg__refuse_truncate() returns trigger
 language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse(409, 'append_only', 'This table cannot be truncated.', hint => 'Delete or cancel rows instead.');
-end
-$$;
+as $$ begin perform private.refuse(409, 'append_only', 'This table cannot be truncated.', hint => 'Delete or cancel rows instead.'); end $$;
 
 -- Rows below an event belong to its organisation, so an insert may leave the organisation out.
 create function private.tg__inherit_organisation() returns trigger

@@ -35,11 +35,7 @@ $$;
 
 create function private.is_of_many(outcome json) returns boolean
 language plpgsql immutable set search_path = ''
-as $$
-begin
-  return coalesce(outcome #>> '{data,object}' in ('attendee_import', 'check_in_batch'), false);
-end
-$$;
+as $$ begin return coalesce(outcome #>> '{data,object}' in ('attendee_import', 'check_in_batch'), false); end $$;
 
 -- The attendees of the results of such an outcome.
 create function private.people_in(outcome json) returns uuid[]
@@ -62,24 +58,10 @@ create index idempotency_records_expires_at_idx on private.idempotency_records (
 
 alter table private.idempotency_records enable row level security;
 
--- The role is part of the fingerprint: an outcome is never replayed to another scope, whatever fingerprint comes with the
--- key.
-create function private.fingerprint_for_role(request_fingerprint text) returns text
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return concat_ws(' ', private.claims() ->> 'role', request_fingerprint);
-end
-$$;
-
 -- Until the end of the transaction. Nothing to lock without a key of the API.
 create function private.lock_idempotency_key(idempotency_key text) returns void
 language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform pg_advisory_xact_lock(hashtextextended(private.claims() ->> 'family_id' || ' ' || idempotency_key, 0));
-end
-$$;
+as $$ begin perform pg_advisory_xact_lock(hashtextextended(private.claims() ->> 'family_id' || ' ' || idempotency_key, 0)); end $$;
 grant execute on function private.lock_idempotency_key to api_key;
 
 -- The outcome to replay, or null to go ahead. A concurrent request with the same key waits here until the first ends, and
@@ -110,7 +92,8 @@ begin
     return null;
   end if;
 
-  if v_record.request_fingerprint is distinct from private.fingerprint_for_role(replay_outcome.request_fingerprint) then
+  -- The role is part of it: an outcome is never replayed to another scope, whatever fingerprint comes with the key.
+  if v_record.request_fingerprint is distinct from concat_ws(' ', private.claims() ->> 'role', replay_outcome.request_fingerprint) then
     perform private.refuse(
       422, 'idempotency_key_reused', 'This idempotency key was used for a different request.', 'idempotency_key',
       hint => 'Repeat the first request unchanged, or send a new key.'
@@ -140,7 +123,7 @@ begin
       private.current_organisation_id(),
       (private.claims() ->> 'family_id')::uuid,
       record_outcome.idempotency_key,
-      private.fingerprint_for_role(record_outcome.request_fingerprint),
+      concat_ws(' ', private.claims() ->> 'role', record_outcome.request_fingerprint),
       record_outcome.outcome
     )
     on conflict on constraint idempotency_records_pkey do update

@@ -14,11 +14,7 @@
 -- skips nor repeats a row that exists throughout, whatever is edited meanwhile.
 create function private.encode_cursor(id uuid) returns text
 language plpgsql immutable set search_path = ''
-as $$
-begin
-  return rtrim(translate(encode(uuid_send(id), 'base64'), '+/', '-_'), '=');
-end
-$$;
+as $$ begin return rtrim(translate(encode(uuid_send(id), 'base64'), '+/', '-_'), '='); end $$;
 grant execute on function private.encode_cursor to api_key;
 
 create function private.decode_cursor(cursor text) returns uuid
@@ -39,30 +35,18 @@ grant execute on function private.decode_cursor to api_key;
 -- Where a list that is newest first continues: its ids are less than this. Never null, for an index condition cannot be optional.
 create function private.before_cursor(cursor text) returns uuid
 language plpgsql stable set search_path = ''
-as $$
-begin
-  return coalesce(private.decode_cursor(cursor), 'ffffffff-ffff-ffff-ffff-ffffffffffff');
-end
-$$;
+as $$ begin return coalesce(private.decode_cursor(cursor), 'ffffffff-ffff-ffff-ffff-ffffffffffff'); end $$;
 grant execute on function private.before_cursor to api_key;
 
 create function private.page_size("limit" integer) returns integer
 language plpgsql immutable set search_path = ''
-as $$
-begin
-  return greatest(1, least(coalesce("limit", 50), 100));
-end
-$$;
+as $$ begin return greatest(1, least(coalesce("limit", 50), 100)); end $$;
 grant execute on function private.page_size to api_key;
 
 -- Most bytes that the items of a page have together; a page has at least one item, however large.
 create function private.page_bytes() returns integer
 language plpgsql immutable set search_path = ''
-as $$
-begin
-  return 1048576;
-end
-$$;
+as $$ begin return 1048576; end $$;
 grant execute on function private.page_bytes to api_key;
 
 -- A list that is by start has the start in its cursors as well, so that they have another form and no other list takes them. It is the

@@ -31,8 +31,4 @@ $$;
 -- Fields of a document, with what replaces them.
 create function private.erased_fields() returns jsonb
 language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return (select jsonb_object_agg(c.field, c.erased_as) from private.personal_columns c where c.field is not null);
-end
-$$;
+as $$ begin return (select jsonb_object_agg(c.field, c.erased_as) from private.personal_columns c where c.field is not null); end $$;

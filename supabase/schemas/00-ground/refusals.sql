@@ -1,31 +1,5 @@
 -- Raising errors. private.refuse_* always raises; private.assert_* raises unless the condition in its name holds.
 
--- The grid shows the message alone, so of a row the message names the column.
-create function private.in_column(param text, message text) returns text
-language plpgsql stable set search_path = ''
-as $$
-begin
-  if pg_trigger_depth() > 0 and private.is_by_hand() and message !~* ('\m' || param || '\M') then
-    return format('In %s: %s', param, message);
-  end if;
-  return message;
-end
-$$;
-grant execute on function private.in_column to api_key, authenticated;
-
--- Which row that is, for whoever wrote it by hand.
-create function private.which("row" jsonb) returns jsonb
-language plpgsql stable set search_path = ''
-as $$
-begin
-  if "row" is not null and private.is_by_hand() then
-    return jsonb_build_object('id', "row" -> 'id', 'name', "row" -> 'name', 'reference', "row" -> 'reference');
-  end if;
-  return null;
-end
-$$;
-grant execute on function private.which to api_key, authenticated;
-
 -- Every error that a caller reads is raised here. The message is a constant ASCII sentence that an organiser in Studio
 -- understands: PostgREST puts it into the HTTP reason phrase, so it never contains user input. Programs read `code` and
 -- `param` in the detail; `row` there is for people, whose statement may write many: a trigger gives the one that it refuses.
@@ -42,10 +16,22 @@ create function private.refuse(
 language plpgsql volatile set search_path = ''
 as $$
 begin
+  -- The grid shows the message alone, so of a row the message names the column.
+  if pg_trigger_depth() > 0 and private.is_by_hand() and message !~* ('\m' || param || '\M') then
+    message := format('In %s: %s', param, message);
+  end if;
   raise exception using
     errcode = 'PT' || status,
-    message = private.in_column(param, message),
-    detail = jsonb_strip_nulls(jsonb_build_object('code', code, 'param', param, 'details', details, 'row', private.which("row"))),
+    message = message,
+    detail = jsonb_strip_nulls(jsonb_build_object(
+      'code', code, 'param', param,
+      -- The details of a value are filled in.
+      'details', case details when '{}' then jsonb_build_object('fields', jsonb_build_array(jsonb_build_object('param', param, 'message', message)))
+        else details end,
+      'row', case when "row" is not null and private.is_by_hand() then
+        jsonb_build_object('id', "row" -> 'id', 'name', "row" -> 'name', 'reference', "row" -> 'reference')
+      end
+    )),
     hint = coalesce(hint, '');
 end
 $$;
@@ -73,16 +59,7 @@ grant execute on function private.refuse_not_found to api_key, authenticated;
 -- A readable error for a value that a check constraint would reject too: the constraint's own error contains the whole row.
 create function private.refuse_value(param text, message text, hint text default null, "row" jsonb default null) returns void
 language plpgsql volatile set search_path = ''
-as $$
-begin
-  message := private.in_column(param, message);
-  perform private.refuse(
-    422, 'validation_failed', message, param,
-    jsonb_build_object('fields', jsonb_build_array(jsonb_build_object('param', param, 'message', message))), hint,
-    "row"
-  );
-end
-$$;
+as $$ begin perform private.refuse(422, 'validation_failed', message, param, '{}', hint, "row"); end $$;
 grant execute on function private.refuse_value to api_key, authenticated;
 
 -- For checks of tables: what people write into fields that have no trigger of their own. Null is allowed.

@@ -127,8 +127,4 @@ $$;
 -- The expression, if the index knows more by it than by the pattern; else one that matches everything.
 create function private.index_expression(expression text) returns text
 language plpgsql immutable strict set search_path = ''
-as $$
-begin
-  return case when expression like '%e?%' then expression else '' end;
-end
-$$;
+as $$ begin return case when expression like '%e?%' then expression else '' end; end $$;

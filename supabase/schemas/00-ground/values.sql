@@ -47,30 +47,18 @@ $$;
 -- like, full-width forms are plain, and nothing but letters and digits counts. As src/browser/door/offline-rules.ts has it.
 create function private.code_form(code text) returns text
 language plpgsql immutable strict set search_path = ''
-as $$
-begin
-  return translate(upper(regexp_replace(normalize(code, nfkc), '[^0-9A-Za-z]', '', 'g')), 'OIL', '011');
-end
-$$;
+as $$ begin return translate(upper(regexp_replace(normalize(code, nfkc), '[^0-9A-Za-z]', '', 'g')), 'OIL', '011'); end $$;
 grant execute on function private.code_form to api_key, authenticated;
 
 -- 128 bits in hex: no character that a mail program might take for the end of a link.
 create function private.random_token() returns text
 language plpgsql volatile set search_path = ''
-as $$
-begin
-  return encode(substr(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 1, 16), 'hex');
-end
-$$;
+as $$ begin return encode(substr(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 1, 16), 'hex'); end $$;
 
 -- RFC 3339 in UTC with milliseconds, independent of the time zone of the session.
 create function private.rfc3339(moment timestamptz) returns text
 language plpgsql immutable strict set search_path = ''
-as $$
-begin
-  return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
-end
-$$;
+as $$ begin return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'); end $$;
 grant execute on function private.rfc3339 to api_key, authenticated;
 
 -- Addresses that fit an e-mail header without quotes or another alphabet. src/operations/fields.ts has the same rule.
@@ -105,30 +93,18 @@ grant execute on function private.hint_for_address to scope_attendees_write;
 -- A domain that cannot exist (RFC 2606), for who has no address: children, and walk-ins at the door.
 create function private.takes_no_mail(address text) returns boolean
 language plpgsql immutable set search_path = ''
-as $$
-begin
-  return lower(address) like '%.invalid';
-end
-$$;
+as $$ begin return lower(address) like '%.invalid'; end $$;
 
 -- A name: one line, of which something is seen.
 create function private.is_one_line(text text, characters integer) returns boolean
 language plpgsql immutable strict set search_path = ''
-as $$
-begin
-  return length(btrim(text)) <= characters and text !~ '[[:cntrl:]]' and private.person_form(text) <> '';
-end
-$$;
+as $$ begin return length(btrim(text)) <= characters and text !~ '[[:cntrl:]]' and private.person_form(text) <> ''; end $$;
 grant execute on function private.is_one_line to api_key, authenticated;
 
 -- Whom orders, attendees and entries of the waiting list are for.
 create function private.is_contact(name text, email text) returns boolean
 language plpgsql immutable set search_path = ''
-as $$
-begin
-  return coalesce(private.is_one_line(name, 200) and private.is_email_address(email), false);
-end
-$$;
+as $$ begin return coalesce(private.is_one_line(name, 200) and private.is_email_address(email), false); end $$;
 grant execute on function private.is_contact to api_key, authenticated;
 
 -- Where the courier may be sent: https without credentials, for the address is shown. http only for localhost, where the courier allows that.
@@ -171,26 +147,11 @@ begin
 end
 $$;
 
--- Whether a number survives being read and written as a double. Integers beyond 2^53 - 1 do not, and below the least double
--- Postgres rejects the cast.
-create function private.is_double(number numeric) returns boolean
-language plpgsql immutable set search_path = '' set extra_float_digits = 1
-as $$
-begin
-  return case
-    when number = 0 then true
-    when abs(number) > 9007199254740991 or abs(number) < 4e-324 then false
-    else number::float8::text::numeric = number
-  end;
-end
-$$;
-grant execute on function private.is_double to api_key, authenticated;
-
 -- Metadata is a flat object of at most 50 keys: every system can store it, and it does not become a database of its own. It
 -- contains nothing that a JSON client would change or lose: no number that is not a double, and no key __proto__, which
 -- JavaScript treats as the prototype.
 create function private.is_metadata(value jsonb) returns boolean
-language plpgsql immutable set search_path = ''
+language plpgsql immutable set search_path = '' set extra_float_digits = 1
 as $$
 begin
   return case
@@ -202,7 +163,9 @@ begin
           and e.key <> '__proto__'
           and coalesce(length(e.value #>> '{}'), 0) <= 500
           and case jsonb_typeof(e.value)
-            when 'number' then private.is_double((e.value #>> '{}')::numeric)
+            -- Read and written as a double it stays the same. Beyond 2^53 - 1 integers do not; below the least double the cast fails.
+            when 'number' then e.value = '0' or abs((e.value #>> '{}')::numeric) between 4e-324 and 9007199254740991
+              and (e.value #>> '{}')::float8::text::numeric = (e.value #>> '{}')::numeric
             else jsonb_typeof(e.value) in ('string', 'boolean', 'null')
           end
         ), true)
@@ -260,19 +223,11 @@ grant execute on function private.money_decimal to scope_events_write, scope_att
 -- "EUR 49.00".
 create function private.money_text(amount bigint, currency text) returns text
 language plpgsql immutable set search_path = ''
-as $$
-begin
-  return currency || ' ' || private.money_decimal(amount, currency);
-end
-$$;
+as $$ begin return currency || ' ' || private.money_decimal(amount, currency); end $$;
 grant execute on function private.money_text to scope_events_write, authenticated;
 
 -- A time as people type it, on the clock of an event: 2027-05-03 10:00 Europe/Berlin.
 create function private.clock_time(moment timestamptz, timezone text) returns text
 language plpgsql stable set search_path = ''
-as $$
-begin
-  return to_char(moment at time zone timezone, 'YYYY-MM-DD HH24:MI') || ' ' || timezone;
-end
-$$;
+as $$ begin return to_char(moment at time zone timezone, 'YYYY-MM-DD HH24:MI') || ' ' || timezone; end $$;
 grant execute on function private.clock_time to scope_events_write;

@@ -3,11 +3,7 @@
 
 create function private.warning(code text, message text) returns jsonb
 language plpgsql immutable set search_path = ''
-as $$
-begin
-  return jsonb_build_object('code', code, 'message', message);
-end
-$$;
+as $$ begin return jsonb_build_object('code', code, 'message', message); end $$;
 grant execute on function private.warning to api_key;
 
 -- The outcome with those that are not null.

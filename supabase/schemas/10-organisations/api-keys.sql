@@ -112,20 +112,12 @@ grant execute on function private.current_scopes to api_key;
 -- Whether it is told of money.
 create function private.reads_orders() returns boolean
 language plpgsql stable set search_path = ''
-as $$
-begin
-  return coalesce('orders:read' = any (private.current_scopes()), false);
-end
-$$;
+as $$ begin return coalesce('orders:read' = any (private.current_scopes()), false); end $$;
 grant execute on function private.reads_orders to scope_attendees_read;
 
 create function private.is_usable_key(key public.api_keys) returns boolean
 language plpgsql stable set search_path = ''
-as $$
-begin
-  return key.id is not null and key.revoked_at is null and coalesce(key.expires_at > now(), true);
-end
-$$;
+as $$ begin return key.id is not null and key.revoked_at is null and coalesce(key.expires_at > now(), true); end $$;
 -- The guard asks, also where an owner changes a grant.
 grant execute on function private.is_usable_key to authenticated;
 

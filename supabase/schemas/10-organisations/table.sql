@@ -213,24 +213,13 @@ create trigger organisations_100_in_use before delete on public.organisations
 create trigger organisations_200_normalise before insert or update of accent_colour, logo_url, payment_instructions on public.organisations
   for each row execute function private.tg_organisations__normalise();
 
--- Default privileges of a Supabase project grant every new table to these three roles, so each table revokes them first.
--- Not tg__assert_not_in_use, which goes by the id.
-create function private.tg_plans__assert_not_in_use() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if exists (select from public.organisations o where o.plan = old.name) then
-    perform private.refuse(
-      409, 'in_use', 'The plan is in use: organisations are on it.', hint => 'Give them another plan first: change plan of their rows.'
-    );
-  end if;
-  return old;
-end
-$$;
 create trigger plans_100_in_use before delete on public.plans
-  for each row execute function private.tg_plans__assert_not_in_use();
+  for each row execute function private.tg__assert_not_in_use(
+    'The plan is in use: organisations are on it.', 'Give them another plan first: change plan of their rows.', 'organisations.plan'
+  );
 select private.keep_table('public.plans');
 
+-- Default privileges of a Supabase project grant every new table to these three roles, so each table revokes them first.
 revoke all on public.plans, public.organisations, public.organisation_members from anon, authenticated, service_role;
 
 alter table public.plans enable row level security;

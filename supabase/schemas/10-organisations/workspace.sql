@@ -25,52 +25,38 @@ begin
 end
 $$;
 
--- CRC-32 of IEEE 802.3, as zlib computes it.
-create function private.crc32(data bytea) returns bigint
-language plpgsql immutable set search_path = ''
-as $$
-declare
-  v_crc bigint := x'ffffffff'::bigint;
-begin
-  for i in 0..length(data) - 1 loop
-    v_crc := v_crc # get_byte(data, i);
-    for bit in 1..8 loop
-      v_crc := (v_crc >> 1) # (case when v_crc & 1 = 1 then x'edb88320'::bigint else 0 end);
-    end loop;
-  end loop;
-  return v_crc # x'ffffffff'::bigint;
-end
-$$;
-
-create function private.base62(number numeric, length integer) returns text
-language plpgsql immutable set search_path = ''
-as $$
-declare
-  v_text text := '';
-  v_rest numeric := number;
-begin
-  for i in 1..length loop
-    v_text := substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', (v_rest % 62)::integer + 1, 1) || v_text;
-    v_rest := div(v_rest, 62);
-  end loop;
-  return v_text;
-end
-$$;
-
--- As src/gateway/api-key.ts makes them: 32 random characters, and a checksum of 6.
+-- As src/gateway/api-key.ts makes them: 32 random characters, and a checksum of 6, which is the CRC-32 of IEEE 802.3.
 create function private.new_api_key() returns text
 language plpgsql volatile set search_path = ''
 as $$
 declare
+  v_digits constant text := '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
   v_random bytea := sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
   v_number numeric := 0;
-  v_body text;
+  v_key text := '';
+  v_checksum text := '';
+  v_crc bigint := x'ffffffff'::bigint;
 begin
   for i in 0..31 loop
     v_number := v_number * 256 + get_byte(v_random, i);
   end loop;
-  v_body := 'usher_live_' || private.base62(v_number, 32);
-  return v_body || private.base62(private.crc32(v_body::bytea), 6);
+  for i in 1..32 loop
+    v_key := v_key || substr(v_digits, (v_number % 62)::integer + 1, 1);
+    v_number := div(v_number, 62);
+  end loop;
+  v_key := 'usher_live_' || v_key;
+  for i in 0..length(v_key) - 1 loop
+    v_crc := v_crc # get_byte(v_key::bytea, i);
+    for bit in 1..8 loop
+      v_crc := (v_crc >> 1) # (case when v_crc & 1 = 1 then x'edb88320'::bigint else 0 end);
+    end loop;
+  end loop;
+  v_crc := v_crc # x'ffffffff'::bigint;
+  for i in 1..6 loop
+    v_checksum := substr(v_digits, (v_crc % 62)::integer + 1, 1) || v_checksum;
+    v_crc := v_crc / 62;
+  end loop;
+  return v_key || v_checksum;
 end
 $$;
 
@@ -118,7 +104,13 @@ declare
   v_key text := private.new_api_key();
   v_row public.api_keys;
 begin
-  perform private.assert_owned_key(prefix);
+  if not exists (
+    select from public.api_keys k
+    where k.prefix = rotate_api_key.prefix
+      and (private.claims() ->> 'role' is distinct from 'authenticated' or k.organisation_id in (select private.organisations_as('{owner}')))
+  ) then
+    perform private.refuse_not_found('prefix');
+  end if;
   if overlap_hours is null or overlap_hours not between 0 and 720 then
     perform private.refuse_value('overlap_hours', 'The overlap is from 0 to 720 hours.', 'Use 0 if the old key has leaked.');
   end if;
@@ -150,23 +142,6 @@ $$;
 comment on function public.revoke_api_key is 'Revokes an API key, given by its prefix; its next request is refused: { prefix, name, revoked_at }.';
 revoke all on function public.revoke_api_key from public, anon, service_role;
 grant execute on function public.revoke_api_key to authenticated;
-
-create function private.assert_owned_key(prefix text) returns void
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  if not exists (
-    select from public.api_keys k
-    where k.prefix = assert_owned_key.prefix
-      and (
-        private.claims() ->> 'role' is distinct from 'authenticated'
-        or k.organisation_id in (select private.organisations_as('{owner}'))
-      )
-  ) then
-    perform private.refuse_not_found('prefix');
-  end if;
-end
-$$;
 
 -- Supabase Auth sends invitations to sign up; this gives somebody who has an account a role in the organisation.
 create function public.invite_member(

@@ -37,10 +37,6 @@ grant execute on function api.save_oauth_client to gateway;
 -- Security definer: the gateway may read no table.
 create function api.find_oauth_client(client_id text) returns json
 language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return (select c.metadata from private.oauth_clients c where c.client_id = find_oauth_client.client_id);
-end
-$$;
+as $$ begin return (select c.metadata from private.oauth_clients c where c.client_id = find_oauth_client.client_id); end $$;
 comment on function api.find_oauth_client is 'The metadata of a registered client; null where there is none. For the gateway.';
 grant execute on function api.find_oauth_client to gateway;

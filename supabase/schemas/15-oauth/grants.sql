@@ -21,36 +21,6 @@ create index oauth_grants_sign_in_hash_idx on private.oauth_grants (sign_in_hash
 
 alter table private.oauth_grants enable row level security;
 
--- Grants of a key that can be used, newest first. There are 100 at most: see api.allow_client.
-create function private.grants_of_key(api_key_id uuid, secret_hash text) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(json_agg(
-      json_build_object(
-        'id', k.id,
-        'name', k.name,
-        'client_id', g.client_id,
-        'returns_to', g.returns_to,
-        'scopes', to_jsonb(k.scopes),
-        'created_at', private.rfc3339(k.created_at),
-        'last_used_at', private.rfc3339(k.last_used_at),
-        'expires_at', private.rfc3339(k.expires_at),
-        'is_of_this_browser', coalesce(g.sign_in_hash = decode(grants_of_key.secret_hash, 'hex'), false)
-      )
-      order by k.id desc
-    ), '[]')
-    from (
-      select o.* from public.api_keys o
-      where o.parent_id = grants_of_key.api_key_id and o.revoked_at is null and o.expires_at > now()
-      order by o.id desc limit 100
-    ) k
-    join private.oauth_grants g on g.api_key_id = k.id
-  );
-end
-$$;
-
 -- Security definer: the gateway may read no table.
 create function api.get_sign_in(secret_hash text) returns json
 language plpgsql stable security definer set search_path = ''
@@ -72,7 +42,26 @@ begin
       ),
       'organisation', json_build_object('id', o.id, 'name', o.name),
       'created_at', private.rfc3339(s.created_at),
-      'grants', private.grants_of_key(v_key.id, get_sign_in.secret_hash)
+      -- Those that can be used, newest first. There are 100 at most: see api.allow_client.
+      'grants', (
+        select coalesce(json_agg(
+          json_build_object(
+            'id', k.id,
+            'name', k.name,
+            'client_id', g.client_id,
+            'returns_to', g.returns_to,
+            'scopes', to_jsonb(k.scopes),
+            'created_at', private.rfc3339(k.created_at),
+            'last_used_at', private.rfc3339(k.last_used_at),
+            'expires_at', private.rfc3339(k.expires_at),
+            'is_of_this_browser', coalesce(g.sign_in_hash = s.secret_hash, false)
+          )
+          order by k.id desc
+        ), '[]')
+        from public.api_keys k
+        join private.oauth_grants g on g.api_key_id = k.id
+        where k.parent_id = v_key.id and k.revoked_at is null and k.expires_at > now()
+      )
     )
     from private.oauth_sign_ins s
     join public.organisations o on o.id = v_key.organisation_id

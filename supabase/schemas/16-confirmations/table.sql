@@ -42,11 +42,7 @@ alter table private.confirmations enable row level security;
 -- confirmation.
 create function private.people_unasked() returns integer
 language plpgsql immutable set search_path = ''
-as $$
-begin
-  return 20;
-end
-$$;
+as $$ begin return 20; end $$;
 
 -- Whether a call does no more than the page said, by each number for itself. Of money so much more passes as the people do: what twenty
 -- tickets more of those on the page would have cost. An erasure is of nobody else.
@@ -376,20 +372,3 @@ $$;
 comment on function api.decide_confirmation is
   'What the person who is signed in decides on a request: whether it was there to decide, and theirs. Refused, it is forgotten. For the gateway.';
 grant execute on function api.decide_confirmation to gateway;
-
--- For api.purge.
-create function private.purge_confirmations("limit" integer) returns integer
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_purged integer;
-begin
-  delete from private.confirmations c
-  where c.id = any (array(
-    select o.id from private.confirmations o
-    where o.forget_at < now() order by o.forget_at limit purge_confirmations."limit" for update skip locked
-  ));
-  get diagnostics v_purged = row_count;
-  return v_purged;
-end
-$$;

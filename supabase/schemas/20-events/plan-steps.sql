@@ -311,17 +311,17 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_arguments jsonb;
-  v_outcome jsonb;
+  v_outcomes json[];
   v_event public.events;
 begin
   case
     when kind.kind <> 'event' then
       v_arguments := case when id is null then fields || jsonb_build_object('event_id', (work.event).id)
         else jsonb_build_object(kind.kind || '_id', id, 'changes', fields) end;
-      execute private.statement_of_call(
+      execute private.statement_of_calls(
         case when id is null then 'create_' else 'update_' end || kind.kind, array(select jsonb_object_keys(v_arguments))
-      ) into v_outcome using v_arguments::json;
-      return v_outcome;
+      ) into v_outcomes using json_build_array(v_arguments), timestamptz 'infinity';
+      return v_outcomes[1]::jsonb;
     when id is null then v_event := private.add_event(work.organisation_id, fields);
     when fields ? 'status' then v_event := private.set_event_status(id::uuid, (fields ->> 'status')::public.event_status);
     else v_event := private.change_event(work.base, fields);

@@ -13,15 +13,24 @@ declare
   v_kept_for constant interval := make_interval(days => greatest(retention_days, 1));
   v_old record;
   v_rows integer;
-  v_purged integer;
+  v_purged integer := 0;
 begin
   perform set_config('usher.erasing', 'on', true);
-  v_purged := private.purge_oauth("limit") + private.purge_confirmations("limit");
   for v_old in
     select o.*
     from (
       values
         ('private.idempotency_records', 'expires_at', interval '0', 'true'),
+        ('private.confirmations', 'forget_at', interval '0', 'true'),
+        -- A code or refresh token is known for an hour more, so that its second use is noticed. The rest tells what a person was about to do.
+        ('private.oauth_records', 'expires_at', interval '0', $sql$
+          o.expires_at < now() - interval '1 hour' or o.kind not in ('AuthorizationCode', 'RefreshToken')
+        $sql$),
+        ('private.oauth_sign_ins', 'expires_at', interval '0', 'true'),
+        ('private.oauth_clients', 'created_at', interval '7 days', 'o.used_at is null'),
+        ('private.oauth_clients', 'used_at', interval '1 year', 'true'),
+        -- Grants that ended a day ago and were never used.
+        ('public.api_keys', 'least(o.revoked_at, o.expires_at)', interval '1 day', $sql$o.kind = 'grant' and o.last_used_at is null$sql$),
         -- What was applied, downloaded or is too old still says so for an hour.
         ('private.event_plans', 'expires_at', interval '1 hour', 'true'),
         ('private.export_links', 'expires_at', interval '1 hour', 'true'),
@@ -37,7 +46,7 @@ begin
   loop
     execute format(
       'delete from %1$s d where d.ctid = any (array(
-         select o.ctid from %1$s o where o.%2$I < now() - $1 and (%3$s) order by o.%2$I limit $2 for update skip locked
+         select o.ctid from %1$s o where %2$s < now() - $1 and (%3$s) order by %2$s limit $2 for update skip locked
        ))',
       v_old.name, v_old.aged_by, v_old.condition
     ) using v_old.kept_for, "limit";
