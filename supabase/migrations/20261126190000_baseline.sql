@@ -140,11 +140,11 @@ end
 $$;
 grant execute on function private.is_by_hand to api_key, courier, authenticated;
 
--- Whether a person writes this very row, and not a trigger of what they wrote. For conditions of triggers, which Postgres reads and plans anew
+-- Whether a person, or anyone, writes this very row, and not a trigger of what they wrote. For conditions of triggers, which Postgres reads and plans anew
 -- for every statement: the shorter they are, the cheaper.
-create function private.is_typed() returns boolean
+create function private.is_typed(by_anyone boolean default false) returns boolean
 language plpgsql stable set search_path = ''
-as $$ begin return pg_trigger_depth() = 0 and private.is_by_hand(); end $$;
+as $$ begin return pg_trigger_depth() = 0 and (by_anyone or private.is_by_hand()); end $$;
 grant execute on function private.is_typed to api_key, courier, authenticated;
 
 -- How a row was created: the token says api or mcp; a session without a token is a person.
@@ -1612,14 +1612,14 @@ begin
     select t.*
     from (
       values
-        (typed, '010_blank_is_empty', 'insert or update', 'tg__take_blank_as_empty', required),
-        (typed, '050_kept', (select 'update of ' || string_agg(quote_ident(k), ', ') from jsonb_object_keys(v_kept) k), 'tg__assert_kept', array[v_kept::text]),
+        (true, '010_blank_is_empty', 'insert or update', 'tg__take_blank_as_empty', required),
+        (true, '050_kept', (select 'update of ' || string_agg(quote_ident(k), ', ') from jsonb_object_keys(v_kept) k), 'tg__assert_kept', array[v_kept::text]),
         (
-          typed, '050_sums', (select 'insert or update of ' || string_agg(quote_ident(k), ', ') from jsonb_object_keys(sums) k), 'tg__assert_kept',
+          true, '050_sums', (select 'insert or update of ' || string_agg(quote_ident(k), ', ') from jsonb_object_keys(sums) k), 'tg__assert_kept',
           array[(select jsonb_object_agg(s.key, private.sentences(s.value)) from jsonb_each_text(sums) s)::text]
         ),
         (false, '100_no_truncate', 'truncate', 'tg__refuse_truncate', '{}'),
-        (typed, '800_explain', 'insert or update', 'tg__explain_mistakes', '{}'),
+        (true, '800_explain', 'insert or update', 'tg__explain_mistakes', '{}'),
         (
           false, '900_edited',
           case when 'updated_at' = any (v_own) then 'update' || coalesce(
@@ -6151,6 +6151,8 @@ create table public.webhook_endpoints (
   constraint webhook_endpoints_event_ids_are_few check (cardinality(event_ids) <= 100 and array_position(event_ids, null) is null),
   constraint webhook_endpoints_disabled_reason_is_bounded check (length(disabled_reason) <= 500)
 );
+comment on constraint webhook_endpoints_url_is_https on public.webhook_endpoints is
+  'The URL of a webhook endpoint is an https address without a password. http is allowed for localhost only.';
 comment on table public.webhook_endpoints is 'URLs that are notified of what happens. Set status to disabled to stop sending; delete the row to remove it with its deliveries.';
 comment on column public.webhook_endpoints.url is 'A public https address. This machine, by http as well, only in development.';
 comment on column public.webhook_endpoints.description is 'What receives the webhooks, for people: one line of up to 200 characters.';
@@ -6332,34 +6334,12 @@ begin
   return new;
 end
 $$;
-create trigger webhook_endpoints_010_blank_is_empty before insert or update on public.webhook_endpoints
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('url', 'types');
-create trigger webhook_endpoints_800_explain before insert or update on public.webhook_endpoints
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
 create trigger webhook_endpoints_050_fill_organisation before insert on public.webhook_endpoints
   for each row execute function private.tg__fill_organisation();
-create trigger webhook_endpoints_050_fixed before update of organisation_id on public.webhook_endpoints
-  for each row execute function private.tg__assert_unchanged('organisation_id');
-create trigger webhook_endpoints_050_derived before update of version, created_at, updated_at on public.webhook_endpoints
-  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
 create trigger webhook_endpoints_100_guard before insert or update on public.webhook_endpoints
   for each row execute function private.tg_webhook_endpoints__guard();
-create trigger webhook_endpoints_300_url before insert or update of url on public.webhook_endpoints
-  for each row when (not private.is_courier_url(new.url))
-  execute function private.tg__refuse_value(
-    'url', 'The URL of a webhook endpoint is an https address without a password.', 'http is allowed for localhost only.'
-  );
-create trigger webhook_endpoints_900_updated_at before update on public.webhook_endpoints
-  for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
-create trigger webhook_endpoints_900_version before update on public.webhook_endpoints
-  for each row when (
-    new.url is distinct from old.url or new.description is distinct from old.description
-    or new.types is distinct from old.types or new.event_ids is distinct from old.event_ids
-    or new.status is distinct from old.status
-  )
-  execute function private.tg__count_version();
+select private.keep_table('public.webhook_endpoints',
+  filled => '{organisation_id}', fixed => '{organisation_id}', versioned => true, uncounted => '{disabled_reason,failing_since,last_failed_at}');
 
 -- Security definer: no role may write secrets.
 create function private.tg_webhook_endpoints__add_secret() returns trigger
@@ -6451,8 +6431,7 @@ comment on column public.notifications.transaction_id is
 create trigger notifications_100_append_only before update of created_at, type, data, id, organisation_id or delete on public.notifications
   for each row when (private.is_typed())
   execute function private.tg__assert_append_only('Notifications are a log: they are never changed or deleted.');
-create trigger notifications_100_no_truncate before truncate on public.notifications
-  for each statement execute function private.tg__refuse_truncate();
+select private.keep_table('public.notifications', typed => false);
 
 -- The subject of a notification, out of its JSON: for what is compared, or restored without it. Whoever notifies knows it.
 create function private.subject_of_notification(type public.notification_type, data json) returns uuid
@@ -6586,9 +6565,7 @@ begin
     v_types, coalesce(v_last.transaction_id, '0'), coalesce(v_last.id, '00000000-0000-0000-0000-000000000000'), created_since, v_size + 1
   );
   for v_notification in
-    select n.*
-    from unnest(v_ids) i (id)
-    cross join lateral (select n.* from public.notifications n where n.id = i.id offset 0) n
+    select n.* from public.notifications n where n.id = any (v_ids)
     order by n.transaction_id, n.id
   loop
     v_item := json_build_object(
@@ -6747,16 +6724,9 @@ begin
   return new;
 end
 $$;
-create trigger webhook_deliveries_010_blank_is_empty before insert or update on public.webhook_deliveries
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty();
-create trigger webhook_deliveries_800_explain before insert or update on public.webhook_deliveries
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
 create trigger webhook_deliveries_100_guard before update on public.webhook_deliveries
   for each row execute function private.tg_webhook_deliveries__guard();
-create trigger webhook_deliveries_900_updated_at before update on public.webhook_deliveries
-  for each row execute function private.tg__set_updated_at();
+select private.keep_table('public.webhook_deliveries', required => '{}', derived => null);
 
 -- Pending deliveries of types that the endpoint no longer subscribes to are cancelled; those of a deleted endpoint go with it.
 -- Security definer: no role may write the outbox.
@@ -7948,17 +7918,45 @@ create type public.audit_object as enum (
   'attendee', 'check_in', 'check_in_point', 'webhook_endpoint', 'waiting_list_entry', 'export'
 );
 
--- No foreign keys: an entry outlives what it is about.
+create function private.audit_actor() returns public.audit_actor
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_claims jsonb;
+begin
+  if length(current_setting('usher.checked', true)) = 36 then
+    return 'api_key';
+  end if;
+  v_claims := private.claims();
+  return case
+    when v_claims ? 'api_key_id' then 'api_key'
+    when v_claims ->> 'role' = 'courier' then 'courier'
+    when v_claims ->> 'role' = 'authenticated' then 'member'
+    else 'studio'
+  end::public.audit_actor;
+end
+$$;
+
+-- The member who is signed in, if it is one who acts.
+create function private.audit_user_id() returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return case private.audit_actor() when 'member' then private.claims() ->> 'sub' end;
+end
+$$;
+
+-- No foreign keys: an entry outlives what it is about. Whoever acts is filled in.
 create table public.audit_entries (
   created_at timestamptz not null default now(),
-  actor public.audit_actor not null,
-  source public.request_source not null,
+  actor public.audit_actor not null default private.audit_actor(),
+  source public.request_source not null default private.current_source(),
   action public.audit_action not null,
   object_type public.audit_object not null,
   object_id uuid not null,
   changes jsonb,
-  api_key_id uuid,
-  user_id uuid,
+  api_key_id uuid default private.current_api_key_id(),
+  user_id uuid default private.audit_user_id(),
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
   constraint audit_entries_pkey primary key (id)
@@ -7988,27 +7986,7 @@ create index audit_entries_created_at_idx on public.audit_entries (created_at);
 create trigger audit_entries_100_append_only before update or delete on public.audit_entries
   for each row when (private.is_typed())
   execute function private.tg__assert_append_only('The audit trail is never changed or deleted.');
-create trigger audit_entries_100_no_truncate before truncate on public.audit_entries
-  for each statement execute function private.tg__refuse_truncate();
-
-create function private.audit_actor() returns public.audit_actor
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_claims jsonb;
-begin
-  if length(current_setting('usher.checked', true)) = 36 then
-    return 'api_key';
-  end if;
-  v_claims := private.claims();
-  return case
-    when v_claims ? 'api_key_id' then 'api_key'
-    when v_claims ->> 'role' = 'courier' then 'courier'
-    when v_claims ->> 'role' = 'authenticated' then 'member'
-    else 'studio'
-  end::public.audit_actor;
-end
-$$;
+select private.keep_table('public.audit_entries', typed => false);
 
 -- What differs between two versions of a row, but for the fields that Usher keeps itself.
 create function private.changes_between(old_row jsonb, new_row jsonb) returns jsonb
@@ -8039,47 +8017,34 @@ $$;
 create function private.tg__audit() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
-declare
-  v_claims jsonb;
-  v_actor public.audit_actor;
-  v_api_key_id uuid;
-  v_user_id uuid;
-  v_source public.request_source;
 begin
   if tg_op = 'UPDATE' and tg_argv[2] = 'versioned' then
     if (select sum(n.version) from new_rows n) = (select sum(o.version) from old_rows o) then
       return null;
     end if;
   end if;
-  v_claims := private.claims();
-  v_actor := private.audit_actor();
-  v_api_key_id := v_claims ->> 'api_key_id';
-  v_user_id := case v_actor when 'member' then v_claims ->> 'sub' end;
-  v_source := private.current_source();
   if tg_op = 'INSERT' then
-    insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source)
+    insert into public.audit_entries (organisation_id, action, object_type, object_id)
     select
-      case tg_argv[0] when 'organisation' then n.row ->> 'id' else n.row ->> 'organisation_id' end::uuid,
-      'created', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid, v_actor, v_api_key_id, v_user_id, v_source
+      coalesce(n.row ->> 'organisation_id', n.row ->> 'id')::uuid, 'created', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid
     from (select to_jsonb(r) as row from new_rows r) n;
-    return null;
-  elsif tg_op = 'UPDATE' then
-    insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source, changes)
+  elsif tg_op = 'DELETE' then
+    insert into public.audit_entries (organisation_id, action, object_type, object_id, changes)
     select
-      case tg_argv[0] when 'organisation' then n.row ->> 'id' else n.row ->> 'organisation_id' end::uuid,
-      'updated', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid, v_actor, v_api_key_id, v_user_id, v_source, c.changes
+      coalesce(o.row ->> 'organisation_id', o.row ->> 'id')::uuid, 'deleted', tg_argv[0]::public.audit_object, (o.row ->> tg_argv[1])::uuid,
+      private.changes_between(o.row, '{}')
+    from (select to_jsonb(r) as row from old_rows r) o;
+  else
+    insert into public.audit_entries (organisation_id, action, object_type, object_id, changes)
+    select
+      coalesce(n.row ->> 'organisation_id', n.row ->> 'id')::uuid, 'updated', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid,
+      c.changes
     from (select to_jsonb(r) as row from new_rows r) n
     join (select to_jsonb(r) as row from old_rows r) o
       on concat_ws(' ', o.row ->> 'organisation_id', o.row ->> tg_argv[1]) = concat_ws(' ', n.row ->> 'organisation_id', n.row ->> tg_argv[1])
     cross join lateral (select private.changes_between(o.row, n.row) as changes) c
     where c.changes is not null;
-    return null;
   end if;
-  insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source, changes)
-  select
-    case tg_argv[0] when 'organisation' then o.row ->> 'id' else o.row ->> 'organisation_id' end::uuid,
-    'deleted', tg_argv[0]::public.audit_object, (o.row ->> tg_argv[1])::uuid, v_actor, v_api_key_id, v_user_id, v_source, private.changes_between(o.row, '{}')
-  from (select to_jsonb(r) as row from old_rows r) o;
   return null;
 end
 $$;
@@ -8101,7 +8066,7 @@ declare
 begin
   foreach v_event in array events loop
     execute format(
-      'create trigger %I after %s on %s referencing %s for each statement when (pg_trigger_depth() = 0) execute function private.tg__audit(%L, %L, %L)',
+      'create trigger %I after %s on %s referencing %s for each statement when (private.is_typed(by_anyone => true)) execute function private.tg__audit(%L, %L, %L)',
       v_name || '_700_audit_' || v_event, v_event, "table",
       case v_event
         when 'insert' then 'new table as new_rows'
@@ -8201,7 +8166,7 @@ begin
   if page_of_audit_entries.object_id is not null then
     return array(
       select e.id from public.audit_entries e
-      where e.object_id = any (array[page_of_audit_entries.object_id]) and e.id < before and e.id > v_after
+      where e.object_id = page_of_audit_entries.object_id and e.id < before and e.id > v_after
         and e.created_at >= v_since
       order by e.object_id desc, e.id desc
       limit size
@@ -8255,16 +8220,15 @@ begin
       'object_type', e.object_type,
       'object_id', e.object_id,
       'actor', e.actor,
-      'actor_name', private.actor_name(e.entry),
+      'actor_name', private.actor_name(e),
       'api_key_id', e.api_key_id,
       'user_id', e.user_id,
       'source', e.source,
       'changes', e.changes,
       'created_at', private.rfc3339(e.created_at)
     )
-    from unnest(v_ids) i (id)
-    cross join lateral (select e.*, e as entry from public.audit_entries e where e.id = i.id offset 0) e
-    where e.object_type = any (v_types)
+    from public.audit_entries e
+    where e.id = any (v_ids) and e.object_type = any (v_types)
     order by e.id desc
   );
   return private.page(v_items, v_size);
@@ -11265,15 +11229,9 @@ select private.audit_changes('public.check_in_points', 'check_in_point');
 create function private.tg_webhook_secrets__audit() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
-declare
-  v_actor public.audit_actor := private.audit_actor();
 begin
-  insert into public.audit_entries (
-    organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source, changes
-  )
-  select
-    w.organisation_id, 'updated', 'webhook_endpoint', w.id, v_actor, private.current_api_key_id(),
-    case v_actor when 'member' then (private.claims() ->> 'sub')::uuid end, private.current_source(), '{"secret": {}}'
+  insert into public.audit_entries (organisation_id, action, object_type, object_id, changes)
+  select w.organisation_id, 'updated', 'webhook_endpoint', w.id, '{"secret": {}}'
   from public.webhook_endpoints w
   where w.id = new.webhook_endpoint_id and w.created_at <> now();
   return null;
@@ -21248,8 +21206,7 @@ grant execute on function api.settle_webhooks to courier;
 
 -- Webhook delivery operations: list, redeliver one or many, and send a test.
 
--- Ids of the deliveries of a page, newest first: see 00-ground/pages.sql. Of a notification, these are all there are, in no order and of
--- any organisation.
+-- Ids of the deliveries of a page, newest first: see 00-ground/pages.sql. Of a notification, these are all there are, in no order.
 create function private.page_of_webhook_deliveries(
   notification_id uuid,
   webhook_endpoint_id uuid,
@@ -21269,7 +21226,10 @@ declare
 begin
   if page_of_webhook_deliveries.notification_id is not null then
     return array(
-      select d.id from public.webhook_deliveries d where d.notification_id = page_of_webhook_deliveries.notification_id
+      select d.id from public.webhook_deliveries d
+      where d.notification_id = page_of_webhook_deliveries.notification_id
+        and d.webhook_endpoint_id = coalesce(page_of_webhook_deliveries.webhook_endpoint_id, d.webhook_endpoint_id)
+        and d.organisation_id = any (v_organisation_ids) and d.type = any (types) and d.status = any (v_statuses) and d.id < before
     );
   elsif page_of_webhook_deliveries.webhook_endpoint_id is null then
     return array(
@@ -21302,7 +21262,7 @@ begin
     cross join lateral (
       select d.id
       from public.webhook_deliveries d
-      where d.webhook_endpoint_id = any (array[page_of_webhook_deliveries.webhook_endpoint_id])
+      where d.webhook_endpoint_id = page_of_webhook_deliveries.webhook_endpoint_id
         and d.type = t.type
         and d.status = s.status
         and d.id < before
@@ -21343,15 +21303,8 @@ begin
   v_items := array(
     select private.webhook_delivery_json(d.delivery)
     from unnest(v_ids) i (id)
-    cross join lateral (
-      select d.id, d.status, d.type, d.webhook_endpoint_id, d as delivery
-      from public.webhook_deliveries d
-      where d.id = i.id offset 0
-    ) d
-    where (list_webhook_deliveries.webhook_endpoint_id is null or d.webhook_endpoint_id = list_webhook_deliveries.webhook_endpoint_id)
-      and (list_webhook_deliveries.type is null or d.type = list_webhook_deliveries.type)
-      and (list_webhook_deliveries.status is null or d.status = list_webhook_deliveries.status)
-      and d.id < v_before
+    -- Fenced: with the conditions of the policy beside it, 327 pages were read instead of 150, by the organisation.
+    cross join lateral (select d.id, d as delivery from public.webhook_deliveries d where d.id = i.id offset 0) d
     order by d.id desc
     limit v_size + 1
   );
@@ -22982,8 +22935,7 @@ comment on column public.failing_webhook_endpoints.last_response_status is 'HTTP
 comment on column public.failing_webhook_endpoints.last_error is 'Why there was no response.';
 comment on column public.failing_webhook_endpoints.webhook_endpoint_id is 'The webhook endpoint.';
 comment on column public.failing_webhook_endpoints.organisation_id is 'The organisation that it belongs to.';
-create trigger failing_webhook_endpoints_100_read_only instead of insert or update or delete on public.failing_webhook_endpoints
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.failing_webhook_endpoints');
 
 revoke all on public.failing_webhook_endpoints from anon, authenticated, service_role;
 grant select on public.failing_webhook_endpoints to authenticated;
@@ -23013,8 +22965,7 @@ comment on column public.audit_trail.object_id is 'The object; of a member, thei
 comment on column public.audit_trail.changes is 'Of an update each changed field as { from, to }; of a deletion each field as { from }.';
 comment on column public.audit_trail.id is 'Identifier of the entry.';
 comment on column public.audit_trail.organisation_id is 'The organisation that it belongs to.';
-create trigger audit_trail_100_read_only instead of insert or update or delete on public.audit_trail
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.audit_trail');
 
 revoke all on public.audit_trail from anon, authenticated, service_role;
 grant select on public.audit_trail to authenticated;
@@ -23833,5 +23784,3 @@ $$;
 alter table public.events
   alter column organisation_id set default nullif('', '')::uuid,
   alter column slug set default nullif('', '');
-alter table public.webhook_endpoints
-  alter column organisation_id set default nullif('', '')::uuid;

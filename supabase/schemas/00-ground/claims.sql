@@ -64,11 +64,11 @@ end
 $$;
 grant execute on function private.is_by_hand to api_key, courier, authenticated;
 
--- Whether a person writes this very row, and not a trigger of what they wrote. For conditions of triggers, which Postgres reads and plans anew
+-- Whether a person, or anyone, writes this very row, and not a trigger of what they wrote. For conditions of triggers, which Postgres reads and plans anew
 -- for every statement: the shorter they are, the cheaper.
-create function private.is_typed() returns boolean
+create function private.is_typed(by_anyone boolean default false) returns boolean
 language plpgsql stable set search_path = ''
-as $$ begin return pg_trigger_depth() = 0 and private.is_by_hand(); end $$;
+as $$ begin return pg_trigger_depth() = 0 and (by_anyone or private.is_by_hand()); end $$;
 grant execute on function private.is_typed to api_key, courier, authenticated;
 
 -- How a row was created: the token says api or mcp; a session without a token is a person.

@@ -4,5 +4,3 @@
 alter table public.events
   alter column organisation_id set default nullif('', '')::uuid,
   alter column slug set default nullif('', '');
-alter table public.webhook_endpoints
-  alter column organisation_id set default nullif('', '')::uuid;

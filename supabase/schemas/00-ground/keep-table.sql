@@ -104,14 +104,14 @@ begin
     select t.*
     from (
       values
-        (typed, '010_blank_is_empty', 'insert or update', 'tg__take_blank_as_empty', required),
-        (typed, '050_kept', (select 'update of ' || string_agg(quote_ident(k), ', ') from jsonb_object_keys(v_kept) k), 'tg__assert_kept', array[v_kept::text]),
+        (true, '010_blank_is_empty', 'insert or update', 'tg__take_blank_as_empty', required),
+        (true, '050_kept', (select 'update of ' || string_agg(quote_ident(k), ', ') from jsonb_object_keys(v_kept) k), 'tg__assert_kept', array[v_kept::text]),
         (
-          typed, '050_sums', (select 'insert or update of ' || string_agg(quote_ident(k), ', ') from jsonb_object_keys(sums) k), 'tg__assert_kept',
+          true, '050_sums', (select 'insert or update of ' || string_agg(quote_ident(k), ', ') from jsonb_object_keys(sums) k), 'tg__assert_kept',
           array[(select jsonb_object_agg(s.key, private.sentences(s.value)) from jsonb_each_text(sums) s)::text]
         ),
         (false, '100_no_truncate', 'truncate', 'tg__refuse_truncate', '{}'),
-        (typed, '800_explain', 'insert or update', 'tg__explain_mistakes', '{}'),
+        (true, '800_explain', 'insert or update', 'tg__explain_mistakes', '{}'),
         (
           false, '900_edited',
           case when 'updated_at' = any (v_own) then 'update' || coalesce(

@@ -8,17 +8,45 @@ create type public.audit_object as enum (
   'attendee', 'check_in', 'check_in_point', 'webhook_endpoint', 'waiting_list_entry', 'export'
 );
 
--- No foreign keys: an entry outlives what it is about.
+create function private.audit_actor() returns public.audit_actor
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_claims jsonb;
+begin
+  if length(current_setting('usher.checked', true)) = 36 then
+    return 'api_key';
+  end if;
+  v_claims := private.claims();
+  return case
+    when v_claims ? 'api_key_id' then 'api_key'
+    when v_claims ->> 'role' = 'courier' then 'courier'
+    when v_claims ->> 'role' = 'authenticated' then 'member'
+    else 'studio'
+  end::public.audit_actor;
+end
+$$;
+
+-- The member who is signed in, if it is one who acts.
+create function private.audit_user_id() returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return case private.audit_actor() when 'member' then private.claims() ->> 'sub' end;
+end
+$$;
+
+-- No foreign keys: an entry outlives what it is about. Whoever acts is filled in.
 create table public.audit_entries (
   created_at timestamptz not null default now(),
-  actor public.audit_actor not null,
-  source public.request_source not null,
+  actor public.audit_actor not null default private.audit_actor(),
+  source public.request_source not null default private.current_source(),
   action public.audit_action not null,
   object_type public.audit_object not null,
   object_id uuid not null,
   changes jsonb,
-  api_key_id uuid,
-  user_id uuid,
+  api_key_id uuid default private.current_api_key_id(),
+  user_id uuid default private.audit_user_id(),
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
   constraint audit_entries_pkey primary key (id)
@@ -48,27 +76,7 @@ create index audit_entries_created_at_idx on public.audit_entries (created_at);
 create trigger audit_entries_100_append_only before update or delete on public.audit_entries
   for each row when (private.is_typed())
   execute function private.tg__assert_append_only('The audit trail is never changed or deleted.');
-create trigger audit_entries_100_no_truncate before truncate on public.audit_entries
-  for each statement execute function private.tg__refuse_truncate();
-
-create function private.audit_actor() returns public.audit_actor
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_claims jsonb;
-begin
-  if length(current_setting('usher.checked', true)) = 36 then
-    return 'api_key';
-  end if;
-  v_claims := private.claims();
-  return case
-    when v_claims ? 'api_key_id' then 'api_key'
-    when v_claims ->> 'role' = 'courier' then 'courier'
-    when v_claims ->> 'role' = 'authenticated' then 'member'
-    else 'studio'
-  end::public.audit_actor;
-end
-$$;
+select private.keep_table('public.audit_entries', typed => false);
 
 -- What differs between two versions of a row, but for the fields that Usher keeps itself.
 create function private.changes_between(old_row jsonb, new_row jsonb) returns jsonb
@@ -99,47 +107,34 @@ $$;
 create function private.tg__audit() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
-declare
-  v_claims jsonb;
-  v_actor public.audit_actor;
-  v_api_key_id uuid;
-  v_user_id uuid;
-  v_source public.request_source;
 begin
   if tg_op = 'UPDATE' and tg_argv[2] = 'versioned' then
     if (select sum(n.version) from new_rows n) = (select sum(o.version) from old_rows o) then
       return null;
     end if;
   end if;
-  v_claims := private.claims();
-  v_actor := private.audit_actor();
-  v_api_key_id := v_claims ->> 'api_key_id';
-  v_user_id := case v_actor when 'member' then v_claims ->> 'sub' end;
-  v_source := private.current_source();
   if tg_op = 'INSERT' then
-    insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source)
+    insert into public.audit_entries (organisation_id, action, object_type, object_id)
     select
-      case tg_argv[0] when 'organisation' then n.row ->> 'id' else n.row ->> 'organisation_id' end::uuid,
-      'created', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid, v_actor, v_api_key_id, v_user_id, v_source
+      coalesce(n.row ->> 'organisation_id', n.row ->> 'id')::uuid, 'created', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid
     from (select to_jsonb(r) as row from new_rows r) n;
-    return null;
-  elsif tg_op = 'UPDATE' then
-    insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source, changes)
+  elsif tg_op = 'DELETE' then
+    insert into public.audit_entries (organisation_id, action, object_type, object_id, changes)
     select
-      case tg_argv[0] when 'organisation' then n.row ->> 'id' else n.row ->> 'organisation_id' end::uuid,
-      'updated', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid, v_actor, v_api_key_id, v_user_id, v_source, c.changes
+      coalesce(o.row ->> 'organisation_id', o.row ->> 'id')::uuid, 'deleted', tg_argv[0]::public.audit_object, (o.row ->> tg_argv[1])::uuid,
+      private.changes_between(o.row, '{}')
+    from (select to_jsonb(r) as row from old_rows r) o;
+  else
+    insert into public.audit_entries (organisation_id, action, object_type, object_id, changes)
+    select
+      coalesce(n.row ->> 'organisation_id', n.row ->> 'id')::uuid, 'updated', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid,
+      c.changes
     from (select to_jsonb(r) as row from new_rows r) n
     join (select to_jsonb(r) as row from old_rows r) o
       on concat_ws(' ', o.row ->> 'organisation_id', o.row ->> tg_argv[1]) = concat_ws(' ', n.row ->> 'organisation_id', n.row ->> tg_argv[1])
     cross join lateral (select private.changes_between(o.row, n.row) as changes) c
     where c.changes is not null;
-    return null;
   end if;
-  insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source, changes)
-  select
-    case tg_argv[0] when 'organisation' then o.row ->> 'id' else o.row ->> 'organisation_id' end::uuid,
-    'deleted', tg_argv[0]::public.audit_object, (o.row ->> tg_argv[1])::uuid, v_actor, v_api_key_id, v_user_id, v_source, private.changes_between(o.row, '{}')
-  from (select to_jsonb(r) as row from old_rows r) o;
   return null;
 end
 $$;
@@ -161,7 +156,7 @@ declare
 begin
   foreach v_event in array events loop
     execute format(
-      'create trigger %I after %s on %s referencing %s for each statement when (pg_trigger_depth() = 0) execute function private.tg__audit(%L, %L, %L)',
+      'create trigger %I after %s on %s referencing %s for each statement when (private.is_typed(by_anyone => true)) execute function private.tg__audit(%L, %L, %L)',
       v_name || '_700_audit_' || v_event, v_event, "table",
       case v_event
         when 'insert' then 'new table as new_rows'
@@ -261,7 +256,7 @@ begin
   if page_of_audit_entries.object_id is not null then
     return array(
       select e.id from public.audit_entries e
-      where e.object_id = any (array[page_of_audit_entries.object_id]) and e.id < before and e.id > v_after
+      where e.object_id = page_of_audit_entries.object_id and e.id < before and e.id > v_after
         and e.created_at >= v_since
       order by e.object_id desc, e.id desc
       limit size
@@ -315,16 +310,15 @@ begin
       'object_type', e.object_type,
       'object_id', e.object_id,
       'actor', e.actor,
-      'actor_name', private.actor_name(e.entry),
+      'actor_name', private.actor_name(e),
       'api_key_id', e.api_key_id,
       'user_id', e.user_id,
       'source', e.source,
       'changes', e.changes,
       'created_at', private.rfc3339(e.created_at)
     )
-    from unnest(v_ids) i (id)
-    cross join lateral (select e.*, e as entry from public.audit_entries e where e.id = i.id offset 0) e
-    where e.object_type = any (v_types)
+    from public.audit_entries e
+    where e.id = any (v_ids) and e.object_type = any (v_types)
     order by e.id desc
   );
   return private.page(v_items, v_size);

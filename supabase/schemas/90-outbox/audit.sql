@@ -4,15 +4,9 @@
 create function private.tg_webhook_secrets__audit() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
-declare
-  v_actor public.audit_actor := private.audit_actor();
 begin
-  insert into public.audit_entries (
-    organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source, changes
-  )
-  select
-    w.organisation_id, 'updated', 'webhook_endpoint', w.id, v_actor, private.current_api_key_id(),
-    case v_actor when 'member' then (private.claims() ->> 'sub')::uuid end, private.current_source(), '{"secret": {}}'
+  insert into public.audit_entries (organisation_id, action, object_type, object_id, changes)
+  select w.organisation_id, 'updated', 'webhook_endpoint', w.id, '{"secret": {}}'
   from public.webhook_endpoints w
   where w.id = new.webhook_endpoint_id and w.created_at <> now();
   return null;

@@ -134,16 +134,9 @@ begin
   return new;
 end
 $$;
-create trigger webhook_deliveries_010_blank_is_empty before insert or update on public.webhook_deliveries
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty();
-create trigger webhook_deliveries_800_explain before insert or update on public.webhook_deliveries
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
 create trigger webhook_deliveries_100_guard before update on public.webhook_deliveries
   for each row execute function private.tg_webhook_deliveries__guard();
-create trigger webhook_deliveries_900_updated_at before update on public.webhook_deliveries
-  for each row execute function private.tg__set_updated_at();
+select private.keep_table('public.webhook_deliveries', required => '{}', derived => null);
 
 -- Pending deliveries of types that the endpoint no longer subscribes to are cancelled; those of a deleted endpoint go with it.
 -- Security definer: no role may write the outbox.

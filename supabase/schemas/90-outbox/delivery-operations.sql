@@ -1,7 +1,6 @@
 -- Webhook delivery operations: list, redeliver one or many, and send a test.
 
--- Ids of the deliveries of a page, newest first: see 00-ground/pages.sql. Of a notification, these are all there are, in no order and of
--- any organisation.
+-- Ids of the deliveries of a page, newest first: see 00-ground/pages.sql. Of a notification, these are all there are, in no order.
 create function private.page_of_webhook_deliveries(
   notification_id uuid,
   webhook_endpoint_id uuid,
@@ -21,7 +20,10 @@ declare
 begin
   if page_of_webhook_deliveries.notification_id is not null then
     return array(
-      select d.id from public.webhook_deliveries d where d.notification_id = page_of_webhook_deliveries.notification_id
+      select d.id from public.webhook_deliveries d
+      where d.notification_id = page_of_webhook_deliveries.notification_id
+        and d.webhook_endpoint_id = coalesce(page_of_webhook_deliveries.webhook_endpoint_id, d.webhook_endpoint_id)
+        and d.organisation_id = any (v_organisation_ids) and d.type = any (types) and d.status = any (v_statuses) and d.id < before
     );
   elsif page_of_webhook_deliveries.webhook_endpoint_id is null then
     return array(
@@ -54,7 +56,7 @@ begin
     cross join lateral (
       select d.id
       from public.webhook_deliveries d
-      where d.webhook_endpoint_id = any (array[page_of_webhook_deliveries.webhook_endpoint_id])
+      where d.webhook_endpoint_id = page_of_webhook_deliveries.webhook_endpoint_id
         and d.type = t.type
         and d.status = s.status
         and d.id < before
@@ -95,15 +97,8 @@ begin
   v_items := array(
     select private.webhook_delivery_json(d.delivery)
     from unnest(v_ids) i (id)
-    cross join lateral (
-      select d.id, d.status, d.type, d.webhook_endpoint_id, d as delivery
-      from public.webhook_deliveries d
-      where d.id = i.id offset 0
-    ) d
-    where (list_webhook_deliveries.webhook_endpoint_id is null or d.webhook_endpoint_id = list_webhook_deliveries.webhook_endpoint_id)
-      and (list_webhook_deliveries.type is null or d.type = list_webhook_deliveries.type)
-      and (list_webhook_deliveries.status is null or d.status = list_webhook_deliveries.status)
-      and d.id < v_before
+    -- Fenced: with the conditions of the policy beside it, 327 pages were read instead of 150, by the organisation.
+    cross join lateral (select d.id, d as delivery from public.webhook_deliveries d where d.id = i.id offset 0) d
     order by d.id desc
     limit v_size + 1
   );

@@ -58,6 +58,8 @@ create table public.webhook_endpoints (
   constraint webhook_endpoints_event_ids_are_few check (cardinality(event_ids) <= 100 and array_position(event_ids, null) is null),
   constraint webhook_endpoints_disabled_reason_is_bounded check (length(disabled_reason) <= 500)
 );
+comment on constraint webhook_endpoints_url_is_https on public.webhook_endpoints is
+  'The URL of a webhook endpoint is an https address without a password. http is allowed for localhost only.';
 comment on table public.webhook_endpoints is 'URLs that are notified of what happens. Set status to disabled to stop sending; delete the row to remove it with its deliveries.';
 comment on column public.webhook_endpoints.url is 'A public https address. This machine, by http as well, only in development.';
 comment on column public.webhook_endpoints.description is 'What receives the webhooks, for people: one line of up to 200 characters.';
@@ -239,34 +241,12 @@ begin
   return new;
 end
 $$;
-create trigger webhook_endpoints_010_blank_is_empty before insert or update on public.webhook_endpoints
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('url', 'types');
-create trigger webhook_endpoints_800_explain before insert or update on public.webhook_endpoints
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
 create trigger webhook_endpoints_050_fill_organisation before insert on public.webhook_endpoints
   for each row execute function private.tg__fill_organisation();
-create trigger webhook_endpoints_050_fixed before update of organisation_id on public.webhook_endpoints
-  for each row execute function private.tg__assert_unchanged('organisation_id');
-create trigger webhook_endpoints_050_derived before update of version, created_at, updated_at on public.webhook_endpoints
-  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
 create trigger webhook_endpoints_100_guard before insert or update on public.webhook_endpoints
   for each row execute function private.tg_webhook_endpoints__guard();
-create trigger webhook_endpoints_300_url before insert or update of url on public.webhook_endpoints
-  for each row when (not private.is_courier_url(new.url))
-  execute function private.tg__refuse_value(
-    'url', 'The URL of a webhook endpoint is an https address without a password.', 'http is allowed for localhost only.'
-  );
-create trigger webhook_endpoints_900_updated_at before update on public.webhook_endpoints
-  for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
-create trigger webhook_endpoints_900_version before update on public.webhook_endpoints
-  for each row when (
-    new.url is distinct from old.url or new.description is distinct from old.description
-    or new.types is distinct from old.types or new.event_ids is distinct from old.event_ids
-    or new.status is distinct from old.status
-  )
-  execute function private.tg__count_version();
+select private.keep_table('public.webhook_endpoints',
+  filled => '{organisation_id}', fixed => '{organisation_id}', versioned => true, uncounted => '{disabled_reason,failing_since,last_failed_at}');
 
 -- Security definer: no role may write secrets.
 create function private.tg_webhook_endpoints__add_secret() returns trigger

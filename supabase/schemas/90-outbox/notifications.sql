@@ -28,8 +28,7 @@ comment on column public.notifications.transaction_id is
 create trigger notifications_100_append_only before update of created_at, type, data, id, organisation_id or delete on public.notifications
   for each row when (private.is_typed())
   execute function private.tg__assert_append_only('Notifications are a log: they are never changed or deleted.');
-create trigger notifications_100_no_truncate before truncate on public.notifications
-  for each statement execute function private.tg__refuse_truncate();
+select private.keep_table('public.notifications', typed => false);
 
 -- The subject of a notification, out of its JSON: for what is compared, or restored without it. Whoever notifies knows it.
 create function private.subject_of_notification(type public.notification_type, data json) returns uuid
@@ -163,9 +162,7 @@ begin
     v_types, coalesce(v_last.transaction_id, '0'), coalesce(v_last.id, '00000000-0000-0000-0000-000000000000'), created_since, v_size + 1
   );
   for v_notification in
-    select n.*
-    from unnest(v_ids) i (id)
-    cross join lateral (select n.* from public.notifications n where n.id = i.id offset 0) n
+    select n.* from public.notifications n where n.id = any (v_ids)
     order by n.transaction_id, n.id
   loop
     v_item := json_build_object(

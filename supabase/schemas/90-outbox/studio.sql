@@ -33,8 +33,7 @@ comment on column public.failing_webhook_endpoints.last_response_status is 'HTTP
 comment on column public.failing_webhook_endpoints.last_error is 'Why there was no response.';
 comment on column public.failing_webhook_endpoints.webhook_endpoint_id is 'The webhook endpoint.';
 comment on column public.failing_webhook_endpoints.organisation_id is 'The organisation that it belongs to.';
-create trigger failing_webhook_endpoints_100_read_only instead of insert or update or delete on public.failing_webhook_endpoints
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.failing_webhook_endpoints');
 
 revoke all on public.failing_webhook_endpoints from anon, authenticated, service_role;
 grant select on public.failing_webhook_endpoints to authenticated;
@@ -64,8 +63,7 @@ comment on column public.audit_trail.object_id is 'The object; of a member, thei
 comment on column public.audit_trail.changes is 'Of an update each changed field as { from, to }; of a deletion each field as { from }.';
 comment on column public.audit_trail.id is 'Identifier of the entry.';
 comment on column public.audit_trail.organisation_id is 'The organisation that it belongs to.';
-create trigger audit_trail_100_read_only instead of insert or update or delete on public.audit_trail
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.audit_trail');
 
 revoke all on public.audit_trail from anon, authenticated, service_role;
 grant select on public.audit_trail to authenticated;
