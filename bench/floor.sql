@@ -99,7 +99,7 @@ begin
   returning * into v_check_in;
   insert into public.notifications (organisation_id, type, data, subject_id)
   values (
-    v_organisation_id, 'attendee.checked_in', private.arrival_json(v_attendee, v_check_in, 'Type', 'REFERENC'), v_attendee.order_id
+    v_organisation_id, 'attendee.checked_in', private.arrival_json(v_check_in), v_attendee.order_id
   );
   return json_build_object('status', 200, 'data', private.check_in_json(v_check_in));
 end

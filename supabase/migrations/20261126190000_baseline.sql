@@ -10077,23 +10077,27 @@ create constraint trigger waiting_list_entries_600_notify_accepted after update 
 
 -- schemas/80-check-ins/notifications.sql
 
--- What is notified of check-ins. All security definer: no role may write the outbox.
+-- What is notified of check-ins. Security definer: no role may write the outbox, and a role that scans may not read all that is told.
 
--- An attendee with the scan that is notified of. Security definer: it reads what the role that scans may not.
-create function private.arrival_json(
-  attendee public.attendees, check_in public.check_ins, ticket_type_name text default null, reference text default null
-) returns json
+-- The attendee as the scan has left them, with the scan.
+create function private.arrival_json(check_in public.check_ins) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
+  v_attendee public.attendees;
   v_point json;
 begin
-  -- A statement of its own: an expression that contains a query costs every scan, even where the query is not run.
+  select a.* into v_attendee from public.attendees a where a.id = check_in.attendee_id;
   if check_in.check_in_point_id is not null then
     select json_build_object('id', p.id, 'name', p.name) into v_point from public.check_in_points p where p.id = check_in.check_in_point_id;
   end if;
   -- As text, for json keeps the order of its fields and cannot be appended to.
-  return (left(private.attendee_json(attendee, true, ticket_type_name, reference, false)::text, -1) || ', "check_in" : ' || json_build_object(
+  return (left(
+    private.attendee_json(
+      v_attendee, true, (select t.name from public.ticket_types t where t.id = v_attendee.ticket_type_id),
+      (select o.reference from public.orders o where o.id = v_attendee.order_id), false
+    )::text, -1
+  ) || ', "check_in" : ' || json_build_object(
     'id', check_in.id,
     'direction', check_in.direction,
     'check_in_point', v_point,
@@ -10111,18 +10115,9 @@ begin
   select
     n.organisation_id,
     case n.direction when 'entry' then 'attendee.checked_in' else 'attendee.checked_out' end::public.notification_type,
-    private.arrival_json(
-      a.attendee,
-      row(n.*)::public.check_ins,
-      (select t.name from public.ticket_types t where t.id = a.ticket_type_id),
-      (select o.reference from public.orders o where o.id = a.order_id)
-    ),
-    a.order_id
+    private.arrival_json(row(n.*)::public.check_ins),
+    (select a.order_id from public.attendees a where a.id = n.attendee_id)
   from new_rows n
-  -- One index look-up per row under any plan, and so in the order of the scans.
-  cross join lateral (
-    select a as attendee, a.ticket_type_id, a.order_id from public.attendees a where a.id = n.attendee_id offset 0
-  ) a
   where n.result = 'accepted';
   return null;
 end
@@ -10136,7 +10131,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   insert into public.notifications (organisation_id, type, data, subject_id)
-  select a.organisation_id, 'attendee.check_in_undone', private.arrival_json(a, new), a.order_id
+  select a.organisation_id, 'attendee.check_in_undone', private.arrival_json(new), a.order_id
   from public.attendees a
   where a.id = new.attendee_id;
   return null;
@@ -17997,16 +17992,6 @@ grant execute on function public.the_waiting_list_entry to authenticated;
 
 -- The door list: what a scanner needs to decide without a network, in pages, and then what changed; and the report of its mistakes.
 
--- Ticket codes are sent as hashes, so that a lost telephone admits nobody. A code has 80 random bits, so the salt need not be secret;
--- it keeps the lists of two keys from being compared.
-create function private.door_salt(event_id uuid) returns bytea
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return substr(sha256(uuid_send(event_id) || uuid_send(private.current_api_key_id())), 1, 16);
-end
-$$;
-
 create function private.base64url(bytes bytea) returns text
 language plpgsql immutable set search_path = ''
 as $$
@@ -18014,139 +17999,56 @@ begin
   return translate(encode(bytes, 'base64'), E'+/=\n', '-_');
 end
 $$;
+grant execute on function private.base64url to scope_checkin_write;
 
+-- Where a list goes on. `since` and `next_since` are transactions: changes since the one are in this list, since the other in the next one.
+create type private.door_position as (salt text, since bigint, next_since bigint, last_id uuid);
+
+-- Ticket codes are sent as hashes, so that a lost telephone admits nobody. A code has 80 random bits, so the salt need not be secret;
+-- it keeps the lists of two keys from being compared.
 -- Pages are in the order of the ids. What changed is found by the transaction that wrote the row last, its xmin: a cursor holds the
 -- oldest one that was open when its first page was read, and all that came before it was in that list. So nothing is missed,
 -- however long a transaction takes, and a row of a transaction that was open is sent twice. Every scan writes the row of its attendee.
 -- xmin has 32 bits: a cursor that is two billion transactions old, or of another database, starts again.
--- A cursor: the salt (16 bytes), changes since (8), changes since for the next list (8), the last id of the page (16).
--- The event is known to be the caller's. Security definer: a key with checkin:write may not read ticket codes.
-create function private.door_list(event_id uuid, cursor text) returns json
-language plpgsql stable security definer
-set search_path = ''
+create function private.door_position(event_id uuid, cursor text) returns private.door_position
+language plpgsql stable set search_path = ''
 as $$
 declare
-  v_size constant integer := 1000;
-  v_event public.events;
-  v_ticket_type_ids uuid[];
-  v_salt bytea := private.door_salt(event_id);
-  v_salt_text text := private.base64url(v_salt);
+  c_none constant uuid := '00000000-0000-0000-0000-000000000000';
   v_now bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
-  v_cursor bytea;
-  v_since bigint := 0;
-  v_next bigint;
-  v_last uuid := '00000000-0000-0000-0000-000000000000';
-  v_ids uuid[];
-  v_has_more boolean;
-  v_may_record_payments boolean := coalesce('orders:write' = any (private.current_scopes()), false);
+  v_salt text := private.base64url(substr(sha256(uuid_send(event_id) || uuid_send(private.current_api_key_id())), 1, 16));
+  v_parts text[] := regexp_match(cursor, '^([A-Za-z0-9_-]{22})_(\d{1,18})_(\d{1,18})_([0-9a-f]{32})$');
+  v_position private.door_position := row(v_parts[1], v_parts[2], v_parts[3], v_parts[4]);
 begin
-  if cursor !~ '^[A-Za-z0-9_-]{64}$' then
+  if cursor is not null and v_parts is null then
     perform private.refuse(
       422, 'validation_failed', 'The cursor is not valid.', 'cursor',
       hint => 'Send next_cursor of the previous answer unchanged, or leave the cursor out to start again.'
     );
+  elsif (
+    v_position.salt = v_salt and greatest(v_position.since, v_position.next_since) <= v_now
+    and (v_position.since = 0 or v_now - v_position.since <= 2000000000)
+  ) is not true then
+    v_position := row(v_salt, 0, null, c_none);
   end if;
-  v_cursor := decode(translate(cursor, '-_', '+/'), 'base64');
-  if substr(v_cursor, 1, 16) = v_salt then
-    v_since := ('x' || encode(substr(v_cursor, 17, 8), 'hex'))::bit(64)::bigint;
-    v_next := ('x' || encode(substr(v_cursor, 25, 8), 'hex'))::bit(64)::bigint;
-    v_last := encode(substr(v_cursor, 33, 16), 'hex')::uuid;
-    if least(v_since, v_next) < 0 or greatest(v_since, v_next) > v_now or (v_since > 0 and v_now - v_since > 2000000000) then
-      v_since := 0;
-      v_last := '00000000-0000-0000-0000-000000000000';
-    end if;
+  if v_position.last_id = c_none then
+    v_position.next_since := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
   end if;
-  if v_last = '00000000-0000-0000-0000-000000000000' then
-    v_next := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
-  end if;
+  return v_position;
+end
+$$;
+grant execute on function private.door_position to scope_checkin_write;
 
-  select e.* into v_event from public.events e where e.id = door_list.event_id and e.organisation_id is not distinct from private.current_organisation_id();
-  v_ticket_type_ids := array(
-    select t.id from public.ticket_types t
-    where t.event_id = v_event.id and t.organisation_id is not distinct from private.current_organisation_id()
-  );
-  -- `offset 0` keeps the planner from walking the primary key through everybody's attendees in the order of the page.
-  if v_since = 0 then
-    v_ids := array(
-      select f.id
-      from (select a.id from public.attendees a where a.ticket_type_id = any (v_ticket_type_ids) offset 0) f
-      where f.id > v_last
-      order by f.id
-      limit v_size + 1
-    );
-  else
-    v_ids := array(
-      select f.id
-      from (
-        select a.id
-        from public.attendees a
-        where a.ticket_type_id = any (v_ticket_type_ids)
-          and (
-            ((v_now - a.xmin::text::bigint) & 4294967295) <= v_now - v_since
-            -- What is due changes with the order alone.
-            or v_may_record_payments and a.status = 'awaiting_payment' and exists (
-              select from public.orders o
-              where o.id = a.order_id and ((v_now - o.xmin::text::bigint) & 4294967295) <= v_now - v_since
-            )
-          )
-        offset 0
-      ) f
-      where f.id > v_last
-      order by f.id
-      limit v_size + 1
-    );
-  end if;
-  v_has_more := cardinality(v_ids) > v_size;
-
-  return json_build_object(
-    'object', 'door_list',
-    'event', json_build_object(
-      'id', v_event.id, 'name', v_event.name, 'status', v_event.status, 'starts_at', private.rfc3339(v_event.starts_at),
-      'ends_at', private.rfc3339(v_event.ends_at), 'timezone', v_event.timezone,
-      'accent_colour', (select o.accent_colour from public.organisations o where o.id = v_event.organisation_id)
-    ),
-    'server_time', private.rfc3339(clock_timestamp()),
-    'salt', v_salt_text,
-    'complete', v_since = 0,
-    'tickets_total', (select count(*) from public.attendees a where a.ticket_type_id = any (v_ticket_type_ids)),
-    'points', (
-      select coalesce(json_agg(private.check_in_point_json(p) order by p.id), '[]')
-      from public.check_in_points p where p.event_id = v_event.id
-    ),
-    'ticket_types', (
-      select coalesce(json_agg(json_build_object('id', t.id, 'name', t.name) order by t.position, t.id), '[]')
-      from public.ticket_types t where t.id = any (v_ticket_type_ids)
-    ),
-    'tickets', (
-      select coalesce(json_agg(json_build_object(
-        'attendee_id', a.id,
-        'code_hash', private.base64url(sha256(convert_to(v_salt_text || a.ticket_code, 'UTF8'))),
-        'name', a.name,
-        'company', a.company,
-        'ticket_type_id', a.ticket_type_id,
-        'status', a.status,
-        -- Never changed, so that it is no change that the list would miss. The company of the order may be.
-        'reference', (select o.reference from public.orders o where o.id = a.order_id),
-        'order', case when v_may_record_payments and a.status = 'awaiting_payment' then (
-          select json_build_object('id', o.id, 'amount_due', private.amount_due(o), 'currency', o.currency)
-          from public.orders o where o.id = a.order_id
-        ) end,
-        'entries', case when a.checked_in then private.standing_entries(a.id) else '[]' end
-      ) order by a.id), '[]')
-      from unnest(v_ids[1:v_size]) i (id)
-      cross join lateral (select a.* from public.attendees a where a.id = i.id offset 0) a
-    ),
-    'has_more', v_has_more,
-    'next_cursor', private.base64url(
-      v_salt || case when v_has_more
-        then int8send(v_since) || int8send(v_next) || uuid_send(v_ids[v_size])
-        else int8send(v_next) || int8send(v_next) || uuid_send('00000000-0000-0000-0000-000000000000')
-      end
-    )
+create function private.door_cursor("position" private.door_position, has_more boolean, last_id uuid) returns text
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return concat_ws(
+    '_', "position".salt, case when has_more then "position".since else "position".next_since end, "position".next_since,
+    case when has_more then replace(last_id::text, '-', '') else repeat('0', 32) end
   );
 end
 $$;
-grant execute on function private.door_list to scope_checkin_write;
 
 -- The entries by which a scanner decides, and by whose id it takes one back: of those that an exit ended at a point with re_entry, the latest
 -- if nothing came after it.
@@ -18175,6 +18077,98 @@ begin
 end
 $$;
 
+create function private.door_ticket_json(attendee public.attendees, salt text, with_due boolean) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_order public.orders;
+begin
+  select o.* into v_order from public.orders o where o.id = attendee.order_id;
+  return json_build_object(
+    'attendee_id', attendee.id,
+    'code_hash', private.base64url(sha256(convert_to(salt || attendee.ticket_code, 'UTF8'))),
+    'name', attendee.name,
+    'company', attendee.company,
+    'ticket_type_id', attendee.ticket_type_id,
+    'status', attendee.status,
+    -- Never changed, so that it is no change that the list would miss. The company of the order may be.
+    'reference', v_order.reference,
+    'order', case when with_due and attendee.status = 'awaiting_payment' then
+      json_build_object('id', v_order.id, 'amount_due', private.amount_due(v_order), 'currency', v_order.currency)
+    end,
+    'entries', case when attendee.checked_in then private.standing_entries(attendee.id) else '[]' end
+  );
+end
+$$;
+
+-- The event is known to be the caller's. Security definer: a key with checkin:write may not read ticket codes.
+create function private.door_list(event_id uuid, "position" private.door_position) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  c_size constant integer := 1000;
+  v_since constant bigint := "position".since;
+  v_now bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
+  v_with_due boolean := coalesce('orders:write' = any (private.current_scopes()), false);
+  v_ticket_type_ids uuid[] := array(
+    select t.id from public.ticket_types t
+    where t.event_id = door_list.event_id and t.organisation_id is not distinct from private.current_organisation_id()
+  );
+  v_event public.events;
+  v_ids uuid[] := array(
+    select f.id
+    from (
+      select a.id
+      from public.attendees a
+      where a.ticket_type_id = any (v_ticket_type_ids)
+        and (
+          v_since = 0
+          or ((v_now - a.xmin::text::bigint) & 4294967295) <= v_now - v_since
+          -- What is due changes with the order alone.
+          or v_with_due and a.status = 'awaiting_payment' and exists (
+            select from public.orders o
+            where o.id = a.order_id and ((v_now - o.xmin::text::bigint) & 4294967295) <= v_now - v_since
+          )
+        )
+      -- Keeps the planner from walking the primary key through everybody's attendees in the order of the page.
+      offset 0
+    ) f
+    where f.id > "position".last_id
+    order by f.id
+    limit c_size + 1
+  );
+begin
+  select e.* into v_event from public.events e where e.id = door_list.event_id;
+  return json_build_object(
+    'object', 'door_list',
+    'event', json_build_object(
+      'id', v_event.id, 'name', v_event.name, 'status', v_event.status, 'starts_at', private.rfc3339(v_event.starts_at),
+      'ends_at', private.rfc3339(v_event.ends_at), 'timezone', v_event.timezone,
+      'accent_colour', (select o.accent_colour from public.organisations o where o.id = v_event.organisation_id)
+    ),
+    'server_time', private.rfc3339(clock_timestamp()),
+    'salt', "position".salt,
+    'complete', v_since = 0,
+    'tickets_total', (select count(*) from public.attendees a where a.ticket_type_id = any (v_ticket_type_ids)),
+    'points', (
+      select coalesce(json_agg(private.check_in_point_json(p) order by p.id), '[]')
+      from public.check_in_points p where p.event_id = v_event.id
+    ),
+    'ticket_types', (
+      select coalesce(json_agg(json_build_object('id', t.id, 'name', t.name) order by t.position, t.id), '[]')
+      from public.ticket_types t where t.id = any (v_ticket_type_ids)
+    ),
+    'tickets', (
+      select coalesce(json_agg(private.door_ticket_json(a, "position".salt, v_with_due) order by a.id), '[]')
+      from public.attendees a where a.id = any (v_ids[1:c_size])
+    ),
+    'has_more', cardinality(v_ids) > c_size,
+    'next_cursor', private.door_cursor("position", cardinality(v_ids) > c_size, v_ids[c_size])
+  );
+end
+$$;
+grant execute on function private.door_list to scope_checkin_write;
+
 create function api.get_door_list(event_id uuid, cursor text default null) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -18182,7 +18176,7 @@ begin
   if not exists (select from public.events e where e.id = get_door_list.event_id) then
     perform private.refuse_not_found('event_id');
   end if;
-  return private.door_list(event_id, cursor);
+  return private.door_list(event_id, private.door_position(event_id, cursor));
 end
 $$;
 comment on function api.get_door_list is
@@ -18768,47 +18762,42 @@ grant execute on function api.find_attendees to scope_checkin_write;
 -- Security definer: whoever scans may not write messages.
 
 -- A message holds 100 people: some 200 kB where all have the longest names, of the 256 kB that Realtime takes.
-create function private.broadcast_check_ins(check_in_ids uuid[]) returns void
+create function private.broadcast_check_ins(check_ins public.check_ins[]) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_message record;
 begin
-  if check_in_ids = '{}' or to_regnamespace('realtime') is null
-    or to_regprocedure('realtime.send(jsonb, text, text, boolean)') is null then
+  if check_ins = '{}' or to_regprocedure('realtime.send(jsonb, text, text, boolean)') is null then
     return;
   end if;
-  begin
-    for v_message in
-      select s.event_id, s.kind, jsonb_agg(s.person order by s.id) as people
-      from (
-        select
-          k.*, (row_number() over (partition by k.event_id, k.kind order by k.id) - 1) / 100 as part
-        from (
-          select
-            c.id, c.event_id,
-            case when c.undone_at is not null then 'undone' when c.direction = 'exit' then 'exits' else 'arrivals' end as kind,
-            jsonb_build_object(
-              'check_in_id', c.id, 'attendee_id', a.id, 'name', a.name, 'company', a.company, 'ticket_type_id', a.ticket_type_id,
-              'check_in_point_id', c.check_in_point_id, 'direction', c.direction, 'scanned_at', private.rfc3339(c.scanned_at)
-            ) as person
-          from public.check_ins c
-          join public.attendees a on a.id = c.attendee_id
-          where c.id = any (check_in_ids)
-        ) k
-      ) s
-      group by s.event_id, s.kind, s.part
-      order by s.event_id, s.kind, s.part
-    loop
-      execute 'select realtime.send($1, $2, $3, true)'
-      using
-        jsonb_build_object('event_id', v_message.event_id, v_message.kind, v_message.people), v_message.kind,
-        'arrivals:' || v_message.event_id;
-    end loop;
-  exception when others then
-    -- Nobody is kept out because a screen does not move.
-    raise warning 'Realtime: %', sqlerrm;
-  end;
+  for v_message in
+    select s.event_id, s.kind, jsonb_agg(s.person order by s.place) as people
+    from (
+      select
+        k.kind, c.event_id,
+        row_number() over (partition by c.event_id, k.kind order by c.id) as place,
+        jsonb_build_object(
+          'check_in_id', c.id, 'attendee_id', a.id, 'name', a.name, 'company', a.company, 'ticket_type_id', a.ticket_type_id,
+          'check_in_point_id', c.check_in_point_id, 'direction', c.direction, 'scanned_at', private.rfc3339(c.scanned_at)
+        ) as person
+      from unnest(check_ins) c
+      join public.attendees a on a.id = c.attendee_id
+      cross join lateral (
+        select case when c.undone_at is not null then 'undone' when c.direction = 'exit' then 'exits' else 'arrivals' end as kind
+      ) k
+    ) s
+    group by s.event_id, s.kind, (s.place - 1) / 100
+    order by s.event_id, s.kind, min(s.place)
+  loop
+    execute 'select realtime.send($1, $2, $3, true)'
+    using
+      jsonb_build_object('event_id', v_message.event_id, v_message.kind, v_message.people), v_message.kind,
+      'arrivals:' || v_message.event_id;
+  end loop;
+exception when others then
+  -- Nobody is kept out because a screen does not move.
+  raise warning 'Realtime: %', sqlerrm;
 end
 $$;
 
@@ -18816,25 +18805,18 @@ create function private.tg_check_ins__broadcast() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  if to_regnamespace('realtime') is not null then
-    perform private.broadcast_check_ins(array(select n.id from new_rows n where n.result = 'accepted'));
+  if tg_op = 'UPDATE' then
+    perform private.broadcast_check_ins(array[new]);
+  elsif to_regnamespace('realtime') is not null then
+    perform private.broadcast_check_ins(array(select row(n.*)::public.check_ins from new_rows n where n.result = 'accepted'));
   end if;
   return null;
 end
 $$;
 create trigger check_ins_900_broadcast after insert on public.check_ins
   referencing new table as new_rows for each statement execute function private.tg_check_ins__broadcast();
-
-create function private.tg_check_ins__broadcast_undo() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  perform private.broadcast_check_ins(array[new.id]);
-  return null;
-end
-$$;
 create trigger check_ins_900_broadcast_undo after update on public.check_ins
-  for each row when (new.undone_at is distinct from old.undone_at) execute function private.tg_check_ins__broadcast_undo();
+  for each row when (new.undone_at is distinct from old.undone_at) execute function private.tg_check_ins__broadcast();
 
 -- Members may listen to the events of their organisations.
 create function private.may_listen(topic text) returns boolean

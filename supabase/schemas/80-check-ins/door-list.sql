@@ -1,15 +1,5 @@
 -- The door list: what a scanner needs to decide without a network, in pages, and then what changed; and the report of its mistakes.
 
--- Ticket codes are sent as hashes, so that a lost telephone admits nobody. A code has 80 random bits, so the salt need not be secret;
--- it keeps the lists of two keys from being compared.
-create function private.door_salt(event_id uuid) returns bytea
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return substr(sha256(uuid_send(event_id) || uuid_send(private.current_api_key_id())), 1, 16);
-end
-$$;
-
 create function private.base64url(bytes bytea) returns text
 language plpgsql immutable set search_path = ''
 as $$
@@ -17,139 +7,56 @@ begin
   return translate(encode(bytes, 'base64'), E'+/=\n', '-_');
 end
 $$;
+grant execute on function private.base64url to scope_checkin_write;
 
+-- Where a list goes on. `since` and `next_since` are transactions: changes since the one are in this list, since the other in the next one.
+create type private.door_position as (salt text, since bigint, next_since bigint, last_id uuid);
+
+-- Ticket codes are sent as hashes, so that a lost telephone admits nobody. A code has 80 random bits, so the salt need not be secret;
+-- it keeps the lists of two keys from being compared.
 -- Pages are in the order of the ids. What changed is found by the transaction that wrote the row last, its xmin: a cursor holds the
 -- oldest one that was open when its first page was read, and all that came before it was in that list. So nothing is missed,
 -- however long a transaction takes, and a row of a transaction that was open is sent twice. Every scan writes the row of its attendee.
 -- xmin has 32 bits: a cursor that is two billion transactions old, or of another database, starts again.
--- A cursor: the salt (16 bytes), changes since (8), changes since for the next list (8), the last id of the page (16).
--- The event is known to be the caller's. Security definer: a key with checkin:write may not read ticket codes.
-create function private.door_list(event_id uuid, cursor text) returns json
-language plpgsql stable security definer
-set search_path = ''
+create function private.door_position(event_id uuid, cursor text) returns private.door_position
+language plpgsql stable set search_path = ''
 as $$
 declare
-  v_size constant integer := 1000;
-  v_event public.events;
-  v_ticket_type_ids uuid[];
-  v_salt bytea := private.door_salt(event_id);
-  v_salt_text text := private.base64url(v_salt);
+  c_none constant uuid := '00000000-0000-0000-0000-000000000000';
   v_now bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
-  v_cursor bytea;
-  v_since bigint := 0;
-  v_next bigint;
-  v_last uuid := '00000000-0000-0000-0000-000000000000';
-  v_ids uuid[];
-  v_has_more boolean;
-  v_may_record_payments boolean := coalesce('orders:write' = any (private.current_scopes()), false);
+  v_salt text := private.base64url(substr(sha256(uuid_send(event_id) || uuid_send(private.current_api_key_id())), 1, 16));
+  v_parts text[] := regexp_match(cursor, '^([A-Za-z0-9_-]{22})_(\d{1,18})_(\d{1,18})_([0-9a-f]{32})$');
+  v_position private.door_position := row(v_parts[1], v_parts[2], v_parts[3], v_parts[4]);
 begin
-  if cursor !~ '^[A-Za-z0-9_-]{64}$' then
+  if cursor is not null and v_parts is null then
     perform private.refuse(
       422, 'validation_failed', 'The cursor is not valid.', 'cursor',
       hint => 'Send next_cursor of the previous answer unchanged, or leave the cursor out to start again.'
     );
+  elsif (
+    v_position.salt = v_salt and greatest(v_position.since, v_position.next_since) <= v_now
+    and (v_position.since = 0 or v_now - v_position.since <= 2000000000)
+  ) is not true then
+    v_position := row(v_salt, 0, null, c_none);
   end if;
-  v_cursor := decode(translate(cursor, '-_', '+/'), 'base64');
-  if substr(v_cursor, 1, 16) = v_salt then
-    v_since := ('x' || encode(substr(v_cursor, 17, 8), 'hex'))::bit(64)::bigint;
-    v_next := ('x' || encode(substr(v_cursor, 25, 8), 'hex'))::bit(64)::bigint;
-    v_last := encode(substr(v_cursor, 33, 16), 'hex')::uuid;
-    if least(v_since, v_next) < 0 or greatest(v_since, v_next) > v_now or (v_since > 0 and v_now - v_since > 2000000000) then
-      v_since := 0;
-      v_last := '00000000-0000-0000-0000-000000000000';
-    end if;
+  if v_position.last_id = c_none then
+    v_position.next_since := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
   end if;
-  if v_last = '00000000-0000-0000-0000-000000000000' then
-    v_next := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
-  end if;
+  return v_position;
+end
+$$;
+grant execute on function private.door_position to scope_checkin_write;
 
-  select e.* into v_event from public.events e where e.id = door_list.event_id and e.organisation_id is not distinct from private.current_organisation_id();
-  v_ticket_type_ids := array(
-    select t.id from public.ticket_types t
-    where t.event_id = v_event.id and t.organisation_id is not distinct from private.current_organisation_id()
-  );
-  -- `offset 0` keeps the planner from walking the primary key through everybody's attendees in the order of the page.
-  if v_since = 0 then
-    v_ids := array(
-      select f.id
-      from (select a.id from public.attendees a where a.ticket_type_id = any (v_ticket_type_ids) offset 0) f
-      where f.id > v_last
-      order by f.id
-      limit v_size + 1
-    );
-  else
-    v_ids := array(
-      select f.id
-      from (
-        select a.id
-        from public.attendees a
-        where a.ticket_type_id = any (v_ticket_type_ids)
-          and (
-            ((v_now - a.xmin::text::bigint) & 4294967295) <= v_now - v_since
-            -- What is due changes with the order alone.
-            or v_may_record_payments and a.status = 'awaiting_payment' and exists (
-              select from public.orders o
-              where o.id = a.order_id and ((v_now - o.xmin::text::bigint) & 4294967295) <= v_now - v_since
-            )
-          )
-        offset 0
-      ) f
-      where f.id > v_last
-      order by f.id
-      limit v_size + 1
-    );
-  end if;
-  v_has_more := cardinality(v_ids) > v_size;
-
-  return json_build_object(
-    'object', 'door_list',
-    'event', json_build_object(
-      'id', v_event.id, 'name', v_event.name, 'status', v_event.status, 'starts_at', private.rfc3339(v_event.starts_at),
-      'ends_at', private.rfc3339(v_event.ends_at), 'timezone', v_event.timezone,
-      'accent_colour', (select o.accent_colour from public.organisations o where o.id = v_event.organisation_id)
-    ),
-    'server_time', private.rfc3339(clock_timestamp()),
-    'salt', v_salt_text,
-    'complete', v_since = 0,
-    'tickets_total', (select count(*) from public.attendees a where a.ticket_type_id = any (v_ticket_type_ids)),
-    'points', (
-      select coalesce(json_agg(private.check_in_point_json(p) order by p.id), '[]')
-      from public.check_in_points p where p.event_id = v_event.id
-    ),
-    'ticket_types', (
-      select coalesce(json_agg(json_build_object('id', t.id, 'name', t.name) order by t.position, t.id), '[]')
-      from public.ticket_types t where t.id = any (v_ticket_type_ids)
-    ),
-    'tickets', (
-      select coalesce(json_agg(json_build_object(
-        'attendee_id', a.id,
-        'code_hash', private.base64url(sha256(convert_to(v_salt_text || a.ticket_code, 'UTF8'))),
-        'name', a.name,
-        'company', a.company,
-        'ticket_type_id', a.ticket_type_id,
-        'status', a.status,
-        -- Never changed, so that it is no change that the list would miss. The company of the order may be.
-        'reference', (select o.reference from public.orders o where o.id = a.order_id),
-        'order', case when v_may_record_payments and a.status = 'awaiting_payment' then (
-          select json_build_object('id', o.id, 'amount_due', private.amount_due(o), 'currency', o.currency)
-          from public.orders o where o.id = a.order_id
-        ) end,
-        'entries', case when a.checked_in then private.standing_entries(a.id) else '[]' end
-      ) order by a.id), '[]')
-      from unnest(v_ids[1:v_size]) i (id)
-      cross join lateral (select a.* from public.attendees a where a.id = i.id offset 0) a
-    ),
-    'has_more', v_has_more,
-    'next_cursor', private.base64url(
-      v_salt || case when v_has_more
-        then int8send(v_since) || int8send(v_next) || uuid_send(v_ids[v_size])
-        else int8send(v_next) || int8send(v_next) || uuid_send('00000000-0000-0000-0000-000000000000')
-      end
-    )
+create function private.door_cursor("position" private.door_position, has_more boolean, last_id uuid) returns text
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return concat_ws(
+    '_', "position".salt, case when has_more then "position".since else "position".next_since end, "position".next_since,
+    case when has_more then replace(last_id::text, '-', '') else repeat('0', 32) end
   );
 end
 $$;
-grant execute on function private.door_list to scope_checkin_write;
 
 -- The entries by which a scanner decides, and by whose id it takes one back: of those that an exit ended at a point with re_entry, the latest
 -- if nothing came after it.
@@ -178,6 +85,98 @@ begin
 end
 $$;
 
+create function private.door_ticket_json(attendee public.attendees, salt text, with_due boolean) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_order public.orders;
+begin
+  select o.* into v_order from public.orders o where o.id = attendee.order_id;
+  return json_build_object(
+    'attendee_id', attendee.id,
+    'code_hash', private.base64url(sha256(convert_to(salt || attendee.ticket_code, 'UTF8'))),
+    'name', attendee.name,
+    'company', attendee.company,
+    'ticket_type_id', attendee.ticket_type_id,
+    'status', attendee.status,
+    -- Never changed, so that it is no change that the list would miss. The company of the order may be.
+    'reference', v_order.reference,
+    'order', case when with_due and attendee.status = 'awaiting_payment' then
+      json_build_object('id', v_order.id, 'amount_due', private.amount_due(v_order), 'currency', v_order.currency)
+    end,
+    'entries', case when attendee.checked_in then private.standing_entries(attendee.id) else '[]' end
+  );
+end
+$$;
+
+-- The event is known to be the caller's. Security definer: a key with checkin:write may not read ticket codes.
+create function private.door_list(event_id uuid, "position" private.door_position) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  c_size constant integer := 1000;
+  v_since constant bigint := "position".since;
+  v_now bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
+  v_with_due boolean := coalesce('orders:write' = any (private.current_scopes()), false);
+  v_ticket_type_ids uuid[] := array(
+    select t.id from public.ticket_types t
+    where t.event_id = door_list.event_id and t.organisation_id is not distinct from private.current_organisation_id()
+  );
+  v_event public.events;
+  v_ids uuid[] := array(
+    select f.id
+    from (
+      select a.id
+      from public.attendees a
+      where a.ticket_type_id = any (v_ticket_type_ids)
+        and (
+          v_since = 0
+          or ((v_now - a.xmin::text::bigint) & 4294967295) <= v_now - v_since
+          -- What is due changes with the order alone.
+          or v_with_due and a.status = 'awaiting_payment' and exists (
+            select from public.orders o
+            where o.id = a.order_id and ((v_now - o.xmin::text::bigint) & 4294967295) <= v_now - v_since
+          )
+        )
+      -- Keeps the planner from walking the primary key through everybody's attendees in the order of the page.
+      offset 0
+    ) f
+    where f.id > "position".last_id
+    order by f.id
+    limit c_size + 1
+  );
+begin
+  select e.* into v_event from public.events e where e.id = door_list.event_id;
+  return json_build_object(
+    'object', 'door_list',
+    'event', json_build_object(
+      'id', v_event.id, 'name', v_event.name, 'status', v_event.status, 'starts_at', private.rfc3339(v_event.starts_at),
+      'ends_at', private.rfc3339(v_event.ends_at), 'timezone', v_event.timezone,
+      'accent_colour', (select o.accent_colour from public.organisations o where o.id = v_event.organisation_id)
+    ),
+    'server_time', private.rfc3339(clock_timestamp()),
+    'salt', "position".salt,
+    'complete', v_since = 0,
+    'tickets_total', (select count(*) from public.attendees a where a.ticket_type_id = any (v_ticket_type_ids)),
+    'points', (
+      select coalesce(json_agg(private.check_in_point_json(p) order by p.id), '[]')
+      from public.check_in_points p where p.event_id = v_event.id
+    ),
+    'ticket_types', (
+      select coalesce(json_agg(json_build_object('id', t.id, 'name', t.name) order by t.position, t.id), '[]')
+      from public.ticket_types t where t.id = any (v_ticket_type_ids)
+    ),
+    'tickets', (
+      select coalesce(json_agg(private.door_ticket_json(a, "position".salt, v_with_due) order by a.id), '[]')
+      from public.attendees a where a.id = any (v_ids[1:c_size])
+    ),
+    'has_more', cardinality(v_ids) > c_size,
+    'next_cursor', private.door_cursor("position", cardinality(v_ids) > c_size, v_ids[c_size])
+  );
+end
+$$;
+grant execute on function private.door_list to scope_checkin_write;
+
 create function api.get_door_list(event_id uuid, cursor text default null) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -185,7 +184,7 @@ begin
   if not exists (select from public.events e where e.id = get_door_list.event_id) then
     perform private.refuse_not_found('event_id');
   end if;
-  return private.door_list(event_id, cursor);
+  return private.door_list(event_id, private.door_position(event_id, cursor));
 end
 $$;
 comment on function api.get_door_list is

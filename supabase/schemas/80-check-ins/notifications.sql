@@ -1,20 +1,24 @@
--- What is notified of check-ins. All security definer: no role may write the outbox.
+-- What is notified of check-ins. Security definer: no role may write the outbox, and a role that scans may not read all that is told.
 
--- An attendee with the scan that is notified of. Security definer: it reads what the role that scans may not.
-create function private.arrival_json(
-  attendee public.attendees, check_in public.check_ins, ticket_type_name text default null, reference text default null
-) returns json
+-- The attendee as the scan has left them, with the scan.
+create function private.arrival_json(check_in public.check_ins) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
+  v_attendee public.attendees;
   v_point json;
 begin
-  -- A statement of its own: an expression that contains a query costs every scan, even where the query is not run.
+  select a.* into v_attendee from public.attendees a where a.id = check_in.attendee_id;
   if check_in.check_in_point_id is not null then
     select json_build_object('id', p.id, 'name', p.name) into v_point from public.check_in_points p where p.id = check_in.check_in_point_id;
   end if;
   -- As text, for json keeps the order of its fields and cannot be appended to.
-  return (left(private.attendee_json(attendee, true, ticket_type_name, reference, false)::text, -1) || ', "check_in" : ' || json_build_object(
+  return (left(
+    private.attendee_json(
+      v_attendee, true, (select t.name from public.ticket_types t where t.id = v_attendee.ticket_type_id),
+      (select o.reference from public.orders o where o.id = v_attendee.order_id), false
+    )::text, -1
+  ) || ', "check_in" : ' || json_build_object(
     'id', check_in.id,
     'direction', check_in.direction,
     'check_in_point', v_point,
@@ -32,18 +36,9 @@ begin
   select
     n.organisation_id,
     case n.direction when 'entry' then 'attendee.checked_in' else 'attendee.checked_out' end::public.notification_type,
-    private.arrival_json(
-      a.attendee,
-      row(n.*)::public.check_ins,
-      (select t.name from public.ticket_types t where t.id = a.ticket_type_id),
-      (select o.reference from public.orders o where o.id = a.order_id)
-    ),
-    a.order_id
+    private.arrival_json(row(n.*)::public.check_ins),
+    (select a.order_id from public.attendees a where a.id = n.attendee_id)
   from new_rows n
-  -- One index look-up per row under any plan, and so in the order of the scans.
-  cross join lateral (
-    select a as attendee, a.ticket_type_id, a.order_id from public.attendees a where a.id = n.attendee_id offset 0
-  ) a
   where n.result = 'accepted';
   return null;
 end
@@ -57,7 +52,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   insert into public.notifications (organisation_id, type, data, subject_id)
-  select a.organisation_id, 'attendee.check_in_undone', private.arrival_json(a, new), a.order_id
+  select a.organisation_id, 'attendee.check_in_undone', private.arrival_json(new), a.order_id
   from public.attendees a
   where a.id = new.attendee_id;
   return null;
