@@ -5513,13 +5513,6 @@ create trigger check_in_points_200_admission before update on public.check_in_po
   for each row when (new.admission <> old.admission) execute function private.tg_check_in_points__assert_unused();
 create trigger check_in_points_200_ticket_types before insert or update of ticket_type_ids on public.check_in_points
   for each row execute function private.tg__assert_ticket_types();
-create trigger check_in_points_300_name before insert or update of name on public.check_in_points
-  for each row execute function private.tg__assert_name();
-create trigger check_in_points_300_closes_at before insert or update of opens_at, closes_at on public.check_in_points
-  for each row when (new.closes_at <= new.opens_at)
-  execute function private.tg__refuse_value(
-    'closes_at', 'A check-in point closes after it opens.', 'Change opens_at and closes_at together.'
-  );
 
 revoke all on public.check_in_points from anon, authenticated, service_role;
 
@@ -5779,12 +5772,10 @@ create table public.check_ins (
   constraint check_ins_code_is_1_to_200_characters check (length(code) between 1 and 200),
   constraint check_ins_device_is_one_line check (length(btrim(device)) between 1 and 100 and device !~ '[[:cntrl:]]'),
   constraint check_ins_scan_id_is_1_to_100_characters check (length(scan_id) between 1 and 100),
-  constraint check_ins_rejected_alone_has_a_reason check ((result = 'rejected') = (reason is not null)),
-  constraint check_ins_accepted_is_of_an_attendee check (result = 'rejected' or attendee_id is not null),
-  constraint check_ins_accepted_alone_is_undone check (result = 'accepted' or undone_at is null),
-  constraint check_ins_entry_that_stands_alone_has_an_admission_key check (
-    admission_key is null or result = 'accepted' and direction = 'entry' and undone_at is null
-  )
+  constraint check_ins_result_has_a_reason_or_an_attendee check (case result
+    when 'rejected' then reason is not null and num_nonnulls(undone_at, admission_key) = 0
+    else reason is null and attendee_id is not null and (admission_key is null or direction = 'entry' and undone_at is null)
+  end)
 );
 comment on constraint check_ins_device_is_one_line on public.check_ins is
   'device is one line of 1 to 100 characters. Write at least one letter, and no line breaks.';

@@ -96,13 +96,6 @@ create trigger check_in_points_200_admission before update on public.check_in_po
   for each row when (new.admission <> old.admission) execute function private.tg_check_in_points__assert_unused();
 create trigger check_in_points_200_ticket_types before insert or update of ticket_type_ids on public.check_in_points
   for each row execute function private.tg__assert_ticket_types();
-create trigger check_in_points_300_name before insert or update of name on public.check_in_points
-  for each row execute function private.tg__assert_name();
-create trigger check_in_points_300_closes_at before insert or update of opens_at, closes_at on public.check_in_points
-  for each row when (new.closes_at <= new.opens_at)
-  execute function private.tg__refuse_value(
-    'closes_at', 'A check-in point closes after it opens.', 'Change opens_at and closes_at together.'
-  );
 
 revoke all on public.check_in_points from anon, authenticated, service_role;
 
