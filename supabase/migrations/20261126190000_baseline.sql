@@ -18030,15 +18030,6 @@ grant execute on function public.the_waiting_list_entry to authenticated;
 
 -- The door list: what a scanner needs to decide without a network, in pages, and then what changed; and the report of its mistakes.
 
-create function private.base64url(bytes bytea) returns text
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return translate(encode(bytes, 'base64'), E'+/=\n', '-_');
-end
-$$;
-grant execute on function private.base64url to scope_checkin_write;
-
 -- Where a list goes on. `since` and `next_since` are transactions: changes since the one are in this list, since the other in the next one.
 create type private.door_position as (salt text, since bigint, next_since bigint, last_id uuid);
 
@@ -18054,8 +18045,10 @@ as $$
 declare
   c_none constant uuid := '00000000-0000-0000-0000-000000000000';
   v_now bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
-  v_salt text := private.base64url(substr(sha256(uuid_send(event_id) || uuid_send(private.current_api_key_id())), 1, 16));
-  v_parts text[] := regexp_match(cursor, '^([A-Za-z0-9_-]{22})_(\d{1,18})_(\d{1,18})_([0-9a-f]{32})$');
+  v_salt text := translate(
+    encode(substr(sha256(uuid_send(event_id) || uuid_send(private.current_api_key_id())), 1, 16), 'base64'), '+/=', '-_'
+  );
+  v_parts text[] := regexp_match(cursor, '^([A-Za-z0-9_-]{22})_(\d{18})_(\d{18})_([0-9a-f]{32})$');
   v_position private.door_position := row(v_parts[1], v_parts[2], v_parts[3], v_parts[4]);
 begin
   if cursor is not null and v_parts is null then
@@ -18077,54 +18070,36 @@ end
 $$;
 grant execute on function private.door_position to scope_checkin_write;
 
-create function private.door_cursor("position" private.door_position, has_more boolean, last_id uuid) returns text
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return concat_ws(
-    '_', "position".salt, case when has_more then "position".since else "position".next_since end, "position".next_since,
-    case when has_more then replace(last_id::text, '-', '') else repeat('0', 32) end
-  );
-end
-$$;
-
--- The entries by which a scanner decides, and by whose id it takes one back: of those that an exit ended at a point with re_entry, the latest
--- if nothing came after it.
-create function private.standing_entries(attendee_id uuid) returns json
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(json_agg(json_build_object(
-      'check_in_point_id', f.check_in_point_id,
-      'scanned_at', private.rfc3339(f.scanned_at),
-      'exited_at', private.rfc3339(f.exited_at),
-      'day', nullif(split_part(f.admission_key, '/', 2), ''),
-      'check_in_id', f.id
-    ) order by f.id), '[]')
-    from (
-      select
-        c.*,
-        row_number() over (partition by c.check_in_point_id order by c.admission_key is null, c.scanned_at desc, c.id desc) as place
-      from public.check_ins c
-      where c.attendee_id = standing_entries.attendee_id
-        and c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
-    ) f
-    where f.admission_key is not null or f.place = 1
-  );
-end
-$$;
-
 create function private.door_ticket_json(attendee public.attendees, salt text, with_due boolean) returns json
 language plpgsql stable set search_path = ''
 as $$
 declare
   v_order public.orders;
+  v_entries json;
 begin
   select o.* into v_order from public.orders o where o.id = attendee.order_id;
+  if attendee.checked_in then
+    -- The entries by which a scanner decides, and by whose id it takes one back: of those that an exit ended at a point with re_entry, the
+    -- latest if nothing came after it.
+    select json_agg(json_build_object(
+      'check_in_point_id', f.check_in_point_id,
+      'scanned_at', private.rfc3339(f.scanned_at),
+      'exited_at', private.rfc3339(f.exited_at),
+      'day', nullif(split_part(f.admission_key, '/', 2), ''),
+      'check_in_id', f.id
+    ) order by f.id) into v_entries
+    from (
+      select
+        c.*,
+        row_number() over (partition by c.check_in_point_id order by c.admission_key is null, c.scanned_at desc, c.id desc) as place
+      from public.check_ins c
+      where c.attendee_id = attendee.id and c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
+    ) f
+    where f.admission_key is not null or f.place = 1;
+  end if;
   return json_build_object(
     'attendee_id', attendee.id,
-    'code_hash', private.base64url(sha256(convert_to(salt || attendee.ticket_code, 'UTF8'))),
+    'code_hash', translate(encode(sha256(convert_to(salt || attendee.ticket_code, 'UTF8')), 'base64'), '+/=', '-_'),
     'name', attendee.name,
     'company', attendee.company,
     'ticket_type_id', attendee.ticket_type_id,
@@ -18134,7 +18109,7 @@ begin
     'order', case when with_due and attendee.status = 'awaiting_payment' then
       json_build_object('id', v_order.id, 'amount_due', private.amount_due(v_order), 'currency', v_order.currency)
     end,
-    'entries', case when attendee.checked_in then private.standing_entries(attendee.id) else '[]' end
+    'entries', coalesce(v_entries, '[]')
   );
 end
 $$;
@@ -18153,6 +18128,7 @@ declare
     where t.event_id = door_list.event_id and t.organisation_id is not distinct from private.current_organisation_id()
   );
   v_event public.events;
+  v_has_more boolean;
   v_ids uuid[] := array(
     select f.id
     from (
@@ -18177,6 +18153,7 @@ declare
   );
 begin
   select e.* into v_event from public.events e where e.id = door_list.event_id;
+  v_has_more := cardinality(v_ids) > c_size;
   return json_build_object(
     'object', 'door_list',
     'event', json_build_object(
@@ -18200,8 +18177,12 @@ begin
       select coalesce(json_agg(private.door_ticket_json(a, "position".salt, v_with_due) order by a.id), '[]')
       from public.attendees a where a.id = any (v_ids[1:c_size])
     ),
-    'has_more', cardinality(v_ids) > c_size,
-    'next_cursor', private.door_cursor("position", cardinality(v_ids) > c_size, v_ids[c_size])
+    'has_more', v_has_more,
+    'next_cursor', concat_ws(
+      '_', "position".salt, to_char(case when v_has_more then v_since else "position".next_since end, 'fm000000000000000000'),
+      to_char("position".next_since, 'fm000000000000000000'),
+      case when v_has_more then replace(v_ids[c_size]::text, '-', '') else repeat('0', 32) end
+    )
   );
 end
 $$;
@@ -18221,31 +18202,12 @@ comment on function api.get_door_list is
   'What a scanner needs to decide alone, at most 1,000 tickets, or what changed since a cursor. 404 not_found; 422 validation_failed.';
 grant execute on function api.get_door_list to scope_checkin_write;
 
--- Ids of the conflicts of a page, newest first. Security definer: under row-level security no index on an enum is used.
-create function private.page_of_check_in_conflicts(event_id uuid, before uuid, size integer) returns uuid[]
-language plpgsql stable security definer
-set search_path = ''
-as $$
-begin
-  return array(
-    select c.id
-    from public.check_ins c
-    where c.event_id = any (array[page_of_check_in_conflicts.event_id])
-      and c.admitted and c.result = 'rejected'
-      and c.organisation_id is not distinct from private.current_organisation_id()
-      and c.id < before
-    order by c.event_id desc, c.id desc
-    limit size
-  );
-end
-$$;
-grant execute on function private.page_of_check_in_conflicts to scope_checkin_write;
-
 create function api.list_check_in_conflicts(event_id uuid, cursor text default null, "limit" integer default null) returns json
 language plpgsql stable set search_path = ''
 as $$
 declare
   v_size integer := private.page_size("limit");
+  v_before uuid := private.before_cursor(cursor);
 begin
   if not exists (select from public.events e where e.id = list_check_in_conflicts.event_id) then
     perform private.refuse_not_found('event_id');
@@ -18259,11 +18221,10 @@ begin
         'check_in', private.check_in_json(c),
         'earlier', (select private.check_in_json(e) from public.check_ins e where e.id = c.earlier_check_in_id)
       )
-      from unnest(
-        private.page_of_check_in_conflicts(list_check_in_conflicts.event_id, private.before_cursor(cursor), v_size + 1)
-      ) with ordinality i (id, place)
-      join public.check_ins c on c.id = i.id
-      order by i.place
+      from public.check_ins c
+      where c.event_id = list_check_in_conflicts.event_id and c.admitted and c.result = 'rejected' and c.id < v_before
+      order by c.id desc
+      limit v_size + 1
     ),
     v_size
   );
@@ -18341,7 +18302,7 @@ create function private.check_in_outcome(check_in public.check_ins) returns json
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_param text;
+  c_ticket constant text := case when check_in.code is null then 'attendee_id' else 'code' end;
 begin
   if check_in.result = 'accepted' then
     return private.with_warnings(
@@ -18349,38 +18310,28 @@ begin
       private.warning_of_early_scan(check_in.event_id, check_in.scanned_at)
     );
   end if;
-  v_param := case when check_in.code is null then 'attendee_id' else 'code' end;
-  return json_build_object(
-    'status', case check_in.reason when 'not_found' then 404 else 409 end,
-    'error', json_build_object(
-      'code', check_in.reason,
-      'message', case check_in.reason
-        when 'not_found' then case v_param when 'code' then 'No ticket has this code.' else 'No attendee has this id.' end
-        when 'wrong_event' then 'This ticket is for another event.'
-        when 'already_checked_in' then 'This ticket was checked in before.'
-        when 'cancelled' then 'This ticket was cancelled.'
-        when 'unpaid' then 'This ticket is not paid for yet.'
-        when 'event_cancelled' then 'The event was cancelled.'
-        when 'not_admitted_here' then 'This ticket is not for this check-in point.'
-        when 'point_closed' then 'This check-in point is not open.'
-        when 'not_inside' then 'This person has not come in here.'
-      end,
-      'param', case check_in.reason
-        when 'event_cancelled' then 'event_id' when 'point_closed' then 'check_in_point_id' else v_param
-      end,
-      'details', json_build_object('check_in', private.check_in_json(check_in)),
-      'hint', case check_in.reason
-        when 'not_found' then 'Scan again, or look the person up by name: find_attendees.'
-        when 'wrong_event' then 'details.check_in.attendee.event_id is the event the ticket is for.'
-        when 'already_checked_in' then 'details.check_in.earlier says when and where they came in.'
-        when 'cancelled' then 'The person needs a new ticket.'
-        when 'unpaid' then 'Record the payment of the order first.'
-        when 'event_cancelled' then 'No ticket of this event can be checked in.'
-        when 'not_admitted_here' then 'The check-in point lists the ticket types that it admits.'
-        when 'point_closed' then 'Look at its opens_at, closes_at and status.'
-        when 'not_inside' then 'There is no entry to end. Scan it as an entry to let them in.'
-      end
+  return (
+    select json_build_object(
+      'status', case check_in.reason when 'not_found' then 404 else 409 end,
+      'error', json_build_object(
+        'code', r.reason, 'message', r.message, 'param', r.param,
+        'details', json_build_object('check_in', private.check_in_json(check_in)), 'hint', r.hint
+      )
     )
+    from (
+      values
+        ('not_found', c_ticket, case c_ticket when 'code' then 'No ticket has this code.' else 'No attendee has this id.' end,
+          'Scan again, or look the person up by name: find_attendees.'),
+        ('wrong_event', c_ticket, 'This ticket is for another event.', 'details.check_in.attendee.event_id is the event the ticket is for.'),
+        ('already_checked_in', c_ticket, 'This ticket was checked in before.', 'details.check_in.earlier says when and where they came in.'),
+        ('cancelled', c_ticket, 'This ticket was cancelled.', 'The person needs a new ticket.'),
+        ('unpaid', c_ticket, 'This ticket is not paid for yet.', 'Record the payment of the order first.'),
+        ('event_cancelled', 'event_id', 'The event was cancelled.', 'No ticket of this event can be checked in.'),
+        ('not_admitted_here', c_ticket, 'This ticket is not for this check-in point.', 'The check-in point lists the ticket types that it admits.'),
+        ('point_closed', 'check_in_point_id', 'This check-in point is not open.', 'Look at its opens_at, closes_at and status.'),
+        ('not_inside', c_ticket, 'This person has not come in here.', 'There is no entry to end. Scan it as an entry to let them in.')
+    ) r (reason, param, message, hint)
+    where r.reason = check_in.reason::text
   );
 end
 $$;
@@ -18660,53 +18611,47 @@ comment on function api.check_in_many is
   'Calls of check_in by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
 grant execute on function api.check_in_many to scope_checkin_write;
 
--- Ids of the check-ins of a page, newest first: see 00-ground/pages.sql. Of an attendee, these are all there are, in no order and of
--- any organisation.
+-- Ids of the check-ins of a page, newest first: see 00-ground/pages.sql.
 create function private.page_of_check_ins(
   attendee_id uuid, event_id uuid, result public.check_in_result, before uuid, size integer
 ) returns uuid[]
-language plpgsql stable security definer
-set search_path = ''
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
-  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_organisation_id uuid := private.current_organisation_id();
+  v_event_id uuid := page_of_check_ins.event_id;
   v_results public.check_in_result[] :=
     case when page_of_check_ins.result is null then enum_range(null::public.check_in_result) else array[page_of_check_ins.result] end;
 begin
   if page_of_check_ins.attendee_id is not null then
-    return array(select c.id from public.check_ins c where c.attendee_id = page_of_check_ins.attendee_id);
-  elsif page_of_check_ins.event_id is null then
     return array(
       select f.id
-      from unnest(v_results) r (result)
-      cross join lateral (
-        select c.id
-        from public.check_ins c
-        where c.organisation_id = any (v_organisation_ids)
-          and c.result = r.result
-          and c.id < before
-        order by c.organisation_id desc, c.id desc
-        limit size
-      ) f
+      from (select c.* from public.check_ins c where c.attendee_id = page_of_check_ins.attendee_id offset 0) f
+      where f.organisation_id = v_organisation_id and f.result = any (v_results) and f.id < before
+        and (v_event_id is null or f.event_id = v_event_id)
       order by f.id desc
       limit size
     );
-  elsif not exists (
-    select from public.events e where e.id = page_of_check_ins.event_id and e.organisation_id = any (v_organisation_ids)
-  ) then
+  elsif v_event_id is not null and not exists (select from public.events e where e.id = v_event_id and e.organisation_id = v_organisation_id) then
     return '{}';
   end if;
   return array(
     select f.id
     from unnest(v_results) r (result)
     cross join lateral (
-      select c.id
-      from public.check_ins c
-      where c.event_id = any (array[page_of_check_ins.event_id])
-        and c.result = r.result
-        and c.id < before
-      order by c.event_id desc, c.id desc
-      limit size
+      (
+        select c.id from public.check_ins c
+        where v_event_id is null and c.organisation_id = v_organisation_id and c.result = r.result and c.id < before
+        order by c.id desc
+        limit size
+      )
+      union all
+      (
+        select c.id from public.check_ins c
+        where c.event_id = v_event_id and c.result = r.result and c.id < before
+        order by c.id desc
+        limit size
+      )
     ) f
     order by f.id desc
     limit size
@@ -18726,27 +18671,18 @@ language plpgsql stable set search_path = ''
 as $$
 declare
   v_size integer := private.page_size("limit");
-  v_before uuid := private.before_cursor(cursor);
-  v_ids uuid[] := private.page_of_check_ins(
-    list_check_ins.attendee_id, list_check_ins.event_id, list_check_ins.result, v_before, v_size + 1
-  );
-  v_items json[];
 begin
-  v_items := array(
-    select private.check_in_json(c.check_in)
-    from unnest(v_ids) i (id)
-    cross join lateral (
-      select c.event_id, c.id, c.result, c as check_in
-      from public.check_ins c
-      where c.id = i.id offset 0
-    ) c
-    where (list_check_ins.event_id is null or c.event_id = list_check_ins.event_id)
-      and (list_check_ins.result is null or c.result = list_check_ins.result)
-      and c.id < v_before
-    order by c.id desc
-    limit v_size + 1
+  return private.page(
+    array(
+      select private.check_in_json(c)
+      from unnest(private.page_of_check_ins(
+        list_check_ins.attendee_id, list_check_ins.event_id, list_check_ins.result, private.before_cursor(cursor), v_size + 1
+      )) i (id)
+      join public.check_ins c on c.id = i.id
+      order by c.id desc
+    ),
+    v_size
   );
-  return private.page(v_items, v_size);
 end
 $$;
 comment on function api.list_check_ins is 'The check-in log, newest first, rejected scans included: { data, has_more, next_cursor }.';
@@ -18800,54 +18736,49 @@ grant execute on function api.find_attendees to scope_checkin_write;
 -- Security definer: whoever scans may not write messages.
 
 -- A message holds 100 people: some 200 kB where all have the longest names, of the 256 kB that Realtime takes.
-create function private.broadcast_check_ins(check_ins public.check_ins[]) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_message record;
-begin
-  if check_ins = '{}' or to_regprocedure('realtime.send(jsonb, text, text, boolean)') is null then
-    return;
-  end if;
-  for v_message in
-    select s.event_id, s.kind, jsonb_agg(s.person order by s.place) as people
-    from (
-      select
-        k.kind, c.event_id,
-        row_number() over (partition by c.event_id, k.kind order by c.id) as place,
-        jsonb_build_object(
-          'check_in_id', c.id, 'attendee_id', a.id, 'name', a.name, 'company', a.company, 'ticket_type_id', a.ticket_type_id,
-          'check_in_point_id', c.check_in_point_id, 'direction', c.direction, 'scanned_at', private.rfc3339(c.scanned_at)
-        ) as person
-      from unnest(check_ins) c
-      join public.attendees a on a.id = c.attendee_id
-      cross join lateral (
-        select case when c.undone_at is not null then 'undone' when c.direction = 'exit' then 'exits' else 'arrivals' end as kind
-      ) k
-    ) s
-    group by s.event_id, s.kind, (s.place - 1) / 100
-    order by s.event_id, s.kind, min(s.place)
-  loop
-    execute 'select realtime.send($1, $2, $3, true)'
-    using
-      jsonb_build_object('event_id', v_message.event_id, v_message.kind, v_message.people), v_message.kind,
-      'arrivals:' || v_message.event_id;
-  end loop;
-exception when others then
-  -- Nobody is kept out because a screen does not move.
-  raise warning 'Realtime: %', sqlerrm;
-end
-$$;
-
 create function private.tg_check_ins__broadcast() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_check_ins public.check_ins[];
+  v_message record;
 begin
-  if tg_op = 'UPDATE' then
-    perform private.broadcast_check_ins(array[new]);
-  elsif to_regnamespace('realtime') is not null then
-    perform private.broadcast_check_ins(array(select row(n.*)::public.check_ins from new_rows n where n.result = 'accepted'));
+  if to_regnamespace('realtime') is null or to_regprocedure('realtime.send(jsonb, text, text, boolean)') is null then
+    return null;
+  elsif tg_op = 'UPDATE' then
+    v_check_ins := array[new];
+  else
+    v_check_ins := array(select row(n.*)::public.check_ins from new_rows n where n.result = 'accepted');
   end if;
+  begin
+    for v_message in
+      select s.event_id, s.kind, jsonb_agg(s.person order by s.place) as people
+      from (
+        select
+          k.kind, c.event_id,
+          row_number() over (partition by c.event_id, k.kind order by c.id) as place,
+          jsonb_build_object(
+            'check_in_id', c.id, 'attendee_id', a.id, 'name', a.name, 'company', a.company, 'ticket_type_id', a.ticket_type_id,
+            'check_in_point_id', c.check_in_point_id, 'direction', c.direction, 'scanned_at', private.rfc3339(c.scanned_at)
+          ) as person
+        from unnest(v_check_ins) c
+        join public.attendees a on a.id = c.attendee_id
+        cross join lateral (
+          select case when c.undone_at is not null then 'undone' when c.direction = 'exit' then 'exits' else 'arrivals' end as kind
+        ) k
+      ) s
+      group by s.event_id, s.kind, (s.place - 1) / 100
+      order by s.event_id, s.kind, min(s.place)
+    loop
+      execute 'select realtime.send($1, $2, $3, true)'
+      using
+        jsonb_build_object('event_id', v_message.event_id, v_message.kind, v_message.people), v_message.kind,
+        'arrivals:' || v_message.event_id;
+    end loop;
+  exception when others then
+    -- Nobody is kept out because a screen does not move.
+    raise warning 'Realtime: %', sqlerrm;
+  end;
   return null;
 end
 $$;

@@ -116,7 +116,6 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.find_own_people': ['scope_attendees_read'],
     'private.page_of_attendees': ['scope_attendees_read'],
     'private.page_of_audit_entries': ['scope_events_write'],
-    'private.page_of_check_in_conflicts': ['scope_checkin_write'],
     'private.page_of_check_ins': ['scope_attendees_read'],
     'private.page_of_door_attendees': ['scope_checkin_write'],
     'private.page_of_due_orders': ['scope_orders_read'],

@@ -1,14 +1,5 @@
 -- The door list: what a scanner needs to decide without a network, in pages, and then what changed; and the report of its mistakes.
 
-create function private.base64url(bytes bytea) returns text
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return translate(encode(bytes, 'base64'), E'+/=\n', '-_');
-end
-$$;
-grant execute on function private.base64url to scope_checkin_write;
-
 -- Where a list goes on. `since` and `next_since` are transactions: changes since the one are in this list, since the other in the next one.
 create type private.door_position as (salt text, since bigint, next_since bigint, last_id uuid);
 
@@ -24,8 +15,10 @@ as $$
 declare
   c_none constant uuid := '00000000-0000-0000-0000-000000000000';
   v_now bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
-  v_salt text := private.base64url(substr(sha256(uuid_send(event_id) || uuid_send(private.current_api_key_id())), 1, 16));
-  v_parts text[] := regexp_match(cursor, '^([A-Za-z0-9_-]{22})_(\d{1,18})_(\d{1,18})_([0-9a-f]{32})$');
+  v_salt text := translate(
+    encode(substr(sha256(uuid_send(event_id) || uuid_send(private.current_api_key_id())), 1, 16), 'base64'), '+/=', '-_'
+  );
+  v_parts text[] := regexp_match(cursor, '^([A-Za-z0-9_-]{22})_(\d{18})_(\d{18})_([0-9a-f]{32})$');
   v_position private.door_position := row(v_parts[1], v_parts[2], v_parts[3], v_parts[4]);
 begin
   if cursor is not null and v_parts is null then
@@ -47,54 +40,36 @@ end
 $$;
 grant execute on function private.door_position to scope_checkin_write;
 
-create function private.door_cursor("position" private.door_position, has_more boolean, last_id uuid) returns text
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return concat_ws(
-    '_', "position".salt, case when has_more then "position".since else "position".next_since end, "position".next_since,
-    case when has_more then replace(last_id::text, '-', '') else repeat('0', 32) end
-  );
-end
-$$;
-
--- The entries by which a scanner decides, and by whose id it takes one back: of those that an exit ended at a point with re_entry, the latest
--- if nothing came after it.
-create function private.standing_entries(attendee_id uuid) returns json
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(json_agg(json_build_object(
-      'check_in_point_id', f.check_in_point_id,
-      'scanned_at', private.rfc3339(f.scanned_at),
-      'exited_at', private.rfc3339(f.exited_at),
-      'day', nullif(split_part(f.admission_key, '/', 2), ''),
-      'check_in_id', f.id
-    ) order by f.id), '[]')
-    from (
-      select
-        c.*,
-        row_number() over (partition by c.check_in_point_id order by c.admission_key is null, c.scanned_at desc, c.id desc) as place
-      from public.check_ins c
-      where c.attendee_id = standing_entries.attendee_id
-        and c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
-    ) f
-    where f.admission_key is not null or f.place = 1
-  );
-end
-$$;
-
 create function private.door_ticket_json(attendee public.attendees, salt text, with_due boolean) returns json
 language plpgsql stable set search_path = ''
 as $$
 declare
   v_order public.orders;
+  v_entries json;
 begin
   select o.* into v_order from public.orders o where o.id = attendee.order_id;
+  if attendee.checked_in then
+    -- The entries by which a scanner decides, and by whose id it takes one back: of those that an exit ended at a point with re_entry, the
+    -- latest if nothing came after it.
+    select json_agg(json_build_object(
+      'check_in_point_id', f.check_in_point_id,
+      'scanned_at', private.rfc3339(f.scanned_at),
+      'exited_at', private.rfc3339(f.exited_at),
+      'day', nullif(split_part(f.admission_key, '/', 2), ''),
+      'check_in_id', f.id
+    ) order by f.id) into v_entries
+    from (
+      select
+        c.*,
+        row_number() over (partition by c.check_in_point_id order by c.admission_key is null, c.scanned_at desc, c.id desc) as place
+      from public.check_ins c
+      where c.attendee_id = attendee.id and c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
+    ) f
+    where f.admission_key is not null or f.place = 1;
+  end if;
   return json_build_object(
     'attendee_id', attendee.id,
-    'code_hash', private.base64url(sha256(convert_to(salt || attendee.ticket_code, 'UTF8'))),
+    'code_hash', translate(encode(sha256(convert_to(salt || attendee.ticket_code, 'UTF8')), 'base64'), '+/=', '-_'),
     'name', attendee.name,
     'company', attendee.company,
     'ticket_type_id', attendee.ticket_type_id,
@@ -104,7 +79,7 @@ begin
     'order', case when with_due and attendee.status = 'awaiting_payment' then
       json_build_object('id', v_order.id, 'amount_due', private.amount_due(v_order), 'currency', v_order.currency)
     end,
-    'entries', case when attendee.checked_in then private.standing_entries(attendee.id) else '[]' end
+    'entries', coalesce(v_entries, '[]')
   );
 end
 $$;
@@ -123,6 +98,7 @@ declare
     where t.event_id = door_list.event_id and t.organisation_id is not distinct from private.current_organisation_id()
   );
   v_event public.events;
+  v_has_more boolean;
   v_ids uuid[] := array(
     select f.id
     from (
@@ -147,6 +123,7 @@ declare
   );
 begin
   select e.* into v_event from public.events e where e.id = door_list.event_id;
+  v_has_more := cardinality(v_ids) > c_size;
   return json_build_object(
     'object', 'door_list',
     'event', json_build_object(
@@ -170,8 +147,12 @@ begin
       select coalesce(json_agg(private.door_ticket_json(a, "position".salt, v_with_due) order by a.id), '[]')
       from public.attendees a where a.id = any (v_ids[1:c_size])
     ),
-    'has_more', cardinality(v_ids) > c_size,
-    'next_cursor', private.door_cursor("position", cardinality(v_ids) > c_size, v_ids[c_size])
+    'has_more', v_has_more,
+    'next_cursor', concat_ws(
+      '_', "position".salt, to_char(case when v_has_more then v_since else "position".next_since end, 'fm000000000000000000'),
+      to_char("position".next_since, 'fm000000000000000000'),
+      case when v_has_more then replace(v_ids[c_size]::text, '-', '') else repeat('0', 32) end
+    )
   );
 end
 $$;
@@ -191,31 +172,12 @@ comment on function api.get_door_list is
   'What a scanner needs to decide alone, at most 1,000 tickets, or what changed since a cursor. 404 not_found; 422 validation_failed.';
 grant execute on function api.get_door_list to scope_checkin_write;
 
--- Ids of the conflicts of a page, newest first. Security definer: under row-level security no index on an enum is used.
-create function private.page_of_check_in_conflicts(event_id uuid, before uuid, size integer) returns uuid[]
-language plpgsql stable security definer
-set search_path = ''
-as $$
-begin
-  return array(
-    select c.id
-    from public.check_ins c
-    where c.event_id = any (array[page_of_check_in_conflicts.event_id])
-      and c.admitted and c.result = 'rejected'
-      and c.organisation_id is not distinct from private.current_organisation_id()
-      and c.id < before
-    order by c.event_id desc, c.id desc
-    limit size
-  );
-end
-$$;
-grant execute on function private.page_of_check_in_conflicts to scope_checkin_write;
-
 create function api.list_check_in_conflicts(event_id uuid, cursor text default null, "limit" integer default null) returns json
 language plpgsql stable set search_path = ''
 as $$
 declare
   v_size integer := private.page_size("limit");
+  v_before uuid := private.before_cursor(cursor);
 begin
   if not exists (select from public.events e where e.id = list_check_in_conflicts.event_id) then
     perform private.refuse_not_found('event_id');
@@ -229,11 +191,10 @@ begin
         'check_in', private.check_in_json(c),
         'earlier', (select private.check_in_json(e) from public.check_ins e where e.id = c.earlier_check_in_id)
       )
-      from unnest(
-        private.page_of_check_in_conflicts(list_check_in_conflicts.event_id, private.before_cursor(cursor), v_size + 1)
-      ) with ordinality i (id, place)
-      join public.check_ins c on c.id = i.id
-      order by i.place
+      from public.check_ins c
+      where c.event_id = list_check_in_conflicts.event_id and c.admitted and c.result = 'rejected' and c.id < v_before
+      order by c.id desc
+      limit v_size + 1
     ),
     v_size
   );

@@ -64,7 +64,7 @@ create function private.check_in_outcome(check_in public.check_ins) returns json
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_param text;
+  c_ticket constant text := case when check_in.code is null then 'attendee_id' else 'code' end;
 begin
   if check_in.result = 'accepted' then
     return private.with_warnings(
@@ -72,38 +72,28 @@ begin
       private.warning_of_early_scan(check_in.event_id, check_in.scanned_at)
     );
   end if;
-  v_param := case when check_in.code is null then 'attendee_id' else 'code' end;
-  return json_build_object(
-    'status', case check_in.reason when 'not_found' then 404 else 409 end,
-    'error', json_build_object(
-      'code', check_in.reason,
-      'message', case check_in.reason
-        when 'not_found' then case v_param when 'code' then 'No ticket has this code.' else 'No attendee has this id.' end
-        when 'wrong_event' then 'This ticket is for another event.'
-        when 'already_checked_in' then 'This ticket was checked in before.'
-        when 'cancelled' then 'This ticket was cancelled.'
-        when 'unpaid' then 'This ticket is not paid for yet.'
-        when 'event_cancelled' then 'The event was cancelled.'
-        when 'not_admitted_here' then 'This ticket is not for this check-in point.'
-        when 'point_closed' then 'This check-in point is not open.'
-        when 'not_inside' then 'This person has not come in here.'
-      end,
-      'param', case check_in.reason
-        when 'event_cancelled' then 'event_id' when 'point_closed' then 'check_in_point_id' else v_param
-      end,
-      'details', json_build_object('check_in', private.check_in_json(check_in)),
-      'hint', case check_in.reason
-        when 'not_found' then 'Scan again, or look the person up by name: find_attendees.'
-        when 'wrong_event' then 'details.check_in.attendee.event_id is the event the ticket is for.'
-        when 'already_checked_in' then 'details.check_in.earlier says when and where they came in.'
-        when 'cancelled' then 'The person needs a new ticket.'
-        when 'unpaid' then 'Record the payment of the order first.'
-        when 'event_cancelled' then 'No ticket of this event can be checked in.'
-        when 'not_admitted_here' then 'The check-in point lists the ticket types that it admits.'
-        when 'point_closed' then 'Look at its opens_at, closes_at and status.'
-        when 'not_inside' then 'There is no entry to end. Scan it as an entry to let them in.'
-      end
+  return (
+    select json_build_object(
+      'status', case check_in.reason when 'not_found' then 404 else 409 end,
+      'error', json_build_object(
+        'code', r.reason, 'message', r.message, 'param', r.param,
+        'details', json_build_object('check_in', private.check_in_json(check_in)), 'hint', r.hint
+      )
     )
+    from (
+      values
+        ('not_found', c_ticket, case c_ticket when 'code' then 'No ticket has this code.' else 'No attendee has this id.' end,
+          'Scan again, or look the person up by name: find_attendees.'),
+        ('wrong_event', c_ticket, 'This ticket is for another event.', 'details.check_in.attendee.event_id is the event the ticket is for.'),
+        ('already_checked_in', c_ticket, 'This ticket was checked in before.', 'details.check_in.earlier says when and where they came in.'),
+        ('cancelled', c_ticket, 'This ticket was cancelled.', 'The person needs a new ticket.'),
+        ('unpaid', c_ticket, 'This ticket is not paid for yet.', 'Record the payment of the order first.'),
+        ('event_cancelled', 'event_id', 'The event was cancelled.', 'No ticket of this event can be checked in.'),
+        ('not_admitted_here', c_ticket, 'This ticket is not for this check-in point.', 'The check-in point lists the ticket types that it admits.'),
+        ('point_closed', 'check_in_point_id', 'This check-in point is not open.', 'Look at its opens_at, closes_at and status.'),
+        ('not_inside', c_ticket, 'This person has not come in here.', 'There is no entry to end. Scan it as an entry to let them in.')
+    ) r (reason, param, message, hint)
+    where r.reason = check_in.reason::text
   );
 end
 $$;
@@ -383,53 +373,47 @@ comment on function api.check_in_many is
   'Calls of check_in by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
 grant execute on function api.check_in_many to scope_checkin_write;
 
--- Ids of the check-ins of a page, newest first: see 00-ground/pages.sql. Of an attendee, these are all there are, in no order and of
--- any organisation.
+-- Ids of the check-ins of a page, newest first: see 00-ground/pages.sql.
 create function private.page_of_check_ins(
   attendee_id uuid, event_id uuid, result public.check_in_result, before uuid, size integer
 ) returns uuid[]
-language plpgsql stable security definer
-set search_path = ''
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
-  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_organisation_id uuid := private.current_organisation_id();
+  v_event_id uuid := page_of_check_ins.event_id;
   v_results public.check_in_result[] :=
     case when page_of_check_ins.result is null then enum_range(null::public.check_in_result) else array[page_of_check_ins.result] end;
 begin
   if page_of_check_ins.attendee_id is not null then
-    return array(select c.id from public.check_ins c where c.attendee_id = page_of_check_ins.attendee_id);
-  elsif page_of_check_ins.event_id is null then
     return array(
       select f.id
-      from unnest(v_results) r (result)
-      cross join lateral (
-        select c.id
-        from public.check_ins c
-        where c.organisation_id = any (v_organisation_ids)
-          and c.result = r.result
-          and c.id < before
-        order by c.organisation_id desc, c.id desc
-        limit size
-      ) f
+      from (select c.* from public.check_ins c where c.attendee_id = page_of_check_ins.attendee_id offset 0) f
+      where f.organisation_id = v_organisation_id and f.result = any (v_results) and f.id < before
+        and (v_event_id is null or f.event_id = v_event_id)
       order by f.id desc
       limit size
     );
-  elsif not exists (
-    select from public.events e where e.id = page_of_check_ins.event_id and e.organisation_id = any (v_organisation_ids)
-  ) then
+  elsif v_event_id is not null and not exists (select from public.events e where e.id = v_event_id and e.organisation_id = v_organisation_id) then
     return '{}';
   end if;
   return array(
     select f.id
     from unnest(v_results) r (result)
     cross join lateral (
-      select c.id
-      from public.check_ins c
-      where c.event_id = any (array[page_of_check_ins.event_id])
-        and c.result = r.result
-        and c.id < before
-      order by c.event_id desc, c.id desc
-      limit size
+      (
+        select c.id from public.check_ins c
+        where v_event_id is null and c.organisation_id = v_organisation_id and c.result = r.result and c.id < before
+        order by c.id desc
+        limit size
+      )
+      union all
+      (
+        select c.id from public.check_ins c
+        where c.event_id = v_event_id and c.result = r.result and c.id < before
+        order by c.id desc
+        limit size
+      )
     ) f
     order by f.id desc
     limit size
@@ -449,27 +433,18 @@ language plpgsql stable set search_path = ''
 as $$
 declare
   v_size integer := private.page_size("limit");
-  v_before uuid := private.before_cursor(cursor);
-  v_ids uuid[] := private.page_of_check_ins(
-    list_check_ins.attendee_id, list_check_ins.event_id, list_check_ins.result, v_before, v_size + 1
-  );
-  v_items json[];
 begin
-  v_items := array(
-    select private.check_in_json(c.check_in)
-    from unnest(v_ids) i (id)
-    cross join lateral (
-      select c.event_id, c.id, c.result, c as check_in
-      from public.check_ins c
-      where c.id = i.id offset 0
-    ) c
-    where (list_check_ins.event_id is null or c.event_id = list_check_ins.event_id)
-      and (list_check_ins.result is null or c.result = list_check_ins.result)
-      and c.id < v_before
-    order by c.id desc
-    limit v_size + 1
+  return private.page(
+    array(
+      select private.check_in_json(c)
+      from unnest(private.page_of_check_ins(
+        list_check_ins.attendee_id, list_check_ins.event_id, list_check_ins.result, private.before_cursor(cursor), v_size + 1
+      )) i (id)
+      join public.check_ins c on c.id = i.id
+      order by c.id desc
+    ),
+    v_size
   );
-  return private.page(v_items, v_size);
 end
 $$;
 comment on function api.list_check_ins is 'The check-in log, newest first, rejected scans included: { data, has_more, next_cursor }.';

@@ -3,54 +3,49 @@
 -- Security definer: whoever scans may not write messages.
 
 -- A message holds 100 people: some 200 kB where all have the longest names, of the 256 kB that Realtime takes.
-create function private.broadcast_check_ins(check_ins public.check_ins[]) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_message record;
-begin
-  if check_ins = '{}' or to_regprocedure('realtime.send(jsonb, text, text, boolean)') is null then
-    return;
-  end if;
-  for v_message in
-    select s.event_id, s.kind, jsonb_agg(s.person order by s.place) as people
-    from (
-      select
-        k.kind, c.event_id,
-        row_number() over (partition by c.event_id, k.kind order by c.id) as place,
-        jsonb_build_object(
-          'check_in_id', c.id, 'attendee_id', a.id, 'name', a.name, 'company', a.company, 'ticket_type_id', a.ticket_type_id,
-          'check_in_point_id', c.check_in_point_id, 'direction', c.direction, 'scanned_at', private.rfc3339(c.scanned_at)
-        ) as person
-      from unnest(check_ins) c
-      join public.attendees a on a.id = c.attendee_id
-      cross join lateral (
-        select case when c.undone_at is not null then 'undone' when c.direction = 'exit' then 'exits' else 'arrivals' end as kind
-      ) k
-    ) s
-    group by s.event_id, s.kind, (s.place - 1) / 100
-    order by s.event_id, s.kind, min(s.place)
-  loop
-    execute 'select realtime.send($1, $2, $3, true)'
-    using
-      jsonb_build_object('event_id', v_message.event_id, v_message.kind, v_message.people), v_message.kind,
-      'arrivals:' || v_message.event_id;
-  end loop;
-exception when others then
-  -- Nobody is kept out because a screen does not move.
-  raise warning 'Realtime: %', sqlerrm;
-end
-$$;
-
 create function private.tg_check_ins__broadcast() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_check_ins public.check_ins[];
+  v_message record;
 begin
-  if tg_op = 'UPDATE' then
-    perform private.broadcast_check_ins(array[new]);
-  elsif to_regnamespace('realtime') is not null then
-    perform private.broadcast_check_ins(array(select row(n.*)::public.check_ins from new_rows n where n.result = 'accepted'));
+  if to_regnamespace('realtime') is null or to_regprocedure('realtime.send(jsonb, text, text, boolean)') is null then
+    return null;
+  elsif tg_op = 'UPDATE' then
+    v_check_ins := array[new];
+  else
+    v_check_ins := array(select row(n.*)::public.check_ins from new_rows n where n.result = 'accepted');
   end if;
+  begin
+    for v_message in
+      select s.event_id, s.kind, jsonb_agg(s.person order by s.place) as people
+      from (
+        select
+          k.kind, c.event_id,
+          row_number() over (partition by c.event_id, k.kind order by c.id) as place,
+          jsonb_build_object(
+            'check_in_id', c.id, 'attendee_id', a.id, 'name', a.name, 'company', a.company, 'ticket_type_id', a.ticket_type_id,
+            'check_in_point_id', c.check_in_point_id, 'direction', c.direction, 'scanned_at', private.rfc3339(c.scanned_at)
+          ) as person
+        from unnest(v_check_ins) c
+        join public.attendees a on a.id = c.attendee_id
+        cross join lateral (
+          select case when c.undone_at is not null then 'undone' when c.direction = 'exit' then 'exits' else 'arrivals' end as kind
+        ) k
+      ) s
+      group by s.event_id, s.kind, (s.place - 1) / 100
+      order by s.event_id, s.kind, min(s.place)
+    loop
+      execute 'select realtime.send($1, $2, $3, true)'
+      using
+        jsonb_build_object('event_id', v_message.event_id, v_message.kind, v_message.people), v_message.kind,
+        'arrivals:' || v_message.event_id;
+    end loop;
+  exception when others then
+    -- Nobody is kept out because a screen does not move.
+    raise warning 'Realtime: %', sqlerrm;
+  end;
   return null;
 end
 $$;
