@@ -161,7 +161,7 @@ describe('in a statement of many rows', () => {
     const organisation = await createOrganisation()
     const { id } = await organisation.event()
     const claims = JSON.stringify({ organisation_id: organisation.id, role: 'scope_events_write' })
-    const call = `select api.update_event('${id}', '{"name": " "}')`
+    const call = `select api.update_event('${id}', '{"timezone": "Nowhere"}')`
     const error = await during(async (client) => {
       await client.query(
         "select set_config('request.jwt.claims', $1, true), set_config('role', 'scope_events_write', true)",

@@ -1,0 +1,336 @@
+-- The rules of events: what a row may be and become, one trigger for each. They fire in the order of their names:
+--   100 a new event is a draft and has a slug; one with orders is not deleted, a draft goes with what belongs to it
+--   110 the event lock, under which the rest counts orders and tickets
+--   120 the status: from where to where, and what an event needs that is published
+--   130 currency, capacity, time zone, address; values that another event has
+--   140 the timestamps of the status
+-- What a value must be by itself the constraints of 20-events/table.sql say. Security definer is what counts orders and tickets, which
+-- the editing role may not be allowed to read.
+
+create function private.refuse_transition("from" public.event_status, "to" public.event_status) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'invalid_transition', 'An event cannot go from its present status to this one.', 'status',
+    jsonb_build_object('from', "from", 'to', "to"),
+    'Allowed: draft to published; published to draft, cancelled or completed; completed to published until its end.'
+  );
+end
+$$;
+grant execute on function private.refuse_transition to scope_events_write;
+
+-- No ticket is issued for an event that has ended, and none is published.
+create function private.refuse_ended(param text, ends_at timestamptz) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'event_ended', 'The event has ended.', param, jsonb_build_object('ends_at', private.rfc3339(ends_at)),
+    'Give the event a later ends_at first.'
+  );
+end
+$$;
+
+-- Checked for a new order, and for each place that is taken.
+create function private.assert_takes_registrations(event public.events) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if event.status <> 'published' then
+    perform private.refuse(
+      409, 'event_not_published', 'People can be registered only while the event is published.', 'event_id',
+      jsonb_build_object('status', event.status), 'Publish the event first; a cancelled or completed event stays closed.'
+    );
+  elsif event.ends_at <= now() then
+    perform private.refuse_ended('event_id', event.ends_at);
+  end if;
+end
+$$;
+
+-- A name in the letters of a slug: "Köln" is koeln, and "Ærø" aeroe. Where two dots only part vowels, as in Noël and reünie, they go.
+create function private.slug_form(name text, locale public.locale) returns text
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_letters text[] := '{{ø,oe},{Ø,oe}}';
+  v_letter text[];
+begin
+  name := normalize(name, nfc);
+  if locale not in ('fr', 'es', 'nl') then
+    v_letters := v_letters || '{{ä,ae},{Ä,ae},{ö,oe},{Ö,oe},{ü,ue},{Ü,ue}}'::text[];
+  end if;
+  foreach v_letter slice 1 in array v_letters loop
+    name := replace(name, v_letter[1], v_letter[2]);
+  end loop;
+  return trim(both '-' from left(trim(both '-' from regexp_replace(private.search_form(name), '[^a-z0-9]+', '-', 'g')), 90));
+end
+$$;
+
+-- The slug of a name, with six random characters appended where another event has it.
+create function private.tg_events__slug() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  new.slug := coalesce(nullif(private.slug_form(new.name, new.locale), ''), 'event');
+  if exists (select from public.events e where e.organisation_id = new.organisation_id and e.slug = new.slug) then
+    new.slug := new.slug || '-' || lower(private.random_code(6));
+  end if;
+  return new;
+end
+$$;
+create trigger events_100_slug before insert on public.events
+  for each row when (new.slug is null) execute function private.tg_events__slug();
+
+create function private.tg_events__starts_as_a_draft() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if new.status <> 'draft' then
+    perform private.refuse(
+      409, 'invalid_transition', 'An event starts as a draft.', 'status',
+      hint => 'Add dates and a ticket type, then publish it.', "row" => to_jsonb(new)
+    );
+  end if;
+  perform private.refuse(
+    409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', t.key,
+    hint => 'Set the status later instead.', "row" => to_jsonb(new)
+  )
+  from jsonb_each(to_jsonb(new)) t
+  where t.key in ('published_at', 'cancelling_since', 'cancelled_at', 'completed_at') and t.value <> 'null';
+  return new;
+end
+$$;
+create trigger events_100_starts_as_a_draft before insert on public.events
+  for each row when (
+    new.status <> 'draft' or num_nonnulls(new.published_at, new.cancelling_since, new.cancelled_at, new.completed_at) > 0
+  )
+  execute function private.tg_events__starts_as_a_draft();
+
+-- Only a draft without orders is deleted. The row is locked, and a draft takes nobody, so no order is being made meanwhile.
+create function private.tg_events__is_deletable() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  -- What belongs to it is gone then.
+  if private.is_deleted_wholly(old.organisation_id) then
+    return old;
+  elsif exists (select from public.orders o where o.event_id = old.id) then
+    perform private.refuse(
+      409, 'in_use', 'The event is in use: it has orders.',
+      hint => case
+        when old.status in ('draft', 'published') then 'Cancel it instead: set its status to cancelled.'
+        else 'Leave it: its orders stay for those who look them up.'
+      end, "row" => to_jsonb(old)
+    );
+  elsif old.status <> 'draft' then
+    perform private.refuse(
+      409, 'in_use', 'The event is in use: only a draft can be deleted.', 'status', jsonb_build_object('status', old.status),
+      case old.status
+        when 'published' then 'Take it back to draft first, or cancel it.'
+        when 'completed' then 'Leave it; until its end it can be published again, and taken back to draft.'
+        else 'Leave it: a cancelled event stays for those who look it up.'
+      end, "row" => to_jsonb(old)
+    );
+  elsif exists (select from public.check_ins c where c.event_id = old.id) then
+    perform private.refuse(
+      409, 'in_use', 'The event is in use: tickets were scanned at it, and the log of the door is kept.',
+      hint => 'Leave it a draft, or publish and cancel it.', "row" => to_jsonb(old)
+    );
+  end if;
+  return old;
+end
+$$;
+create trigger events_100_deletable before delete on public.events
+  for each row execute function private.tg_events__is_deletable();
+
+-- A draft is deleted with all that was set up for it.
+create function private.tg_events__delete_belongings() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  -- People who wait are taken off the list first, as anybody is.
+  update public.waiting_list_entries w set status = 'cancelled' where w.event_id = old.id and w.status in ('waiting', 'offered');
+  -- The audit trail forgets them, as when an entry is purged.
+  update public.audit_entries e set changes = e.changes - array(select jsonb_object_keys(private.erased_fields()))
+  from public.waiting_list_entries w
+  where w.event_id = old.id and e.object_id = w.id and e.changes is not null;
+  delete from public.waiting_list_entries w where w.event_id = old.id;
+  delete from public.check_in_points p where p.event_id = old.id;
+  delete from public.promo_codes c where c.event_id = old.id;
+  delete from public.ticket_types t where t.event_id = old.id;
+  return old;
+end
+$$;
+create trigger events_110_delete_belongings before delete on public.events
+  for each row execute function private.tg_events__delete_belongings();
+
+-- Registrations hold the event lock shared: none is in flight while the next rules count.
+create function private.tg_events__lock() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.lock_event_exclusive(new.id);
+  return new;
+end
+$$;
+create trigger events_110_lock before update on public.events
+  for each row when ((new.status, new.capacity, new.currency) is distinct from (old.status, old.capacity, old.currency))
+  execute function private.tg_events__lock();
+
+create function private.tg_events__transition() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if (old.status, new.status) not in (
+    ('draft', 'published'), ('published', 'draft'), ('published', 'cancelled'), ('published', 'completed'), ('completed', 'published')
+  ) then
+    perform private.refuse_transition(old.status, new.status);
+  elsif new.status = 'draft' and exists (select from public.orders o where o.event_id = new.id) then
+    perform private.refuse(
+      409, 'event_has_orders', 'An event with orders cannot become a draft again.', 'status',
+      hint => 'To close registration set sales_end_at of its ticket types, or complete the event. Cancelling it is for good.',
+      "row" => to_jsonb(new)
+    );
+  end if;
+  return new;
+end
+$$;
+create trigger events_120_transition before update on public.events
+  for each row when (new.status <> old.status) execute function private.tg_events__transition();
+
+create function private.tg_events__is_publishable() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if new.starts_at is null or new.ends_at is null then
+    perform private.refuse(
+      409, 'event_not_publishable', 'An event needs a start and an end before it is published.', 'starts_at',
+      hint => 'Set starts_at and ends_at first.', "row" => to_jsonb(new)
+    );
+  elsif new.ends_at <= now() then
+    perform private.refuse_ended('ends_at', new.ends_at);
+  -- Of an event that is published again all may be archived, as they may be while it is published.
+  elsif old.status = 'draft' and not exists (select from public.ticket_types t where t.event_id = new.id and t.status = 'active') then
+    perform private.refuse(
+      409, 'event_not_publishable', 'An event needs an active ticket type before it is published.', 'ticket_types',
+      hint => 'Add a ticket type first.', "row" => to_jsonb(new)
+    );
+  end if;
+  return new;
+end
+$$;
+create trigger events_125_publishable before update on public.events
+  for each row when (new.status = 'published' and old.status <> 'published') execute function private.tg_events__is_publishable();
+
+-- One that stays is not checked: currencies are withdrawn.
+create function private.tg_events__currency() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if new.currency is not distinct from old.currency then
+    return new;
+  elsif tg_op = 'UPDATE' and exists (select from public.orders o where o.event_id = new.id) then
+    perform private.refuse(409, 'event_has_orders', 'The currency of an event with orders is fixed.', 'currency', "row" => to_jsonb(new));
+  elsif not private.is_currency(new.currency) then
+    perform private.refuse_value(
+      'currency', 'The currency is not an ISO 4217 currency in use.', 'Write its three capital letters, such as EUR.', "row" => to_jsonb(new)
+    );
+  end if;
+  return new;
+end
+$$;
+create trigger events_130_currency before insert or update of currency on public.events
+  for each row execute function private.tg_events__currency();
+
+-- One that stays is not checked: it may be from before the rule.
+create function private.tg_events__online_url() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if new.online_url is distinct from old.online_url and not private.is_web_url(new.online_url) then
+    perform private.refuse_value(
+      'online_url',
+      'An address begins with http:// or https://, has at most 2000 characters, no user name or password, and no invisible characters.',
+      'Copy the address again, and leave out what stands before an @ in the name of the server.', "row" => to_jsonb(new)
+    );
+  end if;
+  return new;
+end
+$$;
+create trigger events_130_online_url before insert or update of online_url on public.events
+  for each row execute function private.tg_events__online_url();
+
+create function private.tg_events__capacity() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  -- A raised quantity is offered to the waiting list without the event lock.
+  perform private.lock_event_capacity(new.id);
+  if new.capacity > 0 and new.capacity < private.places_taken(new.id) then
+    perform private.refuse(
+      409, 'capacity_below_sold', 'The capacity cannot be less than the tickets already issued.', 'capacity',
+      jsonb_build_object('places_taken', private.places_taken(new.id)), "row" => to_jsonb(new)
+    );
+  end if;
+  return new;
+end
+$$;
+create trigger events_130_capacity before update on public.events
+  for each row when (new.capacity is distinct from old.capacity) execute function private.tg_events__capacity();
+
+-- pg_timezone_names reads files, in some 20 ms, so a zone that another event has is accepted without it.
+create function private.tg_events__timezone() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if new.timezone is distinct from old.timezone
+    and not exists (select from public.events e where e.timezone = new.timezone)
+    and not exists (select from pg_catalog.pg_timezone_names z where z.name = new.timezone) then
+    perform private.refuse(
+      422, 'validation_failed', 'The time zone is not an IANA time zone.', 'timezone', hint => 'Use a name such as Europe/Berlin.',
+      "row" => to_jsonb(new)
+    );
+  end if;
+  return new;
+end
+$$;
+create trigger events_130_timezone before insert or update of timezone on public.events
+  for each row execute function private.tg_events__timezone();
+
+-- Row level security refuses a foreign row only after this trigger, so nothing is looked up for one: the answer would reveal values of
+-- another organisation. What people add is explained by private.tg__explain_mistakes.
+create function private.tg_events__is_not_taken() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if private.is_foreign(new.organisation_id)
+    or tg_op = 'INSERT' and private.current_api_key_id() is null
+    or tg_op = 'UPDATE' and (new.slug, new.external_id) is not distinct from (old.slug, old.external_id) then
+    return new;
+  end if;
+  perform private.refuse_taken('slug', e.id, e.created_at, e.xmin)
+  from public.events e
+  where e.organisation_id = new.organisation_id and e.slug = new.slug and e.slug <> '' and e.id <> new.id;
+  perform private.refuse_taken('external_id', e.id, e.created_at, e.xmin)
+  from public.events e
+  where e.organisation_id = new.organisation_id and e.external_id = new.external_id and e.id <> new.id;
+  return new;
+end
+$$;
+create trigger events_130_not_taken before insert or update of slug, external_id on public.events
+  for each row execute function private.tg_events__is_not_taken();
+
+create function private.tg_events__timestamps() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  new.published_at := case when new.status = 'draft' then null when old.status = 'draft' then now() else old.published_at end;
+  new.cancelling_since := case when new.status = 'published' then old.cancelling_since end;
+  new.cancelled_at := case when new.status = 'cancelled' then now() end;
+  new.completed_at := case when new.status = 'completed' then now() end;
+  return new;
+end
+$$;
+create trigger events_140_timestamps before update on public.events
+  for each row when (new.status <> old.status) execute function private.tg_events__timestamps();
