@@ -13359,7 +13359,7 @@ begin
       then json_build_object('status', 200, 'data', private.event_json(v_new))
       else json_build_object(
         'status', 200,
-        'effect', private.event_effect(event_id, dry_run, v_notice),
+        'effect', private.effect_json(dry_run, private.affected_by_event(event_id), v_notice),
         'data', private.event_json(case when dry_run then v_event else v_new end)
       )
     end;
@@ -13430,21 +13430,6 @@ comment on function api.publish_event is
   'Opens a draft event for registrations, or a completed one again until its end: 200. 404 not_found; 409 invalid_transition, event_not_publishable, event_ended.';
 grant execute on function api.publish_event to scope_events_write;
 
--- A person confirms it before the event has begun: publishing it again does not bring the waiting list back.
-create function private.assert_completion_confirmed(event public.events, waiting_list jsonb) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if event.starts_at > now() then
-    perform private.assert_confirmed(
-      'complete_event', jsonb_build_object('event_id', event.id, 'announced', private.announced(event)),
-      json_build_object('waiting_list', waiting_list)
-    );
-  end if;
-end
-$$;
-grant execute on function private.assert_completion_confirmed to scope_events_write;
-
 create function api.complete_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
 returns json
 language plpgsql volatile set search_path = ''
@@ -13461,7 +13446,13 @@ begin
   v_warning := private.warning_of_waiting_list(event_id);
   v_waiting := private.affected_by_event(event_id, is_cancelled => true) -> 'waiting_list';
   v_event := private.set_event_status(event_id, 'completed');
-  perform private.assert_completion_confirmed(v_event, v_waiting);
+  -- Before the event has begun a person confirms it: publishing it again does not bring the waiting list back.
+  if v_event.starts_at > now() then
+    perform private.assert_confirmed(
+      'complete_event', jsonb_build_object('event_id', v_event.id, 'announced', private.announced(v_event)),
+      json_build_object('waiting_list', v_waiting)
+    );
+  end if;
   return private.record_outcome(
     idempotency_key, request_fingerprint,
     private.with_warnings(json_build_object('status', 200, 'data', private.event_json(v_event)), v_warning)
@@ -13522,15 +13513,6 @@ end
 $$;
 grant execute on function private.affected_by_event to scope_events_write;
 
-create function private.event_effect(event_id uuid, dry_run boolean, notice jsonb default null) returns json
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  return private.effect_json(dry_run, private.affected_by_event(event_id), notice);
-end
-$$;
-grant execute on function private.event_effect to scope_events_write;
-
 create function api.unpublish_event(
   event_id uuid,
   dry_run boolean default null,
@@ -13552,7 +13534,7 @@ begin
     v_new := private.set_event_status(event_id, 'draft');
     v_outcome := json_build_object(
       'status', 200,
-      'effect', private.event_effect(event_id, dry_run),
+      'effect', private.effect_json(dry_run, private.affected_by_event(event_id)),
       'data', private.event_json(case when dry_run then v_event else v_new end)
     );
     perform private.undo_if_dry_run(dry_run);
@@ -19765,19 +19747,14 @@ begin
 end
 $$;
 
--- By how much everything moves, and between which zones. A copy moves all its times. Of an event that moves itself, sales and codes that
--- have begun or ended stay so: a sale that runs goes on. A door opens with the event. Nothing that is to come moves into the past, so a move
--- back finds all that moved.
-create type private.event_move as (distance interval, from_zone text, to_zone text, is_copy boolean);
-
 -- An item of a list, or null for a row that no list names; the rows that it may mean; and whether the list has it already.
 create type private.plan_item as (item jsonb, name text, found jsonb[], is_again boolean);
 
 -- A plan while it is carried out. `base` is the event as it was, or the one that is copied; `event` the one that is made or changed, as it is
--- by now. `rows` are the objects of the kind that is at hand, as they were; `read` the versions of all that were. `types` are the ticket types
+-- by now. `distance` is by how much all moves; null: it stays. `rows` are the objects of the kind that is at hand, as they were; `read` the versions of all that were. `types` are the ticket types
 -- by now, `copies` has the copy of each, `refused` the names of what could not be added.
 create type private.event_work as (
-  arguments jsonb, organisation_id uuid, base public.events, event public.events, move private.event_move, rows jsonb, read jsonb,
+  arguments jsonb, organisation_id uuid, base public.events, event public.events, is_copy boolean, distance interval, rows jsonb, read jsonb,
   types jsonb, copies jsonb, refused text[], steps jsonb[], warnings jsonb[], unchanged integer, refusals integer
 );
 
@@ -19867,7 +19844,7 @@ create function private.items_of_plan(work private.event_work, kind private.plan
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_is_copy boolean := (work.move).is_copy;
+  v_is_copy boolean := work.is_copy;
   v_archives boolean := work.arguments ? kind.list and coalesce((work.arguments ->> 'archive_missing')::boolean, false);
   v_listed private.plan_item[] := array(
     select row(
@@ -19890,44 +19867,13 @@ declare
   );
 begin
   return query select i.* from unnest(v_listed) i;
-  if v_archives and not v_is_copy or not v_archives and (v_is_copy or (work.move).distance is not null) then
+  if v_archives and not v_is_copy or not v_archives and (v_is_copy or work.distance is not null) then
     return query
     select null::jsonb, r ->> kind.label, array[r], false
     from jsonb_array_elements(work.rows) r
     where r ->> 'status' = 'active'
       and not exists (select from unnest(v_listed) i where cardinality(i.found) = 1 and i.found[1] ->> 'id' = r ->> 'id');
   end if;
-end
-$$;
-
--- The times of an object as they move, at the same hour of the event's day on either side of a change of daylight saving time.
-create function private.moved_times("row" jsonb, move private.event_move) returns jsonb
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_time record;
-  v_times jsonb := '{}';
-begin
-  for v_time in
-    select
-      f.key as field, f.value::timestamptz as before,
-      ((f.value::timestamptz at time zone move.from_zone) + move.distance) at time zone move.to_zone as after
-    from jsonb_each_text("row") f
-    where f.key ~ '^(starts|ends|sales_start|sales_end|opens|closes)_at$|^valid_(from|until)$'
-      and f.value is not null
-      and move.distance is not null
-      and (move.is_copy or f.key ~ '^(starts|ends|opens|closes)_' or f.value::timestamptz > now())
-    order by f.key desc
-  loop
-    if not move.is_copy and v_time.before > now() and v_time.after <= now() then
-      perform private.refuse_value(
-        v_time.field, format('With this move, %s would be in the past.', v_time.field),
-        format('Move the event less far, or change %s first.', v_time.field)
-      );
-    end if;
-    v_times := v_times || jsonb_build_object(v_time.field, v_time.after);
-  end loop;
-  return v_times;
 end
 $$;
 
@@ -19953,32 +19899,60 @@ exception when data_exception then
 end
 $$;
 
--- How the event of a plan moves; without a distance if it stays.
-create function private.move_of_plan(base public.events, arguments jsonb, is_copy boolean) returns private.event_move
+-- How far the event of a plan moves; null: it stays.
+create function private.move_of_plan(base public.events, arguments jsonb, is_copy boolean) returns interval
 language plpgsql stable set search_path = ''
 as $$
 declare
+  v_timezone text := coalesce(arguments #>> '{changes,timezone}', base.timezone);
   v_starts_at text := arguments #>> '{changes,starts_at}';
-  v_move private.event_move := (null, base.timezone, coalesce(arguments #>> '{changes,timezone}', base.timezone), is_copy);
+  v_distance interval;
 begin
-  if arguments ? 'move' then
-    if base.id is null then
-      perform private.refuse_value('move', 'Only an event that exists, or the copy of one, moves.', 'Name it as event or copy_of.');
-    end if;
-    v_move.distance := private.move_distance(base, arguments ->> 'move', v_move.to_zone);
-    if arguments -> 'changes' ? 'starts_at'
-      and v_move.distance is distinct from private.move_distance(base, v_starts_at, v_move.to_zone) then
+  if arguments ? 'move' and base.id is null then
+    perform private.refuse_value('move', 'Only an event that exists, or the copy of one, moves.', 'Name it as event or copy_of.');
+  elsif is_copy and base.starts_at is not null and coalesce(arguments ->> 'move', v_starts_at) is null then
+    perform private.refuse_value(
+      'move', 'A copy needs a start of its own.', 'Send move, such as P52W or 2028-05-03, or starts_at in changes.'
+    );
+  elsif arguments ? 'move' or is_copy and base.starts_at is not null then
+    v_distance := private.move_distance(base, coalesce(arguments ->> 'move', v_starts_at), v_timezone);
+    if arguments -> 'changes' ? 'starts_at' and v_distance is distinct from private.move_distance(base, v_starts_at, v_timezone) then
       perform private.refuse_value('move', 'The event would move to another time than starts_at says.', 'Send move or starts_at.');
     end if;
-  elsif is_copy and base.starts_at is not null then
-    if v_starts_at is null then
+  end if;
+  return v_distance;
+end
+$$;
+
+-- The times of an object as they move, but for those that the plan sets: at the same hour of the event's day on either side of a change of
+-- daylight saving time. A copy moves all its times. Of an event that moves itself, sales and codes that have begun or ended stay so: a sale
+-- that runs goes on. A door opens with the event. Nothing that is to come moves into the past, so a move back finds all that moved.
+create function private.moved_times(work private.event_work, "row" jsonb, fields jsonb) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_from text := (work.base).timezone;
+  v_to text := coalesce(work.arguments #>> '{changes,timezone}', v_from);
+  v_time record;
+  v_times jsonb := '{}';
+begin
+  for v_time in
+    select f.key as field, f.value::timestamptz as before, ((f.value::timestamptz at time zone v_from) + work.distance) at time zone v_to as after
+    from jsonb_each_text("row") f
+    where f.key ~ '^(starts|ends|sales_start|sales_end|opens|closes)_at$|^valid_(from|until)$' and not fields ? f.key
+      and (work.is_copy or f.key ~ '^(starts|ends|opens|closes)_' or f.value::timestamptz > now())
+      and f.value is not null and work.distance is not null
+    order by f.key desc
+  loop
+    if not work.is_copy and v_time.before > now() and v_time.after <= now() then
       perform private.refuse_value(
-        'move', 'A copy needs a start of its own.', 'Send move, such as P52W or 2028-05-03, or starts_at in changes.'
+        v_time.field, format('With this move, %s would be in the past.', v_time.field),
+        format('Move the event less far, or change %s first.', v_time.field)
       );
     end if;
-    v_move.distance := private.move_distance(base, v_starts_at, v_move.to_zone);
-  end if;
-  return v_move;
+    v_times := v_times || jsonb_build_object(v_time.field, v_time.after);
+  end loop;
+  return v_times;
 end
 $$;
 
@@ -20023,7 +19997,7 @@ $$;
 
 -- What an operation made of the fields that it was given: [old, new] where they differ, null if none does. Of a new object the values,
 -- without what goes without saying; how often a point lets a ticket in is fixed with its first scan, so that is said.
-create function private.plan_changes(before jsonb, after jsonb, fields jsonb, was public.events, event public.events) returns jsonb
+create function private.plan_changes(work private.event_work, before jsonb, after jsonb, fields jsonb) returns jsonb
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -20041,7 +20015,7 @@ begin
       where f.key not in ('name', 'code', 'position')
         and after -> f.key not in ('null', '{}', '[]')
         and after -> f.key is distinct from v_usual -> f.key
-    ), event);
+    ), work.event);
   end if;
   fields := (
     select coalesce(jsonb_object_agg(f.key, after -> f.key), '{}')
@@ -20049,8 +20023,8 @@ begin
   );
   return (
     select jsonb_object_agg(n.key, jsonb_build_array(o.value, n.value))
-    from jsonb_each(private.plan_words(fields, event)) n
-    join jsonb_each(private.plan_words((select jsonb_object_agg(f.key, before -> f.key) from jsonb_object_keys(fields) f (key)), was)) o using (key)
+    from jsonb_each(private.plan_words(fields, work.event)) n
+    join jsonb_each(private.plan_words((select jsonb_object_agg(f.key, before -> f.key) from jsonb_object_keys(fields) f (key)), work.base)) o using (key)
   );
 end
 $$;
@@ -20083,15 +20057,6 @@ begin
 end
 $$;
 
--- The event whose currency and zone the words of a step have: the one that the step made or changed.
-create function private.event_by_now(work private.event_work, kind private.plan_kind, data jsonb) returns public.events
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return case kind.kind when 'event' then jsonb_populate_record(null::public.events, data) else work.event end;
-end
-$$;
-
 -- The step of an object that is added, or copied from the one of another event: as it was but for `fields`.
 create function private.step_that_adds(work private.event_work, kind private.plan_kind, copied jsonb, fields jsonb) returns jsonb
 language plpgsql volatile set search_path = ''
@@ -20108,6 +20073,7 @@ begin
       case kind.kind when 'event' then 'Name it in changes; to change an event that exists, name that as event.' end
     );
   end if;
+  -- What the operation takes.
   fields := (
     select jsonb_object_agg(f.key, f.value)
     from pg_catalog.pg_proc p
@@ -20116,12 +20082,14 @@ begin
   );
   v_added := private.write_object(work, kind, null, fields);
   v_data := v_added -> 'data';
-  if kind.kind <> 'event' and v_all ->> 'status' <> v_data ->> 'status' then
+  if kind.kind = 'event' then
+    work.event := jsonb_populate_record(null::public.events, v_data);
+  elsif v_all ->> 'status' <> v_data ->> 'status' then
     v_data := private.write_object(work, kind, v_data ->> 'id', jsonb_build_object('status', v_all -> 'status')) -> 'data';
   end if;
   return jsonb_build_object(
     'action', 'create', 'kind', kind.kind, 'name', v_data -> kind.label, 'id', v_data -> 'id',
-    'changes', private.plan_changes(null, v_data, fields, null, private.event_by_now(work, kind, v_data)),
+    'changes', private.plan_changes(work, null, v_data, fields),
     'warnings', v_added -> 'warnings'
   );
 end
@@ -20133,10 +20101,12 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome jsonb := private.write_object(work, kind, before ->> 'id', fields);
-  v_changes jsonb := private.plan_changes(
-    before, v_outcome -> 'data', fields, work.base, private.event_by_now(work, kind, v_outcome -> 'data')
-  );
+  v_changes jsonb;
 begin
+  if kind.kind = 'event' then
+    work.event := jsonb_populate_record(null::public.events, v_outcome -> 'data');
+  end if;
+  v_changes := private.plan_changes(work, before, v_outcome -> 'data', fields);
   if v_changes is null then
     return '{"action": "unchanged"}';
   end if;
@@ -20193,7 +20163,7 @@ begin
   end if;
   if item.item ? 'ticket_types' then
     v_fields := v_fields || jsonb_build_object('ticket_type_ids', private.ticket_types_meant(work, item.item -> 'ticket_types'));
-  elsif (work.move).is_copy and v_row -> 'ticket_type_ids' <> '[]' then
+  elsif work.is_copy and v_row -> 'ticket_type_ids' <> '[]' then
     v_fields := v_fields || jsonb_build_object('ticket_type_ids', (
       select coalesce(jsonb_agg(work.copies -> i order by work.copies ->> i), '[]')
       from jsonb_array_elements_text(v_row -> 'ticket_type_ids') i
@@ -20209,7 +20179,7 @@ begin
       return null;
     end if;
   end if;
-  return private.moved_times(v_row - array(select jsonb_object_keys(v_fields)), work.move) || v_fields;
+  return private.moved_times(work, v_row, v_fields) || v_fields;
 end
 $$;
 
@@ -20234,7 +20204,7 @@ begin
   v_fields := private.fields_of_item(work, kind, item);
   return case
     when v_fields is null then null
-    when v_row is null or (work.move).is_copy then private.step_that_adds(work, kind, v_row, v_fields)
+    when v_row is null or work.is_copy then private.step_that_adds(work, kind, v_row, v_fields)
     when v_fields = '{}' then '{"action": "unchanged"}'
     else private.step_that_changes(work, kind, v_row, v_fields)
   end;
@@ -20258,9 +20228,9 @@ begin
   if jsonb_typeof(v_changes -> 'venue') = 'object' then
     v_changes := v_changes || jsonb_build_object('venue', coalesce(nullif(v_before -> 'venue', 'null'), '{}') || (v_changes -> 'venue'));
   end if;
-  v_fields := private.moved_times(v_before - array(select jsonb_object_keys(v_changes)), work.move) || v_changes;
+  v_fields := private.moved_times(work, v_before, v_changes) || v_changes;
   return case
-    when v_before is null or (work.move).is_copy then private.step_that_adds(work, kind, v_before, v_fields)
+    when v_before is null or work.is_copy then private.step_that_adds(work, kind, v_before, v_fields)
     when v_fields <> '{}' then private.step_that_changes(work, kind, v_before, v_fields)
   end;
 end
@@ -20333,13 +20303,13 @@ create function private.read_rows(work private.event_work, kind private.plan_kin
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_is_copy boolean := (work.move).is_copy;
+  v_is_copy boolean := work.is_copy;
   v_is_listed boolean := work.arguments ? kind.list
     or kind.list = 'ticket_types' and work.arguments ?| array(select k.list from private.plan_kinds() k);
 begin
   work.rows := '[]';
   if (work.base).id is null
-    or not (v_is_copy or v_is_listed or (work.move).distance is not null)
+    or not (v_is_copy or v_is_listed or work.distance is not null)
     -- What a copy leaves out is not read.
     or v_is_copy and work.arguments -> kind.list = '[]' and (work.arguments ->> 'archive_missing')::boolean then
     return work;
@@ -20385,7 +20355,7 @@ begin
   return array[
     case when not v_is_new then private.warning_of_capacity(work.base, v_event) end,
     case when not v_is_new then private.warning_of_timezone(work.base, v_event) end,
-    case when not v_is_new and (work.move).distance is null then private.warning_of_windows(work.base, v_event) end,
+    case when not v_is_new and work.distance is null then private.warning_of_windows(work.base, v_event) end,
     case when v_is_new and exists (
       select from public.events e
       where e.organisation_id = v_event.organisation_id and e.id <> v_event.id and private.search_form(e.name) = private.search_form(v_event.name)
@@ -20413,7 +20383,7 @@ begin
   select e.* into v_event from public.events e where e.id = coalesce(event_id, source_id);
   v_work := row(
     arguments, organisation_id, v_event, case when source_id is null then v_event end,
-    private.move_of_plan(v_event, arguments, source_id is not null), null,
+    source_id is not null, private.move_of_plan(v_event, arguments, source_id is not null), null,
     case when v_event.id is null then '{}' else jsonb_build_object('event', v_event.version) end,
     '[]', '{}', '{}', '{}', '{}', 0, 0
   );
@@ -20464,7 +20434,7 @@ $$;
 grant execute on function
   private.plan_kinds, private.form_of_name, private.rows_of_event, private.rows_meant, private.refuse_several,
   private.items_of_plan, private.moved_times, private.move_distance, private.move_of_plan, private.zoned_time, private.plan_words,
-  private.plan_changes, private.write_object, private.event_by_now, private.step_that_adds, private.step_that_changes, private.ticket_types_meant,
+  private.plan_changes, private.write_object, private.step_that_adds, private.step_that_changes, private.ticket_types_meant,
   private.fields_of_item, private.step_of_item, private.step_of_event, private.take_step, private.read_rows, private.lock_event_of_plan,
   private.plan_warnings, private.carry_out_event, private.money_text
 to scope_events_write;
@@ -20789,38 +20759,34 @@ comment on function api.apply_event is
   'Plans an event as it is to be, or applies the plan exactly: 200. 404 not_found; 409 plan_outdated, already_exists; 422 ambiguous_name, validation_failed.';
 grant execute on function api.apply_event to scope_events_write;
 
--- What owners and managers who are signed in, and whoever works in the SQL editor, do of this by functions of schema public.
-
--- The event, if it is theirs.
-create function private.event_to_plan(event_id uuid) returns public.events
-language plpgsql stable set search_path = ''
+-- For owners and managers who are signed in, and whoever works in the SQL editor: carries it out at once, or refuses what its first refused
+-- step says.
+create function private.carry_out_by_hand(event_id uuid, arguments jsonb, is_copy boolean) returns public.events
+language plpgsql volatile set search_path = ''
 as $$
 declare
   v_event public.events;
+  v_result jsonb;
+  v_error jsonb;
 begin
   select e.* into v_event
   from public.events e
-  where e.id = event_to_plan.event_id
+  where e.id = carry_out_by_hand.event_id
     and (
       private.claims() ->> 'role' is distinct from 'authenticated'
       or e.organisation_id in (select private.organisations_as('{owner,manager}'))
     );
   if not found then
     perform private.refuse_not_found('event_id');
+  elsif v_event.starts_at is null and not is_copy then
+    perform private.refuse_value(
+      'starts_at', 'The event has no start from which it could move.', 'Set starts_at and ends_at of the event.'
+    );
   end if;
-  return v_event;
-end
-$$;
-
--- Carries it out at once, or refuses what its first refused step says.
-create function private.carry_out_by_hand(arguments jsonb, organisation_id uuid, event_id uuid, source_id uuid) returns public.events
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_result jsonb := private.carry_out_event(arguments, organisation_id, event_id, source_id);
-  v_error jsonb := jsonb_path_query_first(v_result, '$.steps[*].error');
-  v_event public.events;
-begin
+  v_result := private.carry_out_event(
+    arguments, v_event.organisation_id, case when not is_copy then v_event.id end, case when is_copy then v_event.id end
+  );
+  v_error := jsonb_path_query_first(v_result, '$.steps[*].error');
   if v_error is not null then
     perform private.refuse(
       case v_error ->> 'code' when 'validation_failed' then 422 when 'not_found' then 404 else 409 end,
@@ -20838,17 +20804,16 @@ create function public.copy_event(event_id uuid, starts_at timestamptz, name tex
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_event public.events := private.event_to_plan(event_id);
+  v_copy public.events;
 begin
   if starts_at is null then
     perform private.refuse_value('starts_at', 'A copy needs a start of its own.');
   end if;
-  v_event := private.carry_out_by_hand(
-    jsonb_build_object('changes', jsonb_strip_nulls(jsonb_build_object('starts_at', starts_at, 'name', name))),
-    v_event.organisation_id, null, v_event.id
+  v_copy := private.carry_out_by_hand(
+    event_id, jsonb_build_object('changes', jsonb_strip_nulls(jsonb_build_object('starts_at', starts_at, 'name', name))), true
   );
-  raise notice 'The copy starts at %.', private.clock_time(v_event.starts_at, v_event.timezone);
-  return v_event.id;
+  raise notice 'The copy starts at %.', private.clock_time(v_copy.starts_at, v_copy.timezone);
+  return v_copy.id;
 end
 $$;
 comment on function public.copy_event is
@@ -20861,16 +20826,12 @@ create function public.move_event(event_id uuid, starts_at timestamptz) returns 
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_event public.events := private.event_to_plan(event_id);
+  v_event public.events;
 begin
   if starts_at is null then
     perform private.refuse_value('starts_at', 'Say when it is to start.', 'Write it as 2028-05-02 09:00 Europe/Berlin.');
-  elsif v_event.starts_at is null then
-    perform private.refuse_value(
-      'starts_at', 'The event has no start from which it could move.', 'Set starts_at and ends_at of the event.'
-    );
   end if;
-  v_event := private.carry_out_by_hand(jsonb_build_object('move', starts_at), v_event.organisation_id, v_event.id, null);
+  v_event := private.carry_out_by_hand(event_id, jsonb_build_object('move', starts_at), false);
   return private.clock_time(v_event.starts_at, v_event.timezone);
 end
 $$;

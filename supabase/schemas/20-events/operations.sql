@@ -366,7 +366,7 @@ begin
       then json_build_object('status', 200, 'data', private.event_json(v_new))
       else json_build_object(
         'status', 200,
-        'effect', private.event_effect(event_id, dry_run, v_notice),
+        'effect', private.effect_json(dry_run, private.affected_by_event(event_id), v_notice),
         'data', private.event_json(case when dry_run then v_event else v_new end)
       )
     end;
@@ -437,21 +437,6 @@ comment on function api.publish_event is
   'Opens a draft event for registrations, or a completed one again until its end: 200. 404 not_found; 409 invalid_transition, event_not_publishable, event_ended.';
 grant execute on function api.publish_event to scope_events_write;
 
--- A person confirms it before the event has begun: publishing it again does not bring the waiting list back.
-create function private.assert_completion_confirmed(event public.events, waiting_list jsonb) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if event.starts_at > now() then
-    perform private.assert_confirmed(
-      'complete_event', jsonb_build_object('event_id', event.id, 'announced', private.announced(event)),
-      json_build_object('waiting_list', waiting_list)
-    );
-  end if;
-end
-$$;
-grant execute on function private.assert_completion_confirmed to scope_events_write;
-
 create function api.complete_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
 returns json
 language plpgsql volatile set search_path = ''
@@ -468,7 +453,13 @@ begin
   v_warning := private.warning_of_waiting_list(event_id);
   v_waiting := private.affected_by_event(event_id, is_cancelled => true) -> 'waiting_list';
   v_event := private.set_event_status(event_id, 'completed');
-  perform private.assert_completion_confirmed(v_event, v_waiting);
+  -- Before the event has begun a person confirms it: publishing it again does not bring the waiting list back.
+  if v_event.starts_at > now() then
+    perform private.assert_confirmed(
+      'complete_event', jsonb_build_object('event_id', v_event.id, 'announced', private.announced(v_event)),
+      json_build_object('waiting_list', v_waiting)
+    );
+  end if;
   return private.record_outcome(
     idempotency_key, request_fingerprint,
     private.with_warnings(json_build_object('status', 200, 'data', private.event_json(v_event)), v_warning)
@@ -529,15 +520,6 @@ end
 $$;
 grant execute on function private.affected_by_event to scope_events_write;
 
-create function private.event_effect(event_id uuid, dry_run boolean, notice jsonb default null) returns json
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  return private.effect_json(dry_run, private.affected_by_event(event_id), notice);
-end
-$$;
-grant execute on function private.event_effect to scope_events_write;
-
 create function api.unpublish_event(
   event_id uuid,
   dry_run boolean default null,
@@ -559,7 +541,7 @@ begin
     v_new := private.set_event_status(event_id, 'draft');
     v_outcome := json_build_object(
       'status', 200,
-      'effect', private.event_effect(event_id, dry_run),
+      'effect', private.effect_json(dry_run, private.affected_by_event(event_id)),
       'data', private.event_json(case when dry_run then v_event else v_new end)
     );
     perform private.undo_if_dry_run(dry_run);

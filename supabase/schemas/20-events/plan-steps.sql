@@ -14,19 +14,14 @@ begin
 end
 $$;
 
--- By how much everything moves, and between which zones. A copy moves all its times. Of an event that moves itself, sales and codes that
--- have begun or ended stay so: a sale that runs goes on. A door opens with the event. Nothing that is to come moves into the past, so a move
--- back finds all that moved.
-create type private.event_move as (distance interval, from_zone text, to_zone text, is_copy boolean);
-
 -- An item of a list, or null for a row that no list names; the rows that it may mean; and whether the list has it already.
 create type private.plan_item as (item jsonb, name text, found jsonb[], is_again boolean);
 
 -- A plan while it is carried out. `base` is the event as it was, or the one that is copied; `event` the one that is made or changed, as it is
--- by now. `rows` are the objects of the kind that is at hand, as they were; `read` the versions of all that were. `types` are the ticket types
+-- by now. `distance` is by how much all moves; null: it stays. `rows` are the objects of the kind that is at hand, as they were; `read` the versions of all that were. `types` are the ticket types
 -- by now, `copies` has the copy of each, `refused` the names of what could not be added.
 create type private.event_work as (
-  arguments jsonb, organisation_id uuid, base public.events, event public.events, move private.event_move, rows jsonb, read jsonb,
+  arguments jsonb, organisation_id uuid, base public.events, event public.events, is_copy boolean, distance interval, rows jsonb, read jsonb,
   types jsonb, copies jsonb, refused text[], steps jsonb[], warnings jsonb[], unchanged integer, refusals integer
 );
 
@@ -116,7 +111,7 @@ create function private.items_of_plan(work private.event_work, kind private.plan
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_is_copy boolean := (work.move).is_copy;
+  v_is_copy boolean := work.is_copy;
   v_archives boolean := work.arguments ? kind.list and coalesce((work.arguments ->> 'archive_missing')::boolean, false);
   v_listed private.plan_item[] := array(
     select row(
@@ -139,44 +134,13 @@ declare
   );
 begin
   return query select i.* from unnest(v_listed) i;
-  if v_archives and not v_is_copy or not v_archives and (v_is_copy or (work.move).distance is not null) then
+  if v_archives and not v_is_copy or not v_archives and (v_is_copy or work.distance is not null) then
     return query
     select null::jsonb, r ->> kind.label, array[r], false
     from jsonb_array_elements(work.rows) r
     where r ->> 'status' = 'active'
       and not exists (select from unnest(v_listed) i where cardinality(i.found) = 1 and i.found[1] ->> 'id' = r ->> 'id');
   end if;
-end
-$$;
-
--- The times of an object as they move, at the same hour of the event's day on either side of a change of daylight saving time.
-create function private.moved_times("row" jsonb, move private.event_move) returns jsonb
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_time record;
-  v_times jsonb := '{}';
-begin
-  for v_time in
-    select
-      f.key as field, f.value::timestamptz as before,
-      ((f.value::timestamptz at time zone move.from_zone) + move.distance) at time zone move.to_zone as after
-    from jsonb_each_text("row") f
-    where f.key ~ '^(starts|ends|sales_start|sales_end|opens|closes)_at$|^valid_(from|until)$'
-      and f.value is not null
-      and move.distance is not null
-      and (move.is_copy or f.key ~ '^(starts|ends|opens|closes)_' or f.value::timestamptz > now())
-    order by f.key desc
-  loop
-    if not move.is_copy and v_time.before > now() and v_time.after <= now() then
-      perform private.refuse_value(
-        v_time.field, format('With this move, %s would be in the past.', v_time.field),
-        format('Move the event less far, or change %s first.', v_time.field)
-      );
-    end if;
-    v_times := v_times || jsonb_build_object(v_time.field, v_time.after);
-  end loop;
-  return v_times;
 end
 $$;
 
@@ -202,32 +166,60 @@ exception when data_exception then
 end
 $$;
 
--- How the event of a plan moves; without a distance if it stays.
-create function private.move_of_plan(base public.events, arguments jsonb, is_copy boolean) returns private.event_move
+-- How far the event of a plan moves; null: it stays.
+create function private.move_of_plan(base public.events, arguments jsonb, is_copy boolean) returns interval
 language plpgsql stable set search_path = ''
 as $$
 declare
+  v_timezone text := coalesce(arguments #>> '{changes,timezone}', base.timezone);
   v_starts_at text := arguments #>> '{changes,starts_at}';
-  v_move private.event_move := (null, base.timezone, coalesce(arguments #>> '{changes,timezone}', base.timezone), is_copy);
+  v_distance interval;
 begin
-  if arguments ? 'move' then
-    if base.id is null then
-      perform private.refuse_value('move', 'Only an event that exists, or the copy of one, moves.', 'Name it as event or copy_of.');
-    end if;
-    v_move.distance := private.move_distance(base, arguments ->> 'move', v_move.to_zone);
-    if arguments -> 'changes' ? 'starts_at'
-      and v_move.distance is distinct from private.move_distance(base, v_starts_at, v_move.to_zone) then
+  if arguments ? 'move' and base.id is null then
+    perform private.refuse_value('move', 'Only an event that exists, or the copy of one, moves.', 'Name it as event or copy_of.');
+  elsif is_copy and base.starts_at is not null and coalesce(arguments ->> 'move', v_starts_at) is null then
+    perform private.refuse_value(
+      'move', 'A copy needs a start of its own.', 'Send move, such as P52W or 2028-05-03, or starts_at in changes.'
+    );
+  elsif arguments ? 'move' or is_copy and base.starts_at is not null then
+    v_distance := private.move_distance(base, coalesce(arguments ->> 'move', v_starts_at), v_timezone);
+    if arguments -> 'changes' ? 'starts_at' and v_distance is distinct from private.move_distance(base, v_starts_at, v_timezone) then
       perform private.refuse_value('move', 'The event would move to another time than starts_at says.', 'Send move or starts_at.');
     end if;
-  elsif is_copy and base.starts_at is not null then
-    if v_starts_at is null then
+  end if;
+  return v_distance;
+end
+$$;
+
+-- The times of an object as they move, but for those that the plan sets: at the same hour of the event's day on either side of a change of
+-- daylight saving time. A copy moves all its times. Of an event that moves itself, sales and codes that have begun or ended stay so: a sale
+-- that runs goes on. A door opens with the event. Nothing that is to come moves into the past, so a move back finds all that moved.
+create function private.moved_times(work private.event_work, "row" jsonb, fields jsonb) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_from text := (work.base).timezone;
+  v_to text := coalesce(work.arguments #>> '{changes,timezone}', v_from);
+  v_time record;
+  v_times jsonb := '{}';
+begin
+  for v_time in
+    select f.key as field, f.value::timestamptz as before, ((f.value::timestamptz at time zone v_from) + work.distance) at time zone v_to as after
+    from jsonb_each_text("row") f
+    where f.key ~ '^(starts|ends|sales_start|sales_end|opens|closes)_at$|^valid_(from|until)$' and not fields ? f.key
+      and (work.is_copy or f.key ~ '^(starts|ends|opens|closes)_' or f.value::timestamptz > now())
+      and f.value is not null and work.distance is not null
+    order by f.key desc
+  loop
+    if not work.is_copy and v_time.before > now() and v_time.after <= now() then
       perform private.refuse_value(
-        'move', 'A copy needs a start of its own.', 'Send move, such as P52W or 2028-05-03, or starts_at in changes.'
+        v_time.field, format('With this move, %s would be in the past.', v_time.field),
+        format('Move the event less far, or change %s first.', v_time.field)
       );
     end if;
-    v_move.distance := private.move_distance(base, v_starts_at, v_move.to_zone);
-  end if;
-  return v_move;
+    v_times := v_times || jsonb_build_object(v_time.field, v_time.after);
+  end loop;
+  return v_times;
 end
 $$;
 
@@ -272,7 +264,7 @@ $$;
 
 -- What an operation made of the fields that it was given: [old, new] where they differ, null if none does. Of a new object the values,
 -- without what goes without saying; how often a point lets a ticket in is fixed with its first scan, so that is said.
-create function private.plan_changes(before jsonb, after jsonb, fields jsonb, was public.events, event public.events) returns jsonb
+create function private.plan_changes(work private.event_work, before jsonb, after jsonb, fields jsonb) returns jsonb
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -290,7 +282,7 @@ begin
       where f.key not in ('name', 'code', 'position')
         and after -> f.key not in ('null', '{}', '[]')
         and after -> f.key is distinct from v_usual -> f.key
-    ), event);
+    ), work.event);
   end if;
   fields := (
     select coalesce(jsonb_object_agg(f.key, after -> f.key), '{}')
@@ -298,8 +290,8 @@ begin
   );
   return (
     select jsonb_object_agg(n.key, jsonb_build_array(o.value, n.value))
-    from jsonb_each(private.plan_words(fields, event)) n
-    join jsonb_each(private.plan_words((select jsonb_object_agg(f.key, before -> f.key) from jsonb_object_keys(fields) f (key)), was)) o using (key)
+    from jsonb_each(private.plan_words(fields, work.event)) n
+    join jsonb_each(private.plan_words((select jsonb_object_agg(f.key, before -> f.key) from jsonb_object_keys(fields) f (key)), work.base)) o using (key)
   );
 end
 $$;
@@ -332,15 +324,6 @@ begin
 end
 $$;
 
--- The event whose currency and zone the words of a step have: the one that the step made or changed.
-create function private.event_by_now(work private.event_work, kind private.plan_kind, data jsonb) returns public.events
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return case kind.kind when 'event' then jsonb_populate_record(null::public.events, data) else work.event end;
-end
-$$;
-
 -- The step of an object that is added, or copied from the one of another event: as it was but for `fields`.
 create function private.step_that_adds(work private.event_work, kind private.plan_kind, copied jsonb, fields jsonb) returns jsonb
 language plpgsql volatile set search_path = ''
@@ -357,6 +340,7 @@ begin
       case kind.kind when 'event' then 'Name it in changes; to change an event that exists, name that as event.' end
     );
   end if;
+  -- What the operation takes.
   fields := (
     select jsonb_object_agg(f.key, f.value)
     from pg_catalog.pg_proc p
@@ -365,12 +349,14 @@ begin
   );
   v_added := private.write_object(work, kind, null, fields);
   v_data := v_added -> 'data';
-  if kind.kind <> 'event' and v_all ->> 'status' <> v_data ->> 'status' then
+  if kind.kind = 'event' then
+    work.event := jsonb_populate_record(null::public.events, v_data);
+  elsif v_all ->> 'status' <> v_data ->> 'status' then
     v_data := private.write_object(work, kind, v_data ->> 'id', jsonb_build_object('status', v_all -> 'status')) -> 'data';
   end if;
   return jsonb_build_object(
     'action', 'create', 'kind', kind.kind, 'name', v_data -> kind.label, 'id', v_data -> 'id',
-    'changes', private.plan_changes(null, v_data, fields, null, private.event_by_now(work, kind, v_data)),
+    'changes', private.plan_changes(work, null, v_data, fields),
     'warnings', v_added -> 'warnings'
   );
 end
@@ -382,10 +368,12 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome jsonb := private.write_object(work, kind, before ->> 'id', fields);
-  v_changes jsonb := private.plan_changes(
-    before, v_outcome -> 'data', fields, work.base, private.event_by_now(work, kind, v_outcome -> 'data')
-  );
+  v_changes jsonb;
 begin
+  if kind.kind = 'event' then
+    work.event := jsonb_populate_record(null::public.events, v_outcome -> 'data');
+  end if;
+  v_changes := private.plan_changes(work, before, v_outcome -> 'data', fields);
   if v_changes is null then
     return '{"action": "unchanged"}';
   end if;
@@ -442,7 +430,7 @@ begin
   end if;
   if item.item ? 'ticket_types' then
     v_fields := v_fields || jsonb_build_object('ticket_type_ids', private.ticket_types_meant(work, item.item -> 'ticket_types'));
-  elsif (work.move).is_copy and v_row -> 'ticket_type_ids' <> '[]' then
+  elsif work.is_copy and v_row -> 'ticket_type_ids' <> '[]' then
     v_fields := v_fields || jsonb_build_object('ticket_type_ids', (
       select coalesce(jsonb_agg(work.copies -> i order by work.copies ->> i), '[]')
       from jsonb_array_elements_text(v_row -> 'ticket_type_ids') i
@@ -458,7 +446,7 @@ begin
       return null;
     end if;
   end if;
-  return private.moved_times(v_row - array(select jsonb_object_keys(v_fields)), work.move) || v_fields;
+  return private.moved_times(work, v_row, v_fields) || v_fields;
 end
 $$;
 
@@ -483,7 +471,7 @@ begin
   v_fields := private.fields_of_item(work, kind, item);
   return case
     when v_fields is null then null
-    when v_row is null or (work.move).is_copy then private.step_that_adds(work, kind, v_row, v_fields)
+    when v_row is null or work.is_copy then private.step_that_adds(work, kind, v_row, v_fields)
     when v_fields = '{}' then '{"action": "unchanged"}'
     else private.step_that_changes(work, kind, v_row, v_fields)
   end;
@@ -507,9 +495,9 @@ begin
   if jsonb_typeof(v_changes -> 'venue') = 'object' then
     v_changes := v_changes || jsonb_build_object('venue', coalesce(nullif(v_before -> 'venue', 'null'), '{}') || (v_changes -> 'venue'));
   end if;
-  v_fields := private.moved_times(v_before - array(select jsonb_object_keys(v_changes)), work.move) || v_changes;
+  v_fields := private.moved_times(work, v_before, v_changes) || v_changes;
   return case
-    when v_before is null or (work.move).is_copy then private.step_that_adds(work, kind, v_before, v_fields)
+    when v_before is null or work.is_copy then private.step_that_adds(work, kind, v_before, v_fields)
     when v_fields <> '{}' then private.step_that_changes(work, kind, v_before, v_fields)
   end;
 end
@@ -582,13 +570,13 @@ create function private.read_rows(work private.event_work, kind private.plan_kin
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_is_copy boolean := (work.move).is_copy;
+  v_is_copy boolean := work.is_copy;
   v_is_listed boolean := work.arguments ? kind.list
     or kind.list = 'ticket_types' and work.arguments ?| array(select k.list from private.plan_kinds() k);
 begin
   work.rows := '[]';
   if (work.base).id is null
-    or not (v_is_copy or v_is_listed or (work.move).distance is not null)
+    or not (v_is_copy or v_is_listed or work.distance is not null)
     -- What a copy leaves out is not read.
     or v_is_copy and work.arguments -> kind.list = '[]' and (work.arguments ->> 'archive_missing')::boolean then
     return work;
@@ -634,7 +622,7 @@ begin
   return array[
     case when not v_is_new then private.warning_of_capacity(work.base, v_event) end,
     case when not v_is_new then private.warning_of_timezone(work.base, v_event) end,
-    case when not v_is_new and (work.move).distance is null then private.warning_of_windows(work.base, v_event) end,
+    case when not v_is_new and work.distance is null then private.warning_of_windows(work.base, v_event) end,
     case when v_is_new and exists (
       select from public.events e
       where e.organisation_id = v_event.organisation_id and e.id <> v_event.id and private.search_form(e.name) = private.search_form(v_event.name)
@@ -662,7 +650,7 @@ begin
   select e.* into v_event from public.events e where e.id = coalesce(event_id, source_id);
   v_work := row(
     arguments, organisation_id, v_event, case when source_id is null then v_event end,
-    private.move_of_plan(v_event, arguments, source_id is not null), null,
+    source_id is not null, private.move_of_plan(v_event, arguments, source_id is not null), null,
     case when v_event.id is null then '{}' else jsonb_build_object('event', v_event.version) end,
     '[]', '{}', '{}', '{}', '{}', 0, 0
   );
@@ -713,7 +701,7 @@ $$;
 grant execute on function
   private.plan_kinds, private.form_of_name, private.rows_of_event, private.rows_meant, private.refuse_several,
   private.items_of_plan, private.moved_times, private.move_distance, private.move_of_plan, private.zoned_time, private.plan_words,
-  private.plan_changes, private.write_object, private.event_by_now, private.step_that_adds, private.step_that_changes, private.ticket_types_meant,
+  private.plan_changes, private.write_object, private.step_that_adds, private.step_that_changes, private.ticket_types_meant,
   private.fields_of_item, private.step_of_item, private.step_of_event, private.take_step, private.read_rows, private.lock_event_of_plan,
   private.plan_warnings, private.carry_out_event, private.money_text
 to scope_events_write;

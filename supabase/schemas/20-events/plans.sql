@@ -316,38 +316,34 @@ comment on function api.apply_event is
   'Plans an event as it is to be, or applies the plan exactly: 200. 404 not_found; 409 plan_outdated, already_exists; 422 ambiguous_name, validation_failed.';
 grant execute on function api.apply_event to scope_events_write;
 
--- What owners and managers who are signed in, and whoever works in the SQL editor, do of this by functions of schema public.
-
--- The event, if it is theirs.
-create function private.event_to_plan(event_id uuid) returns public.events
-language plpgsql stable set search_path = ''
+-- For owners and managers who are signed in, and whoever works in the SQL editor: carries it out at once, or refuses what its first refused
+-- step says.
+create function private.carry_out_by_hand(event_id uuid, arguments jsonb, is_copy boolean) returns public.events
+language plpgsql volatile set search_path = ''
 as $$
 declare
   v_event public.events;
+  v_result jsonb;
+  v_error jsonb;
 begin
   select e.* into v_event
   from public.events e
-  where e.id = event_to_plan.event_id
+  where e.id = carry_out_by_hand.event_id
     and (
       private.claims() ->> 'role' is distinct from 'authenticated'
       or e.organisation_id in (select private.organisations_as('{owner,manager}'))
     );
   if not found then
     perform private.refuse_not_found('event_id');
+  elsif v_event.starts_at is null and not is_copy then
+    perform private.refuse_value(
+      'starts_at', 'The event has no start from which it could move.', 'Set starts_at and ends_at of the event.'
+    );
   end if;
-  return v_event;
-end
-$$;
-
--- Carries it out at once, or refuses what its first refused step says.
-create function private.carry_out_by_hand(arguments jsonb, organisation_id uuid, event_id uuid, source_id uuid) returns public.events
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_result jsonb := private.carry_out_event(arguments, organisation_id, event_id, source_id);
-  v_error jsonb := jsonb_path_query_first(v_result, '$.steps[*].error');
-  v_event public.events;
-begin
+  v_result := private.carry_out_event(
+    arguments, v_event.organisation_id, case when not is_copy then v_event.id end, case when is_copy then v_event.id end
+  );
+  v_error := jsonb_path_query_first(v_result, '$.steps[*].error');
   if v_error is not null then
     perform private.refuse(
       case v_error ->> 'code' when 'validation_failed' then 422 when 'not_found' then 404 else 409 end,
@@ -365,17 +361,16 @@ create function public.copy_event(event_id uuid, starts_at timestamptz, name tex
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_event public.events := private.event_to_plan(event_id);
+  v_copy public.events;
 begin
   if starts_at is null then
     perform private.refuse_value('starts_at', 'A copy needs a start of its own.');
   end if;
-  v_event := private.carry_out_by_hand(
-    jsonb_build_object('changes', jsonb_strip_nulls(jsonb_build_object('starts_at', starts_at, 'name', name))),
-    v_event.organisation_id, null, v_event.id
+  v_copy := private.carry_out_by_hand(
+    event_id, jsonb_build_object('changes', jsonb_strip_nulls(jsonb_build_object('starts_at', starts_at, 'name', name))), true
   );
-  raise notice 'The copy starts at %.', private.clock_time(v_event.starts_at, v_event.timezone);
-  return v_event.id;
+  raise notice 'The copy starts at %.', private.clock_time(v_copy.starts_at, v_copy.timezone);
+  return v_copy.id;
 end
 $$;
 comment on function public.copy_event is
@@ -388,16 +383,12 @@ create function public.move_event(event_id uuid, starts_at timestamptz) returns 
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_event public.events := private.event_to_plan(event_id);
+  v_event public.events;
 begin
   if starts_at is null then
     perform private.refuse_value('starts_at', 'Say when it is to start.', 'Write it as 2028-05-02 09:00 Europe/Berlin.');
-  elsif v_event.starts_at is null then
-    perform private.refuse_value(
-      'starts_at', 'The event has no start from which it could move.', 'Set starts_at and ends_at of the event.'
-    );
   end if;
-  v_event := private.carry_out_by_hand(jsonb_build_object('move', starts_at), v_event.organisation_id, v_event.id, null);
+  v_event := private.carry_out_by_hand(event_id, jsonb_build_object('move', starts_at), false);
   return private.clock_time(v_event.starts_at, v_event.timezone);
 end
 $$;
