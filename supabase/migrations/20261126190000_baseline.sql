@@ -13104,7 +13104,7 @@ begin
   return (
     select coalesce(json_object_agg(e.id, json_build_object('timezone', e.timezone, 'name', case when v_reads_events then e.name end)), '{}')
     from unnest(event_ids[1:100]) i (id)
-    cross join lateral (select e.* from public.events e where e.id = i.id offset 0) e
+    join public.events e on e.id = i.id
     where e.organisation_id = v_organisation_id
   );
 end
@@ -13163,7 +13163,7 @@ begin
   for v_event in
     select e.*
     from unnest(v_ids) with ordinality i (id, place)
-    cross join lateral (select e.* from public.events e where e.id = i.id offset 0) e
+    join public.events e on e.id = i.id
     where (list_events.status is null or e.status = list_events.status)
       and e.id < v_before
       and (coalesce(e.starts_at, 'infinity'), e.id) > (v_after.starts_at, v_after.id)
@@ -19751,8 +19751,9 @@ $$;
 create type private.plan_item as (item jsonb, name text, found jsonb[], is_again boolean);
 
 -- A plan while it is carried out. `base` is the event as it was, or the one that is copied; `event` the one that is made or changed, as it is
--- by now. `distance` is by how much all moves; null: it stays. `rows` are the objects of the kind that is at hand, as they were; `read` the versions of all that were. `types` are the ticket types
--- by now, `copies` has the copy of each, `refused` the names of what could not be added.
+-- by now. `distance` is by how much all moves; null: it stays. `rows` are the objects of the kind that is at hand, as they were; `read` the
+-- versions of all that were read. `types` are the ticket types by now, `copies` has the copy of each, `refused` the names of what could not be
+-- added.
 create type private.event_work as (
   arguments jsonb, organisation_id uuid, base public.events, event public.events, is_copy boolean, distance interval, rows jsonb, read jsonb,
   types jsonb, copies jsonb, refused text[], steps jsonb[], warnings jsonb[], unchanged integer, refusals integer

@@ -111,7 +111,7 @@ begin
   return (
     select coalesce(json_object_agg(e.id, json_build_object('timezone', e.timezone, 'name', case when v_reads_events then e.name end)), '{}')
     from unnest(event_ids[1:100]) i (id)
-    cross join lateral (select e.* from public.events e where e.id = i.id offset 0) e
+    join public.events e on e.id = i.id
     where e.organisation_id = v_organisation_id
   );
 end
@@ -170,7 +170,7 @@ begin
   for v_event in
     select e.*
     from unnest(v_ids) with ordinality i (id, place)
-    cross join lateral (select e.* from public.events e where e.id = i.id offset 0) e
+    join public.events e on e.id = i.id
     where (list_events.status is null or e.status = list_events.status)
       and e.id < v_before
       and (coalesce(e.starts_at, 'infinity'), e.id) > (v_after.starts_at, v_after.id)

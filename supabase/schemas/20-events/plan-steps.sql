@@ -18,8 +18,9 @@ $$;
 create type private.plan_item as (item jsonb, name text, found jsonb[], is_again boolean);
 
 -- A plan while it is carried out. `base` is the event as it was, or the one that is copied; `event` the one that is made or changed, as it is
--- by now. `distance` is by how much all moves; null: it stays. `rows` are the objects of the kind that is at hand, as they were; `read` the versions of all that were. `types` are the ticket types
--- by now, `copies` has the copy of each, `refused` the names of what could not be added.
+-- by now. `distance` is by how much all moves; null: it stays. `rows` are the objects of the kind that is at hand, as they were; `read` the
+-- versions of all that were read. `types` are the ticket types by now, `copies` has the copy of each, `refused` the names of what could not be
+-- added.
 create type private.event_work as (
   arguments jsonb, organisation_id uuid, base public.events, event public.events, is_copy boolean, distance interval, rows jsonb, read jsonb,
   types jsonb, copies jsonb, refused text[], steps jsonb[], warnings jsonb[], unchanged integer, refusals integer
