@@ -20047,7 +20047,7 @@ begin
       execute private.statement_of_calls(
         case when id is null then 'create_' else 'update_' end || kind.kind, array(select jsonb_object_keys(v_arguments))
       ) into v_outcomes using json_build_array(v_arguments), timestamptz 'infinity';
-      return v_outcomes[1]::jsonb;
+      return v_outcomes[1];
     when id is null then v_event := private.add_event(work.organisation_id, fields);
     when fields ? 'status' then v_event := private.set_event_status(id::uuid, (fields ->> 'status')::public.event_status);
     else v_event := private.change_event(work.base, fields);
