@@ -8528,7 +8528,7 @@ grant execute on function api.begin_export to scope_attendees_read, scope_orders
 --   010 blanks are taken off what a person types    050 a person leaves what is fixed or derived   (private.keep_table)
 --   100 a new ticket belongs to an order; who was erased stays so; a scan is an update
 --   110 a new ticket has nothing that Usher sets    120 an external_id has one holder
---   130 an offer of the waiting list is accepted    140 the order makes the price and the status
+--   130 an offer of the waiting list is accepted    140 the order makes price, status and whether an e-mail goes
 --   200 the ticket code is generated                300 the status goes one way
 --   400 the ticket's e-mail is asked for            410 its state follows the status and the address
 --   500 a contact can be written to                 510 the row can be found
@@ -8548,7 +8548,9 @@ declare
   v_order public.orders;
 begin
   select o.* into v_order from public.orders o where o.id = new.order_id;
-  perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
+  if private.is_foreign(v_order.organisation_id) then
+    perform private.refuse_not_found('order_id');
+  end if;
   if v_order.created_at <> now() then
     perform private.lock_event_shared(v_order.event_id);
     select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
@@ -8610,23 +8612,23 @@ $$;
 create trigger attendees_100_be_scanned before update of checked_in_at, inside on public.attendees
   for each row execute function private.tg_attendees__be_scanned();
 
+-- Not a `when`, here and in the next two: Postgres plans one for each statement, which takes longer than the call.
 create function private.tg_attendees__set_nothing_of_ushers() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  perform private.assert_as_given(to_jsonb(new), '{
-    "status": "active", "inside": false, "ticket_email_status": "queued", "price": 0, "discount": 0, "promo_code_id": null,
-    "ticket_code": null, "ticket_token": null, "checked_in_at": null, "cancelled_at": null, "erased_at": null
-  }');
+  if new.status = 'cancelled' or new.inside or new.ticket_email_status <> 'queued' or new.price <> 0 or new.discount <> 0
+    or num_nonnulls(new.promo_code_id, new.ticket_code, new.ticket_token, new.checked_in_at, new.cancelled_at, new.erased_at) > 0 then
+    perform private.assert_as_given(to_jsonb(new), '{
+      "status": "active", "inside": false, "ticket_email_status": "queued", "price": 0, "discount": 0, "promo_code_id": null,
+      "ticket_code": null, "ticket_token": null, "checked_in_at": null, "cancelled_at": null, "erased_at": null
+    }');
+  end if;
   return new;
 end
 $$;
 create trigger attendees_110_set_nothing_of_ushers before insert on public.attendees
-  for each row when (
-    new.status = 'cancelled' or new.inside or new.ticket_email_status <> 'queued' or (new.price, new.discount) <> (0, 0)
-    or num_nonnulls(new.promo_code_id, new.ticket_code, new.ticket_token, new.checked_in_at, new.cancelled_at, new.erased_at) > 0
-  )
-  execute function private.tg_attendees__set_nothing_of_ushers();
+  for each row execute function private.tg_attendees__set_nothing_of_ushers();
 
 -- Whoever registers by the API under the identifier of a cancelled ticket comes after all: it goes with the new one. An edit takes none away.
 create function private.tg_attendees__hold_external_id() returns trigger
@@ -8635,7 +8637,7 @@ as $$
 declare
   v_holder record;
 begin
-  if tg_op = 'INSERT' and private.current_api_key_id() is null then
+  if new.external_id is null or tg_op = 'INSERT' and private.current_api_key_id() is null then
     return new;
   end if;
   select a.id, a.status, a.created_at, a.xmin into v_holder
@@ -8650,26 +8652,26 @@ begin
 end
 $$;
 create trigger attendees_120_take_external_id before insert on public.attendees
-  for each row when (new.external_id is not null)
-  execute function private.tg_attendees__hold_external_id();
+  for each row execute function private.tg_attendees__hold_external_id();
 create trigger attendees_120_change_external_id before update of external_id on public.attendees
-  for each row when (new.external_id <> old.external_id or old.external_id is null)
+  for each row when (new.external_id is distinct from old.external_id)
   execute function private.tg_attendees__hold_external_id();
 
 create function private.tg_attendees__accept_offer() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  perform private.accept_offer(new);
+  if new.waiting_list_entry_id is not null then
+    perform private.accept_offer(new);
+  end if;
   return new;
 end
 $$;
 create trigger attendees_130_accept_offer before insert on public.attendees
-  for each row when (new.waiting_list_entry_id is not null)
-  execute function private.tg_attendees__accept_offer();
+  for each row execute function private.tg_attendees__accept_offer();
 
--- Tickets of an order without a payment method are complimentary.
-create function private.tg_attendees__get_price() returns trigger
+-- Tickets of an order without a payment method are complimentary. What is to be paid is sent when it is paid.
+create function private.tg_attendees__be_made_by_order() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -8686,11 +8688,16 @@ begin
       );
     end if;
   end if;
+  new.ticket_email_status := case
+    when not v_order.send_email or private.takes_no_mail(new.email) then 'not_requested'
+    when new.status = 'active' then 'queued'
+    else 'waiting'
+  end;
   return new;
 end
 $$;
-create trigger attendees_140_get_price before insert on public.attendees
-  for each row execute function private.tg_attendees__get_price();
+create trigger attendees_140_be_made_by_order before insert on public.attendees
+  for each row execute function private.tg_attendees__be_made_by_order();
 
 create function private.tg_attendees__get_ticket_code() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -8788,18 +8795,14 @@ create trigger attendees_400_ask_for_ticket_email before update of ticket_email_
   for each row when (new.ticket_email_status = 'queued' and (old.ticket_email_status <> 'queued' or new.ticket_code <> old.ticket_code))
   execute function private.tg_attendees__ask_for_ticket_email();
 
--- The e-mail of a new ticket, and of one whose status or address changes: it waits for the payment, and goes to addresses that take mail.
+-- The e-mail of a ticket whose status or address changes: it waits for the payment, and goes to addresses that take mail.
 create function private.tg_attendees__state_of_ticket_email() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_is_asked_for boolean := (select o.send_email from public.orders o where o.id = new.order_id);
-  v_takes_no_mail boolean := private.takes_no_mail(new.email);
-  v_state public.email_status := case new.status when 'active' then 'queued' else 'waiting' end;
+  v_is_wanted boolean := not private.takes_no_mail(new.email) and (select o.send_email from public.orders o where o.id = new.order_id);
 begin
-  if tg_op = 'INSERT' then
-    new.ticket_email_status := case when v_is_asked_for and not v_takes_no_mail then v_state else 'not_requested' end;
-  elsif new.status = 'cancelled' then
+  if new.status = 'cancelled' then
     if new.ticket_email_status in ('waiting', 'queued') then
       new.ticket_email_status := 'cancelled';
     end if;
@@ -8810,23 +8813,18 @@ begin
     end if;
   elsif new.erased_at is null and new.email <> old.email then
     -- Whose address is corrected to one that takes mail was sent nothing so far.
-    if v_takes_no_mail and new.ticket_email_status in ('waiting', 'queued') then
+    if private.takes_no_mail(new.email) and new.ticket_email_status in ('waiting', 'queued') then
       new.ticket_email_status := 'not_requested';
-    elsif not v_takes_no_mail and new.ticket_email_status = 'not_requested' and private.takes_no_mail(old.email) and v_is_asked_for then
-      new.ticket_email_status := v_state;
+    elsif new.ticket_email_status = 'not_requested' and private.takes_no_mail(old.email) and v_is_wanted then
+      new.ticket_email_status := case new.status when 'active' then 'queued' else 'waiting' end;
     end if;
   end if;
-  if tg_op = 'UPDATE' and new.status = 'active' and new.ticket_email_status = 'waiting' then
-    new.ticket_email_status := case
-      when old.status <> 'active' and v_is_asked_for and not v_takes_no_mail then 'queued'
-      else 'not_requested'
-    end;
+  if new.status = 'active' and new.ticket_email_status = 'waiting' then
+    new.ticket_email_status := case when old.status <> 'active' and v_is_wanted then 'queued' else 'not_requested' end;
   end if;
   return new;
 end
 $$;
-create trigger attendees_410_state_of_new_ticket_email before insert on public.attendees
-  for each row execute function private.tg_attendees__state_of_ticket_email();
 create trigger attendees_410_state_of_ticket_email before update of status, email, ticket_email_status on public.attendees
   for each row when (new.status <> old.status or new.email <> old.email or new.ticket_email_status = 'waiting')
   execute function private.tg_attendees__state_of_ticket_email();
@@ -9035,14 +9033,14 @@ begin
       group by m.order_id
     );
   end if;
+  if v_order_ids = '{}' then
+    return null;
+  end if;
   -- A cancelled order keeps its totals, so cancelling an event locks and adds up no order here. Lock before adding up: an update that waited
   -- for a row sees its new version, but uses the sums computed before the wait.
   v_order_ids := array(
     select o.id from public.orders o where o.id = any (v_order_ids) and o.status <> 'cancelled' order by o.id for no key update
   );
-  if v_order_ids = '{}' then
-    return null;
-  end if;
   update public.orders o
   set subtotal = s.subtotal, discount_total = s.discount_total
   from (
@@ -9076,7 +9074,9 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   if tg_op = 'INSERT' then
-    if exists (
+    if not exists (select from new_rows n where n.status = 'awaiting_payment' or n.price > 0) then
+      return null;
+    elsif exists (
       select from new_rows n
       where (n.status = 'awaiting_payment' or n.price > 0)
         and (select o.promo_code_id from public.orders o where o.id = n.order_id) is not null
@@ -9928,12 +9928,14 @@ begin
       o.organisation_id,
       private.order_json(
         o,
-        private.attendees_of_order_json(o.id, o.reference),
+        a.attendees,
         case when o.amount_paid + o.amount_voided > 0 then private.order_payments_json(o.id) else '[]' end,
         case when o.amount_refunded > 0 then private.order_refunds_json(o.id) else '[]' end
       ) as data
     from public.orders o
-    where o.id = notify_of_order.order_id and private.has_tickets(o.id)
+    cross join lateral (select private.attendees_of_order_json(o.id, o.reference) as attendees) a
+    where o.id = notify_of_order.order_id and json_array_length(a.attendees) > 0
+    -- Built once for both types.
     offset 0
   ) o
   cross join unnest(types) t (type);
@@ -10013,10 +10015,8 @@ begin
   if v_first.id = new.id then
     -- A complimentary order is complete before it has attendees; any other one completes, and says so, after this.
     perform private.notify_of_order(
-      o.id, case when o.payment_method is null then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[]
-    )
-    from public.orders o
-    where o.id = new.order_id;
+      new.order_id, case new.status when 'active' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[]
+    );
   elsif v_first.created_at <> now() then
     insert into public.notifications (organisation_id, type, data, subject_id)
     select a.organisation_id, 'attendee.updated', private.attendee_json(a, with_url => false), a.order_id
@@ -10536,6 +10536,9 @@ create function private.tg_orders__confirm() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  if not exists (select from new_rows n where n.payment_method is not null and n.send_email) then
+    return null;
+  end if;
   insert into public.emails (organisation_id, kind, order_id, next_attempt_at)
   select n.organisation_id, 'order_confirmation', n.id, now() + tg_argv[0]::interval
   from new_rows n
@@ -10698,7 +10701,9 @@ as $$
 declare
   v_dequeued_ids uuid[];
 begin
-  if tg_op = 'INSERT' then
+  if not exists (select from new_rows n where n.ticket_email_status = 'queued') and tg_op = 'INSERT' then
+    return null;
+  elsif tg_op = 'INSERT' then
     insert into public.emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
   else
@@ -16880,26 +16885,27 @@ create function private.register(calls jsonb[]) returns json[]
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_outcomes json[] := array(
-    select private.replay_outcome(c.call ->> 'idempotency_key', c.call ->> 'request_fingerprint')
-    from unnest(calls) with ordinality c (call, place)
-    order by c.place
-  );
+  v_outcomes json[];
 begin
-  if cardinality(calls) = 1 and v_outcomes[1] is not null then
-    return v_outcomes;
-  elsif exists (select from unnest(v_outcomes) o where o is not null)
-    or (select count(c ->> 'idempotency_key') <> count(distinct c ->> 'idempotency_key') from unnest(calls) c) then
+  if cardinality(calls) = 1 then
+    v_outcomes[1] := private.replay_outcome(calls[1] ->> 'idempotency_key', calls[1] ->> 'request_fingerprint');
+    if v_outcomes[1] is not null then
+      return v_outcomes;
+    end if;
+  elsif (
+    select count(c ->> 'idempotency_key') <> count(distinct c ->> 'idempotency_key')
+      or bool_or(private.replay_outcome(c ->> 'idempotency_key', c ->> 'request_fingerprint') is not null)
+    from unnest(calls) c
+  ) then
     raise exception 'What is replayed is for calls that are alone.';
   end if;
   perform private.assert_registrable(calls);
   perform private.lock_external_ids(calls);
   v_outcomes := private.outcomes_of_registrations(private.add_registrations(calls));
-  return array(
-    select private.record_outcome(c.call ->> 'idempotency_key', c.call ->> 'request_fingerprint', v_outcomes[c.place])
-    from unnest(calls) with ordinality c (call, place)
-    order by c.place
-  );
+  for i in 1..cardinality(calls) loop
+    v_outcomes[i] := private.record_outcome(calls[i] ->> 'idempotency_key', calls[i] ->> 'request_fingerprint', v_outcomes[i]);
+  end loop;
+  return v_outcomes;
 end
 $$;
 grant execute on function private.register to scope_attendees_write;

@@ -18,6 +18,9 @@ create function private.tg_orders__confirm() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  if not exists (select from new_rows n where n.payment_method is not null and n.send_email) then
+    return null;
+  end if;
   insert into public.emails (organisation_id, kind, order_id, next_attempt_at)
   select n.organisation_id, 'order_confirmation', n.id, now() + tg_argv[0]::interval
   from new_rows n

@@ -12,12 +12,14 @@ begin
       o.organisation_id,
       private.order_json(
         o,
-        private.attendees_of_order_json(o.id, o.reference),
+        a.attendees,
         case when o.amount_paid + o.amount_voided > 0 then private.order_payments_json(o.id) else '[]' end,
         case when o.amount_refunded > 0 then private.order_refunds_json(o.id) else '[]' end
       ) as data
     from public.orders o
-    where o.id = notify_of_order.order_id and private.has_tickets(o.id)
+    cross join lateral (select private.attendees_of_order_json(o.id, o.reference) as attendees) a
+    where o.id = notify_of_order.order_id and json_array_length(a.attendees) > 0
+    -- Built once for both types.
     offset 0
   ) o
   cross join unnest(types) t (type);

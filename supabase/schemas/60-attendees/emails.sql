@@ -8,7 +8,9 @@ as $$
 declare
   v_dequeued_ids uuid[];
 begin
-  if tg_op = 'INSERT' then
+  if not exists (select from new_rows n where n.ticket_email_status = 'queued') and tg_op = 'INSERT' then
+    return null;
+  elsif tg_op = 'INSERT' then
     insert into public.emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
   else

@@ -12,10 +12,8 @@ begin
   if v_first.id = new.id then
     -- A complimentary order is complete before it has attendees; any other one completes, and says so, after this.
     perform private.notify_of_order(
-      o.id, case when o.payment_method is null then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[]
-    )
-    from public.orders o
-    where o.id = new.order_id;
+      new.order_id, case new.status when 'active' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[]
+    );
   elsif v_first.created_at <> now() then
     insert into public.notifications (organisation_id, type, data, subject_id)
     select a.organisation_id, 'attendee.updated', private.attendee_json(a, with_url => false), a.order_id

@@ -166,26 +166,27 @@ create function private.register(calls jsonb[]) returns json[]
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_outcomes json[] := array(
-    select private.replay_outcome(c.call ->> 'idempotency_key', c.call ->> 'request_fingerprint')
-    from unnest(calls) with ordinality c (call, place)
-    order by c.place
-  );
+  v_outcomes json[];
 begin
-  if cardinality(calls) = 1 and v_outcomes[1] is not null then
-    return v_outcomes;
-  elsif exists (select from unnest(v_outcomes) o where o is not null)
-    or (select count(c ->> 'idempotency_key') <> count(distinct c ->> 'idempotency_key') from unnest(calls) c) then
+  if cardinality(calls) = 1 then
+    v_outcomes[1] := private.replay_outcome(calls[1] ->> 'idempotency_key', calls[1] ->> 'request_fingerprint');
+    if v_outcomes[1] is not null then
+      return v_outcomes;
+    end if;
+  elsif (
+    select count(c ->> 'idempotency_key') <> count(distinct c ->> 'idempotency_key')
+      or bool_or(private.replay_outcome(c ->> 'idempotency_key', c ->> 'request_fingerprint') is not null)
+    from unnest(calls) c
+  ) then
     raise exception 'What is replayed is for calls that are alone.';
   end if;
   perform private.assert_registrable(calls);
   perform private.lock_external_ids(calls);
   v_outcomes := private.outcomes_of_registrations(private.add_registrations(calls));
-  return array(
-    select private.record_outcome(c.call ->> 'idempotency_key', c.call ->> 'request_fingerprint', v_outcomes[c.place])
-    from unnest(calls) with ordinality c (call, place)
-    order by c.place
-  );
+  for i in 1..cardinality(calls) loop
+    v_outcomes[i] := private.record_outcome(calls[i] ->> 'idempotency_key', calls[i] ->> 'request_fingerprint', v_outcomes[i]);
+  end loop;
+  return v_outcomes;
 end
 $$;
 grant execute on function private.register to scope_attendees_write;

@@ -2,7 +2,7 @@
 --   010 blanks are taken off what a person types    050 a person leaves what is fixed or derived   (private.keep_table)
 --   100 a new ticket belongs to an order; who was erased stays so; a scan is an update
 --   110 a new ticket has nothing that Usher sets    120 an external_id has one holder
---   130 an offer of the waiting list is accepted    140 the order makes the price and the status
+--   130 an offer of the waiting list is accepted    140 the order makes price, status and whether an e-mail goes
 --   200 the ticket code is generated                300 the status goes one way
 --   400 the ticket's e-mail is asked for            410 its state follows the status and the address
 --   500 a contact can be written to                 510 the row can be found
@@ -22,7 +22,9 @@ declare
   v_order public.orders;
 begin
   select o.* into v_order from public.orders o where o.id = new.order_id;
-  perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
+  if private.is_foreign(v_order.organisation_id) then
+    perform private.refuse_not_found('order_id');
+  end if;
   if v_order.created_at <> now() then
     perform private.lock_event_shared(v_order.event_id);
     select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
@@ -84,23 +86,23 @@ $$;
 create trigger attendees_100_be_scanned before update of checked_in_at, inside on public.attendees
   for each row execute function private.tg_attendees__be_scanned();
 
+-- Not a `when`, here and in the next two: Postgres plans one for each statement, which takes longer than the call.
 create function private.tg_attendees__set_nothing_of_ushers() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  perform private.assert_as_given(to_jsonb(new), '{
-    "status": "active", "inside": false, "ticket_email_status": "queued", "price": 0, "discount": 0, "promo_code_id": null,
-    "ticket_code": null, "ticket_token": null, "checked_in_at": null, "cancelled_at": null, "erased_at": null
-  }');
+  if new.status = 'cancelled' or new.inside or new.ticket_email_status <> 'queued' or new.price <> 0 or new.discount <> 0
+    or num_nonnulls(new.promo_code_id, new.ticket_code, new.ticket_token, new.checked_in_at, new.cancelled_at, new.erased_at) > 0 then
+    perform private.assert_as_given(to_jsonb(new), '{
+      "status": "active", "inside": false, "ticket_email_status": "queued", "price": 0, "discount": 0, "promo_code_id": null,
+      "ticket_code": null, "ticket_token": null, "checked_in_at": null, "cancelled_at": null, "erased_at": null
+    }');
+  end if;
   return new;
 end
 $$;
 create trigger attendees_110_set_nothing_of_ushers before insert on public.attendees
-  for each row when (
-    new.status = 'cancelled' or new.inside or new.ticket_email_status <> 'queued' or (new.price, new.discount) <> (0, 0)
-    or num_nonnulls(new.promo_code_id, new.ticket_code, new.ticket_token, new.checked_in_at, new.cancelled_at, new.erased_at) > 0
-  )
-  execute function private.tg_attendees__set_nothing_of_ushers();
+  for each row execute function private.tg_attendees__set_nothing_of_ushers();
 
 -- Whoever registers by the API under the identifier of a cancelled ticket comes after all: it goes with the new one. An edit takes none away.
 create function private.tg_attendees__hold_external_id() returns trigger
@@ -109,7 +111,7 @@ as $$
 declare
   v_holder record;
 begin
-  if tg_op = 'INSERT' and private.current_api_key_id() is null then
+  if new.external_id is null or tg_op = 'INSERT' and private.current_api_key_id() is null then
     return new;
   end if;
   select a.id, a.status, a.created_at, a.xmin into v_holder
@@ -124,26 +126,26 @@ begin
 end
 $$;
 create trigger attendees_120_take_external_id before insert on public.attendees
-  for each row when (new.external_id is not null)
-  execute function private.tg_attendees__hold_external_id();
+  for each row execute function private.tg_attendees__hold_external_id();
 create trigger attendees_120_change_external_id before update of external_id on public.attendees
-  for each row when (new.external_id <> old.external_id or old.external_id is null)
+  for each row when (new.external_id is distinct from old.external_id)
   execute function private.tg_attendees__hold_external_id();
 
 create function private.tg_attendees__accept_offer() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  perform private.accept_offer(new);
+  if new.waiting_list_entry_id is not null then
+    perform private.accept_offer(new);
+  end if;
   return new;
 end
 $$;
 create trigger attendees_130_accept_offer before insert on public.attendees
-  for each row when (new.waiting_list_entry_id is not null)
-  execute function private.tg_attendees__accept_offer();
+  for each row execute function private.tg_attendees__accept_offer();
 
--- Tickets of an order without a payment method are complimentary.
-create function private.tg_attendees__get_price() returns trigger
+-- Tickets of an order without a payment method are complimentary. What is to be paid is sent when it is paid.
+create function private.tg_attendees__be_made_by_order() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -160,11 +162,16 @@ begin
       );
     end if;
   end if;
+  new.ticket_email_status := case
+    when not v_order.send_email or private.takes_no_mail(new.email) then 'not_requested'
+    when new.status = 'active' then 'queued'
+    else 'waiting'
+  end;
   return new;
 end
 $$;
-create trigger attendees_140_get_price before insert on public.attendees
-  for each row execute function private.tg_attendees__get_price();
+create trigger attendees_140_be_made_by_order before insert on public.attendees
+  for each row execute function private.tg_attendees__be_made_by_order();
 
 create function private.tg_attendees__get_ticket_code() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -262,18 +269,14 @@ create trigger attendees_400_ask_for_ticket_email before update of ticket_email_
   for each row when (new.ticket_email_status = 'queued' and (old.ticket_email_status <> 'queued' or new.ticket_code <> old.ticket_code))
   execute function private.tg_attendees__ask_for_ticket_email();
 
--- The e-mail of a new ticket, and of one whose status or address changes: it waits for the payment, and goes to addresses that take mail.
+-- The e-mail of a ticket whose status or address changes: it waits for the payment, and goes to addresses that take mail.
 create function private.tg_attendees__state_of_ticket_email() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_is_asked_for boolean := (select o.send_email from public.orders o where o.id = new.order_id);
-  v_takes_no_mail boolean := private.takes_no_mail(new.email);
-  v_state public.email_status := case new.status when 'active' then 'queued' else 'waiting' end;
+  v_is_wanted boolean := not private.takes_no_mail(new.email) and (select o.send_email from public.orders o where o.id = new.order_id);
 begin
-  if tg_op = 'INSERT' then
-    new.ticket_email_status := case when v_is_asked_for and not v_takes_no_mail then v_state else 'not_requested' end;
-  elsif new.status = 'cancelled' then
+  if new.status = 'cancelled' then
     if new.ticket_email_status in ('waiting', 'queued') then
       new.ticket_email_status := 'cancelled';
     end if;
@@ -284,23 +287,18 @@ begin
     end if;
   elsif new.erased_at is null and new.email <> old.email then
     -- Whose address is corrected to one that takes mail was sent nothing so far.
-    if v_takes_no_mail and new.ticket_email_status in ('waiting', 'queued') then
+    if private.takes_no_mail(new.email) and new.ticket_email_status in ('waiting', 'queued') then
       new.ticket_email_status := 'not_requested';
-    elsif not v_takes_no_mail and new.ticket_email_status = 'not_requested' and private.takes_no_mail(old.email) and v_is_asked_for then
-      new.ticket_email_status := v_state;
+    elsif new.ticket_email_status = 'not_requested' and private.takes_no_mail(old.email) and v_is_wanted then
+      new.ticket_email_status := case new.status when 'active' then 'queued' else 'waiting' end;
     end if;
   end if;
-  if tg_op = 'UPDATE' and new.status = 'active' and new.ticket_email_status = 'waiting' then
-    new.ticket_email_status := case
-      when old.status <> 'active' and v_is_asked_for and not v_takes_no_mail then 'queued'
-      else 'not_requested'
-    end;
+  if new.status = 'active' and new.ticket_email_status = 'waiting' then
+    new.ticket_email_status := case when old.status <> 'active' and v_is_wanted then 'queued' else 'not_requested' end;
   end if;
   return new;
 end
 $$;
-create trigger attendees_410_state_of_new_ticket_email before insert on public.attendees
-  for each row execute function private.tg_attendees__state_of_ticket_email();
 create trigger attendees_410_state_of_ticket_email before update of status, email, ticket_email_status on public.attendees
   for each row when (new.status <> old.status or new.email <> old.email or new.ticket_email_status = 'waiting')
   execute function private.tg_attendees__state_of_ticket_email();

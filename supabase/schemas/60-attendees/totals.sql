@@ -149,14 +149,14 @@ begin
       group by m.order_id
     );
   end if;
+  if v_order_ids = '{}' then
+    return null;
+  end if;
   -- A cancelled order keeps its totals, so cancelling an event locks and adds up no order here. Lock before adding up: an update that waited
   -- for a row sees its new version, but uses the sums computed before the wait.
   v_order_ids := array(
     select o.id from public.orders o where o.id = any (v_order_ids) and o.status <> 'cancelled' order by o.id for no key update
   );
-  if v_order_ids = '{}' then
-    return null;
-  end if;
   update public.orders o
   set subtotal = s.subtotal, discount_total = s.discount_total
   from (
@@ -190,7 +190,9 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   if tg_op = 'INSERT' then
-    if exists (
+    if not exists (select from new_rows n where n.status = 'awaiting_payment' or n.price > 0) then
+      return null;
+    elsif exists (
       select from new_rows n
       where (n.status = 'awaiting_payment' or n.price > 0)
         and (select o.promo_code_id from public.orders o where o.id = n.order_id) is not null
