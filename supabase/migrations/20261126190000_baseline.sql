@@ -9916,29 +9916,47 @@ create trigger ticket_types_600_notify_sold_out after update of quantity, quanti
 
 -- What is notified of orders, their payments, and the corrections of these. All security definer: no role may write the outbox.
 
--- Nothing is told of an order without attendees, nor of one that was deleted.
-create function private.notify_of_order(order_id uuid, types public.notification_type[]) returns void
+-- Nothing is told of an order without attendees, nor of one that was deleted. A complimentary order is complete before it has attendees, so
+-- its creation tells of both; any other one completes, and says so, after that.
+create function private.notify_of_orders(order_ids uuid[], types public.notification_type[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
   insert into public.notifications (organisation_id, type, data, subject_id)
-  select o.organisation_id, t.type, o.data, notify_of_order.order_id
+  select o.organisation_id, t.type, o.data, o.id
   from (
     select
-      o.organisation_id,
+      o.id, o.organisation_id, o.payment_method, i.place,
       private.order_json(
         o,
         a.attendees,
         case when o.amount_paid + o.amount_voided > 0 then private.order_payments_json(o.id) else '[]' end,
         case when o.amount_refunded > 0 then private.order_refunds_json(o.id) else '[]' end
       ) as data
-    from public.orders o
-    cross join lateral (select private.attendees_of_order_json(o.id, o.reference) as attendees) a
-    where o.id = notify_of_order.order_id and json_array_length(a.attendees) > 0
+    from unnest(order_ids) with ordinality i (id, place)
+    join public.orders o on o.id = i.id
+    -- As private.attendees_of_order_json, without a call for each order: a cancelled event has thousands.
+    cross join lateral (
+      select json_agg(private.attendee_json(a, false, t.name, o.reference) order by a.id) as attendees
+      from public.attendees a
+      join public.ticket_types t on t.id = a.ticket_type_id
+      where a.order_id = o.id
+    ) a
+    where a.attendees is not null
     -- Built once for both types.
     offset 0
   ) o
-  cross join unnest(types) t (type);
+  cross join unnest(types) with ordinality t (type, place)
+  where t.type <> 'order.completed' or types = '{order.completed}' or o.payment_method is null
+  order by o.place, t.place;
+end
+$$;
+
+create function private.is_announced(order_id uuid) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return exists (select from public.notifications n where n.subject_id = is_announced.order_id and n.type = 'order.created');
 end
 $$;
 
@@ -9948,7 +9966,7 @@ create function private.tg_orders__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  perform private.notify_of_order(new.id, case
+  perform private.notify_of_orders(array[new.id], case
     when new.status = 'completed' then '{order.completed}'
     when new.status = 'pending' then '{order.reopened}'
     -- Both: who is subscribed to cancellations misses none.
@@ -10003,8 +10021,9 @@ create trigger refunds_600_notify after insert on public.refunds
 
 -- What is notified of attendees. All security definer: no role may write the outbox.
 
--- An order is announced at the end of the transaction that adds its first attendees, as it is then and by the first of them; whoever is added
--- later is told of alone.
+-- An order is announced at the end of the transaction that adds its first attendees, as it is then; whoever is added later is told of alone.
+-- The first row that fires announces all orders of the transaction, which costs a batch of 50 half of what one by one would; the
+-- others find theirs announced.
 create function private.tg_attendees__announce() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -10012,16 +10031,20 @@ declare
   v_first public.attendees;
 begin
   select a.* into v_first from public.attendees a where a.order_id = new.order_id order by a.id limit 1;
-  if v_first.id = new.id then
-    -- A complimentary order is complete before it has attendees; any other one completes, and says so, after this.
-    perform private.notify_of_order(
-      new.order_id, case new.status when 'active' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[]
-    );
-  elsif v_first.created_at <> now() then
+  if v_first.created_at <> now() then
     insert into public.notifications (organisation_id, type, data, subject_id)
     select a.organisation_id, 'attendee.updated', private.attendee_json(a, with_url => false), a.order_id
     from public.attendees a
     where a.id = new.id;
+  elsif v_first.id = new.id and not private.is_announced(new.order_id) then
+    perform private.notify_of_orders(new.order_id || array(
+      select a.order_id from public.attendees a
+      -- Of this transaction, and after this one: triggers fire in the order in which rows were added.
+      where a.organisation_id = new.organisation_id and a.updated_at = now() and a.id > new.id and a.created_at = now()
+        and a.id = (select f.id from public.attendees f where f.order_id = a.order_id order by f.id limit 1)
+        and not private.is_announced(a.order_id)
+      order by a.id
+    ), '{order.created,order.completed}');
   end if;
   return null;
 end
@@ -11651,22 +11674,6 @@ begin
 end
 $$;
 grant execute on function private.warning_of_repetition to scope_attendees_write;
-
--- Whether a person of the same name and address was registered for the event within ten minutes. Ids tell the time.
-create function private.is_repeated(attendee public.attendees) returns boolean
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return exists (
-    select from public.attendees a
-    where a.organisation_id = attendee.organisation_id and a.email_lower = attendee.email_lower
-      and a.id >= private.first_uuid_v7(now() - interval '10 minutes') and a.id < attendee.id
-      -- In brackets: no other index fits.
-      and (a.event_id = attendee.event_id and a.status <> 'cancelled') is true
-      and private.person_form(a.name) = private.person_form(attendee.name)
-  );
-end
-$$;
 
 -- Whether the ticket of an attendee is with an address that is no longer theirs, and nothing was sent to the present one.
 create function private.is_at_former_address(former public.attendees, present public.attendees) returns boolean
@@ -16853,6 +16860,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_organisation_id constant uuid := private.current_organisation_id();
+  v_recent_id constant uuid := private.first_uuid_v7(now() - interval '10 minutes');
 begin
   return array(
     select private.with_warnings(
@@ -16868,7 +16876,13 @@ begin
         json_agg(private.attendee_json(a, true, t.name, o.reference) order by a.id) as attendees,
         bool_or(t.price > 0) as has_price,
         bool_or(case when t.quantity_held > 0 then private.has_offer(a.ticket_type_id, a.email_lower) end) as has_offer,
-        bool_or(private.is_repeated(a)) as is_repeated
+        -- Of the same name and address within ten minutes: ids tell the time. In brackets: no other index fits.
+        bool_or((
+          select true from public.attendees r
+          where r.organisation_id = a.organisation_id and r.email_lower = a.email_lower and r.id >= v_recent_id and r.id < a.id
+            and (r.event_id = a.event_id and r.status <> 'cancelled') is true and private.person_form(r.name) = private.person_form(a.name)
+          limit 1
+        )) as is_repeated
       from public.attendees a
       join public.ticket_types t on t.id = a.ticket_type_id
       where a.order_id = o.id

@@ -1,28 +1,46 @@
 -- What is notified of orders, their payments, and the corrections of these. All security definer: no role may write the outbox.
 
--- Nothing is told of an order without attendees, nor of one that was deleted.
-create function private.notify_of_order(order_id uuid, types public.notification_type[]) returns void
+-- Nothing is told of an order without attendees, nor of one that was deleted. A complimentary order is complete before it has attendees, so
+-- its creation tells of both; any other one completes, and says so, after that.
+create function private.notify_of_orders(order_ids uuid[], types public.notification_type[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
   insert into public.notifications (organisation_id, type, data, subject_id)
-  select o.organisation_id, t.type, o.data, notify_of_order.order_id
+  select o.organisation_id, t.type, o.data, o.id
   from (
     select
-      o.organisation_id,
+      o.id, o.organisation_id, o.payment_method, i.place,
       private.order_json(
         o,
         a.attendees,
         case when o.amount_paid + o.amount_voided > 0 then private.order_payments_json(o.id) else '[]' end,
         case when o.amount_refunded > 0 then private.order_refunds_json(o.id) else '[]' end
       ) as data
-    from public.orders o
-    cross join lateral (select private.attendees_of_order_json(o.id, o.reference) as attendees) a
-    where o.id = notify_of_order.order_id and json_array_length(a.attendees) > 0
+    from unnest(order_ids) with ordinality i (id, place)
+    join public.orders o on o.id = i.id
+    -- As private.attendees_of_order_json, without a call for each order: a cancelled event has thousands.
+    cross join lateral (
+      select json_agg(private.attendee_json(a, false, t.name, o.reference) order by a.id) as attendees
+      from public.attendees a
+      join public.ticket_types t on t.id = a.ticket_type_id
+      where a.order_id = o.id
+    ) a
+    where a.attendees is not null
     -- Built once for both types.
     offset 0
   ) o
-  cross join unnest(types) t (type);
+  cross join unnest(types) with ordinality t (type, place)
+  where t.type <> 'order.completed' or types = '{order.completed}' or o.payment_method is null
+  order by o.place, t.place;
+end
+$$;
+
+create function private.is_announced(order_id uuid) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return exists (select from public.notifications n where n.subject_id = is_announced.order_id and n.type = 'order.created');
 end
 $$;
 
@@ -32,7 +50,7 @@ create function private.tg_orders__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  perform private.notify_of_order(new.id, case
+  perform private.notify_of_orders(array[new.id], case
     when new.status = 'completed' then '{order.completed}'
     when new.status = 'pending' then '{order.reopened}'
     -- Both: who is subscribed to cancellations misses none.

@@ -1,7 +1,8 @@
 -- What is notified of attendees. All security definer: no role may write the outbox.
 
--- An order is announced at the end of the transaction that adds its first attendees, as it is then and by the first of them; whoever is added
--- later is told of alone.
+-- An order is announced at the end of the transaction that adds its first attendees, as it is then; whoever is added later is told of alone.
+-- The first row that fires announces all orders of the transaction, which costs a batch of 50 half of what one by one would; the
+-- others find theirs announced.
 create function private.tg_attendees__announce() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -9,16 +10,20 @@ declare
   v_first public.attendees;
 begin
   select a.* into v_first from public.attendees a where a.order_id = new.order_id order by a.id limit 1;
-  if v_first.id = new.id then
-    -- A complimentary order is complete before it has attendees; any other one completes, and says so, after this.
-    perform private.notify_of_order(
-      new.order_id, case new.status when 'active' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[]
-    );
-  elsif v_first.created_at <> now() then
+  if v_first.created_at <> now() then
     insert into public.notifications (organisation_id, type, data, subject_id)
     select a.organisation_id, 'attendee.updated', private.attendee_json(a, with_url => false), a.order_id
     from public.attendees a
     where a.id = new.id;
+  elsif v_first.id = new.id and not private.is_announced(new.order_id) then
+    perform private.notify_of_orders(new.order_id || array(
+      select a.order_id from public.attendees a
+      -- Of this transaction, and after this one: triggers fire in the order in which rows were added.
+      where a.organisation_id = new.organisation_id and a.updated_at = now() and a.id > new.id and a.created_at = now()
+        and a.id = (select f.id from public.attendees f where f.order_id = a.order_id order by f.id limit 1)
+        and not private.is_announced(a.order_id)
+      order by a.id
+    ), '{order.created,order.completed}');
   end if;
   return null;
 end

@@ -35,22 +35,6 @@ end
 $$;
 grant execute on function private.warning_of_repetition to scope_attendees_write;
 
--- Whether a person of the same name and address was registered for the event within ten minutes. Ids tell the time.
-create function private.is_repeated(attendee public.attendees) returns boolean
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return exists (
-    select from public.attendees a
-    where a.organisation_id = attendee.organisation_id and a.email_lower = attendee.email_lower
-      and a.id >= private.first_uuid_v7(now() - interval '10 minutes') and a.id < attendee.id
-      -- In brackets: no other index fits.
-      and (a.event_id = attendee.event_id and a.status <> 'cancelled') is true
-      and private.person_form(a.name) = private.person_form(attendee.name)
-  );
-end
-$$;
-
 -- Whether the ticket of an attendee is with an address that is no longer theirs, and nothing was sent to the present one.
 create function private.is_at_former_address(former public.attendees, present public.attendees) returns boolean
 language plpgsql immutable set search_path = ''
