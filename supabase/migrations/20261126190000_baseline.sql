@@ -1732,6 +1732,8 @@ declare
   v_successes integer := 0;
   v_tried jsonb[];
   v_outcomes json[];
+  v_state text;
+  v_constraint text;
   v_message text;
   v_detail text;
   v_hint text;
@@ -1757,13 +1759,20 @@ begin
         v_size := 1;
         v_successes := 0;
         if cardinality(v_tried) = 1 then
-          get stacked diagnostics v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
+          get stacked diagnostics
+            v_state = returned_sqlstate, v_constraint = constraint_name, v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
+          begin
+            perform private.refuse_broken(v_constraint) where v_state = '23514';
+          exception when sqlstate 'PT422' then
+            get stacked diagnostics
+              v_state = returned_sqlstate, v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
+          end;
           -- refuse_taken leaves out the id of an object of the same transaction, which here may be that of another call.
           v_answers := v_answers || case
-            when sqlstate not like 'PT%' or v_detail::jsonb ->> 'code' = 'already_exists' and v_detail::jsonb -> 'details' is null
+            when v_state not like 'PT%' or v_detail::jsonb ->> 'code' = 'already_exists' and v_detail::jsonb -> 'details' is null
               then '{}'::json
             else json_build_object('error', json_build_object(
-              'code', sqlstate, 'message', v_message, 'details', v_detail, 'hint', v_hint
+              'code', v_state, 'message', v_message, 'details', v_detail, 'hint', v_hint
             ))
           end;
         end if;
@@ -4804,22 +4813,17 @@ create table public.attendees (
   constraint attendees_ticket_type_id_fkey foreign key (ticket_type_id, event_id)
     references public.ticket_types (id, event_id),
   constraint attendees_promo_code_id_fkey foreign key (promo_code_id, event_id)
-    references public.promo_codes (id, event_id)
+    references public.promo_codes (id, event_id),
+  constraint attendees_discount_is_at_most_the_price check (discount between 0 and price),
+  constraint attendees_company_is_one_line check (private.is_one_line(company, 200)),
+  constraint attendees_external_id_is_bounded check (length(external_id) between 1 and 255),
+  constraint attendees_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 ) with (fillfactor = 50);
-
--- What holds for every attendee, whoever writes it, beside what its guard sees to. One function: Postgres plans each check constraint anew for
--- every statement.
-create function private.is_sound_attendee(attendee public.attendees) returns boolean
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return attendee.discount between 0 and attendee.price
-    and (attendee.company is null or private.is_sound_line('company', attendee.company, 200))
-    and (attendee.external_id is null and attendee.metadata = '{}' or private.is_sound_extra(attendee.external_id, attendee.metadata));
-end
-$$;
-grant execute on function private.is_sound_attendee to api_key, authenticated;
-alter table public.attendees add constraint attendees_are_sound check (private.is_sound_attendee(attendees));
+comment on constraint attendees_company_is_one_line on public.attendees is
+  'company is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
+comment on constraint attendees_external_id_is_bounded on public.attendees is 'external_id has 1 to 255 characters.';
+comment on constraint attendees_metadata_is_flat on public.attendees is
+  'Metadata is a flat object of at most 50 keys. Its values are text, numbers that are kept exactly, true, false or null.';
 comment on table public.attendees is 'The people who come. Cancel one by setting status to cancelled: this frees the place, and check-in no longer accepts the ticket. Only a cancelled one can be deleted.';
 comment on column public.attendees.name is 'Name of the person.';
 comment on column public.attendees.email is 'Address that the ticket is sent to.';
@@ -9952,14 +9956,6 @@ begin
 end
 $$;
 
-create function private.is_announced(order_id uuid) returns boolean
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return exists (select from public.notifications n where n.subject_id = is_announced.order_id and n.type = 'order.created');
-end
-$$;
-
 -- Orders are told of at the end of the transaction: only then are their attendees and payments complete. A new one is announced with its
 -- attendees: see 60-attendees/notifications.sql.
 create function private.tg_orders__notify() returns trigger
@@ -10028,21 +10024,28 @@ create function private.tg_attendees__announce() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_first public.attendees;
+  v_first record;
 begin
-  select a.* into v_first from public.attendees a where a.order_id = new.order_id order by a.id limit 1;
-  if v_first.created_at <> now() then
+  select a.id, a.created_at = now() as is_new, exists (
+    select from public.notifications n where n.subject_id = new.order_id and n.type = 'order.created'
+  ) as is_announced
+  into v_first
+  from public.attendees a
+  where a.order_id = new.order_id
+  order by a.id
+  limit 1;
+  if not v_first.is_new then
     insert into public.notifications (organisation_id, type, data, subject_id)
     select a.organisation_id, 'attendee.updated', private.attendee_json(a, with_url => false), a.order_id
     from public.attendees a
     where a.id = new.id;
-  elsif v_first.id = new.id and not private.is_announced(new.order_id) then
+  elsif v_first.id = new.id and not v_first.is_announced then
     perform private.notify_of_orders(new.order_id || array(
       select a.order_id from public.attendees a
       -- Of this transaction, and after this one: triggers fire in the order in which rows were added.
       where a.organisation_id = new.organisation_id and a.updated_at = now() and a.id > new.id and a.created_at = now()
         and a.id = (select f.id from public.attendees f where f.order_id = a.order_id order by f.id limit 1)
-        and not private.is_announced(a.order_id)
+        and not exists (select from public.notifications n where n.subject_id = a.order_id and n.type = 'order.created')
       order by a.id
     ), '{order.created,order.completed}');
   end if;
@@ -16269,19 +16272,14 @@ begin
 end
 $$;
 
--- Ids of attendees, newest first, among which those of a page are: see 00-ground/pages.sql. Of an order, these are
--- all of it, in no order and of any organisation. With an e-mail address, or of those updated since a time, they match only that;
--- otherwise they match exactly. An event is read by its ticket types.
+-- Ids of a page of attendees, newest first: see 00-ground/pages.sql. An event is read by its ticket types; one of the two indexes has them, and
+-- the other is asked for nothing.
 create function private.page_of_attendees(
-  order_id uuid,
   event_id uuid,
   ticket_type_id uuid,
   status public.attendee_status,
   checked_in boolean,
   ticket_email_status public.email_status,
-  email text,
-  updated_since timestamptz,
-  patterns text[],
   before uuid,
   size integer,
   inside boolean default null
@@ -16290,107 +16288,88 @@ language plpgsql stable security definer
 set search_path = ''
 as $$
 declare
-  v_organisation_ids uuid[] := array[private.current_organisation_id()];
-  v_email_lower text := lower(email);
-  v_event_id uuid;
+  v_organisation_id uuid := private.current_organisation_id();
+  v_organisation_ids uuid[] := case when event_id is null and ticket_type_id is null then array[v_organisation_id] end;
   v_ticket_type_ids uuid[];
-  v_statuses public.attendee_status[] :=
-    case when page_of_attendees.status is null then enum_range(null::public.attendee_status) else array[page_of_attendees.status] end;
-  v_checked_in boolean[];
-  v_inside boolean[];
-  v_email_statuses public.email_status[] :=
-    case when page_of_attendees.ticket_email_status is null then enum_range(null::public.email_status)
-    else array[page_of_attendees.ticket_email_status] end;
 begin
-  if page_of_attendees.order_id is not null then
-    return array(select a.id from public.attendees a where a.order_id = page_of_attendees.order_id);
-  elsif v_email_lower is not null then
-    return array(
-      select a.id
-      from public.attendees a
-      where a.organisation_id = any (v_organisation_ids)
-        and a.email_lower = v_email_lower
-        and a.id < before
-      order by a.organisation_id desc, a.id desc
-      limit size
+  if ticket_type_id is not null then
+    v_ticket_type_ids := array(
+      select t.id from public.ticket_types t
+      where t.id = page_of_attendees.ticket_type_id and t.organisation_id = v_organisation_id
+        and (page_of_attendees.event_id is null or t.event_id = page_of_attendees.event_id)
     );
-  elsif patterns is not null then
-    return private.search_attendees(
-      patterns, E'\n', page_of_attendees.event_id, page_of_attendees.ticket_type_id, page_of_attendees.status, page_of_attendees.checked_in,
-      page_of_attendees.ticket_email_status, updated_since, before, size, page_of_attendees.inside
+  elsif event_id is not null then
+    v_ticket_type_ids := array(
+      select t.id from public.ticket_types t where t.event_id = page_of_attendees.event_id and t.organisation_id = v_organisation_id
     );
-  elsif updated_since is not null then
-    return array(
-      with changed as materialized (
-        select a.id
-        from public.attendees a
-        where a.organisation_id = any (v_organisation_ids) and a.updated_at >= updated_since
-        order by a.organisation_id, a.updated_at, a.id
-      )
-      select c.id from changed c where c.id < before order by c.id desc limit size
-    );
-  end if;
-  -- Whoever is inside came in.
-  select array_agg(c.checked_in), array_agg(c.inside) into v_checked_in, v_inside
-  from (values (false, false), (true, false), (true, true)) c (checked_in, inside)
-  where c.checked_in = coalesce(page_of_attendees.checked_in, c.checked_in) and c.inside = coalesce(page_of_attendees.inside, c.inside);
-  if page_of_attendees.event_id is null and page_of_attendees.ticket_type_id is null then
-    return array(
-      select f.id
-      from unnest(v_statuses) s (status)
-      cross join unnest(v_checked_in, v_inside) c (checked_in, inside)
-      cross join unnest(v_email_statuses) e (status)
-      cross join lateral (
-        select a.id
-        from public.attendees a
-        where a.organisation_id = any (v_organisation_ids)
-          and a.status = s.status
-          and a.checked_in = c.checked_in
-          and a.inside = c.inside
-          and a.ticket_email_status = e.status
-          and a.id < before
-        order by a.organisation_id desc, a.id desc
-        limit size
-      ) f
-      order by f.id desc
-      limit size
-    );
-  end if;
-  if page_of_attendees.ticket_type_id is null then
-    v_event_id := page_of_attendees.event_id;
-    v_ticket_type_ids := array(select t.id from public.ticket_types t where t.event_id = v_event_id);
-  else
-    select t.event_id into v_event_id from public.ticket_types t where t.id = page_of_attendees.ticket_type_id;
-    v_ticket_type_ids := array[page_of_attendees.ticket_type_id];
-  end if;
-  if v_event_id <> page_of_attendees.event_id
-    or not exists (select from public.events e where e.id = v_event_id and e.organisation_id = any (v_organisation_ids)) then
-    return '{}';
   end if;
   return array(
     select f.id
-    from unnest(v_ticket_type_ids) t (id)
-    cross join unnest(v_statuses) s (status)
-    cross join unnest(v_checked_in, v_inside) c (checked_in, inside)
-    cross join unnest(v_email_statuses) e (status)
+    from unnest(enum_range(null::public.attendee_status)) s (status)
+    -- Whoever is inside came in.
+    cross join (values (false, false), (true, false), (true, true)) c (checked_in, inside)
+    cross join unnest(enum_range(null::public.email_status)) e (status)
     cross join lateral (
-      select a.id
-      from public.attendees a
-      where a.ticket_type_id = any (array[t.id])
-        and a.status = s.status
-        and a.checked_in = c.checked_in
-        and a.inside = c.inside
-        and a.ticket_email_status = e.status
-        and a.id < before
-      order by a.ticket_type_id desc, a.id desc
-      limit size
+      (
+        select a.id
+        from public.attendees a
+        where a.organisation_id = any (v_organisation_ids)
+          and a.status = s.status and a.checked_in = c.checked_in and a.inside = c.inside and a.ticket_email_status = e.status and a.id < before
+        order by a.organisation_id desc, a.id desc
+        limit size
+      )
+      union all
+      select p.id
+      from unnest(v_ticket_type_ids) t (id)
+      cross join lateral (
+        select a.id
+        from public.attendees a
+        where a.ticket_type_id = t.id
+          and a.status = s.status and a.checked_in = c.checked_in and a.inside = c.inside and a.ticket_email_status = e.status and a.id < before
+        order by a.ticket_type_id desc, a.id desc
+        limit size
+      ) p
     ) f
+    where (page_of_attendees.status is null or s.status = page_of_attendees.status)
+      and (page_of_attendees.checked_in is null or c.checked_in = page_of_attendees.checked_in)
+      and (page_of_attendees.inside is null or c.inside = page_of_attendees.inside)
+      and (page_of_attendees.ticket_email_status is null or e.status = page_of_attendees.ticket_email_status)
     order by f.id desc
     limit size
   );
 end
 $$;
 grant execute on function private.page_of_attendees to scope_attendees_read;
+
+-- Ids of all attendees that a search matches, or that were updated since a time: for what little of it is among the newest.
+create function private.attendees_found(event_id uuid, patterns text[], updated_since timestamptz) returns uuid[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  if patterns is null then
+    return array(
+      select a.id
+      from public.attendees a
+      where a.organisation_id = private.current_organisation_id() and a.updated_at >= attendees_found.updated_since
+    );
+  end if;
+  return private.search_attendees(patterns, E'\n', attendees_found.event_id, size => null);
+end
+$$;
+grant execute on function private.attendees_found to scope_attendees_read;
+
+-- Security definer: under row level security the planner may read the whole organisation for them.
+create function private.attendees_of_order(order_id uuid) returns uuid[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return array(
+    select a.id from public.attendees a
+    where a.order_id = attendees_of_order.order_id and (a.organisation_id = private.current_organisation_id()) is true
+  );
+end
+$$;
+grant execute on function private.attendees_of_order to scope_attendees_read;
 
 create function api.list_attendees(
   event_id uuid default null,
@@ -16413,40 +16392,41 @@ as $$
 declare
   v_size integer := private.page_size("limit");
   v_before uuid := private.before_cursor(cursor);
-  v_order_id uuid := order_id;
   v_patterns text[] := case when search is not null then private.search_patterns(search) end;
-  v_chunk integer := v_size + 1;
-  v_read integer := 0;
+  -- What is named is few, and so are the tickets that went to one address.
+  v_named uuid[] := case
+    when order_id is not null then private.attendees_of_order(order_id)
+    when reference is not null then private.attendees_of_order(
+      (select o.id from public.orders o where o.reference = private.code_form(list_attendees.reference))
+    )
+    when external_id is not null then array(select a.id from public.attendees a where a.external_id = list_attendees.external_id)
+    when email is not null then array(select a.id from public.attendees a where a.email_lower = lower(list_attendees.email))
+  end;
+  v_chunk integer;
   v_ids uuid[];
   v_bytes integer := private.page_bytes();
   v_attendee public.attendees;
   v_item json;
   v_items json[] := '{}';
 begin
-  if reference is not null then
-    select o.id into v_order_id from public.orders o where o.reference = private.code_form(list_attendees.reference);
-  end if;
-  loop
-    if reference is not null and v_order_id is null then
-      v_ids := '{}';
-    elsif external_id is not null then
-      v_ids := array(select a.id from public.attendees a where a.external_id = list_attendees.external_id);
-    else
-      -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not,
-      -- little was, or does.
-      v_ids := private.page_of_attendees(
-        v_order_id, list_attendees.event_id, list_attendees.ticket_type_id, list_attendees.status, list_attendees.checked_in,
-        list_attendees.ticket_email_status, list_attendees.email,
-        case when v_read > 1000 then updated_since end, case when v_read > 1000 then v_patterns end, v_before, v_chunk, list_attendees.inside
-      );
-    end if;
+  -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not, little was,
+  -- or does, and all of that is read.
+  foreach v_chunk in array case
+    when v_named is null and (v_patterns is not null or updated_since is not null) then array[v_size + 1, 1000, null] else array[v_size + 1]
+  end loop
+    v_ids := case
+      when v_named is not null then v_named
+      when v_chunk is null then private.attendees_found(list_attendees.event_id, v_patterns, updated_since)
+      else private.page_of_attendees(
+        list_attendees.event_id, list_attendees.ticket_type_id, list_attendees.status, list_attendees.checked_in,
+        list_attendees.ticket_email_status, v_before, v_chunk, list_attendees.inside
+      )
+    end;
     for v_attendee in
       select a.*
       from unnest(v_ids) i (id)
-      cross join lateral (select a.* from public.attendees a where a.id = i.id offset 0) a
+      join public.attendees a on a.id = i.id
       where (list_attendees.event_id is null or a.event_id = list_attendees.event_id)
-        and (list_attendees.order_id is null or a.order_id = list_attendees.order_id)
-        and (reference is null or a.order_id = v_order_id)
         and (list_attendees.ticket_type_id is null or a.ticket_type_id = list_attendees.ticket_type_id)
         and (list_attendees.status is null or a.status = list_attendees.status)
         and (list_attendees.checked_in is null or a.checked_in = list_attendees.checked_in)
@@ -16454,6 +16434,7 @@ begin
         and (list_attendees.ticket_email_status is null or a.ticket_email_status = list_attendees.ticket_email_status)
         and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
         and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
+        and (list_attendees.reference is null or (select o.reference from public.orders o where o.id = a.order_id) = private.code_form(list_attendees.reference))
         and (updated_since is null or a.updated_at >= updated_since)
         and (v_patterns is null or split_part(a.search_text, E'\n', 1) ~ all (v_patterns))
         and a.id < v_before
@@ -16465,11 +16446,8 @@ begin
       v_bytes := v_bytes - pg_column_size(v_item);
       exit when v_bytes < 0 and cardinality(v_items) > 1;
     end loop;
-    exit when cardinality(v_items) > v_size or v_bytes < 0 and cardinality(v_items) > 1
-      or v_order_id is not null or external_id is not null or cardinality(v_ids) < v_chunk;
+    exit when cardinality(v_items) > v_size or v_bytes < 0 and cardinality(v_items) > 1 or cardinality(v_ids) < v_chunk;
     v_before := v_ids[v_chunk];
-    v_read := v_read + v_chunk;
-    v_chunk := 1000;
   end loop;
   return private.page(v_items, v_size);
 end
@@ -16790,7 +16768,8 @@ begin
     perform private.refuse(422, 'validation_failed', 'A group has 1 to 50 attendees.', 'attendees');
   elsif exists (
     select from unnest(calls) c
-    where (select count(g ->> 'external_id') <> count(distinct g ->> 'external_id') from jsonb_array_elements(c -> 'attendees') g)
+    where jsonb_array_length(c -> 'attendees') > 1
+      and (select count(g ->> 'external_id') <> count(distinct g ->> 'external_id') from jsonb_array_elements(c -> 'attendees') g)
   ) then
     perform private.refuse(
       409, 'already_exists', 'Two attendees of the group have the same external_id.', 'external_id', hint => 'Send each external_id once.'
@@ -16876,11 +16855,13 @@ begin
         json_agg(private.attendee_json(a, true, t.name, o.reference) order by a.id) as attendees,
         bool_or(t.price > 0) as has_price,
         bool_or(case when t.quantity_held > 0 then private.has_offer(a.ticket_type_id, a.email_lower) end) as has_offer,
-        -- Of the same name and address within ten minutes: ids tell the time. In brackets: no other index fits.
+        -- Of the same name and address within ten minutes: ids tell the time. In the order of the one index of addresses, with nothing that
+        -- another one has: the primary key would have all that the on-sale registered in these ten minutes, for each guest.
         bool_or((
           select true from public.attendees r
-          where r.organisation_id = a.organisation_id and r.email_lower = a.email_lower and r.id >= v_recent_id and r.id < a.id
+          where r.organisation_id = any (array[o.organisation_id]) and r.email_lower = a.email_lower and r.id >= v_recent_id and r.id < a.id
             and (r.event_id = a.event_id and r.status <> 'cancelled') is true and private.person_form(r.name) = private.person_form(a.name)
+          order by r.organisation_id desc, r.id desc
           limit 1
         )) as is_repeated
       from public.attendees a
@@ -16906,6 +16887,8 @@ begin
     if v_outcomes[1] is not null then
       return v_outcomes;
     end if;
+    -- Whoever has several took the locks of all.
+    perform private.lock_external_ids(calls);
   elsif (
     select count(c ->> 'idempotency_key') <> count(distinct c ->> 'idempotency_key')
       or bool_or(private.replay_outcome(c ->> 'idempotency_key', c ->> 'request_fingerprint') is not null)
@@ -16914,7 +16897,6 @@ begin
     raise exception 'What is replayed is for calls that are alone.';
   end if;
   perform private.assert_registrable(calls);
-  perform private.lock_external_ids(calls);
   v_outcomes := private.outcomes_of_registrations(private.add_registrations(calls));
   for i in 1..cardinality(calls) loop
     v_outcomes[i] := private.record_outcome(calls[i] ->> 'idempotency_key', calls[i] ->> 'request_fingerprint', v_outcomes[i]);
@@ -17355,25 +17337,76 @@ end
 $$;
 grant execute on function private.lock_attendees_of_import to scope_attendees_write;
 
--- The verdict on a guest of whom private.answer_calls reports an error. Its details are the JSON that private.refuse wrote.
-create function private.refused_guest(answer json) returns json
+-- The verdict on a guest who was written, by the answer of private.answer_calls. The details of an error are the JSON that private.refuse
+-- wrote.
+create function private.verdict_on_answer(result text, answer json, attendee json, is_at_former_address boolean default null) returns json
 language plpgsql immutable set search_path = ''
 as $$
 declare
   v_detail json := answer #>> '{error,details}';
-  v_param text := v_detail ->> 'param';
 begin
+  if attendee is not null then
+    return json_build_object(
+      'result', result, 'attendee_id', attendee -> 'id', 'order_id', attendee -> 'order_id', 'status', attendee -> 'status',
+      'is_at_former_address', is_at_former_address
+    );
+  end if;
   return json_build_object('result', 'refused', 'error', json_build_object(
     'code', v_detail -> 'code',
     'message', answer #> '{error,message}',
     -- The guest was sent as a group of one.
-    'param', regexp_replace(v_param, '^attendees\.0\.', ''),
+    'param', regexp_replace(v_detail ->> 'param', '^attendees\.0\.', ''),
     'details', v_detail -> 'details',
     'hint', nullif(answer #>> '{error,hint}', '')
   ));
 end
 $$;
-grant execute on function private.refused_guest to scope_attendees_write;
+grant execute on function private.verdict_on_answer to scope_attendees_write;
+
+create function private.refusal_of_guest(code text, message text, param text, hint text, attendee_id uuid default null, details json default null) returns json
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return json_strip_nulls(json_build_object('result', 'refused', 'attendee_id', attendee_id, 'error', json_build_object(
+    'code', code, 'message', message, 'param', param, 'details', details, 'hint', hint
+  )));
+end
+$$;
+grant execute on function private.refusal_of_guest to scope_attendees_write;
+
+-- The verdict on a guest that nothing has to be written for; null: the guest is added, or an attendee changed. `attendee` is whom the guest
+-- is, `changed` what would become of them.
+create function private.verdict_on_guest(
+  event_id uuid, ticket_type_id uuid, guest jsonb, attendee public.attendees, changed public.attendees
+) returns json
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case
+    when attendee.id is null then case when coalesce(guest ->> 'ticket_type_id', ticket_type_id::text) is null then private.refusal_of_guest(
+      'validation_failed', 'A new attendee needs a ticket type.', 'ticket_type_id',
+      'Give each new attendee a ticket_type_id, or one beside the list.'
+    ) end
+    when attendee.event_id <> verdict_on_guest.event_id then private.refusal_of_guest(
+      'already_exists', 'An attendee of another event has this external_id.', 'external_id', 'Use one external_id for each person and event.',
+      details => json_build_object('id', attendee.id)
+    )
+    -- Not registered anew: a sync that sends whom it knows would undo every cancellation.
+    when attendee.status = 'cancelled' then private.refusal_of_guest(
+      'cancelled', 'The ticket of this guest was cancelled.', case when guest ->> 'external_id' is null then 'email' else 'external_id' end,
+      'If they come after all, register them with register_attendee, which takes the same external_id.', attendee.id
+    )
+    when attendee.ticket_type_id <> (guest ->> 'ticket_type_id')::uuid then private.refusal_of_guest(
+      'read_only_field', 'The ticket type of an attendee cannot be changed.', 'ticket_type_id',
+      'Cancel the attendee, and register the person again.', attendee.id
+    )
+    when changed is not distinct from attendee then json_build_object(
+      'result', 'unchanged', 'attendee_id', attendee.id, 'order_id', attendee.order_id, 'status', attendee.status
+    )
+  end;
+end
+$$;
+grant execute on function private.verdict_on_guest to scope_attendees_write;
 
 -- The verdicts on a part of a list, whose locks are held. `errors` has what is known to be wrong with each guest. Guests who are no attendee
 -- yet are registered, one order each, complimentary; an attendee is given the fields that the guest names. Fields left out stay as they are.
@@ -17386,35 +17419,34 @@ as $$
 declare
   v_guest jsonb;
   v_attendee public.attendees;
+  v_changed public.attendees;
   v_identified uuid[] := '{}';
   v_changes jsonb;
-  v_error json;
-  v_verdicts json[] := array_fill(null::json, array[cardinality(guests)]);
+  v_verdicts json[] := '{}';
   v_added integer[] := '{}';
   v_added_calls jsonb[] := '{}';
-  v_changed integer[] := '{}';
-  v_changed_calls jsonb[] := '{}';
-  v_is_at_former_address boolean[] := '{}';
+  v_edited integer[] := '{}';
+  v_edited_calls jsonb[] := '{}';
   v_answers json[];
-  v_answer json;
 begin
   for v_place in 1..cardinality(guests) loop
     v_guest := guests[v_place];
+    if errors[v_place] is not null then
+      v_verdicts[v_place] := json_build_object('result', 'refused', 'error', errors[v_place]);
+      continue;
+    end if;
     v_attendee := private.attendee_of_guest(import_guests.event_id, import_guests.ticket_type_id, v_guest, v_identified);
-    v_error := errors[v_place];
-    v_changes := case when v_error is null then v_guest - '{ticket_type_id,external_id}'::text[] end;
-    if v_error is null and v_attendee.id is not null and v_attendee.external_id is null and v_guest ->> 'external_id' is not null then
+    v_changes := v_guest - 'ticket_type_id';
+    if v_attendee.external_id is not null or v_guest ->> 'external_id' is null then
+      v_changes := v_changes - 'external_id';
+    elsif v_attendee.id is not null then
       -- Another guest of the list with this e-mail address and name is another attendee.
       v_identified := v_identified || v_attendee.id;
-      v_changes := v_guest - 'ticket_type_id';
     end if;
-    if v_error is not null then
-      v_verdicts[v_place] := json_build_object('result', 'refused', 'error', v_error);
-    elsif v_attendee.id is null and coalesce(v_guest ->> 'ticket_type_id', import_guests.ticket_type_id::text) is null then
-      v_verdicts[v_place] := json_build_object('result', 'refused', 'error', json_build_object(
-        'code', 'validation_failed', 'message', 'A new attendee needs a ticket type.', 'param', 'ticket_type_id',
-        'hint', 'Give each new attendee a ticket_type_id, or one beside the list.'
-      ));
+    v_changed := jsonb_populate_record(v_attendee, private.with_merged_metadata(v_changes, v_attendee.metadata));
+    v_verdicts[v_place] := private.verdict_on_guest(import_guests.event_id, import_guests.ticket_type_id, v_guest, v_attendee, v_changed);
+    if v_verdicts[v_place] is not null then
+      continue;
     elsif v_attendee.id is null then
       v_added := v_added || v_place;
       v_added_calls := v_added_calls || jsonb_build_object(
@@ -17423,57 +17455,96 @@ begin
         'send_email', coalesce(import_guests.send_email, false),
         'attendees', jsonb_build_array(private.with_merged_metadata(v_guest, '{}'))
       );
-    elsif v_attendee.event_id <> import_guests.event_id then
-      v_verdicts[v_place] := json_build_object('result', 'refused', 'error', json_build_object(
-        'code', 'already_exists', 'message', 'An attendee of another event has this external_id.', 'param', 'external_id',
-        'details', json_build_object('id', v_attendee.id), 'hint', 'Use one external_id for each person and event.'
-      ));
-    elsif v_attendee.status = 'cancelled' then
-      -- Not registered anew: a sync that sends whom it knows would undo every cancellation.
-      v_verdicts[v_place] := json_build_object('result', 'refused', 'attendee_id', v_attendee.id, 'error', json_build_object(
-        'code', 'cancelled', 'message', 'The ticket of this guest was cancelled.',
-        'param', case when v_guest ->> 'external_id' is null then 'email' else 'external_id' end,
-        'hint', 'If they come after all, register them with register_attendee, which takes the same external_id.'
-      ));
-    elsif v_attendee.ticket_type_id <> (v_guest ->> 'ticket_type_id')::uuid then
-      v_verdicts[v_place] := json_build_object('result', 'refused', 'attendee_id', v_attendee.id, 'error', json_build_object(
-        'code', 'read_only_field', 'message', 'The ticket type of an attendee cannot be changed.', 'param', 'ticket_type_id',
-        'hint', 'Cancel the attendee, and register the person again.'
-      ));
-    elsif jsonb_populate_record(v_attendee, private.with_merged_metadata(v_changes, v_attendee.metadata)) is not distinct from v_attendee then
-      v_verdicts[v_place] := json_build_object(
-        'result', 'unchanged', 'attendee_id', v_attendee.id, 'order_id', v_attendee.order_id, 'status', v_attendee.status
-      );
     else
-      v_changed := v_changed || v_place;
-      v_changed_calls := v_changed_calls || (v_changes || jsonb_build_object('attendee_id', v_attendee.id));
-      v_is_at_former_address := v_is_at_former_address
-        || private.is_at_former_address(v_attendee, jsonb_populate_record(v_attendee, v_changes));
+      v_edited := v_edited || v_place;
+      v_edited_calls := v_edited_calls || (v_changes || jsonb_build_object('attendee_id', v_attendee.id));
+      v_verdicts[v_place] := json_build_object('is_at_former_address', private.is_at_former_address(v_attendee, v_changed));
     end if;
   end loop;
 
-  v_answers := private.import_calls('update_attendee_calls', v_changed_calls);
-  for i in 1..cardinality(v_changed) loop
-    v_answer := v_answers[i] #> '{outcome,data}';
-    v_verdicts[v_changed[i]] := case when v_answer is null then private.refused_guest(v_answers[i]) else json_build_object(
-      'result', 'updated', 'attendee_id', v_answer -> 'id', 'order_id', v_answer -> 'order_id', 'status', v_answer -> 'status',
-      'is_at_former_address', v_is_at_former_address[i]
-    ) end;
+  v_answers := private.import_calls('update_attendee_calls', v_edited_calls);
+  for i in 1..cardinality(v_edited) loop
+    v_verdicts[v_edited[i]] := private.verdict_on_answer(
+      'updated', v_answers[i], v_answers[i] #> '{outcome,data}', (v_verdicts[v_edited[i]] ->> 'is_at_former_address')::boolean
+    );
   end loop;
-
   v_answers := private.import_calls('register', v_added_calls);
   for i in 1..cardinality(v_added) loop
-    v_answer := v_answers[i] #> '{outcome,data,attendees,0}';
-    v_verdicts[v_added[i]] := case when v_answer is null then private.refused_guest(v_answers[i]) else json_build_object(
-      'result', 'created', 'attendee_id', v_answer -> 'id', 'order_id', v_answer -> 'order_id', 'status', v_answer -> 'status'
-    ) end;
+    v_verdicts[v_added[i]] := private.verdict_on_answer('created', v_answers[i], v_answers[i] #> '{outcome,data,attendees,0}');
   end loop;
   return v_verdicts;
 end
 $$;
 grant execute on function private.import_guests to scope_attendees_write;
 
--- In parts, until all are judged or the time is up: what remains is then sent again, in a list of its own or in the same one.
+-- In parts, until all are judged or the time is up.
+create function private.import_in_parts(event_id uuid, ticket_type_id uuid, send_email boolean, guests jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  -- As many as a batch of registrations: larger parts are no cheaper.
+  c_part constant integer := 50;
+  v_errors constant json[] := private.errors_of_guests(to_jsonb(guests));
+  v_verdicts json[] := '{}';
+  v_judged integer := 0;
+begin
+  loop
+    perform private.limit_lock_waits();
+    begin
+      v_verdicts := v_verdicts || private.import_guests(
+        event_id, ticket_type_id, send_email, guests[v_judged + 1:v_judged + c_part], v_errors[v_judged + 1:v_judged + c_part]
+      );
+    exception
+      when lock_not_available then
+        if v_judged = 0 then
+          raise;
+        end if;
+        -- What is judged stays; somebody else has what the rest needs.
+        return v_verdicts;
+    end;
+    v_judged := cardinality(v_verdicts);
+    if v_judged = cardinality(guests) or private.is_time_up() then
+      return v_verdicts;
+    end if;
+  end loop;
+end
+$$;
+grant execute on function private.import_in_parts to scope_attendees_write;
+
+create function private.attendee_import_json(event_id uuid, dry_run boolean, sent integer, guests jsonb[], verdicts json[]) returns json
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return (
+    select json_build_object(
+      'object', 'attendee_import',
+      'event_id', event_id,
+      'dry_run', coalesce(dry_run, false),
+      'created', count(*) filter (where v.verdict ->> 'result' = 'created'),
+      'updated', count(*) filter (where v.verdict ->> 'result' = 'updated'),
+      'unchanged', count(*) filter (where v.verdict ->> 'result' = 'unchanged'),
+      'refused', count(*) filter (where v.verdict ->> 'result' = 'refused'),
+      'remaining', sent - cardinality(verdicts),
+      'results', json_agg(
+        json_build_object(
+          'external_id', case when jsonb_typeof(guests[v.place] -> 'external_id') = 'string' then left(guests[v.place] ->> 'external_id', 255) end,
+          'result', v.verdict -> 'result',
+          -- Of what is rolled back there is nothing to look up.
+          'attendee_id', case when dry_run is not true or v.verdict ->> 'result' <> 'created' then v.verdict -> 'attendee_id' end,
+          'order_id', case when dry_run is not true or v.verdict ->> 'result' <> 'created' then v.verdict -> 'order_id' end,
+          'status', v.verdict -> 'status',
+          'error', v.verdict -> 'error'
+        )
+        order by v.place
+      )
+    )
+    from unnest(verdicts) with ordinality v (verdict, place)
+  );
+end
+$$;
+grant execute on function private.attendee_import_json to scope_attendees_write;
+
+-- What remains when the time is up is sent again, in a list of its own or in the same one.
 create function api.import_attendees(
   event_id uuid,
   attendees jsonb,
@@ -17486,8 +17557,6 @@ create function api.import_attendees(
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  -- As many as a batch of registrations: larger parts are no cheaper.
-  c_part constant integer := 50;
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_has_empty_lines constant boolean := attendees::text like '%""%';
   v_guests jsonb[] := array(
@@ -17496,90 +17565,35 @@ declare
     order by g.place
   );
   v_sent integer := cardinality(v_guests);
-  v_errors json[];
-  v_verdicts json[] := '{}';
-  v_judged integer := 0;
-  v_ticket_type_ids uuid[];
-  v_digest text := md5(attendees::text);
+  v_verdicts json[];
 begin
   if v_outcome is not null then
     return v_outcome;
-  end if;
-  if v_has_empty_lines then
-    attendees := to_jsonb(v_guests);
-  end if;
-  if v_sent not between 1 and 1000 then
+  elsif v_sent not between 1 and 1000 then
     perform private.refuse_value('attendees', 'An import has 1 to 1000 attendees.', 'Send the rest in further calls.');
-  end if;
-  if not exists (select from public.events e where e.id = import_attendees.event_id) then
+  elsif not exists (select from public.events e where e.id = import_attendees.event_id) then
     perform private.refuse_not_found('event_id');
   end if;
 
   -- Locks in the order of 20-events/locks.sql.
   perform private.limit_lock_waits();
-  perform private.lock_guests(event_id, attendees);
+  perform private.lock_guests(event_id, to_jsonb(v_guests));
   -- Whoever waited long does one part, and makes way.
   if private.is_time_up() then
-    v_guests := v_guests[:c_part];
-    attendees := to_jsonb(v_guests);
+    v_guests := v_guests[:50];
   end if;
   perform private.limit_lock_waits();
-  perform private.lock_attendees_of_import(event_id, ticket_type_id, attendees);
-
-  v_errors := private.errors_of_guests(attendees);
+  perform private.lock_attendees_of_import(event_id, ticket_type_id, to_jsonb(v_guests));
   begin
-    loop
-      perform private.limit_lock_waits();
-      begin
-        v_verdicts := v_verdicts || private.import_guests(
-          event_id, ticket_type_id, send_email, v_guests[v_judged + 1:v_judged + c_part],
-          v_errors[v_judged + 1:v_judged + c_part]
-        );
-      exception
-        when lock_not_available then
-          if v_judged = 0 then
-            raise;
-          end if;
-          -- What is judged stays; somebody else has what the rest needs.
-          exit;
-      end;
-      v_judged := cardinality(v_verdicts);
-      exit when v_judged = cardinality(v_guests) or private.is_time_up();
-    end loop;
-
-    -- An import takes no payment.
-    v_ticket_type_ids := array(
-      select distinct coalesce(v_guests[v.place] ->> 'ticket_type_id', import_attendees.ticket_type_id::text)::uuid
-      from unnest(v_verdicts) with ordinality v (verdict, place)
-      where v.verdict ->> 'result' = 'created'
-    );
+    v_verdicts := private.import_in_parts(event_id, ticket_type_id, send_email, v_guests);
     v_outcome := private.with_warnings(
-      (
-        select json_build_object('status', 200, 'data', json_build_object(
-          'object', 'attendee_import',
-          'event_id', import_attendees.event_id,
-          'dry_run', coalesce(dry_run, false),
-          'created', count(*) filter (where v.verdict ->> 'result' = 'created'),
-          'updated', count(*) filter (where v.verdict ->> 'result' = 'updated'),
-          'unchanged', count(*) filter (where v.verdict ->> 'result' = 'unchanged'),
-          'refused', count(*) filter (where v.verdict ->> 'result' = 'refused'),
-          'remaining', v_sent - v_judged,
-          'results', json_agg(
-            json_build_object(
-              'external_id', case when jsonb_typeof(v_guests[v.place] -> 'external_id') = 'string' then left(v_guests[v.place] ->> 'external_id', 255) end,
-              'result', v.verdict -> 'result',
-              -- Of what is rolled back there is nothing to look up.
-              'attendee_id', case when dry_run is not true or v.verdict ->> 'result' <> 'created' then v.verdict -> 'attendee_id' end,
-              'order_id', case when dry_run is not true or v.verdict ->> 'result' <> 'created' then v.verdict -> 'order_id' end,
-              'status', v.verdict -> 'status',
-              'error', v.verdict -> 'error'
-            )
-            order by v.place
-          )
-        ))
+      json_build_object('status', 200, 'data', private.attendee_import_json(event_id, dry_run, v_sent, v_guests, v_verdicts)),
+      -- An import takes no payment.
+      private.warning_of_gifts(array(
+        select distinct coalesce(v_guests[v.place] ->> 'ticket_type_id', import_attendees.ticket_type_id::text)::uuid
         from unnest(v_verdicts) with ordinality v (verdict, place)
-      ),
-      private.warning_of_gifts(v_ticket_type_ids),
+        where v.verdict ->> 'result' = 'created'
+      )),
       private.warning_of_former_addresses((
         select count(*) from unnest(v_verdicts) v (verdict) where (v.verdict ->> 'is_at_former_address')::boolean
       ))
@@ -17587,7 +17601,7 @@ begin
     perform private.undo_if_dry_run(dry_run);
     if send_email then
       perform private.assert_notice_confirmed(
-        'import_attendees', jsonb_build_object('event_id', event_id, 'ticket_type_id', ticket_type_id, 'digest', v_digest),
+        'import_attendees', jsonb_build_object('event_id', event_id, 'ticket_type_id', ticket_type_id, 'digest', md5(attendees::text)),
         json_build_object('told', v_outcome #> '{data,created}')
       );
     end if;
@@ -19391,8 +19405,8 @@ begin
   perform private.assert_own_event(export_attendees_page.event_id);
   perform private.assert_own_ticket_type(export_attendees_page.ticket_type_id);
   v_ids := private.page_of_attendees(
-    null, export_attendees_page.event_id, export_attendees_page.ticket_type_id, export_attendees_page.status,
-    export_attendees_page.checked_in, null, null, null, null, private.before_export_cursor(cursor), v_scanned
+    export_attendees_page.event_id, export_attendees_page.ticket_type_id, export_attendees_page.status, export_attendees_page.checked_in, null,
+    private.before_export_cursor(cursor), v_scanned
   );
   return private.export_page(
     array(
@@ -19445,7 +19459,7 @@ begin
     ),
     case when updated_since is null then private.expected_rows(
       private.page_of_attendees(
-        null, event_id, ticket_type_id, status, checked_in, null, null, null, null, private.before_cursor(null), v_most + 1
+        event_id, ticket_type_id, status, checked_in, null, private.before_cursor(null), v_most + 1
       ),
       v_most
     ) end,

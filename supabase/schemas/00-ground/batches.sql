@@ -32,6 +32,8 @@ declare
   v_successes integer := 0;
   v_tried jsonb[];
   v_outcomes json[];
+  v_state text;
+  v_constraint text;
   v_message text;
   v_detail text;
   v_hint text;
@@ -57,13 +59,20 @@ begin
         v_size := 1;
         v_successes := 0;
         if cardinality(v_tried) = 1 then
-          get stacked diagnostics v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
+          get stacked diagnostics
+            v_state = returned_sqlstate, v_constraint = constraint_name, v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
+          begin
+            perform private.refuse_broken(v_constraint) where v_state = '23514';
+          exception when sqlstate 'PT422' then
+            get stacked diagnostics
+              v_state = returned_sqlstate, v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
+          end;
           -- refuse_taken leaves out the id of an object of the same transaction, which here may be that of another call.
           v_answers := v_answers || case
-            when sqlstate not like 'PT%' or v_detail::jsonb ->> 'code' = 'already_exists' and v_detail::jsonb -> 'details' is null
+            when v_state not like 'PT%' or v_detail::jsonb ->> 'code' = 'already_exists' and v_detail::jsonb -> 'details' is null
               then '{}'::json
             else json_build_object('error', json_build_object(
-              'code', sqlstate, 'message', v_message, 'details', v_detail, 'hint', v_hint
+              'code', v_state, 'message', v_message, 'details', v_detail, 'hint', v_hint
             ))
           end;
         end if;

@@ -36,14 +36,6 @@ begin
 end
 $$;
 
-create function private.is_announced(order_id uuid) returns boolean
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return exists (select from public.notifications n where n.subject_id = is_announced.order_id and n.type = 'order.created');
-end
-$$;
-
 -- Orders are told of at the end of the transaction: only then are their attendees and payments complete. A new one is announced with its
 -- attendees: see 60-attendees/notifications.sql.
 create function private.tg_orders__notify() returns trigger

@@ -290,25 +290,76 @@ end
 $$;
 grant execute on function private.lock_attendees_of_import to scope_attendees_write;
 
--- The verdict on a guest of whom private.answer_calls reports an error. Its details are the JSON that private.refuse wrote.
-create function private.refused_guest(answer json) returns json
+-- The verdict on a guest who was written, by the answer of private.answer_calls. The details of an error are the JSON that private.refuse
+-- wrote.
+create function private.verdict_on_answer(result text, answer json, attendee json, is_at_former_address boolean default null) returns json
 language plpgsql immutable set search_path = ''
 as $$
 declare
   v_detail json := answer #>> '{error,details}';
-  v_param text := v_detail ->> 'param';
 begin
+  if attendee is not null then
+    return json_build_object(
+      'result', result, 'attendee_id', attendee -> 'id', 'order_id', attendee -> 'order_id', 'status', attendee -> 'status',
+      'is_at_former_address', is_at_former_address
+    );
+  end if;
   return json_build_object('result', 'refused', 'error', json_build_object(
     'code', v_detail -> 'code',
     'message', answer #> '{error,message}',
     -- The guest was sent as a group of one.
-    'param', regexp_replace(v_param, '^attendees\.0\.', ''),
+    'param', regexp_replace(v_detail ->> 'param', '^attendees\.0\.', ''),
     'details', v_detail -> 'details',
     'hint', nullif(answer #>> '{error,hint}', '')
   ));
 end
 $$;
-grant execute on function private.refused_guest to scope_attendees_write;
+grant execute on function private.verdict_on_answer to scope_attendees_write;
+
+create function private.refusal_of_guest(code text, message text, param text, hint text, attendee_id uuid default null, details json default null) returns json
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return json_strip_nulls(json_build_object('result', 'refused', 'attendee_id', attendee_id, 'error', json_build_object(
+    'code', code, 'message', message, 'param', param, 'details', details, 'hint', hint
+  )));
+end
+$$;
+grant execute on function private.refusal_of_guest to scope_attendees_write;
+
+-- The verdict on a guest that nothing has to be written for; null: the guest is added, or an attendee changed. `attendee` is whom the guest
+-- is, `changed` what would become of them.
+create function private.verdict_on_guest(
+  event_id uuid, ticket_type_id uuid, guest jsonb, attendee public.attendees, changed public.attendees
+) returns json
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case
+    when attendee.id is null then case when coalesce(guest ->> 'ticket_type_id', ticket_type_id::text) is null then private.refusal_of_guest(
+      'validation_failed', 'A new attendee needs a ticket type.', 'ticket_type_id',
+      'Give each new attendee a ticket_type_id, or one beside the list.'
+    ) end
+    when attendee.event_id <> verdict_on_guest.event_id then private.refusal_of_guest(
+      'already_exists', 'An attendee of another event has this external_id.', 'external_id', 'Use one external_id for each person and event.',
+      details => json_build_object('id', attendee.id)
+    )
+    -- Not registered anew: a sync that sends whom it knows would undo every cancellation.
+    when attendee.status = 'cancelled' then private.refusal_of_guest(
+      'cancelled', 'The ticket of this guest was cancelled.', case when guest ->> 'external_id' is null then 'email' else 'external_id' end,
+      'If they come after all, register them with register_attendee, which takes the same external_id.', attendee.id
+    )
+    when attendee.ticket_type_id <> (guest ->> 'ticket_type_id')::uuid then private.refusal_of_guest(
+      'read_only_field', 'The ticket type of an attendee cannot be changed.', 'ticket_type_id',
+      'Cancel the attendee, and register the person again.', attendee.id
+    )
+    when changed is not distinct from attendee then json_build_object(
+      'result', 'unchanged', 'attendee_id', attendee.id, 'order_id', attendee.order_id, 'status', attendee.status
+    )
+  end;
+end
+$$;
+grant execute on function private.verdict_on_guest to scope_attendees_write;
 
 -- The verdicts on a part of a list, whose locks are held. `errors` has what is known to be wrong with each guest. Guests who are no attendee
 -- yet are registered, one order each, complimentary; an attendee is given the fields that the guest names. Fields left out stay as they are.
@@ -321,35 +372,34 @@ as $$
 declare
   v_guest jsonb;
   v_attendee public.attendees;
+  v_changed public.attendees;
   v_identified uuid[] := '{}';
   v_changes jsonb;
-  v_error json;
-  v_verdicts json[] := array_fill(null::json, array[cardinality(guests)]);
+  v_verdicts json[] := '{}';
   v_added integer[] := '{}';
   v_added_calls jsonb[] := '{}';
-  v_changed integer[] := '{}';
-  v_changed_calls jsonb[] := '{}';
-  v_is_at_former_address boolean[] := '{}';
+  v_edited integer[] := '{}';
+  v_edited_calls jsonb[] := '{}';
   v_answers json[];
-  v_answer json;
 begin
   for v_place in 1..cardinality(guests) loop
     v_guest := guests[v_place];
+    if errors[v_place] is not null then
+      v_verdicts[v_place] := json_build_object('result', 'refused', 'error', errors[v_place]);
+      continue;
+    end if;
     v_attendee := private.attendee_of_guest(import_guests.event_id, import_guests.ticket_type_id, v_guest, v_identified);
-    v_error := errors[v_place];
-    v_changes := case when v_error is null then v_guest - '{ticket_type_id,external_id}'::text[] end;
-    if v_error is null and v_attendee.id is not null and v_attendee.external_id is null and v_guest ->> 'external_id' is not null then
+    v_changes := v_guest - 'ticket_type_id';
+    if v_attendee.external_id is not null or v_guest ->> 'external_id' is null then
+      v_changes := v_changes - 'external_id';
+    elsif v_attendee.id is not null then
       -- Another guest of the list with this e-mail address and name is another attendee.
       v_identified := v_identified || v_attendee.id;
-      v_changes := v_guest - 'ticket_type_id';
     end if;
-    if v_error is not null then
-      v_verdicts[v_place] := json_build_object('result', 'refused', 'error', v_error);
-    elsif v_attendee.id is null and coalesce(v_guest ->> 'ticket_type_id', import_guests.ticket_type_id::text) is null then
-      v_verdicts[v_place] := json_build_object('result', 'refused', 'error', json_build_object(
-        'code', 'validation_failed', 'message', 'A new attendee needs a ticket type.', 'param', 'ticket_type_id',
-        'hint', 'Give each new attendee a ticket_type_id, or one beside the list.'
-      ));
+    v_changed := jsonb_populate_record(v_attendee, private.with_merged_metadata(v_changes, v_attendee.metadata));
+    v_verdicts[v_place] := private.verdict_on_guest(import_guests.event_id, import_guests.ticket_type_id, v_guest, v_attendee, v_changed);
+    if v_verdicts[v_place] is not null then
+      continue;
     elsif v_attendee.id is null then
       v_added := v_added || v_place;
       v_added_calls := v_added_calls || jsonb_build_object(
@@ -358,57 +408,96 @@ begin
         'send_email', coalesce(import_guests.send_email, false),
         'attendees', jsonb_build_array(private.with_merged_metadata(v_guest, '{}'))
       );
-    elsif v_attendee.event_id <> import_guests.event_id then
-      v_verdicts[v_place] := json_build_object('result', 'refused', 'error', json_build_object(
-        'code', 'already_exists', 'message', 'An attendee of another event has this external_id.', 'param', 'external_id',
-        'details', json_build_object('id', v_attendee.id), 'hint', 'Use one external_id for each person and event.'
-      ));
-    elsif v_attendee.status = 'cancelled' then
-      -- Not registered anew: a sync that sends whom it knows would undo every cancellation.
-      v_verdicts[v_place] := json_build_object('result', 'refused', 'attendee_id', v_attendee.id, 'error', json_build_object(
-        'code', 'cancelled', 'message', 'The ticket of this guest was cancelled.',
-        'param', case when v_guest ->> 'external_id' is null then 'email' else 'external_id' end,
-        'hint', 'If they come after all, register them with register_attendee, which takes the same external_id.'
-      ));
-    elsif v_attendee.ticket_type_id <> (v_guest ->> 'ticket_type_id')::uuid then
-      v_verdicts[v_place] := json_build_object('result', 'refused', 'attendee_id', v_attendee.id, 'error', json_build_object(
-        'code', 'read_only_field', 'message', 'The ticket type of an attendee cannot be changed.', 'param', 'ticket_type_id',
-        'hint', 'Cancel the attendee, and register the person again.'
-      ));
-    elsif jsonb_populate_record(v_attendee, private.with_merged_metadata(v_changes, v_attendee.metadata)) is not distinct from v_attendee then
-      v_verdicts[v_place] := json_build_object(
-        'result', 'unchanged', 'attendee_id', v_attendee.id, 'order_id', v_attendee.order_id, 'status', v_attendee.status
-      );
     else
-      v_changed := v_changed || v_place;
-      v_changed_calls := v_changed_calls || (v_changes || jsonb_build_object('attendee_id', v_attendee.id));
-      v_is_at_former_address := v_is_at_former_address
-        || private.is_at_former_address(v_attendee, jsonb_populate_record(v_attendee, v_changes));
+      v_edited := v_edited || v_place;
+      v_edited_calls := v_edited_calls || (v_changes || jsonb_build_object('attendee_id', v_attendee.id));
+      v_verdicts[v_place] := json_build_object('is_at_former_address', private.is_at_former_address(v_attendee, v_changed));
     end if;
   end loop;
 
-  v_answers := private.import_calls('update_attendee_calls', v_changed_calls);
-  for i in 1..cardinality(v_changed) loop
-    v_answer := v_answers[i] #> '{outcome,data}';
-    v_verdicts[v_changed[i]] := case when v_answer is null then private.refused_guest(v_answers[i]) else json_build_object(
-      'result', 'updated', 'attendee_id', v_answer -> 'id', 'order_id', v_answer -> 'order_id', 'status', v_answer -> 'status',
-      'is_at_former_address', v_is_at_former_address[i]
-    ) end;
+  v_answers := private.import_calls('update_attendee_calls', v_edited_calls);
+  for i in 1..cardinality(v_edited) loop
+    v_verdicts[v_edited[i]] := private.verdict_on_answer(
+      'updated', v_answers[i], v_answers[i] #> '{outcome,data}', (v_verdicts[v_edited[i]] ->> 'is_at_former_address')::boolean
+    );
   end loop;
-
   v_answers := private.import_calls('register', v_added_calls);
   for i in 1..cardinality(v_added) loop
-    v_answer := v_answers[i] #> '{outcome,data,attendees,0}';
-    v_verdicts[v_added[i]] := case when v_answer is null then private.refused_guest(v_answers[i]) else json_build_object(
-      'result', 'created', 'attendee_id', v_answer -> 'id', 'order_id', v_answer -> 'order_id', 'status', v_answer -> 'status'
-    ) end;
+    v_verdicts[v_added[i]] := private.verdict_on_answer('created', v_answers[i], v_answers[i] #> '{outcome,data,attendees,0}');
   end loop;
   return v_verdicts;
 end
 $$;
 grant execute on function private.import_guests to scope_attendees_write;
 
--- In parts, until all are judged or the time is up: what remains is then sent again, in a list of its own or in the same one.
+-- In parts, until all are judged or the time is up.
+create function private.import_in_parts(event_id uuid, ticket_type_id uuid, send_email boolean, guests jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  -- As many as a batch of registrations: larger parts are no cheaper.
+  c_part constant integer := 50;
+  v_errors constant json[] := private.errors_of_guests(to_jsonb(guests));
+  v_verdicts json[] := '{}';
+  v_judged integer := 0;
+begin
+  loop
+    perform private.limit_lock_waits();
+    begin
+      v_verdicts := v_verdicts || private.import_guests(
+        event_id, ticket_type_id, send_email, guests[v_judged + 1:v_judged + c_part], v_errors[v_judged + 1:v_judged + c_part]
+      );
+    exception
+      when lock_not_available then
+        if v_judged = 0 then
+          raise;
+        end if;
+        -- What is judged stays; somebody else has what the rest needs.
+        return v_verdicts;
+    end;
+    v_judged := cardinality(v_verdicts);
+    if v_judged = cardinality(guests) or private.is_time_up() then
+      return v_verdicts;
+    end if;
+  end loop;
+end
+$$;
+grant execute on function private.import_in_parts to scope_attendees_write;
+
+create function private.attendee_import_json(event_id uuid, dry_run boolean, sent integer, guests jsonb[], verdicts json[]) returns json
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return (
+    select json_build_object(
+      'object', 'attendee_import',
+      'event_id', event_id,
+      'dry_run', coalesce(dry_run, false),
+      'created', count(*) filter (where v.verdict ->> 'result' = 'created'),
+      'updated', count(*) filter (where v.verdict ->> 'result' = 'updated'),
+      'unchanged', count(*) filter (where v.verdict ->> 'result' = 'unchanged'),
+      'refused', count(*) filter (where v.verdict ->> 'result' = 'refused'),
+      'remaining', sent - cardinality(verdicts),
+      'results', json_agg(
+        json_build_object(
+          'external_id', case when jsonb_typeof(guests[v.place] -> 'external_id') = 'string' then left(guests[v.place] ->> 'external_id', 255) end,
+          'result', v.verdict -> 'result',
+          -- Of what is rolled back there is nothing to look up.
+          'attendee_id', case when dry_run is not true or v.verdict ->> 'result' <> 'created' then v.verdict -> 'attendee_id' end,
+          'order_id', case when dry_run is not true or v.verdict ->> 'result' <> 'created' then v.verdict -> 'order_id' end,
+          'status', v.verdict -> 'status',
+          'error', v.verdict -> 'error'
+        )
+        order by v.place
+      )
+    )
+    from unnest(verdicts) with ordinality v (verdict, place)
+  );
+end
+$$;
+grant execute on function private.attendee_import_json to scope_attendees_write;
+
+-- What remains when the time is up is sent again, in a list of its own or in the same one.
 create function api.import_attendees(
   event_id uuid,
   attendees jsonb,
@@ -421,8 +510,6 @@ create function api.import_attendees(
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  -- As many as a batch of registrations: larger parts are no cheaper.
-  c_part constant integer := 50;
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_has_empty_lines constant boolean := attendees::text like '%""%';
   v_guests jsonb[] := array(
@@ -431,90 +518,35 @@ declare
     order by g.place
   );
   v_sent integer := cardinality(v_guests);
-  v_errors json[];
-  v_verdicts json[] := '{}';
-  v_judged integer := 0;
-  v_ticket_type_ids uuid[];
-  v_digest text := md5(attendees::text);
+  v_verdicts json[];
 begin
   if v_outcome is not null then
     return v_outcome;
-  end if;
-  if v_has_empty_lines then
-    attendees := to_jsonb(v_guests);
-  end if;
-  if v_sent not between 1 and 1000 then
+  elsif v_sent not between 1 and 1000 then
     perform private.refuse_value('attendees', 'An import has 1 to 1000 attendees.', 'Send the rest in further calls.');
-  end if;
-  if not exists (select from public.events e where e.id = import_attendees.event_id) then
+  elsif not exists (select from public.events e where e.id = import_attendees.event_id) then
     perform private.refuse_not_found('event_id');
   end if;
 
   -- Locks in the order of 20-events/locks.sql.
   perform private.limit_lock_waits();
-  perform private.lock_guests(event_id, attendees);
+  perform private.lock_guests(event_id, to_jsonb(v_guests));
   -- Whoever waited long does one part, and makes way.
   if private.is_time_up() then
-    v_guests := v_guests[:c_part];
-    attendees := to_jsonb(v_guests);
+    v_guests := v_guests[:50];
   end if;
   perform private.limit_lock_waits();
-  perform private.lock_attendees_of_import(event_id, ticket_type_id, attendees);
-
-  v_errors := private.errors_of_guests(attendees);
+  perform private.lock_attendees_of_import(event_id, ticket_type_id, to_jsonb(v_guests));
   begin
-    loop
-      perform private.limit_lock_waits();
-      begin
-        v_verdicts := v_verdicts || private.import_guests(
-          event_id, ticket_type_id, send_email, v_guests[v_judged + 1:v_judged + c_part],
-          v_errors[v_judged + 1:v_judged + c_part]
-        );
-      exception
-        when lock_not_available then
-          if v_judged = 0 then
-            raise;
-          end if;
-          -- What is judged stays; somebody else has what the rest needs.
-          exit;
-      end;
-      v_judged := cardinality(v_verdicts);
-      exit when v_judged = cardinality(v_guests) or private.is_time_up();
-    end loop;
-
-    -- An import takes no payment.
-    v_ticket_type_ids := array(
-      select distinct coalesce(v_guests[v.place] ->> 'ticket_type_id', import_attendees.ticket_type_id::text)::uuid
-      from unnest(v_verdicts) with ordinality v (verdict, place)
-      where v.verdict ->> 'result' = 'created'
-    );
+    v_verdicts := private.import_in_parts(event_id, ticket_type_id, send_email, v_guests);
     v_outcome := private.with_warnings(
-      (
-        select json_build_object('status', 200, 'data', json_build_object(
-          'object', 'attendee_import',
-          'event_id', import_attendees.event_id,
-          'dry_run', coalesce(dry_run, false),
-          'created', count(*) filter (where v.verdict ->> 'result' = 'created'),
-          'updated', count(*) filter (where v.verdict ->> 'result' = 'updated'),
-          'unchanged', count(*) filter (where v.verdict ->> 'result' = 'unchanged'),
-          'refused', count(*) filter (where v.verdict ->> 'result' = 'refused'),
-          'remaining', v_sent - v_judged,
-          'results', json_agg(
-            json_build_object(
-              'external_id', case when jsonb_typeof(v_guests[v.place] -> 'external_id') = 'string' then left(v_guests[v.place] ->> 'external_id', 255) end,
-              'result', v.verdict -> 'result',
-              -- Of what is rolled back there is nothing to look up.
-              'attendee_id', case when dry_run is not true or v.verdict ->> 'result' <> 'created' then v.verdict -> 'attendee_id' end,
-              'order_id', case when dry_run is not true or v.verdict ->> 'result' <> 'created' then v.verdict -> 'order_id' end,
-              'status', v.verdict -> 'status',
-              'error', v.verdict -> 'error'
-            )
-            order by v.place
-          )
-        ))
+      json_build_object('status', 200, 'data', private.attendee_import_json(event_id, dry_run, v_sent, v_guests, v_verdicts)),
+      -- An import takes no payment.
+      private.warning_of_gifts(array(
+        select distinct coalesce(v_guests[v.place] ->> 'ticket_type_id', import_attendees.ticket_type_id::text)::uuid
         from unnest(v_verdicts) with ordinality v (verdict, place)
-      ),
-      private.warning_of_gifts(v_ticket_type_ids),
+        where v.verdict ->> 'result' = 'created'
+      )),
       private.warning_of_former_addresses((
         select count(*) from unnest(v_verdicts) v (verdict) where (v.verdict ->> 'is_at_former_address')::boolean
       ))
@@ -522,7 +554,7 @@ begin
     perform private.undo_if_dry_run(dry_run);
     if send_email then
       perform private.assert_notice_confirmed(
-        'import_attendees', jsonb_build_object('event_id', event_id, 'ticket_type_id', ticket_type_id, 'digest', v_digest),
+        'import_attendees', jsonb_build_object('event_id', event_id, 'ticket_type_id', ticket_type_id, 'digest', md5(attendees::text)),
         json_build_object('told', v_outcome #> '{data,created}')
       );
     end if;

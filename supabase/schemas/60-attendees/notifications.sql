@@ -7,21 +7,28 @@ create function private.tg_attendees__announce() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_first public.attendees;
+  v_first record;
 begin
-  select a.* into v_first from public.attendees a where a.order_id = new.order_id order by a.id limit 1;
-  if v_first.created_at <> now() then
+  select a.id, a.created_at = now() as is_new, exists (
+    select from public.notifications n where n.subject_id = new.order_id and n.type = 'order.created'
+  ) as is_announced
+  into v_first
+  from public.attendees a
+  where a.order_id = new.order_id
+  order by a.id
+  limit 1;
+  if not v_first.is_new then
     insert into public.notifications (organisation_id, type, data, subject_id)
     select a.organisation_id, 'attendee.updated', private.attendee_json(a, with_url => false), a.order_id
     from public.attendees a
     where a.id = new.id;
-  elsif v_first.id = new.id and not private.is_announced(new.order_id) then
+  elsif v_first.id = new.id and not v_first.is_announced then
     perform private.notify_of_orders(new.order_id || array(
       select a.order_id from public.attendees a
       -- Of this transaction, and after this one: triggers fire in the order in which rows were added.
       where a.organisation_id = new.organisation_id and a.updated_at = now() and a.id > new.id and a.created_at = now()
         and a.id = (select f.id from public.attendees f where f.order_id = a.order_id order by f.id limit 1)
-        and not private.is_announced(a.order_id)
+        and not exists (select from public.notifications n where n.subject_id = a.order_id and n.type = 'order.created')
       order by a.id
     ), '{order.created,order.completed}');
   end if;

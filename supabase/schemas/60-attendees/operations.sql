@@ -56,19 +56,14 @@ begin
 end
 $$;
 
--- Ids of attendees, newest first, among which those of a page are: see 00-ground/pages.sql. Of an order, these are
--- all of it, in no order and of any organisation. With an e-mail address, or of those updated since a time, they match only that;
--- otherwise they match exactly. An event is read by its ticket types.
+-- Ids of a page of attendees, newest first: see 00-ground/pages.sql. An event is read by its ticket types; one of the two indexes has them, and
+-- the other is asked for nothing.
 create function private.page_of_attendees(
-  order_id uuid,
   event_id uuid,
   ticket_type_id uuid,
   status public.attendee_status,
   checked_in boolean,
   ticket_email_status public.email_status,
-  email text,
-  updated_since timestamptz,
-  patterns text[],
   before uuid,
   size integer,
   inside boolean default null
@@ -77,107 +72,88 @@ language plpgsql stable security definer
 set search_path = ''
 as $$
 declare
-  v_organisation_ids uuid[] := array[private.current_organisation_id()];
-  v_email_lower text := lower(email);
-  v_event_id uuid;
+  v_organisation_id uuid := private.current_organisation_id();
+  v_organisation_ids uuid[] := case when event_id is null and ticket_type_id is null then array[v_organisation_id] end;
   v_ticket_type_ids uuid[];
-  v_statuses public.attendee_status[] :=
-    case when page_of_attendees.status is null then enum_range(null::public.attendee_status) else array[page_of_attendees.status] end;
-  v_checked_in boolean[];
-  v_inside boolean[];
-  v_email_statuses public.email_status[] :=
-    case when page_of_attendees.ticket_email_status is null then enum_range(null::public.email_status)
-    else array[page_of_attendees.ticket_email_status] end;
 begin
-  if page_of_attendees.order_id is not null then
-    return array(select a.id from public.attendees a where a.order_id = page_of_attendees.order_id);
-  elsif v_email_lower is not null then
-    return array(
-      select a.id
-      from public.attendees a
-      where a.organisation_id = any (v_organisation_ids)
-        and a.email_lower = v_email_lower
-        and a.id < before
-      order by a.organisation_id desc, a.id desc
-      limit size
+  if ticket_type_id is not null then
+    v_ticket_type_ids := array(
+      select t.id from public.ticket_types t
+      where t.id = page_of_attendees.ticket_type_id and t.organisation_id = v_organisation_id
+        and (page_of_attendees.event_id is null or t.event_id = page_of_attendees.event_id)
     );
-  elsif patterns is not null then
-    return private.search_attendees(
-      patterns, E'\n', page_of_attendees.event_id, page_of_attendees.ticket_type_id, page_of_attendees.status, page_of_attendees.checked_in,
-      page_of_attendees.ticket_email_status, updated_since, before, size, page_of_attendees.inside
+  elsif event_id is not null then
+    v_ticket_type_ids := array(
+      select t.id from public.ticket_types t where t.event_id = page_of_attendees.event_id and t.organisation_id = v_organisation_id
     );
-  elsif updated_since is not null then
-    return array(
-      with changed as materialized (
-        select a.id
-        from public.attendees a
-        where a.organisation_id = any (v_organisation_ids) and a.updated_at >= updated_since
-        order by a.organisation_id, a.updated_at, a.id
-      )
-      select c.id from changed c where c.id < before order by c.id desc limit size
-    );
-  end if;
-  -- Whoever is inside came in.
-  select array_agg(c.checked_in), array_agg(c.inside) into v_checked_in, v_inside
-  from (values (false, false), (true, false), (true, true)) c (checked_in, inside)
-  where c.checked_in = coalesce(page_of_attendees.checked_in, c.checked_in) and c.inside = coalesce(page_of_attendees.inside, c.inside);
-  if page_of_attendees.event_id is null and page_of_attendees.ticket_type_id is null then
-    return array(
-      select f.id
-      from unnest(v_statuses) s (status)
-      cross join unnest(v_checked_in, v_inside) c (checked_in, inside)
-      cross join unnest(v_email_statuses) e (status)
-      cross join lateral (
-        select a.id
-        from public.attendees a
-        where a.organisation_id = any (v_organisation_ids)
-          and a.status = s.status
-          and a.checked_in = c.checked_in
-          and a.inside = c.inside
-          and a.ticket_email_status = e.status
-          and a.id < before
-        order by a.organisation_id desc, a.id desc
-        limit size
-      ) f
-      order by f.id desc
-      limit size
-    );
-  end if;
-  if page_of_attendees.ticket_type_id is null then
-    v_event_id := page_of_attendees.event_id;
-    v_ticket_type_ids := array(select t.id from public.ticket_types t where t.event_id = v_event_id);
-  else
-    select t.event_id into v_event_id from public.ticket_types t where t.id = page_of_attendees.ticket_type_id;
-    v_ticket_type_ids := array[page_of_attendees.ticket_type_id];
-  end if;
-  if v_event_id <> page_of_attendees.event_id
-    or not exists (select from public.events e where e.id = v_event_id and e.organisation_id = any (v_organisation_ids)) then
-    return '{}';
   end if;
   return array(
     select f.id
-    from unnest(v_ticket_type_ids) t (id)
-    cross join unnest(v_statuses) s (status)
-    cross join unnest(v_checked_in, v_inside) c (checked_in, inside)
-    cross join unnest(v_email_statuses) e (status)
+    from unnest(enum_range(null::public.attendee_status)) s (status)
+    -- Whoever is inside came in.
+    cross join (values (false, false), (true, false), (true, true)) c (checked_in, inside)
+    cross join unnest(enum_range(null::public.email_status)) e (status)
     cross join lateral (
-      select a.id
-      from public.attendees a
-      where a.ticket_type_id = any (array[t.id])
-        and a.status = s.status
-        and a.checked_in = c.checked_in
-        and a.inside = c.inside
-        and a.ticket_email_status = e.status
-        and a.id < before
-      order by a.ticket_type_id desc, a.id desc
-      limit size
+      (
+        select a.id
+        from public.attendees a
+        where a.organisation_id = any (v_organisation_ids)
+          and a.status = s.status and a.checked_in = c.checked_in and a.inside = c.inside and a.ticket_email_status = e.status and a.id < before
+        order by a.organisation_id desc, a.id desc
+        limit size
+      )
+      union all
+      select p.id
+      from unnest(v_ticket_type_ids) t (id)
+      cross join lateral (
+        select a.id
+        from public.attendees a
+        where a.ticket_type_id = t.id
+          and a.status = s.status and a.checked_in = c.checked_in and a.inside = c.inside and a.ticket_email_status = e.status and a.id < before
+        order by a.ticket_type_id desc, a.id desc
+        limit size
+      ) p
     ) f
+    where (page_of_attendees.status is null or s.status = page_of_attendees.status)
+      and (page_of_attendees.checked_in is null or c.checked_in = page_of_attendees.checked_in)
+      and (page_of_attendees.inside is null or c.inside = page_of_attendees.inside)
+      and (page_of_attendees.ticket_email_status is null or e.status = page_of_attendees.ticket_email_status)
     order by f.id desc
     limit size
   );
 end
 $$;
 grant execute on function private.page_of_attendees to scope_attendees_read;
+
+-- Ids of all attendees that a search matches, or that were updated since a time: for what little of it is among the newest.
+create function private.attendees_found(event_id uuid, patterns text[], updated_since timestamptz) returns uuid[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  if patterns is null then
+    return array(
+      select a.id
+      from public.attendees a
+      where a.organisation_id = private.current_organisation_id() and a.updated_at >= attendees_found.updated_since
+    );
+  end if;
+  return private.search_attendees(patterns, E'\n', attendees_found.event_id, size => null);
+end
+$$;
+grant execute on function private.attendees_found to scope_attendees_read;
+
+-- Security definer: under row level security the planner may read the whole organisation for them.
+create function private.attendees_of_order(order_id uuid) returns uuid[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return array(
+    select a.id from public.attendees a
+    where a.order_id = attendees_of_order.order_id and (a.organisation_id = private.current_organisation_id()) is true
+  );
+end
+$$;
+grant execute on function private.attendees_of_order to scope_attendees_read;
 
 create function api.list_attendees(
   event_id uuid default null,
@@ -200,40 +176,41 @@ as $$
 declare
   v_size integer := private.page_size("limit");
   v_before uuid := private.before_cursor(cursor);
-  v_order_id uuid := order_id;
   v_patterns text[] := case when search is not null then private.search_patterns(search) end;
-  v_chunk integer := v_size + 1;
-  v_read integer := 0;
+  -- What is named is few, and so are the tickets that went to one address.
+  v_named uuid[] := case
+    when order_id is not null then private.attendees_of_order(order_id)
+    when reference is not null then private.attendees_of_order(
+      (select o.id from public.orders o where o.reference = private.code_form(list_attendees.reference))
+    )
+    when external_id is not null then array(select a.id from public.attendees a where a.external_id = list_attendees.external_id)
+    when email is not null then array(select a.id from public.attendees a where a.email_lower = lower(list_attendees.email))
+  end;
+  v_chunk integer;
   v_ids uuid[];
   v_bytes integer := private.page_bytes();
   v_attendee public.attendees;
   v_item json;
   v_items json[] := '{}';
 begin
-  if reference is not null then
-    select o.id into v_order_id from public.orders o where o.reference = private.code_form(list_attendees.reference);
-  end if;
-  loop
-    if reference is not null and v_order_id is null then
-      v_ids := '{}';
-    elsif external_id is not null then
-      v_ids := array(select a.id from public.attendees a where a.external_id = list_attendees.external_id);
-    else
-      -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not,
-      -- little was, or does.
-      v_ids := private.page_of_attendees(
-        v_order_id, list_attendees.event_id, list_attendees.ticket_type_id, list_attendees.status, list_attendees.checked_in,
-        list_attendees.ticket_email_status, list_attendees.email,
-        case when v_read > 1000 then updated_since end, case when v_read > 1000 then v_patterns end, v_before, v_chunk, list_attendees.inside
-      );
-    end if;
+  -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not, little was,
+  -- or does, and all of that is read.
+  foreach v_chunk in array case
+    when v_named is null and (v_patterns is not null or updated_since is not null) then array[v_size + 1, 1000, null] else array[v_size + 1]
+  end loop
+    v_ids := case
+      when v_named is not null then v_named
+      when v_chunk is null then private.attendees_found(list_attendees.event_id, v_patterns, updated_since)
+      else private.page_of_attendees(
+        list_attendees.event_id, list_attendees.ticket_type_id, list_attendees.status, list_attendees.checked_in,
+        list_attendees.ticket_email_status, v_before, v_chunk, list_attendees.inside
+      )
+    end;
     for v_attendee in
       select a.*
       from unnest(v_ids) i (id)
-      cross join lateral (select a.* from public.attendees a where a.id = i.id offset 0) a
+      join public.attendees a on a.id = i.id
       where (list_attendees.event_id is null or a.event_id = list_attendees.event_id)
-        and (list_attendees.order_id is null or a.order_id = list_attendees.order_id)
-        and (reference is null or a.order_id = v_order_id)
         and (list_attendees.ticket_type_id is null or a.ticket_type_id = list_attendees.ticket_type_id)
         and (list_attendees.status is null or a.status = list_attendees.status)
         and (list_attendees.checked_in is null or a.checked_in = list_attendees.checked_in)
@@ -241,6 +218,7 @@ begin
         and (list_attendees.ticket_email_status is null or a.ticket_email_status = list_attendees.ticket_email_status)
         and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
         and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
+        and (list_attendees.reference is null or (select o.reference from public.orders o where o.id = a.order_id) = private.code_form(list_attendees.reference))
         and (updated_since is null or a.updated_at >= updated_since)
         and (v_patterns is null or split_part(a.search_text, E'\n', 1) ~ all (v_patterns))
         and a.id < v_before
@@ -252,11 +230,8 @@ begin
       v_bytes := v_bytes - pg_column_size(v_item);
       exit when v_bytes < 0 and cardinality(v_items) > 1;
     end loop;
-    exit when cardinality(v_items) > v_size or v_bytes < 0 and cardinality(v_items) > 1
-      or v_order_id is not null or external_id is not null or cardinality(v_ids) < v_chunk;
+    exit when cardinality(v_items) > v_size or v_bytes < 0 and cardinality(v_items) > 1 or cardinality(v_ids) < v_chunk;
     v_before := v_ids[v_chunk];
-    v_read := v_read + v_chunk;
-    v_chunk := 1000;
   end loop;
   return private.page(v_items, v_size);
 end

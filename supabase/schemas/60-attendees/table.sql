@@ -49,22 +49,17 @@ create table public.attendees (
   constraint attendees_ticket_type_id_fkey foreign key (ticket_type_id, event_id)
     references public.ticket_types (id, event_id),
   constraint attendees_promo_code_id_fkey foreign key (promo_code_id, event_id)
-    references public.promo_codes (id, event_id)
+    references public.promo_codes (id, event_id),
+  constraint attendees_discount_is_at_most_the_price check (discount between 0 and price),
+  constraint attendees_company_is_one_line check (private.is_one_line(company, 200)),
+  constraint attendees_external_id_is_bounded check (length(external_id) between 1 and 255),
+  constraint attendees_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 ) with (fillfactor = 50);
-
--- What holds for every attendee, whoever writes it, beside what its guard sees to. One function: Postgres plans each check constraint anew for
--- every statement.
-create function private.is_sound_attendee(attendee public.attendees) returns boolean
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return attendee.discount between 0 and attendee.price
-    and (attendee.company is null or private.is_sound_line('company', attendee.company, 200))
-    and (attendee.external_id is null and attendee.metadata = '{}' or private.is_sound_extra(attendee.external_id, attendee.metadata));
-end
-$$;
-grant execute on function private.is_sound_attendee to api_key, authenticated;
-alter table public.attendees add constraint attendees_are_sound check (private.is_sound_attendee(attendees));
+comment on constraint attendees_company_is_one_line on public.attendees is
+  'company is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
+comment on constraint attendees_external_id_is_bounded on public.attendees is 'external_id has 1 to 255 characters.';
+comment on constraint attendees_metadata_is_flat on public.attendees is
+  'Metadata is a flat object of at most 50 keys. Its values are text, numbers that are kept exactly, true, false or null.';
 comment on table public.attendees is 'The people who come. Cancel one by setting status to cancelled: this frees the place, and check-in no longer accepts the ticket. Only a cancelled one can be deleted.';
 comment on column public.attendees.name is 'Name of the person.';
 comment on column public.attendees.email is 'Address that the ticket is sent to.';

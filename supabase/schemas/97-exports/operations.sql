@@ -80,8 +80,8 @@ begin
   perform private.assert_own_event(export_attendees_page.event_id);
   perform private.assert_own_ticket_type(export_attendees_page.ticket_type_id);
   v_ids := private.page_of_attendees(
-    null, export_attendees_page.event_id, export_attendees_page.ticket_type_id, export_attendees_page.status,
-    export_attendees_page.checked_in, null, null, null, null, private.before_export_cursor(cursor), v_scanned
+    export_attendees_page.event_id, export_attendees_page.ticket_type_id, export_attendees_page.status, export_attendees_page.checked_in, null,
+    private.before_export_cursor(cursor), v_scanned
   );
   return private.export_page(
     array(
@@ -134,7 +134,7 @@ begin
     ),
     case when updated_since is null then private.expected_rows(
       private.page_of_attendees(
-        null, event_id, ticket_type_id, status, checked_in, null, null, null, null, private.before_cursor(null), v_most + 1
+        event_id, ticket_type_id, status, checked_in, null, private.before_cursor(null), v_most + 1
       ),
       v_most
     ) end,

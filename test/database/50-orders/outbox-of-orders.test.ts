@@ -236,8 +236,8 @@ describe('an operation that is called in SQL', () => {
     expect(told).toEqual([
       'attendee.updated',
       'payment.recorded',
-      'order.created 1',
       'order.completed 1',
+      'order.created 1',
       'order.completed 1',
     ])
   })
