@@ -4037,24 +4037,6 @@ create unique index ticket_types_organisation_id_external_id_key on public.ticke
   where external_id is not null;
 create index ticket_types_event_id_idx on public.ticket_types (event_id, position, id);
 
-create function private.tg_ticket_types__guard() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if tg_op = 'UPDATE' and new.quantity is distinct from old.quantity and new.quantity >= 0 and new.quantity < new.quantity_sold + new.quantity_held then
-    perform private.refuse(
-      409, 'quantity_below_sold', 'The quantity cannot be less than the tickets already issued, and held for the waiting list.', 'quantity',
-      jsonb_strip_nulls(jsonb_build_object('quantity_sold', new.quantity_sold, 'quantity_held', nullif(new.quantity_held, 0))), "row" => to_jsonb(new)
-    );
-  end if;
-  if (case tg_op when 'INSERT' then private.current_api_key_id() is not null else new.external_id is distinct from old.external_id end) then
-    perform private.refuse_taken('external_id', t.id, t.created_at, t.xmin)
-    from public.ticket_types t
-    where t.organisation_id = new.organisation_id and t.external_id = new.external_id and t.id <> new.id;
-  end if;
-  return new;
-end
-$$;
 -- An organiser's edit must not fail because a ticket was issued meanwhile: the counters are not versioned.
 select private.keep_table('public.ticket_types', filled => '{organisation_id}', fixed => '{organisation_id,event_id}',
   sums => '{
@@ -4068,8 +4050,6 @@ create trigger ticket_types_100_in_use before delete on public.ticket_types
     'The ticket type is in use: there are attendees with it, or people who wait for it.', 'Archive it instead: set its status to archived.',
     'attendees.ticket_type_id', 'waiting_list_entries.ticket_type_id'
   );
-create trigger ticket_types_100_guard before insert or update of quantity, external_id on public.ticket_types
-  for each row execute function private.tg_ticket_types__guard();
 
 revoke all on public.ticket_types from anon, authenticated, service_role;
 
@@ -4175,6 +4155,43 @@ begin
 end
 $$;
 grant execute on function private.ticket_type_json(public.ticket_types) to scope_events_read, scope_events_write;
+
+-- schemas/30-ticket-types/rules.sql
+
+-- What holds for a ticket type whoever writes it, beside its constraints: one trigger for each rule.
+
+create function private.tg_ticket_types__refuse_quantity() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'quantity_below_sold', 'The quantity cannot be less than the tickets already issued, and held for the waiting list.', 'quantity',
+    jsonb_strip_nulls(jsonb_build_object('quantity_sold', new.quantity_sold, 'quantity_held', nullif(new.quantity_held, 0))),
+    "row" => to_jsonb(new)
+  );
+  return new;
+end
+$$;
+create trigger ticket_types_100_quantity before update of quantity on public.ticket_types
+  for each row when (new.quantity >= 0 and new.quantity < new.quantity_sold + new.quantity_held)
+  execute function private.tg_ticket_types__refuse_quantity();
+
+-- Of new ones that people add, private.assert_not_taken refuses them.
+create function private.tg_ticket_types__assert_external_id_is_free() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if tg_op = 'UPDATE' or private.current_api_key_id() is not null then
+    perform private.refuse_taken('external_id', t.id, t.created_at, t.xmin)
+    from public.ticket_types t
+    where t.organisation_id = new.organisation_id and t.external_id = new.external_id and t.id <> new.id;
+  end if;
+  return new;
+end
+$$;
+create trigger ticket_types_110_external_id before insert or update of external_id on public.ticket_types
+  for each row when (new.external_id is not null)
+  execute function private.tg_ticket_types__assert_external_id_is_free();
 
 -- schemas/30-ticket-types/places.sql
 
@@ -4370,33 +4387,6 @@ begin
 end
 $$;
 
--- Not security definer: row level security hides another organisation's event, so it counts as missing.
-create function private.tg_promo_codes__guard() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  -- As buyers type it on one device and organisers on another.
-  new.code := normalize(new.code, nfc);
-  -- Before the unique index, whose error would reveal that a code of another organisation exists.
-  if tg_op = 'INSERT' and not exists (
-    select from public.events e where e.id = new.event_id and e.organisation_id = new.organisation_id
-  ) then
-    perform private.refuse_not_found('event_id');
-  end if;
-  if (case tg_op when 'INSERT' then private.current_api_key_id() is not null else lower(new.code) <> lower(old.code) end) then
-    perform private.refuse_taken('code', c.id, c.created_at, c.xmin)
-    from public.promo_codes c
-    where c.event_id = new.event_id and lower(c.code) = lower(new.code) and c.id <> new.id;
-  end if;
-  if tg_op = 'UPDATE' and new.max_redemptions < new.times_redeemed and new.max_redemptions is distinct from old.max_redemptions then
-    perform private.refuse(
-      409, 'limit_below_redeemed', 'The limit cannot be less than the uses already made.', 'max_redemptions',
-      jsonb_build_object('times_redeemed', new.times_redeemed), "row" => to_jsonb(new)
-    );
-  end if;
-  return new;
-end
-$$;
 select private.keep_table('public.promo_codes', filled => '{organisation_id}', fixed => '{organisation_id,event_id}',
   sums => '{"times_redeemed": "times_redeemed is counted from the attendees and cannot be edited."}',
   versioned => true, uncounted => '{times_redeemed}');
@@ -4407,10 +4397,6 @@ create trigger promo_codes_100_in_use before delete on public.promo_codes
     'The promo code is in use: there are orders with it.', 'Disable it instead: set its status to disabled.',
     'orders.promo_code_id', 'attendees.promo_code_id'
   );
-create trigger promo_codes_100_guard before insert or update of code, max_redemptions on public.promo_codes
-  for each row execute function private.tg_promo_codes__guard();
-create trigger promo_codes_200_ticket_types before insert or update of ticket_type_ids on public.promo_codes
-  for each row execute function private.tg__assert_ticket_types();
 
 revoke all on public.promo_codes from anon, authenticated, service_role;
 
@@ -4466,6 +4452,75 @@ begin
 end
 $$;
 grant execute on function private.promo_code_json to scope_events_read, scope_events_write;
+
+-- schemas/40-promo-codes/rules.sql
+
+-- What holds for a promo code whoever writes it, beside its constraints: one trigger for each rule. None is security definer: row level
+-- security hides another organisation's events and ticket types, so they count as missing.
+
+-- Of new ones that people add, private.assert_not_taken refuses what is taken.
+create function private.tg_promo_codes__assert_code_is_free() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  -- As buyers type it on one device and organisers on another.
+  new.code := normalize(new.code, nfc);
+  -- Before the unique index, whose error would reveal that a code of another organisation exists.
+  if not exists (select from public.events e where e.id = new.event_id and e.organisation_id = new.organisation_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  if tg_op = 'UPDATE' or private.current_api_key_id() is not null then
+    perform private.refuse_taken('code', c.id, c.created_at, c.xmin)
+    from public.promo_codes c
+    where c.event_id = new.event_id and lower(c.code) = lower(new.code) and c.id <> new.id;
+  end if;
+  return new;
+end
+$$;
+create trigger promo_codes_100_code before insert or update of code on public.promo_codes
+  for each row execute function private.tg_promo_codes__assert_code_is_free();
+
+create function private.tg_promo_codes__assert_ticket_types() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  -- A code whose ticket type was deleted can still be edited and disabled.
+  if new.ticket_type_ids = old.ticket_type_ids then
+    return new;
+  end if;
+  new.ticket_type_ids := array(select distinct i.id from unnest(new.ticket_type_ids) i (id) order by i.id);
+  if exists (
+    select from unnest(new.ticket_type_ids) i (id)
+    where not exists (
+      select from public.ticket_types t
+      where t.id = i.id and t.event_id = new.event_id and t.organisation_id = new.organisation_id
+    )
+  ) then
+    perform private.refuse(
+      422, 'validation_failed', 'A listed ticket type does not belong to the event.', 'ticket_type_ids',
+      hint => 'List the ticket types of the event to find their identifiers.', "row" => to_jsonb(new)
+    );
+  end if;
+  return new;
+end
+$$;
+create trigger promo_codes_110_ticket_types before insert or update of ticket_type_ids on public.promo_codes
+  for each row execute function private.tg_promo_codes__assert_ticket_types();
+
+create function private.tg_promo_codes__refuse_limit() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'limit_below_redeemed', 'The limit cannot be less than the uses already made.', 'max_redemptions',
+    jsonb_build_object('times_redeemed', new.times_redeemed), "row" => to_jsonb(new)
+  );
+  return new;
+end
+$$;
+create trigger promo_codes_120_limit before update of max_redemptions on public.promo_codes
+  for each row when (new.max_redemptions < new.times_redeemed)
+  execute function private.tg_promo_codes__refuse_limit();
 
 -- schemas/50-orders/table.sql
 
@@ -4523,29 +4578,25 @@ create table public.orders (
   constraint orders_event_id_fkey foreign key (event_id, organisation_id)
     references public.events (id, organisation_id),
   constraint orders_promo_code_id_fkey foreign key (promo_code_id, event_id)
-    references public.promo_codes (id, event_id)
+    references public.promo_codes (id, event_id),
+  constraint orders_company_is_one_line check (length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]'),
+  constraint orders_amounts_fit_one_another check (
+    discount_total between 0 and subtotal and amount_voided >= 0 and amount_refunded between 0 and amount_paid
+    and amount_retained between 0 and amount_paid - amount_refunded
+  ),
+  -- It held when the order was completed, and neither voids nor refunds change it.
+  constraint orders_status_completed_is_paid check (status <> 'completed' or amount_paid + amount_voided >= subtotal - discount_total),
+  constraint orders_payment_due_at_is_finite check (payment_due_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'),
+  constraint orders_cancellation_reason_goes_with_cancelled check ((status = 'cancelled') = (cancellation_reason is not null)),
+  constraint orders_external_id_is_bounded check (length(external_id) between 1 and 255),
+  constraint orders_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 ) with (fillfactor = 50);
 
--- What holds for every order, whoever writes it, beside what its guard sees to. One function: Postgres plans each check constraint anew for
--- every statement.
-create function private.is_sound_order("order" public.orders) returns boolean
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return
-    ("order".company is null or private.is_sound_line('company', "order".company, 200))
-    and ("order".external_id is null and "order".metadata = '{}' or private.is_sound_extra("order".external_id, "order".metadata))
-    and "order".subtotal >= "order".discount_total and "order".discount_total >= 0
-    -- It held when the order was completed, and neither voids nor refunds change it.
-    and ("order".status <> 'completed' or "order".amount_paid + "order".amount_voided >= "order".subtotal - "order".discount_total)
-    and "order".amount_voided >= 0 and "order".amount_refunded between 0 and "order".amount_paid
-    and "order".amount_retained between 0 and "order".amount_paid - "order".amount_refunded
-    and "order".payment_due_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
-    and ("order".status = 'cancelled') = ("order".cancellation_reason is not null);
-end
-$$;
-grant execute on function private.is_sound_order to api_key, authenticated;
-alter table public.orders add constraint orders_are_sound check (private.is_sound_order(orders));
+comment on constraint orders_company_is_one_line on public.orders is
+  'company is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
+comment on constraint orders_external_id_is_bounded on public.orders is 'external_id has 1 to 255 characters.';
+comment on constraint orders_metadata_is_flat on public.orders is
+  'Metadata is a flat object of at most 50 keys. Its values are text, numbers that are kept exactly, true, false or null.';
 comment on table public.orders is 'Registrations: the contact, and the amounts due and paid. The people who come are its attendees.';
 comment on column public.orders.name is 'Name of the contact, who is the buyer.';
 comment on column public.orders.email is 'E-mail address of the contact.';
@@ -4675,6 +4726,13 @@ select private.keep_table('public.orders',
     select jsonb_object_agg(c, 'Record a payment, or set status to cancelled, instead.')
     from unnest('{payment_status,payment_remind_at,payment_check_at,completed_at,cancelled_at,version,created_at,updated_at}'::text[]) c
   ),
+  sums => '{
+    "amount_paid": "amount_paid is added up from the payments and cannot be edited. Add a payment instead.",
+    "amount_voided": "amount_voided is added up from payment_voids and cannot be edited. Add a row to payment_voids instead.",
+    "amount_refunded": "amount_refunded is added up from the refunds and cannot be edited. Add a row to refunds instead.",
+    "subtotal": "subtotal is added up from the tickets and cannot be edited. Add or cancel attendees instead.",
+    "discount_total": "discount_total is added up from the tickets and cannot be edited. For another discount cancel the order, and register anew with a promo code."
+  }',
   versioned => true,
   uncounted => '{discount_total,amount_voided,payment_reminded_at}');
 create trigger orders_100_in_use before delete on public.orders
@@ -5042,18 +5100,6 @@ grant execute on function private.attendee_json to scope_attendees_read, scope_a
 -- Payments: what was received for an order, one row each. The sum of those that are not voided is amount_paid of the order, which
 -- completes when nothing is due. Append-only: a wrong payment is voided, money that was returned is a refund, each by a row.
 
--- What holds for every payment: one function, as of orders.
-create function private.is_sound_payment(amount bigint, received_at timestamptz, external_reference text) returns boolean
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return amount > 0
-    and received_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
-    and (external_reference is null or private.is_sound_line('external_reference', external_reference, 255));
-end
-$$;
-grant execute on function private.is_sound_payment to api_key, authenticated;
-
 create table public.payments (
   order_id uuid not null,
   amount bigint not null,
@@ -5071,8 +5117,16 @@ create table public.payments (
   constraint payments_order_id_fkey foreign key (order_id, event_id, organisation_id)
     references public.orders (id, event_id, organisation_id),
   constraint payments_recorded_by_fkey foreign key (recorded_by) references public.api_keys (id) on delete set null,
-  constraint payments_are_sound check (private.is_sound_payment(amount, received_at, external_reference))
+  constraint payments_amount_is_positive check (amount > 0),
+  constraint payments_received_at_is_finite check (received_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'),
+  constraint payments_external_reference_is_one_line check (
+    length(btrim(external_reference)) between 1 and 255 and external_reference !~ '[[:cntrl:]]'
+  )
 );
+comment on constraint payments_amount_is_positive on public.payments is
+  'A payment is above 0. For money that was returned add a row to refunds.';
+comment on constraint payments_external_reference_is_one_line on public.payments is
+  'external_reference is one line of 1 to 255 characters. Write at least one letter, and no line breaks.';
 comment on table public.payments is 'Money received for orders. Add a row to record a payment; the order completes when nothing is due. A wrong one is taken back by a row in payment_voids.';
 comment on column public.payments.order_id is 'The order that was paid for.';
 comment on column public.payments.amount is 'In minor units of currency, which is the order''s: 49.90 is 4990. Above 0.';
@@ -5089,7 +5143,7 @@ comment on column public.payments.organisation_id is 'The organisation that it b
 
 create index payments_order_id_idx on public.payments (order_id);
 create index payments_recorded_by_idx on public.payments (recorded_by);
--- For private.warning_of_reference.
+-- For private.warnings_of_payment.
 create index payments_organisation_id_external_reference_idx on public.payments (organisation_id, external_reference)
   where external_reference is not null;
 
@@ -5097,39 +5151,49 @@ create index payments_organisation_id_external_reference_idx on public.payments 
 create index payments_organisation_id_received_at_idx on public.payments (organisation_id, received_at, id);
 create index payments_event_id_received_at_idx on public.payments (event_id, received_at, id);
 
--- Refuses a payment that its order does not take, and locks the order, so that one that it takes after all is taken at once.
-create function private.refuse_payment(payment public.payments) returns void
-language plpgsql volatile set search_path = ''
+-- The order that a payment, a void or a refund is of, locked until the end of the transaction. Security definer, as the guards that ask for it:
+-- a key for orders may change neither its sums nor lock what it may not see.
+create function private.lock_order_of_money(order_id uuid, param text) returns public.orders
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_order public.orders;
-  v_due bigint;
 begin
   select o.* into v_order
   from public.orders o
-  where o.id = payment.order_id and not private.is_foreign(o.organisation_id)
+  where o.id = lock_order_of_money.order_id and not private.is_foreign(o.organisation_id)
   for no key update;
   if not found then
-    perform private.refuse_not_found('order_id');
+    perform private.refuse_not_found(param);
   end if;
-  v_due := private.amount_due(v_order);
+  return v_order;
+end
+$$;
 
+create function private.assert_takes_payment("order" public.orders, payment public.payments) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_due bigint := private.amount_due("order");
+  v_unrecorded constant text := 'Money that came for it is returned at the bank, and neither it nor its return is recorded.';
+begin
+  if payment.amount <= 0 then
+    perform private.refuse_broken('payments_amount_is_positive', to_jsonb(payment));
   -- A completed order is payable again once a payment was voided, or money for a ticket that stands was returned.
-  if v_order.cancellation_reason = 'expired' then
-    perform private.refuse_expired(v_order);
-  elsif v_order.status <> 'pending' and v_due = 0 then
+  elsif "order".cancellation_reason = 'expired' then
+    perform private.refuse_expired("order");
+  elsif "order".status <> 'pending' and v_due = 0 then
     perform private.refuse(
-      409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status),
-      case
-        when v_order.amount_refunded > 0 and v_order.status = 'cancelled'
-          then 'Money that came for it is returned at the bank, and neither it nor its return is recorded. A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew.'
-        else 'Money that came for it is returned at the bank, and neither it nor its return is recorded.'
+      409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', "order".status),
+      v_unrecorded || case when "order".amount_refunded > 0 and "order".status = 'cancelled'
+        then ' A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew.'
+        else ''
       end
     );
-  elsif payment.currency <> v_order.currency then
+  elsif payment.currency <> "order".currency then
     perform private.refuse(
       409, 'wrong_currency', 'The payment is in another currency than the order.', 'currency',
-      jsonb_build_object('currency', v_order.currency)
+      jsonb_build_object('currency', "order".currency)
     );
   elsif payment.amount > v_due then
     perform private.refuse(
@@ -5145,41 +5209,24 @@ begin
 end
 $$;
 
--- Security definer: it updates the order, of which a key with orders:write may change only the status.
-create function private.tg_payments__guard() returns trigger
+-- Before the insert, so that a second payment in the same statement sees the first.
+create function private.tg_payments__pay() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_currency text;
+  v_order public.orders := private.lock_order_of_money(new.order_id, 'order_id');
 begin
-  loop
-    -- Before the insert, so that a second payment in the same statement sees the first. An update that waits for another payment compares
-    -- what that one left. Its conditions are those of private.refuse_payment, what is due as private.amount_due has it.
-    update public.orders o
-    set amount_paid = o.amount_paid + new.amount
-    where o.id = new.order_id
-      and o.status <> 'cancelled'
-      and (o.status = 'pending' or o.total - o.amount_paid + o.amount_refunded > 0)
-      and (new.amount > greatest(o.total - o.amount_paid + o.amount_refunded, 0)) is not true
-      and (new.currency <> o.currency) is not true
-      and (new.received_at > now() + interval '1 day') is not true
-      and not private.is_foreign(o.organisation_id)
-    -- No row would empty new.currency, which is given.
-    returning o.organisation_id, o.event_id, o.currency into new.organisation_id, new.event_id, v_currency;
-    if found then
-      new.currency := v_currency;
-      return new;
-    end if;
-    perform private.refuse_payment(new);
-  end loop;
+  perform private.assert_takes_payment(v_order, new);
+  new.organisation_id := v_order.organisation_id;
+  new.event_id := v_order.event_id;
+  new.currency := v_order.currency;
+  update public.orders o set amount_paid = o.amount_paid + new.amount where o.id = v_order.id;
+  return new;
 end
 $$;
 select private.keep_table('public.payments', filled => '{organisation_id,event_id,currency}', derived => null);
-create trigger payments_050_amount before insert on public.payments
-  for each row when (new.amount <= 0)
-  execute function private.tg__refuse_value('amount', 'A payment is above 0.', 'For money that was returned add a row to refunds.');
-create trigger payments_100_guard before insert on public.payments
-  for each row execute function private.tg_payments__guard();
+create trigger payments_100_pay before insert on public.payments
+  for each row execute function private.tg_payments__pay();
 create trigger payments_100_append_only before update or delete on public.payments
   for each row execute function private.tg__assert_append_only(
     'Payments are a log: they are never changed or deleted.',
@@ -5253,6 +5300,8 @@ create table public.refunds (
     length(btrim(external_reference)) between 1 and 255 and external_reference !~ '[[:cntrl:]]'
   )
 );
+comment on constraint refunds_amount_is_positive on public.refunds is
+  'A refund is above 0. Write what was returned, without a sign.';
 comment on table public.refunds is 'Money returned for orders that are paid or cancelled. Add a row to record a refund; refund_due ends when nothing is left to refund. What is returned for a ticket that stands is due again.';
 comment on column public.refunds.order_id is 'The order whose money was returned.';
 comment on column public.refunds.amount is 'In minor units of currency, which is the order''s: 49.90 is 4990. At most what was paid and not refunded yet.';
@@ -5269,29 +5318,22 @@ comment on column public.refunds.organisation_id is 'The organisation that it be
 
 create index refunds_order_id_idx on public.refunds (order_id);
 create index refunds_recorded_by_idx on public.refunds (recorded_by);
--- For private.warning_of_refund_reference.
+-- For private.warnings_of_refund.
 create index refunds_organisation_id_external_reference_idx on public.refunds (organisation_id, external_reference)
   where external_reference is not null;
 -- For private.page_of_payment_lines.
 create index refunds_organisation_id_refunded_at_idx on public.refunds (organisation_id, refunded_at, id);
 create index refunds_event_id_refunded_at_idx on public.refunds (event_id, refunded_at, id);
 
--- Security definer: it updates the order, as tg_payments__guard does.
-create function private.tg_payment_voids__guard() returns trigger
+create function private.tg_payment_voids__take_back() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_order public.orders;
-  v_amount bigint;
+  v_order public.orders := private.lock_order_of_money(
+    (select p.order_id from public.payments p where p.id = new.payment_id), 'payment_id'
+  );
+  v_amount bigint := (select p.amount from public.payments p where p.id = new.payment_id);
 begin
-  select o.* into v_order
-  from public.orders o
-  where o.id = (select p.order_id from public.payments p where p.id = new.payment_id) and not private.is_foreign(o.organisation_id)
-  for no key update;
-  if not found then
-    perform private.refuse_not_found('payment_id');
-  end if;
-  select p.amount into v_amount from public.payments p where p.id = new.payment_id;
   if exists (select from public.payment_voids v where v.payment_id = new.payment_id) then
     perform private.refuse(409, 'payment_voided', 'This payment was voided before.', 'payment_id');
   elsif v_order.amount_paid - v_amount < v_order.amount_refunded then
@@ -5309,66 +5351,64 @@ begin
 end
 $$;
 select private.keep_table('public.payment_voids', filled => '{organisation_id}', derived => null);
-create trigger payment_voids_100_guard before insert on public.payment_voids
-  for each row execute function private.tg_payment_voids__guard();
+create trigger payment_voids_100_take_back before insert on public.payment_voids
+  for each row execute function private.tg_payment_voids__take_back();
 
--- Security definer, for the same reason.
-create function private.tg_refunds__guard() returns trigger
-language plpgsql volatile security definer set search_path = ''
+create function private.assert_takes_refund("order" public.orders, refund public.refunds) returns void
+language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_order public.orders;
-  v_left bigint;
+  v_left bigint := "order".amount_paid - "order".amount_refunded;
 begin
-  select o.* into v_order
-  from public.orders o
-  where o.id = new.order_id and not private.is_foreign(o.organisation_id)
-  for no key update;
-  if not found then
-    perform private.refuse_not_found('order_id');
-  end if;
-  new.organisation_id := v_order.organisation_id;
-  new.event_id := v_order.event_id;
-  new.currency := coalesce(new.currency, v_order.currency);
-  v_left := v_order.amount_paid - v_order.amount_refunded;
-  if v_order.status <> 'cancelled' and (v_order.status = 'pending' or v_order.amount_paid < v_order.total) then
+  if refund.amount <= 0 then
+    perform private.refuse_broken('refunds_amount_is_positive', to_jsonb(refund));
+  elsif "order".status <> 'cancelled' and ("order".status = 'pending' or "order".amount_paid < "order".total) then
     perform private.refuse(
-      409, 'payment_due', 'Something is still due for this order.', 'order_id', jsonb_build_object('status', v_order.status),
+      409, 'payment_due', 'Something is still due for this order.', 'order_id', jsonb_build_object('status', "order".status),
       'Cancel the order first, or void the payment if it was recorded by mistake.'
     );
   elsif v_left = 0 then
     perform private.refuse(
       409, 'nothing_refundable', 'Nothing was paid for this order that is not refunded yet.', 'order_id',
-      hint => case when v_order.amount_refunded > 0
+      hint => case when "order".amount_refunded > 0
         then 'A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew without a second record.'
       end
     );
-  elsif new.currency <> v_order.currency then
+  elsif refund.currency <> "order".currency then
     perform private.refuse(
       409, 'wrong_currency', 'The refund is in another currency than the order.', 'currency',
-      jsonb_build_object('currency', v_order.currency)
+      jsonb_build_object('currency', "order".currency)
     );
-  elsif new.amount > v_left then
+  elsif refund.amount > v_left then
     perform private.refuse(
       409, 'refund_too_high', 'The refund is more than what was paid and not refunded yet.', 'amount',
       jsonb_build_object('amount_left', v_left), 'Record at most amount_left.'
     );
+  elsif refund.refunded_at > now() + interval '1 day' then
+    perform private.refuse_value(
+      'refunded_at', 'refunded_at is more than a day ahead.', 'Record the refund when the money is sent.', to_jsonb(refund)
+    );
   end if;
+end
+$$;
+
+create function private.tg_refunds__return() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders := private.lock_order_of_money(new.order_id, 'order_id');
+begin
+  perform private.assert_takes_refund(v_order, new);
+  new.organisation_id := v_order.organisation_id;
+  new.event_id := v_order.event_id;
+  new.currency := v_order.currency;
   update public.orders o set amount_refunded = o.amount_refunded + new.amount where o.id = v_order.id;
   return new;
 end
 $$;
 select private.keep_table('public.refunds', filled => '{organisation_id,event_id,currency}', derived => null);
-create trigger refunds_050_amount before insert on public.refunds
-  for each row when (new.amount <= 0)
-  execute function private.tg__refuse_value('amount', 'A refund is above 0.', 'Write what was returned, without a sign.');
-create trigger refunds_100_guard before insert on public.refunds
-  for each row execute function private.tg_refunds__guard();
-create trigger refunds_300_refunded_at before insert on public.refunds
-  for each row when (new.refunded_at > now() + interval '1 day')
-  execute function private.tg__refuse_value(
-    'refunded_at', 'refunded_at is more than a day ahead.', 'Record the refund when the money is sent.'
-  );
+create trigger refunds_100_return before insert on public.refunds
+  for each row execute function private.tg_refunds__return();
 
 create trigger payment_voids_100_append_only before update or delete on public.payment_voids
   for each row execute function private.tg__assert_append_only('Corrections of payments are a log: they are never changed or deleted.');
@@ -9482,10 +9522,9 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
-    'status', 'pending', 'payment_status', 'not_required', 'subtotal', 0, 'discount_total', 0, 'amount_paid', 0,
-    'amount_voided', 0, 'amount_refunded', 0, 'amount_retained', 0,
-    'reference', null, 'promo_code_id', null, 'completed_at', null, 'cancelled_at', null,
-    'cancellation_reason', null, 'payment_remind_at', null, 'payment_reminded_at', null, 'payment_check_at', null
+    'status', 'pending', 'payment_status', 'not_required', 'amount_retained', 0, 'reference', null, 'promo_code_id', null,
+    'completed_at', null, 'cancelled_at', null, 'cancellation_reason', null,
+    'payment_remind_at', null, 'payment_reminded_at', null, 'payment_check_at', null
   ));
   return new;
 end
@@ -9587,24 +9626,13 @@ $$;
 create trigger orders_140_contact before insert or update of name, email on public.orders
   for each row execute function private.tg_orders__assert_contact();
 
--- What triggers add up, and what is fixed. A key has no right to these columns.
+-- A key has no right to these columns.
 create function private.tg_orders__assert_kept() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_kept constant text := 'Usher keeps this field itself; it cannot be edited.';
   v_refusal text[] := case
-    when new.amount_paid is distinct from old.amount_paid then array[
-      'amount_paid', 'amount_paid is added up from the payments and cannot be edited.', 'Add a payment instead.'
-    ]
-    when (new.amount_voided, new.amount_refunded) is distinct from (old.amount_voided, old.amount_refunded) then array[
-      'amount_refunded', 'amount_voided and amount_refunded are added up from rows of their own and cannot be edited.',
-      'Add a row to payment_voids or refunds instead.'
-    ]
-    when (new.subtotal, new.discount_total) is distinct from (old.subtotal, old.discount_total) then array[
-      'subtotal', 'subtotal and discount_total are added up from the tickets and cannot be edited.',
-      'Add or cancel attendees instead. For another discount cancel the order, and register anew with a promo code.'
-    ]
     when (new.payment_method is null) <> (old.payment_method is null) then array[
       'payment_method', 'Whether an order is to be paid is fixed: the prices of its tickets depend on it.', 'Create a new order.'
     ]
@@ -9625,9 +9653,7 @@ begin
 end
 $$;
 create trigger orders_150_kept
-  before update of
-    amount_paid, amount_voided, amount_refunded, subtotal, discount_total, payment_method, payment_reminded_at, cancellation_reason
-  on public.orders
+  before update of payment_method, payment_reminded_at, cancellation_reason on public.orders
   for each row when (private.is_typed())
   execute function private.tg_orders__assert_kept();
 
@@ -15051,18 +15077,10 @@ create function private.remind_buyer(order_id uuid) returns public.orders
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_order public.orders;
-  v_next timestamptz;
-begin
   -- Locked, so that a payment of this moment is seen, and a second reminder waits for the first.
-  select o.* into v_order
-  from public.orders o
-  where o.id = remind_buyer.order_id and not private.is_foreign(o.organisation_id)
-  for no key update;
-  if not found then
-    perform private.refuse_not_found('order_id');
-  end if;
-  v_next := private.next_reminder_at(v_order.id);
+  v_order public.orders := private.lock_order_of_money(order_id, 'order_id');
+  v_next timestamptz := private.next_reminder_at(v_order.id);
+begin
   case private.not_reminded_because(v_order, v_next)
     when 'order_expired' then
       if v_order.status = 'cancelled' then
@@ -17002,6 +17020,7 @@ declare
   v_given constant jsonb := jsonb_strip_nulls(to_jsonb(new));
   v_kept text;
   v_organisation_id uuid;
+  v_constraint text;
 begin
   foreach v_kept in array '{order_id,reference,attendee_id,status,created_at}'::text[] loop
     if v_given ? v_kept then
@@ -17034,6 +17053,10 @@ begin
   new.order_id := (private.add_registrations(array[private.with_guests(to_jsonb(new))]))[1];
   select r.* into new from public.registrations r where r.order_id = new.order_id;
   return new;
+exception when check_violation then
+  get stacked diagnostics v_constraint = constraint_name;
+  perform private.refuse_broken(v_constraint, to_jsonb(new));
+  raise;
 end
 $$;
 create trigger registrations_100_register instead of insert on public.registrations

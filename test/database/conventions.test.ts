@@ -114,6 +114,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     // Of the organisation of the caller, by the address.
     'private.erase_people': ['scope_attendees_write'],
     'private.find_own_people': ['scope_attendees_read'],
+    'private.orders_found': ['scope_orders_read'],
     'private.page_of_attendees': ['scope_attendees_read'],
     'private.attendees_found': ['scope_attendees_read'],
     'private.attendees_of_order': ['scope_attendees_read'],

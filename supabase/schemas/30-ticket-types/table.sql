@@ -85,24 +85,6 @@ create unique index ticket_types_organisation_id_external_id_key on public.ticke
   where external_id is not null;
 create index ticket_types_event_id_idx on public.ticket_types (event_id, position, id);
 
-create function private.tg_ticket_types__guard() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if tg_op = 'UPDATE' and new.quantity is distinct from old.quantity and new.quantity >= 0 and new.quantity < new.quantity_sold + new.quantity_held then
-    perform private.refuse(
-      409, 'quantity_below_sold', 'The quantity cannot be less than the tickets already issued, and held for the waiting list.', 'quantity',
-      jsonb_strip_nulls(jsonb_build_object('quantity_sold', new.quantity_sold, 'quantity_held', nullif(new.quantity_held, 0))), "row" => to_jsonb(new)
-    );
-  end if;
-  if (case tg_op when 'INSERT' then private.current_api_key_id() is not null else new.external_id is distinct from old.external_id end) then
-    perform private.refuse_taken('external_id', t.id, t.created_at, t.xmin)
-    from public.ticket_types t
-    where t.organisation_id = new.organisation_id and t.external_id = new.external_id and t.id <> new.id;
-  end if;
-  return new;
-end
-$$;
 -- An organiser's edit must not fail because a ticket was issued meanwhile: the counters are not versioned.
 select private.keep_table('public.ticket_types', filled => '{organisation_id}', fixed => '{organisation_id,event_id}',
   sums => '{
@@ -116,8 +98,6 @@ create trigger ticket_types_100_in_use before delete on public.ticket_types
     'The ticket type is in use: there are attendees with it, or people who wait for it.', 'Archive it instead: set its status to archived.',
     'attendees.ticket_type_id', 'waiting_list_entries.ticket_type_id'
   );
-create trigger ticket_types_100_guard before insert or update of quantity, external_id on public.ticket_types
-  for each row execute function private.tg_ticket_types__guard();
 
 revoke all on public.ticket_types from anon, authenticated, service_role;
 

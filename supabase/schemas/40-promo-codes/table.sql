@@ -116,33 +116,6 @@ begin
 end
 $$;
 
--- Not security definer: row level security hides another organisation's event, so it counts as missing.
-create function private.tg_promo_codes__guard() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  -- As buyers type it on one device and organisers on another.
-  new.code := normalize(new.code, nfc);
-  -- Before the unique index, whose error would reveal that a code of another organisation exists.
-  if tg_op = 'INSERT' and not exists (
-    select from public.events e where e.id = new.event_id and e.organisation_id = new.organisation_id
-  ) then
-    perform private.refuse_not_found('event_id');
-  end if;
-  if (case tg_op when 'INSERT' then private.current_api_key_id() is not null else lower(new.code) <> lower(old.code) end) then
-    perform private.refuse_taken('code', c.id, c.created_at, c.xmin)
-    from public.promo_codes c
-    where c.event_id = new.event_id and lower(c.code) = lower(new.code) and c.id <> new.id;
-  end if;
-  if tg_op = 'UPDATE' and new.max_redemptions < new.times_redeemed and new.max_redemptions is distinct from old.max_redemptions then
-    perform private.refuse(
-      409, 'limit_below_redeemed', 'The limit cannot be less than the uses already made.', 'max_redemptions',
-      jsonb_build_object('times_redeemed', new.times_redeemed), "row" => to_jsonb(new)
-    );
-  end if;
-  return new;
-end
-$$;
 select private.keep_table('public.promo_codes', filled => '{organisation_id}', fixed => '{organisation_id,event_id}',
   sums => '{"times_redeemed": "times_redeemed is counted from the attendees and cannot be edited."}',
   versioned => true, uncounted => '{times_redeemed}');
@@ -153,10 +126,6 @@ create trigger promo_codes_100_in_use before delete on public.promo_codes
     'The promo code is in use: there are orders with it.', 'Disable it instead: set its status to disabled.',
     'orders.promo_code_id', 'attendees.promo_code_id'
   );
-create trigger promo_codes_100_guard before insert or update of code, max_redemptions on public.promo_codes
-  for each row execute function private.tg_promo_codes__guard();
-create trigger promo_codes_200_ticket_types before insert or update of ticket_type_ids on public.promo_codes
-  for each row execute function private.tg__assert_ticket_types();
 
 revoke all on public.promo_codes from anon, authenticated, service_role;
 

@@ -1,18 +1,6 @@
 -- Payments: what was received for an order, one row each. The sum of those that are not voided is amount_paid of the order, which
 -- completes when nothing is due. Append-only: a wrong payment is voided, money that was returned is a refund, each by a row.
 
--- What holds for every payment: one function, as of orders.
-create function private.is_sound_payment(amount bigint, received_at timestamptz, external_reference text) returns boolean
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return amount > 0
-    and received_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
-    and (external_reference is null or private.is_sound_line('external_reference', external_reference, 255));
-end
-$$;
-grant execute on function private.is_sound_payment to api_key, authenticated;
-
 create table public.payments (
   order_id uuid not null,
   amount bigint not null,
@@ -30,8 +18,16 @@ create table public.payments (
   constraint payments_order_id_fkey foreign key (order_id, event_id, organisation_id)
     references public.orders (id, event_id, organisation_id),
   constraint payments_recorded_by_fkey foreign key (recorded_by) references public.api_keys (id) on delete set null,
-  constraint payments_are_sound check (private.is_sound_payment(amount, received_at, external_reference))
+  constraint payments_amount_is_positive check (amount > 0),
+  constraint payments_received_at_is_finite check (received_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'),
+  constraint payments_external_reference_is_one_line check (
+    length(btrim(external_reference)) between 1 and 255 and external_reference !~ '[[:cntrl:]]'
+  )
 );
+comment on constraint payments_amount_is_positive on public.payments is
+  'A payment is above 0. For money that was returned add a row to refunds.';
+comment on constraint payments_external_reference_is_one_line on public.payments is
+  'external_reference is one line of 1 to 255 characters. Write at least one letter, and no line breaks.';
 comment on table public.payments is 'Money received for orders. Add a row to record a payment; the order completes when nothing is due. A wrong one is taken back by a row in payment_voids.';
 comment on column public.payments.order_id is 'The order that was paid for.';
 comment on column public.payments.amount is 'In minor units of currency, which is the order''s: 49.90 is 4990. Above 0.';
@@ -48,7 +44,7 @@ comment on column public.payments.organisation_id is 'The organisation that it b
 
 create index payments_order_id_idx on public.payments (order_id);
 create index payments_recorded_by_idx on public.payments (recorded_by);
--- For private.warning_of_reference.
+-- For private.warnings_of_payment.
 create index payments_organisation_id_external_reference_idx on public.payments (organisation_id, external_reference)
   where external_reference is not null;
 
@@ -56,39 +52,49 @@ create index payments_organisation_id_external_reference_idx on public.payments 
 create index payments_organisation_id_received_at_idx on public.payments (organisation_id, received_at, id);
 create index payments_event_id_received_at_idx on public.payments (event_id, received_at, id);
 
--- Refuses a payment that its order does not take, and locks the order, so that one that it takes after all is taken at once.
-create function private.refuse_payment(payment public.payments) returns void
-language plpgsql volatile set search_path = ''
+-- The order that a payment, a void or a refund is of, locked until the end of the transaction. Security definer, as the guards that ask for it:
+-- a key for orders may change neither its sums nor lock what it may not see.
+create function private.lock_order_of_money(order_id uuid, param text) returns public.orders
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_order public.orders;
-  v_due bigint;
 begin
   select o.* into v_order
   from public.orders o
-  where o.id = payment.order_id and not private.is_foreign(o.organisation_id)
+  where o.id = lock_order_of_money.order_id and not private.is_foreign(o.organisation_id)
   for no key update;
   if not found then
-    perform private.refuse_not_found('order_id');
+    perform private.refuse_not_found(param);
   end if;
-  v_due := private.amount_due(v_order);
+  return v_order;
+end
+$$;
 
+create function private.assert_takes_payment("order" public.orders, payment public.payments) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_due bigint := private.amount_due("order");
+  v_unrecorded constant text := 'Money that came for it is returned at the bank, and neither it nor its return is recorded.';
+begin
+  if payment.amount <= 0 then
+    perform private.refuse_broken('payments_amount_is_positive', to_jsonb(payment));
   -- A completed order is payable again once a payment was voided, or money for a ticket that stands was returned.
-  if v_order.cancellation_reason = 'expired' then
-    perform private.refuse_expired(v_order);
-  elsif v_order.status <> 'pending' and v_due = 0 then
+  elsif "order".cancellation_reason = 'expired' then
+    perform private.refuse_expired("order");
+  elsif "order".status <> 'pending' and v_due = 0 then
     perform private.refuse(
-      409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status),
-      case
-        when v_order.amount_refunded > 0 and v_order.status = 'cancelled'
-          then 'Money that came for it is returned at the bank, and neither it nor its return is recorded. A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew.'
-        else 'Money that came for it is returned at the bank, and neither it nor its return is recorded.'
+      409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', "order".status),
+      v_unrecorded || case when "order".amount_refunded > 0 and "order".status = 'cancelled'
+        then ' A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew.'
+        else ''
       end
     );
-  elsif payment.currency <> v_order.currency then
+  elsif payment.currency <> "order".currency then
     perform private.refuse(
       409, 'wrong_currency', 'The payment is in another currency than the order.', 'currency',
-      jsonb_build_object('currency', v_order.currency)
+      jsonb_build_object('currency', "order".currency)
     );
   elsif payment.amount > v_due then
     perform private.refuse(
@@ -104,41 +110,24 @@ begin
 end
 $$;
 
--- Security definer: it updates the order, of which a key with orders:write may change only the status.
-create function private.tg_payments__guard() returns trigger
+-- Before the insert, so that a second payment in the same statement sees the first.
+create function private.tg_payments__pay() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_currency text;
+  v_order public.orders := private.lock_order_of_money(new.order_id, 'order_id');
 begin
-  loop
-    -- Before the insert, so that a second payment in the same statement sees the first. An update that waits for another payment compares
-    -- what that one left. Its conditions are those of private.refuse_payment, what is due as private.amount_due has it.
-    update public.orders o
-    set amount_paid = o.amount_paid + new.amount
-    where o.id = new.order_id
-      and o.status <> 'cancelled'
-      and (o.status = 'pending' or o.total - o.amount_paid + o.amount_refunded > 0)
-      and (new.amount > greatest(o.total - o.amount_paid + o.amount_refunded, 0)) is not true
-      and (new.currency <> o.currency) is not true
-      and (new.received_at > now() + interval '1 day') is not true
-      and not private.is_foreign(o.organisation_id)
-    -- No row would empty new.currency, which is given.
-    returning o.organisation_id, o.event_id, o.currency into new.organisation_id, new.event_id, v_currency;
-    if found then
-      new.currency := v_currency;
-      return new;
-    end if;
-    perform private.refuse_payment(new);
-  end loop;
+  perform private.assert_takes_payment(v_order, new);
+  new.organisation_id := v_order.organisation_id;
+  new.event_id := v_order.event_id;
+  new.currency := v_order.currency;
+  update public.orders o set amount_paid = o.amount_paid + new.amount where o.id = v_order.id;
+  return new;
 end
 $$;
 select private.keep_table('public.payments', filled => '{organisation_id,event_id,currency}', derived => null);
-create trigger payments_050_amount before insert on public.payments
-  for each row when (new.amount <= 0)
-  execute function private.tg__refuse_value('amount', 'A payment is above 0.', 'For money that was returned add a row to refunds.');
-create trigger payments_100_guard before insert on public.payments
-  for each row execute function private.tg_payments__guard();
+create trigger payments_100_pay before insert on public.payments
+  for each row execute function private.tg_payments__pay();
 create trigger payments_100_append_only before update or delete on public.payments
   for each row execute function private.tg__assert_append_only(
     'Payments are a log: they are never changed or deleted.',
@@ -212,6 +201,8 @@ create table public.refunds (
     length(btrim(external_reference)) between 1 and 255 and external_reference !~ '[[:cntrl:]]'
   )
 );
+comment on constraint refunds_amount_is_positive on public.refunds is
+  'A refund is above 0. Write what was returned, without a sign.';
 comment on table public.refunds is 'Money returned for orders that are paid or cancelled. Add a row to record a refund; refund_due ends when nothing is left to refund. What is returned for a ticket that stands is due again.';
 comment on column public.refunds.order_id is 'The order whose money was returned.';
 comment on column public.refunds.amount is 'In minor units of currency, which is the order''s: 49.90 is 4990. At most what was paid and not refunded yet.';
@@ -228,29 +219,22 @@ comment on column public.refunds.organisation_id is 'The organisation that it be
 
 create index refunds_order_id_idx on public.refunds (order_id);
 create index refunds_recorded_by_idx on public.refunds (recorded_by);
--- For private.warning_of_refund_reference.
+-- For private.warnings_of_refund.
 create index refunds_organisation_id_external_reference_idx on public.refunds (organisation_id, external_reference)
   where external_reference is not null;
 -- For private.page_of_payment_lines.
 create index refunds_organisation_id_refunded_at_idx on public.refunds (organisation_id, refunded_at, id);
 create index refunds_event_id_refunded_at_idx on public.refunds (event_id, refunded_at, id);
 
--- Security definer: it updates the order, as tg_payments__guard does.
-create function private.tg_payment_voids__guard() returns trigger
+create function private.tg_payment_voids__take_back() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_order public.orders;
-  v_amount bigint;
+  v_order public.orders := private.lock_order_of_money(
+    (select p.order_id from public.payments p where p.id = new.payment_id), 'payment_id'
+  );
+  v_amount bigint := (select p.amount from public.payments p where p.id = new.payment_id);
 begin
-  select o.* into v_order
-  from public.orders o
-  where o.id = (select p.order_id from public.payments p where p.id = new.payment_id) and not private.is_foreign(o.organisation_id)
-  for no key update;
-  if not found then
-    perform private.refuse_not_found('payment_id');
-  end if;
-  select p.amount into v_amount from public.payments p where p.id = new.payment_id;
   if exists (select from public.payment_voids v where v.payment_id = new.payment_id) then
     perform private.refuse(409, 'payment_voided', 'This payment was voided before.', 'payment_id');
   elsif v_order.amount_paid - v_amount < v_order.amount_refunded then
@@ -268,66 +252,64 @@ begin
 end
 $$;
 select private.keep_table('public.payment_voids', filled => '{organisation_id}', derived => null);
-create trigger payment_voids_100_guard before insert on public.payment_voids
-  for each row execute function private.tg_payment_voids__guard();
+create trigger payment_voids_100_take_back before insert on public.payment_voids
+  for each row execute function private.tg_payment_voids__take_back();
 
--- Security definer, for the same reason.
-create function private.tg_refunds__guard() returns trigger
-language plpgsql volatile security definer set search_path = ''
+create function private.assert_takes_refund("order" public.orders, refund public.refunds) returns void
+language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_order public.orders;
-  v_left bigint;
+  v_left bigint := "order".amount_paid - "order".amount_refunded;
 begin
-  select o.* into v_order
-  from public.orders o
-  where o.id = new.order_id and not private.is_foreign(o.organisation_id)
-  for no key update;
-  if not found then
-    perform private.refuse_not_found('order_id');
-  end if;
-  new.organisation_id := v_order.organisation_id;
-  new.event_id := v_order.event_id;
-  new.currency := coalesce(new.currency, v_order.currency);
-  v_left := v_order.amount_paid - v_order.amount_refunded;
-  if v_order.status <> 'cancelled' and (v_order.status = 'pending' or v_order.amount_paid < v_order.total) then
+  if refund.amount <= 0 then
+    perform private.refuse_broken('refunds_amount_is_positive', to_jsonb(refund));
+  elsif "order".status <> 'cancelled' and ("order".status = 'pending' or "order".amount_paid < "order".total) then
     perform private.refuse(
-      409, 'payment_due', 'Something is still due for this order.', 'order_id', jsonb_build_object('status', v_order.status),
+      409, 'payment_due', 'Something is still due for this order.', 'order_id', jsonb_build_object('status', "order".status),
       'Cancel the order first, or void the payment if it was recorded by mistake.'
     );
   elsif v_left = 0 then
     perform private.refuse(
       409, 'nothing_refundable', 'Nothing was paid for this order that is not refunded yet.', 'order_id',
-      hint => case when v_order.amount_refunded > 0
+      hint => case when "order".amount_refunded > 0
         then 'A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew without a second record.'
       end
     );
-  elsif new.currency <> v_order.currency then
+  elsif refund.currency <> "order".currency then
     perform private.refuse(
       409, 'wrong_currency', 'The refund is in another currency than the order.', 'currency',
-      jsonb_build_object('currency', v_order.currency)
+      jsonb_build_object('currency', "order".currency)
     );
-  elsif new.amount > v_left then
+  elsif refund.amount > v_left then
     perform private.refuse(
       409, 'refund_too_high', 'The refund is more than what was paid and not refunded yet.', 'amount',
       jsonb_build_object('amount_left', v_left), 'Record at most amount_left.'
     );
+  elsif refund.refunded_at > now() + interval '1 day' then
+    perform private.refuse_value(
+      'refunded_at', 'refunded_at is more than a day ahead.', 'Record the refund when the money is sent.', to_jsonb(refund)
+    );
   end if;
+end
+$$;
+
+create function private.tg_refunds__return() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders := private.lock_order_of_money(new.order_id, 'order_id');
+begin
+  perform private.assert_takes_refund(v_order, new);
+  new.organisation_id := v_order.organisation_id;
+  new.event_id := v_order.event_id;
+  new.currency := v_order.currency;
   update public.orders o set amount_refunded = o.amount_refunded + new.amount where o.id = v_order.id;
   return new;
 end
 $$;
 select private.keep_table('public.refunds', filled => '{organisation_id,event_id,currency}', derived => null);
-create trigger refunds_050_amount before insert on public.refunds
-  for each row when (new.amount <= 0)
-  execute function private.tg__refuse_value('amount', 'A refund is above 0.', 'Write what was returned, without a sign.');
-create trigger refunds_100_guard before insert on public.refunds
-  for each row execute function private.tg_refunds__guard();
-create trigger refunds_300_refunded_at before insert on public.refunds
-  for each row when (new.refunded_at > now() + interval '1 day')
-  execute function private.tg__refuse_value(
-    'refunded_at', 'refunded_at is more than a day ahead.', 'Record the refund when the money is sent.'
-  );
+create trigger refunds_100_return before insert on public.refunds
+  for each row execute function private.tg_refunds__return();
 
 create trigger payment_voids_100_append_only before update or delete on public.payment_voids
   for each row execute function private.tg__assert_append_only('Corrections of payments are a log: they are never changed or deleted.');

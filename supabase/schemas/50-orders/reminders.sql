@@ -49,18 +49,10 @@ create function private.remind_buyer(order_id uuid) returns public.orders
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_order public.orders;
-  v_next timestamptz;
-begin
   -- Locked, so that a payment of this moment is seen, and a second reminder waits for the first.
-  select o.* into v_order
-  from public.orders o
-  where o.id = remind_buyer.order_id and not private.is_foreign(o.organisation_id)
-  for no key update;
-  if not found then
-    perform private.refuse_not_found('order_id');
-  end if;
-  v_next := private.next_reminder_at(v_order.id);
+  v_order public.orders := private.lock_order_of_money(order_id, 'order_id');
+  v_next timestamptz := private.next_reminder_at(v_order.id);
+begin
   case private.not_reminded_because(v_order, v_next)
     when 'order_expired' then
       if v_order.status = 'cancelled' then

@@ -9,10 +9,9 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
-    'status', 'pending', 'payment_status', 'not_required', 'subtotal', 0, 'discount_total', 0, 'amount_paid', 0,
-    'amount_voided', 0, 'amount_refunded', 0, 'amount_retained', 0,
-    'reference', null, 'promo_code_id', null, 'completed_at', null, 'cancelled_at', null,
-    'cancellation_reason', null, 'payment_remind_at', null, 'payment_reminded_at', null, 'payment_check_at', null
+    'status', 'pending', 'payment_status', 'not_required', 'amount_retained', 0, 'reference', null, 'promo_code_id', null,
+    'completed_at', null, 'cancelled_at', null, 'cancellation_reason', null,
+    'payment_remind_at', null, 'payment_reminded_at', null, 'payment_check_at', null
   ));
   return new;
 end
@@ -114,24 +113,13 @@ $$;
 create trigger orders_140_contact before insert or update of name, email on public.orders
   for each row execute function private.tg_orders__assert_contact();
 
--- What triggers add up, and what is fixed. A key has no right to these columns.
+-- A key has no right to these columns.
 create function private.tg_orders__assert_kept() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_kept constant text := 'Usher keeps this field itself; it cannot be edited.';
   v_refusal text[] := case
-    when new.amount_paid is distinct from old.amount_paid then array[
-      'amount_paid', 'amount_paid is added up from the payments and cannot be edited.', 'Add a payment instead.'
-    ]
-    when (new.amount_voided, new.amount_refunded) is distinct from (old.amount_voided, old.amount_refunded) then array[
-      'amount_refunded', 'amount_voided and amount_refunded are added up from rows of their own and cannot be edited.',
-      'Add a row to payment_voids or refunds instead.'
-    ]
-    when (new.subtotal, new.discount_total) is distinct from (old.subtotal, old.discount_total) then array[
-      'subtotal', 'subtotal and discount_total are added up from the tickets and cannot be edited.',
-      'Add or cancel attendees instead. For another discount cancel the order, and register anew with a promo code.'
-    ]
     when (new.payment_method is null) <> (old.payment_method is null) then array[
       'payment_method', 'Whether an order is to be paid is fixed: the prices of its tickets depend on it.', 'Create a new order.'
     ]
@@ -152,9 +140,7 @@ begin
 end
 $$;
 create trigger orders_150_kept
-  before update of
-    amount_paid, amount_voided, amount_refunded, subtotal, discount_total, payment_method, payment_reminded_at, cancellation_reason
-  on public.orders
+  before update of payment_method, payment_reminded_at, cancellation_reason on public.orders
   for each row when (private.is_typed())
   execute function private.tg_orders__assert_kept();
 

@@ -52,29 +52,25 @@ create table public.orders (
   constraint orders_event_id_fkey foreign key (event_id, organisation_id)
     references public.events (id, organisation_id),
   constraint orders_promo_code_id_fkey foreign key (promo_code_id, event_id)
-    references public.promo_codes (id, event_id)
+    references public.promo_codes (id, event_id),
+  constraint orders_company_is_one_line check (length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]'),
+  constraint orders_amounts_fit_one_another check (
+    discount_total between 0 and subtotal and amount_voided >= 0 and amount_refunded between 0 and amount_paid
+    and amount_retained between 0 and amount_paid - amount_refunded
+  ),
+  -- It held when the order was completed, and neither voids nor refunds change it.
+  constraint orders_status_completed_is_paid check (status <> 'completed' or amount_paid + amount_voided >= subtotal - discount_total),
+  constraint orders_payment_due_at_is_finite check (payment_due_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'),
+  constraint orders_cancellation_reason_goes_with_cancelled check ((status = 'cancelled') = (cancellation_reason is not null)),
+  constraint orders_external_id_is_bounded check (length(external_id) between 1 and 255),
+  constraint orders_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 ) with (fillfactor = 50);
 
--- What holds for every order, whoever writes it, beside what its guard sees to. One function: Postgres plans each check constraint anew for
--- every statement.
-create function private.is_sound_order("order" public.orders) returns boolean
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return
-    ("order".company is null or private.is_sound_line('company', "order".company, 200))
-    and ("order".external_id is null and "order".metadata = '{}' or private.is_sound_extra("order".external_id, "order".metadata))
-    and "order".subtotal >= "order".discount_total and "order".discount_total >= 0
-    -- It held when the order was completed, and neither voids nor refunds change it.
-    and ("order".status <> 'completed' or "order".amount_paid + "order".amount_voided >= "order".subtotal - "order".discount_total)
-    and "order".amount_voided >= 0 and "order".amount_refunded between 0 and "order".amount_paid
-    and "order".amount_retained between 0 and "order".amount_paid - "order".amount_refunded
-    and "order".payment_due_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
-    and ("order".status = 'cancelled') = ("order".cancellation_reason is not null);
-end
-$$;
-grant execute on function private.is_sound_order to api_key, authenticated;
-alter table public.orders add constraint orders_are_sound check (private.is_sound_order(orders));
+comment on constraint orders_company_is_one_line on public.orders is
+  'company is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
+comment on constraint orders_external_id_is_bounded on public.orders is 'external_id has 1 to 255 characters.';
+comment on constraint orders_metadata_is_flat on public.orders is
+  'Metadata is a flat object of at most 50 keys. Its values are text, numbers that are kept exactly, true, false or null.';
 comment on table public.orders is 'Registrations: the contact, and the amounts due and paid. The people who come are its attendees.';
 comment on column public.orders.name is 'Name of the contact, who is the buyer.';
 comment on column public.orders.email is 'E-mail address of the contact.';
@@ -204,6 +200,13 @@ select private.keep_table('public.orders',
     select jsonb_object_agg(c, 'Record a payment, or set status to cancelled, instead.')
     from unnest('{payment_status,payment_remind_at,payment_check_at,completed_at,cancelled_at,version,created_at,updated_at}'::text[]) c
   ),
+  sums => '{
+    "amount_paid": "amount_paid is added up from the payments and cannot be edited. Add a payment instead.",
+    "amount_voided": "amount_voided is added up from payment_voids and cannot be edited. Add a row to payment_voids instead.",
+    "amount_refunded": "amount_refunded is added up from the refunds and cannot be edited. Add a row to refunds instead.",
+    "subtotal": "subtotal is added up from the tickets and cannot be edited. Add or cancel attendees instead.",
+    "discount_total": "discount_total is added up from the tickets and cannot be edited. For another discount cancel the order, and register anew with a promo code."
+  }',
   versioned => true,
   uncounted => '{discount_total,amount_voided,payment_reminded_at}');
 create trigger orders_100_in_use before delete on public.orders

@@ -298,6 +298,7 @@ declare
   v_given constant jsonb := jsonb_strip_nulls(to_jsonb(new));
   v_kept text;
   v_organisation_id uuid;
+  v_constraint text;
 begin
   foreach v_kept in array '{order_id,reference,attendee_id,status,created_at}'::text[] loop
     if v_given ? v_kept then
@@ -330,6 +331,10 @@ begin
   new.order_id := (private.add_registrations(array[private.with_guests(to_jsonb(new))]))[1];
   select r.* into new from public.registrations r where r.order_id = new.order_id;
   return new;
+exception when check_violation then
+  get stacked diagnostics v_constraint = constraint_name;
+  perform private.refuse_broken(v_constraint, to_jsonb(new));
+  raise;
 end
 $$;
 create trigger registrations_100_register instead of insert on public.registrations
