@@ -23,33 +23,6 @@ $$;
 create trigger promo_codes_100_code before insert or update of code on public.promo_codes
   for each row execute function private.tg_promo_codes__assert_code_is_free();
 
-create function private.tg_promo_codes__assert_ticket_types() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  -- A code whose ticket type was deleted can still be edited and disabled.
-  if new.ticket_type_ids = old.ticket_type_ids then
-    return new;
-  end if;
-  new.ticket_type_ids := array(select distinct i.id from unnest(new.ticket_type_ids) i (id) order by i.id);
-  if exists (
-    select from unnest(new.ticket_type_ids) i (id)
-    where not exists (
-      select from public.ticket_types t
-      where t.id = i.id and t.event_id = new.event_id and t.organisation_id = new.organisation_id
-    )
-  ) then
-    perform private.refuse(
-      422, 'validation_failed', 'A listed ticket type does not belong to the event.', 'ticket_type_ids',
-      hint => 'List the ticket types of the event to find their identifiers.', "row" => to_jsonb(new)
-    );
-  end if;
-  return new;
-end
-$$;
-create trigger promo_codes_110_ticket_types before insert or update of ticket_type_ids on public.promo_codes
-  for each row execute function private.tg_promo_codes__assert_ticket_types();
-
 create function private.tg_promo_codes__refuse_limit() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -61,6 +34,9 @@ begin
   return new;
 end
 $$;
-create trigger promo_codes_120_limit before update of max_redemptions on public.promo_codes
+create trigger promo_codes_110_limit before update of max_redemptions on public.promo_codes
   for each row when (new.max_redemptions < new.times_redeemed)
   execute function private.tg_promo_codes__refuse_limit();
+
+create trigger promo_codes_120_ticket_types before insert or update of ticket_type_ids on public.promo_codes
+  for each row execute function private.tg__assert_ticket_types();
