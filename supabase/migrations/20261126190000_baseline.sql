@@ -6993,8 +6993,9 @@ create type public.email_kind as enum (
 
 -- schemas/90-outbox/emails.sql
 
--- E-mails: one row each, added in the transaction of what it tells of, claimed and settled by the courier like a webhook. The result
--- of a ticket is shown on the attendee as ticket_email. An order with send_email false gets none, unless everybody is to be told.
+-- E-mails to guests: a row each, added in the transaction of what it tells of (`emails.sql` of a room), leased, sent and settled by the
+-- courier (email-claims.sql). What became of a ticket is shown on its attendee as ticket_email. An order with send_email false gets none,
+-- unless everybody is to be told.
 
 -- Whom a change or a cancellation is told: those whose orders have e-mails, or all. As of attendees, so of buyers.
 create type public.notify as enum ('nobody', 'mailed', 'everybody');
@@ -7014,38 +7015,19 @@ begin
 end
 $$;
 
--- Somebody to be told, and why they are not; null: they are.
+-- Somebody to be told, as a guest, as a buyer or as one who waits, and why they are not; null: they are.
 create type private.recipient as (
   organisation_id uuid,
   attendee_id uuid,
   waiting_list_entry_id uuid,
+  order_id uuid,
   email_lower text,
   reason text,
-  -- Of a buyer.
-  order_id uuid
+  -- Whether their order has e-mails.
+  is_mailed boolean,
+  -- Tickets that were cancelled together are told of together.
+  cancelled_at timestamptz
 );
-
--- What holds for every e-mail: one function, as of orders. A queued one has a next attempt; each has a recipient.
-create function private.is_sound_email(
-  kind public.email_kind, status public.email_status, next_attempt_at timestamptz, attendee_id uuid, order_id uuid, payment_id uuid,
-  waiting_list_entry_id uuid
-) returns boolean
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  if (status = 'queued') <> (next_attempt_at is not null) then
-    return false;
-  elsif kind = 'ticket' then
-    return attendee_id is not null;
-  end if;
-  return case
-    when kind in ('order_confirmation', 'payment_reminder', 'order_expired', 'order_cancelled') then order_id is not null
-    when kind in ('payment_received', 'payment_voided') then order_id is not null and payment_id is not null
-    when kind in ('waiting_list_offer', 'waiting_list_cancelled') then waiting_list_entry_id is not null
-    else attendee_id is not null
-  end;
-end
-$$;
 
 create table public.emails (
   kind public.email_kind not null default 'ticket',
@@ -7080,8 +7062,19 @@ create table public.emails (
   constraint emails_payment_id_fkey foreign key (payment_id) references public.payments (id) on delete cascade,
   constraint emails_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade,
-  constraint emails_are_sound
-    check (private.is_sound_email(kind, status, next_attempt_at, attendee_id, order_id, payment_id, waiting_list_entry_id))
+  constraint emails_have_a_next_attempt_while_queued check ((status = 'queued') = (next_attempt_at is not null)),
+  constraint emails_to_guests_name_one check (
+    attendee_id is not null or kind not in ('ticket', 'ticket_cancelled', 'event_changed', 'event_cancelled')
+  ),
+  constraint emails_to_buyers_name_an_order check (
+    order_id is not null or kind not in (
+      'order_confirmation', 'payment_received', 'payment_voided', 'payment_reminder', 'order_expired', 'order_cancelled'
+    )
+  ),
+  constraint emails_of_payments_name_one check (payment_id is not null or kind not in ('payment_received', 'payment_voided')),
+  constraint emails_to_the_waiting_list_name_an_entry check (
+    waiting_list_entry_id is not null or kind not in ('waiting_list_offer', 'waiting_list_cancelled')
+  )
 );
 comment on table public.emails is 'E-mails to attendees and buyers, pending and sent. Written by Usher only. Set status to cancelled to keep one from being sent, or to queued to send one once more; a ticket, by ticket_email_status of the attendee.';
 comment on column public.emails.kind is 'What it tells: ticket, order_confirmation, payment_received and so on.';
@@ -7187,16 +7180,8 @@ create trigger emails_500_cancel_ticket after update of status on public.emails
 create trigger emails_100_append_only before delete on public.emails
   for each row when (private.is_typed())
   execute function private.tg__assert_append_only('E-mails are a log of what was sent: they are never deleted.', 'Set status to cancelled instead.');
-create trigger emails_100_no_truncate before truncate on public.emails
-  for each statement execute function private.tg__refuse_truncate();
-create trigger emails_010_blank_is_empty before insert or update on public.emails
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty();
-create trigger emails_800_explain before insert or update on public.emails
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
-create trigger emails_900_updated_at before update on public.emails
-  for each row execute function private.tg__set_updated_at();
+-- Nobody adds rows by hand, and what the log says is for the purge to take out.
+select private.keep_table('public.emails', required => '{}', derived => null);
 
 create function private.bounce_json(
   kind public.email_kind, event_id uuid, order_id uuid, attendee_id uuid, "to" text, status public.email_status, sent_at timestamptz, error text,
@@ -7296,45 +7281,45 @@ create index email_opt_outs_organisation_id_email_lower_idx on public.email_opt_
 insert into private.personal_columns (table_name, column_name, erased_as, field)
 values ('email_opt_outs', 'email', '"erased@erased.invalid"', null);
 
--- In Studio an organiser may note what a guest says on the telephone, and not take it back: that is for the guest to say.
-create function private.tg_email_opt_outs__guard() returns trigger
+select private.keep_table('public.email_opt_outs', required => '{event_id,email}', derived => null);
+
+-- A row goes with the last ticket of its address, so there is none without: an erasure would leave it. `for share` waits for one.
+create function private.tg_email_opt_outs__assert_ticket() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  if tg_op = 'INSERT' then
-    new.organisation_id := (select e.organisation_id from public.events e where e.id = new.event_id);
-    if new.organisation_id is null then
-      perform private.refuse_not_found('event_id');
-    end if;
-    -- A row goes with the last ticket of its address, so there is none without: an erasure would leave it. `for share` waits for one.
-    perform 1 from public.attendees a
-    where a.organisation_id = new.organisation_id and a.email_lower = lower(new.email) and a.event_id = new.event_id
-    order by a.id
-    limit 1
-    for share;
-    if not found then
-      perform private.refuse_value('email', 'No ticket of this event has this address.', 'Take the address from attendees.');
-    end if;
-    return new;
-  elsif pg_trigger_depth() = 1 and current_setting('usher.switches_on', true) is distinct from 'on' then
-    perform private.refuse(
-      409, 'read_only_field', 'Only those who switched off their e-mails switch them on again.', 'email',
-      hint => 'They do it on the page of their ticket.'
-    );
+  new.organisation_id := (select e.organisation_id from public.events e where e.id = new.event_id);
+  if new.organisation_id is null then
+    perform private.refuse_not_found('event_id');
   end if;
-  return case tg_op when 'UPDATE' then new else old end;
+  perform from public.attendees a
+  where a.organisation_id = new.organisation_id and a.email_lower = lower(new.email) and a.event_id = new.event_id
+  order by a.id
+  limit 1
+  for share;
+  if not found then
+    perform private.refuse_value('email', 'No ticket of this event has this address.', 'Take the address from attendees.');
+  end if;
+  return new;
 end
 $$;
-create trigger email_opt_outs_010_blank_is_empty before insert or update on public.email_opt_outs
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('event_id', 'email');
-create trigger email_opt_outs_800_explain before insert or update on public.email_opt_outs
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
-create trigger email_opt_outs_100_guard before insert or update or delete on public.email_opt_outs
-  for each row execute function private.tg_email_opt_outs__guard();
-create trigger email_opt_outs_100_refuse_truncate before truncate on public.email_opt_outs
-  for each statement execute function private.tg__refuse_truncate();
+create trigger email_opt_outs_100_ticket before insert on public.email_opt_outs
+  for each row execute function private.tg_email_opt_outs__assert_ticket();
+
+-- In Studio an organiser may note what a guest says on the telephone, and not take it back: that is for the guest to say.
+create function private.tg_email_opt_outs__refuse_switch_on() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'read_only_field', 'Only those who switched off their e-mails switch them on again.', 'email',
+    hint => 'They do it on the page of their ticket.'
+  );
+end
+$$;
+create trigger email_opt_outs_100_switch_on before update or delete on public.email_opt_outs
+  for each row when (private.is_typed() and current_setting('usher.switches_on', true) is distinct from 'on')
+  execute function private.tg_email_opt_outs__refuse_switch_on();
 
 revoke all on public.email_opt_outs from anon, authenticated, service_role;
 
@@ -7392,14 +7377,6 @@ begin
 end
 $$;
 
-create function private.opt_out_url(attendee public.attendees) returns text
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return private.claims() ->> 'public_url' || '/u/' || private.opt_out_token(attendee);
-end
-$$;
-
 create function private.attendee_of_opt_out(token text) returns public.attendees
 language plpgsql stable set search_path = ''
 as $$
@@ -7416,29 +7393,21 @@ begin
 end
 $$;
 
-create function private.opt_out_json(attendee public.attendees) returns json
-language plpgsql stable set search_path = ''
+-- Security definer, both: the gateway may read no table.
+create function api.get_opt_out(token text) returns json
+language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return (
     select json_build_object(
       'organisation', json_build_object('name', g.name, 'reply_to', g.reply_to_email, 'accent_colour', g.accent_colour),
       'event', private.event_json(e),
-      'emails', not private.has_opted_out(attendee)
+      'emails', not private.has_opted_out(a)
     )
-    from public.events e
+    from private.attendee_of_opt_out(token) a
+    join public.events e on e.id = a.event_id
     join public.organisations g on g.id = e.organisation_id
-    where e.id = attendee.event_id
   );
-end
-$$;
-
--- Security definer, both: the gateway may read no table.
-create function api.get_opt_out(token text) returns json
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return private.opt_out_json(a) from private.attendee_of_opt_out(token) a where a.id is not null;
 end
 $$;
 comment on function api.get_opt_out is
@@ -7451,11 +7420,10 @@ as $$
 declare
   v_attendee public.attendees := private.attendee_of_opt_out(token);
 begin
-  if v_attendee.id is null then
-    return null;
+  if v_attendee.id is not null then
+    perform private.switch_emails(v_attendee, false);
   end if;
-  perform private.switch_emails(v_attendee, false);
-  return private.opt_out_json(v_attendee);
+  return api.get_opt_out(token);
 end
 $$;
 comment on function api.opt_out is 'Switches off the e-mails about changes by the link in one of them; answers as api.get_opt_out. For the gateway.';
@@ -10132,7 +10100,8 @@ begin
     new.id
   );
   if new.status = 'offered' and new.send_email then
-    perform private.queue_waiting_list_emails(array[new.id]);
+    insert into public.emails (organisation_id, kind, waiting_list_entry_id)
+    values (new.organisation_id, 'waiting_list_offer', new.id);
   end if;
   return null;
 end
@@ -10291,13 +10260,12 @@ $$;
 
 -- Whom the cancellation of an event is told, or would be: whoever held a place, the buyers of the orders that it cancelled, and its waiting
 -- list.
-create function private.recipients_of_cancellation(event public.events, attendee_ids uuid[], notify public.notify)
-returns private.recipient[]
+create function private.recipients_of_cancellation(event public.events, notify public.notify) returns private.recipient[]
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return private.with_buyers(
-    private.recipients(attendee_ids, notify),
+    private.recipients(private.attendees_to_tell(event), notify),
     array(
       select o.id
       from public.orders o
@@ -10319,8 +10287,80 @@ begin
   if coalesce(notify, 'nobody') = 'nobody' then
     return null;
   end if;
-  v_recipients := private.recipients_of_cancellation(event, private.attendees_to_tell(event), notify);
+  v_recipients := private.recipients_of_cancellation(event, notify);
   return private.told_of(v_recipients) || jsonb_build_object('emails', cardinality(private.addressees(v_recipients)));
+end
+$$;
+
+-- The addresses for which an e-mail of a change waits, and whether it still has news: one that says what is as it was again is not sent. Locked,
+-- so that no courier takes one with what the event was before this transaction. Whoever has a ticket is told as an attendee, and not of an
+-- offer; one to an address that has switched off since will not be sent. What waits says the newest message.
+create function private.waiting_news(recipients private.recipient[], news jsonb, message text, out pending text[], out settled text[])
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_attendee_ids uuid[] := array(select r.attendee_id from unnest(recipients) r where r.attendee_id is not null);
+  v_entry_ids uuid[] := array(select r.waiting_list_entry_id from unnest(recipients) r where r.waiting_list_entry_id is not null);
+begin
+  select
+    coalesce(array_agg(w.email_lower) filter (where w.previous is distinct from news), '{}'),
+    coalesce(array_agg(w.email_lower) filter (where w.previous = news), '{}')
+  into pending, settled
+  from (
+    select a.email_lower, e.previous
+    from public.emails e
+    join public.attendees a on a.id = e.attendee_id
+    where e.attendee_id = any (v_attendee_ids) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
+      and not private.has_opted_out(a)
+    for no key update of e
+  ) w;
+  pending := pending || array(
+    select w.email_lower
+    from public.emails e
+    join public.waiting_list_entries w on w.id = e.waiting_list_entry_id
+    where e.waiting_list_entry_id = any (v_entry_ids) and e.kind = 'waiting_list_offer' and e.status = 'queued' and e.claim is null
+      and w.email_lower not in (select r.email_lower from unnest(recipients) r where r.attendee_id is not null and r.reason is null)
+    for no key update of e
+  );
+  update public.emails e set message = waiting_news.message
+  where waiting_news.message is not null and e.status = 'queued' and e.claim is null
+    and (
+      e.attendee_id = any (v_attendee_ids) and e.kind = 'event_changed'
+      or e.waiting_list_entry_id = any (v_entry_ids) and e.kind = 'waiting_list_offer'
+    );
+end
+$$;
+
+-- Those of the recipients for whom there is no news, and why. Who was told since, because their order has e-mails (is_mailed, from here on),
+-- knows what is `mailed`, and so does whoever shares their address, but for the money of another order. An e-mail that waits shows what is
+-- when it is sent, whomever it is for.
+create function private.with_news(
+  recipients private.recipient[], change private.unannounced_changes, news jsonb, pending text[], settled text[]
+) returns private.recipient[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return array(
+    select row(
+      r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.order_id, r.email_lower,
+      case
+        when r.was_told and change.mailed = news then 'told_before'
+        when r.email_lower in (select unnest(pending)) then nullif(r.reason, 'send_email_false')
+        when not r.was_told and change.previous = news or r.email_lower in (select unnest(settled))
+          then coalesce(r.reason, 'nothing_to_tell')
+        else r.reason
+      end,
+      r.was_told, r.cancelled_at
+    )::private.recipient
+    from (
+      select r.*, change.mailed is not null and case
+        when r.order_id is not null then r.reason is null and r.is_mailed
+        else bool_or(r.reason is null and r.is_mailed and (r.order_id is null or r.attendee_id is null)) over (partition by r.email_lower)
+      end as was_told
+      from unnest(recipients) with ordinality r
+    ) r
+    order by r.ordinality
+  );
 end
 $$;
 
@@ -10334,18 +10374,11 @@ as $$
 declare
   v_event public.events;
   v_change private.unannounced_changes;
-  v_news jsonb;
-  v_attendees uuid[];
+  v_news jsonb := '"cancelled"';
   v_recipients private.recipient[];
-  v_offers private.recipient[];
-  v_mailed private.recipient[];
-  v_told_before private.recipient[] := '{}';
   v_pending text[] := '{}';
   v_settled text[] := '{}';
-  v_kind public.email_kind := 'event_changed';
-  v_send_at timestamptz := now() + interval '10 minutes';
   v_notice jsonb;
-  v_first jsonb;
 begin
   message := private.sound_message(message, notify);
   select e.* into v_event from public.events e where e.id = notify_of_event.event_id;
@@ -10359,117 +10392,27 @@ begin
   if not found then
     return '{"nobody_because": "nothing_to_tell"}';
   end if;
-  v_attendees := private.attendees_to_tell(v_event);
+
   if v_event.status = 'cancelled' then
-    v_news := '"cancelled"';
-    v_kind := 'event_cancelled';
-    v_send_at := now();
-    v_recipients := private.recipients_of_cancellation(v_event, v_attendees, notify);
+    v_recipients := private.recipients_of_cancellation(v_event, notify);
   else
     v_news := private.announced(v_event);
-    v_recipients := private.recipients(v_attendees, notify, v_change.changed_at, v_kind);
-    v_offers := private.recipients_of_offers(v_event, notify, v_change.changed_at);
-    -- Locked, so that no courier takes one with what the event was before this transaction. One to an address that has switched off since
-    -- will not be sent.
-    v_pending := array(
-      select a.email_lower
-      from public.emails e
-      join public.attendees a on a.id = e.attendee_id
-      where e.attendee_id = any (v_attendees) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
-        and e.previous <> v_news
-        and not exists (select from public.email_opt_outs u where u.event_id = a.event_id and u.email_lower = a.email_lower)
-      for no key update of e
-    ) || array(
-      select w.email_lower
-      from public.emails e
-      join public.waiting_list_entries w on w.id = e.waiting_list_entry_id
-      where e.waiting_list_entry_id = any (array(select o.waiting_list_entry_id from unnest(v_offers) o))
-        and e.kind = 'waiting_list_offer' and e.status = 'queued' and e.claim is null
-        -- Whoever has a ticket as well is told as an attendee.
-        and w.email_lower not in (select r.email_lower from unnest(v_recipients) r where r.reason is null)
-      for no key update of e
-    );
-    -- Whose e-mail waits, and says what is as it was again: it will not be sent.
-    v_settled := array(
-      select a.email_lower
-      from public.emails e
-      join public.attendees a on a.id = e.attendee_id
-      where e.attendee_id = any (v_attendees) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
-        and e.previous = v_news
-    );
-    -- An e-mail that waits shows what is when it is sent, whomever it is for.
-    v_recipients := array(
-      select row(
-        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower,
-        case
-          when r.email_lower in (select unnest(v_pending)) then nullif(r.reason, 'send_email_false')
-          when v_change.previous = v_news or r.email_lower in (select unnest(v_settled)) then coalesce(r.reason, 'nothing_to_tell')
-          else r.reason
-        end,
-        r.order_id
-      )::private.recipient
-      from unnest(v_recipients || v_offers) with ordinality r
-      order by r.ordinality
-    );
-    -- What waits says the newest.
-    update public.emails e set message = notify_of_event.message
-    where e.status = 'queued' and e.claim is null and notify_of_event.message is not null
-      and (
-        e.kind = 'event_changed' and e.attendee_id = any (v_attendees)
-        or e.kind = 'waiting_list_offer' and e.waiting_list_entry_id = any (array(select o.waiting_list_entry_id from unnest(v_offers) o))
-      );
+    v_recipients := private.recipients(private.attendees_to_tell(v_event), notify, v_change.changed_at, 'event_changed')
+      || private.recipients_on_waiting_list(v_event, notify, v_change.changed_at);
+    select w.* into v_pending, v_settled from private.waiting_news(v_recipients, v_news, message) w;
   end if;
-
-  if v_change.mailed is not null then
-    v_mailed := case v_event.status
-      when 'cancelled' then private.recipients_of_cancellation(v_event, v_attendees, 'mailed')
-      else private.recipients(v_attendees, 'mailed', v_change.changed_at, v_kind)
-        || private.recipients_of_offers(v_event, 'mailed', v_change.changed_at)
-    end;
-    -- They know more than the others, or all of it.
-    v_told_before := array(
-      select row(
-        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower,
-        case when v_change.mailed = v_news then 'told_before' when r.email_lower in (select unnest(v_settled)) then 'nothing_to_tell' end,
-        r.order_id
-      )::private.recipient
-      from unnest(v_mailed) r
-      where r.reason is null
-    );
-    v_first := private.tell(v_kind, v_told_before, v_change.mailed, v_send_at, v_pending, message);
-    v_pending := array(
-      select unnest(v_pending) union select r.email_lower from unnest(v_told_before) r where r.reason is null
-    );
-    -- The others. Whoever shares the address of somebody who was told was told, but not of the money of an order. Joins by equality: there
-    -- may be tens of thousands.
-    v_recipients := array(
-      select row(
-        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower,
-        coalesce(case when r.order_id is null and (r.attendee_id is null or not t.is_only_buyer) then t.reason end, r.reason), r.order_id
-      )::private.recipient
-      from unnest(v_recipients) with ordinality r
-      left join (
-        select t.email_lower, min(t.reason) as reason, bool_and(t.order_id is not null) as is_only_buyer
-        from unnest(v_told_before) t
-        where t.reason is not null
-        group by t.email_lower
-      ) t using (email_lower)
-      where coalesce(r.attendee_id, r.order_id, r.waiting_list_entry_id) not in (
-        select coalesce(t.attendee_id, t.order_id, t.waiting_list_entry_id) from unnest(v_told_before) t
-      )
-      order by r.ordinality
-    );
-  end if;
-  v_notice := private.tell(v_kind, v_recipients, v_change.previous, v_send_at, v_pending, message);
+  v_recipients := private.with_news(v_recipients, v_change, v_news, v_pending, v_settled);
+  v_notice := private.tell(
+    case v_event.status when 'cancelled' then 'event_cancelled' else 'event_changed' end::public.email_kind,
+    v_recipients, message, v_change.previous, v_change.mailed,
+    now() + case v_event.status when 'cancelled' then interval '0' else interval '10 minutes' end,
+    v_pending
+  );
 
   if exists (select from unnest(v_recipients) r where r.reason = 'send_email_false') then
     update private.unannounced_changes c set mailed = v_news where c.event_id = v_event.id;
   else
     delete from private.unannounced_changes c where c.event_id = v_event.id;
-  end if;
-  if v_first is not null then
-    -- `emails` of the second has those of the first, as pending.
-    v_notice := private.told_together(v_first, v_notice) || jsonb_build_object('emails', v_notice -> 'emails');
   end if;
   return v_notice || jsonb_build_object('previous', v_change.previous);
 end
@@ -10544,15 +10487,18 @@ grant execute on function public.notify_attendees to authenticated;
 
 -- schemas/50-orders/emails.sql
 
--- What the buyer is told: that the order was placed, paid, has expired or was cancelled, and that a receipt is taken back. What queues them is security definer: no role may write e-mails.
+-- What the buyer is told: that the order was placed, paid, has expired or was cancelled, and that a receipt is taken back. What queues them is
+-- security definer: no role may write e-mails.
 
--- To the buyers of orders.
-create function private.queue_order_emails(kind public.email_kind, order_ids uuid[]) returns void
+-- To the buyers of orders that have e-mails.
+create function private.queue_order_emails(
+  kind public.email_kind, order_ids uuid[], payment_id uuid default null, send_at timestamptz default now()
+) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.emails (organisation_id, kind, order_id)
-  select o.organisation_id, queue_order_emails.kind, o.id
+  insert into public.emails (organisation_id, kind, order_id, payment_id, next_attempt_at)
+  select o.organisation_id, queue_order_emails.kind, o.id, queue_order_emails.payment_id, send_at
   from public.orders o
   where o.id = any (order_ids) and o.send_email
   order by o.id;
@@ -10586,10 +10532,7 @@ create function private.tg_payments__confirm() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.emails (organisation_id, kind, order_id, payment_id)
-  select o.organisation_id, 'payment_received', o.id, new.id
-  from public.orders o
-  where o.id = new.order_id and o.send_email;
+  perform private.queue_order_emails('payment_received', array[new.order_id], new.id);
   return null;
 end
 $$;
@@ -10619,11 +10562,9 @@ as $$
 begin
   -- Locked, so that no courier takes the receipt between this transaction's look and its end.
   perform from public.emails e where e.payment_id = new.payment_id and e.kind = 'payment_received' for no key update;
-  insert into public.emails (organisation_id, kind, order_id, payment_id)
-  select o.organisation_id, 'payment_voided', o.id, new.payment_id
-  from public.payments p
-  join public.orders o on o.id = p.order_id
-  where p.id = new.payment_id and o.send_email and private.has_receipt(new.payment_id);
+  if private.has_receipt(new.payment_id) then
+    perform private.queue_order_emails('payment_voided', array[p.order_id], p.id) from public.payments p where p.id = new.payment_id;
+  end if;
   return null;
 end
 $$;
@@ -10642,15 +10583,29 @@ create trigger orders_500_tell_of_expiry after update of cancellation_reason on 
   for each row when (new.cancellation_reason = 'expired' and old.status = 'pending')
   execute function private.tg_orders__tell_of_expiry();
 
--- The attendees whom a cancellation is told, and after them the buyers of those of its orders that were to be paid, once for each order. None whose address is told as an attendee: that e-mail says what becomes of the money.
+-- Why the buyer of an order, or who waits, is not e-mailed; null: they are.
+create function private.unmailed_because(email text, send_email boolean, notify public.notify) returns text
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return case
+    when email = private.erased_fields() ->> 'email' then 'erased'
+    when private.takes_no_mail(email) then 'no_address'
+    when notify = 'mailed' and not send_email then 'send_email_false'
+  end;
+end
+$$;
+
+-- The attendees whom a cancellation is told, and after them the buyers of those of its orders that were to be paid, once for each order. None
+-- whose address is told as an attendee: that e-mail says what becomes of the money.
 create function private.with_buyers(recipients private.recipient[], order_ids uuid[], notify public.notify) returns private.recipient[]
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return recipients || array(
-    select row(b.organisation_id, null, null, b.email_lower, b.reason, b.id)::private.recipient
+    select row(b.organisation_id, null, null, b.id, b.email_lower, b.reason, b.send_email, null)::private.recipient
     from (
-      select o.id, o.organisation_id, o.email_lower, private.unmailed_because(o, notify) as reason
+      select o.*, private.unmailed_because(o.email, o.send_email, notify) as reason
       from public.orders o
       where o.id = any (order_ids)
         and o.payment_method is not null
@@ -10666,23 +10621,11 @@ begin
 end
 $$;
 
--- Confirms an order to its buyer anew, by an e-mail that waits already or another: it shows what the order is when it is sent. Answers as
--- private.tell; a buyer who is one of the recipients is counted there.
-create function private.confirm_anew(
-  "order" public.orders, notify public.notify, recipients private.recipient[], message text
-) returns jsonb
+-- Confirms an order to its buyer anew, by an e-mail that waits already or another: it shows what the order is when it is sent.
+create function private.confirm_anew("order" public.orders, message text default null) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
-declare
-  v_reason text := private.unmailed_because("order", notify);
-  v_buyers integer := (not exists (select from unnest(recipients) r where r.email_lower = "order".email_lower))::integer;
 begin
-  if v_reason is not null then
-    return jsonb_build_object(
-      'emails', 0, 'told', 0,
-      'not_told', case v_buyers when 0 then '[]' else jsonb_build_array(jsonb_build_object('reason', v_reason, 'count', 1)) end
-    );
-  end if;
   -- Locked, so that no courier takes it with what the order was before this transaction.
   update public.emails e set message = coalesce(confirm_anew.message, e.message)
   where e.order_id = "order".id and e.kind = 'order_confirmation' and e.status = 'queued' and e.claim is null;
@@ -10690,77 +10633,45 @@ begin
     insert into public.emails (organisation_id, kind, order_id, message)
     values ("order".organisation_id, 'order_confirmation', "order".id, confirm_anew.message);
   end if;
-  return jsonb_build_object('emails', 1, 'told', v_buyers, 'not_told', '[]'::jsonb);
-end
-$$;
-
--- What an order is for, a line for each ticket type and price.
-create function private.order_lines_json(order_id uuid) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(json_agg(json_build_object(
-      'name', l.name, 'quantity', l.quantity, 'price', l.price, 'discount', l.discount, 'total', l.quantity * l.price - l.discount
-    ) order by l.first_id), '[]')
-    from (
-      select t.name, a.price, count(*) as quantity, sum(a.discount)::bigint as discount, min(a.id::text) as first_id
-      from public.attendees a
-      join public.ticket_types t on t.id = a.ticket_type_id
-      join public.orders o on o.id = a.order_id
-      where a.order_id = order_lines_json.order_id
-        -- Of one that was cancelled what was cancelled with it, which its totals have.
-        and (a.status <> 'cancelled' or o.status = 'cancelled' and a.cancelled_at = o.cancelled_at)
-      group by t.id, a.price
-    ) l
-  );
 end
 $$;
 
 -- schemas/60-attendees/emails.sql
 
--- The ticket of an attendee, and what else an attendee is told.
+-- The ticket of an attendee, and what else an attendee is told. All security definer: no role may write e-mails.
 
--- Once per statement, so that cancelling an event cancels its queued e-mails in one update. Fires before the totals, whose
--- changes queue others. Security definer: no role may write emails.
-create function private.tg_attendees__queue_ticket_email() returns trigger
+-- The e-mail of a ticket follows ticket_email_status: where it becomes queued there is one, and where it is queued no more none waits. Fires
+-- before the totals, whose changes queue others.
+create function private.tg_attendees__queue_tickets() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
-declare
-  v_dequeued_ids uuid[];
 begin
-  if not exists (select from new_rows n where n.ticket_email_status = 'queued') and tg_op = 'INSERT' then
-    return null;
-  elsif tg_op = 'INSERT' then
-    insert into public.emails (organisation_id, attendee_id)
-    select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
-  else
-    -- Not joins of the two transition tables: see tg_attendees__add_up. An e-mail of several tickets lists them as they were queued.
-    insert into public.emails (organisation_id, attendee_id)
-    select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued'
-    except
-    select o.organisation_id, o.id from old_rows o where o.ticket_email_status = 'queued'
-    order by 2;
-    v_dequeued_ids := array(
-      select o.id from old_rows o where o.ticket_email_status = 'queued'
-      except
-      select n.id from new_rows n where n.ticket_email_status = 'queued'
-    );
-    if v_dequeued_ids <> '{}' then
-      update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
-      where e.attendee_id = any (v_dequeued_ids) and e.kind = 'ticket' and e.status = 'queued';
-    end if;
-  end if;
+  insert into public.emails (organisation_id, attendee_id)
+  select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
   return null;
 end
 $$;
 create trigger attendees_340_queue_ticket_email_insert after insert on public.attendees
   referencing new table as new_rows
-  for each statement execute function private.tg_attendees__queue_ticket_email();
-create trigger attendees_340_queue_ticket_email_update after update on public.attendees
-  referencing old table as old_rows new table as new_rows
-  for each statement
-  execute function private.tg_attendees__queue_ticket_email();
+  for each statement execute function private.tg_attendees__queue_tickets();
+
+-- The columns are those by which the guard sets the status.
+create function private.tg_attendees__queue_ticket() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if new.ticket_email_status = 'queued' then
+    insert into public.emails (organisation_id, attendee_id) values (new.organisation_id, new.id);
+  else
+    update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
+    where e.attendee_id = new.id and e.kind = 'ticket' and e.status = 'queued';
+  end if;
+  return null;
+end
+$$;
+create trigger attendees_340_queue_ticket_email_update after update of status, email, ticket_code, ticket_email_status on public.attendees
+  for each row when ((new.ticket_email_status = 'queued') <> (old.ticket_email_status = 'queued'))
+  execute function private.tg_attendees__queue_ticket();
 
 -- A ticket that is asked for again while its e-mail waits after a failure, by now for up to a day: another takes its place, which is due at
 -- once and has all its attempts. A late report on one of the former does not count for it: it may have gone to another address. What is
@@ -10786,51 +10697,49 @@ create trigger attendees_350_send_now_reissued after update of ticket_code on pu
 
 -- Attendees as recipients: those whose ticket page an e-mail may link to first. `known_until`: whoever registered later knows nothing else.
 -- `kind`: whoever switched such e-mails off gets none, whomever they are for.
--- Security definer, like all that follows: no role may write e-mails.
 create function private.recipients(
   attendee_ids uuid[], notify public.notify, known_until timestamptz default 'infinity', kind public.email_kind default null
 ) returns private.recipient[]
 language plpgsql stable security definer set search_path = ''
 as $$
-declare
-  v_can_be_switched_off boolean := coalesce(private.can_be_switched_off(kind), false);
 begin
   return array(
-    select row(a.organisation_id, a.id, null, a.email_lower, case
+    select row(a.organisation_id, a.id, null, null, a.email_lower, case
       when a.erased_at is not null then 'erased'
       when private.takes_no_mail(a.email) then 'no_address'
       when a.created_at > known_until then 'registered_since'
-      when a.has_opted_out then 'switched_off'
-      when notify = 'mailed' and not a.send_email then 'send_email_false'
-    end, null)::private.recipient
-    from (
-      select a.*, u.event_id is not null as has_opted_out, (select o.send_email from public.orders o where o.id = a.order_id) as send_email
-      from public.attendees a
-      left join public.email_opt_outs u on u.event_id = a.event_id and u.email_lower = a.email_lower and v_can_be_switched_off
-      where a.id = any (attendee_ids)
-    ) a
-    order by a.send_email desc, a.id
+      when u.event_id is not null then 'switched_off'
+      when notify = 'mailed' and not o.send_email then 'send_email_false'
+    end, o.send_email, a.cancelled_at)::private.recipient
+    from public.attendees a
+    join public.orders o on o.id = a.order_id
+    left join public.email_opt_outs u
+      on u.event_id = a.event_id and u.email_lower = a.email_lower and private.can_be_switched_off(kind)
+    where a.id = any (attendee_ids)
+    order by o.send_email desc, a.id
   );
 end
 $$;
 
--- Those of the recipients who get an e-mail: one for each address, but for those that have one pending. A buyer has one for each order, which
--- names its money, and then none of the waiting list.
+-- Those of the recipients who get an e-mail: one for each address and what was cancelled together, but for those that have one pending. A
+-- buyer has one for each order, which names its money, and then none of the waiting list.
 create function private.addressees(recipients private.recipient[], pending text[] default '{}') returns private.recipient[]
 language plpgsql stable set search_path = ''
 as $$
 begin
   return array(
-    select row(a.organisation_id, a.attendee_id, a.waiting_list_entry_id, a.email_lower, null, a.order_id)::private.recipient
+    select row(
+      a.organisation_id, a.attendee_id, a.waiting_list_entry_id, a.order_id, a.email_lower, null, a.is_mailed, a.cancelled_at
+    )::private.recipient
     from (
-      select distinct on (r.email_lower, r.order_id) r.*
+      select distinct on (r.email_lower, r.order_id, r.cancelled_at) r.*
       from (
         select r.*, bool_or(r.order_id is not null) over (partition by r.email_lower) as is_buyer
         from unnest(recipients) with ordinality r
         where r.reason is null
       ) r
       where r.email_lower not in (select unnest(pending)) and (r.waiting_list_entry_id is null or not r.is_buyer)
-      order by r.email_lower, r.order_id, r.ordinality
+      order by r.email_lower, r.order_id, r.cancelled_at, r.ordinality
     ) a
   );
 end
@@ -10861,14 +10770,16 @@ begin
 end
 $$;
 
--- Queues the e-mails of a notice: what private.told_of answers, and { emails }, with those that are pending.
+-- Queues the e-mails of a notice: what private.told_of answers, and { emails }, with those that are pending. `previous` and `mailed`: what
+-- the recipients knew before, and those who were told since because their orders have e-mails.
 create function private.tell(
   kind public.email_kind,
   recipients private.recipient[],
+  message text,
   previous jsonb default null,
+  mailed jsonb default null,
   send_at timestamptz default now(),
-  pending text[] default '{}',
-  message text default null
+  pending text[] default '{}'
 ) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -10900,6 +10811,7 @@ begin
           or l.waiting_list_entry_id = r.waiting_list_entry_id and l.kind = 'waiting_list_offer'
         )
       ),
+      case when r.is_mailed then mailed end,
       tell.previous
     ), 'null'),
     tell.message,
@@ -10910,55 +10822,37 @@ begin
 end
 $$;
 
--- What two answers of private.tell come to.
-create function private.told_together(one jsonb, other jsonb) returns jsonb
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return jsonb_build_object(
-    'emails', (one ->> 'emails')::integer + (other ->> 'emails')::integer,
-    'told', (one ->> 'told')::integer + (other ->> 'told')::integer,
-    'not_told', (
-      select coalesce(jsonb_agg(jsonb_build_object('reason', n.reason, 'count', n.count) order by n.count desc, n.reason), '[]')
-      from (
-        select n.reason, sum(n.count) as count
-        from jsonb_to_recordset((one -> 'not_told') || (other -> 'not_told')) n (reason text, count integer)
-        group by n.reason
-      ) n
-    )
-  );
-end
-$$;
-
 -- Tells of tickets of an order that were cancelled: their holders, of those that were cancelled together; and the buyer, unless they know,
 -- that the order is cancelled. One that stays and was not paid in full is confirmed anew, guest or not, where these tickets cost something:
--- what the buyer was asked to pay is too much. Answers as private.tell.
+-- what the buyer was asked to pay is too much. Answers as private.tell; a buyer who is a guest as well counts once.
 create function private.tell_of_cancelled_tickets(
-  order_id uuid, attendee_ids uuid[], notify public.notify, is_buyer_told boolean default false, message text default null
+  order_id uuid, attendee_ids uuid[], notify public.notify, message text, is_buyer_told boolean default false
 ) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_order public.orders;
   v_recipients private.recipient[] := private.recipients(attendee_ids, notify);
-  v_ids uuid[];
-  v_cost bigint;
-  v_notice jsonb := '{"emails": 0, "told": 0, "not_told": []}';
+  v_cost bigint := (select sum(a.price - a.discount) from public.attendees a where a.id = any (attendee_ids));
+  v_reason text;
+  v_notice jsonb;
 begin
   select o.* into v_order from public.orders o where o.id = tell_of_cancelled_tickets.order_id;
-  for v_ids in
-    select array_agg(a.id) from public.attendees a where a.id = any (attendee_ids) group by a.cancelled_at order by a.cancelled_at
-  loop
-    v_notice := private.told_together(v_notice, private.tell('ticket_cancelled', private.recipients(v_ids, notify), message => message));
-  end loop;
   if v_order.status = 'cancelled' and not is_buyer_told then
-    v_notice := private.told_together(v_notice, private.tell('order_cancelled', array(
-      select r from unnest(private.with_buyers(v_recipients, array[v_order.id], notify)) r where r.order_id is not null
-    ), message => message));
-  elsif v_order.status <> 'cancelled' and v_order.payment_method is not null and not is_buyer_told then
-    v_cost := (select sum(a.price - a.discount) from public.attendees a where a.id = any (attendee_ids));
-    if v_cost > 0 and v_order.total + v_cost > v_order.amount_paid - v_order.amount_refunded then
-      v_notice := private.told_together(v_notice, private.confirm_anew(v_order, notify, v_recipients, message));
+    v_recipients := private.with_buyers(v_recipients, array[v_order.id], notify);
+  end if;
+  v_notice := private.tell('ticket_cancelled', v_recipients, message);
+  if v_order.status <> 'cancelled' and not is_buyer_told and v_order.payment_method is not null and v_cost > 0
+    and v_order.total + v_cost > v_order.amount_paid - v_order.amount_refunded then
+    v_reason := private.unmailed_because(v_order.email, v_order.send_email, notify);
+    if v_reason is null then
+      perform private.confirm_anew(v_order, message);
+      v_notice := v_notice || jsonb_build_object('emails', (v_notice ->> 'emails')::integer + 1);
+    end if;
+    if not exists (select from unnest(v_recipients) r where r.email_lower = v_order.email_lower) then
+      v_notice := v_notice || private.told_of(
+        v_recipients || row(v_order.organisation_id, null, null, v_order.id, v_order.email_lower, v_reason, v_order.send_email, null)::private.recipient
+      );
     end if;
   end if;
   return v_notice;
@@ -10990,7 +10884,7 @@ begin
         and a.cancelled_at = now()
     ),
     notify,
-    message => message
+    message
   );
 end
 $$;
@@ -11030,9 +10924,7 @@ begin
       )
   );
   return private.tell_of_cancelled_tickets(
-    v_order.id, v_attendee_ids, notify,
-    message => message,
-    is_buyer_told => v_order.cancellation_reason is not distinct from 'event_cancelled'
+    v_order.id, v_attendee_ids, notify, message, v_order.cancellation_reason is not distinct from 'event_cancelled'
       -- Of an order that stays, by a confirmation since, or one that waits.
       or v_order.status <> 'cancelled' and exists (
         select from public.emails e
@@ -11110,72 +11002,29 @@ create trigger attendees_500_forget_opt_out_delete after delete on public.attend
 
 -- schemas/70-waiting-list/emails.sql
 
--- What is told to whoever waits: that a place is offered to them, once more where the event changes, and that the event was cancelled.
+-- What is told to whoever waits: that a place is offered to them (notifications.sql), once more where the event changes, and that the event
+-- was cancelled.
 
--- To people whom the waiting list offers a place. Security definer: no role may write e-mails.
-create function private.queue_waiting_list_emails(entry_ids uuid[]) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  insert into public.emails (organisation_id, kind, waiting_list_entry_id)
-  select w.organisation_id, 'waiting_list_offer', w.id
-  from public.waiting_list_entries w
-  where w.id = any (entry_ids)
-  order by w.id;
-end
-$$;
-
-create function private.recipient_of_entry(entry public.waiting_list_entries, notify public.notify) returns private.recipient
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return row(entry.organisation_id, null, entry.id, entry.email_lower, case
-    when entry.email = private.erased_fields() ->> 'email' then 'erased'
-    when private.takes_no_mail(entry.email) then 'no_address'
-    when notify = 'mailed' and not entry.send_email then 'send_email_false'
-  end, null)::private.recipient;
-end
-$$;
-
--- Whom the cancellation of the event took off its waiting list, or would take, offers first, and nobody whom it had lost before.
-create function private.recipients_on_waiting_list(event public.events, notify public.notify) returns private.recipient[]
+-- Whom the cancellation of the event took off its waiting list, or would take, offers first, and nobody whom it had lost before. With
+-- `changed_at`, who holds an offer that is older than this change of the event: they have read of another. An offer made since says what is.
+create function private.recipients_on_waiting_list(event public.events, notify public.notify, changed_at timestamptz default null)
+returns private.recipient[]
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return array(
-    select private.recipient_of_entry(w, notify)
+    select row(
+      w.organisation_id, null, w.id, null, w.email_lower, private.unmailed_because(w.email, w.send_email, notify), w.send_email,
+      event.cancelled_at
+    )::private.recipient
     from public.waiting_list_entries w
     where w.event_id = event.id
-      and case event.status
-        when 'cancelled' then w.status = 'cancelled' and w.updated_at = event.cancelled_at
-        else w.status in ('waiting', 'offered')
+      and case
+        when event.status = 'cancelled' then w.status = 'cancelled' and w.updated_at = event.cancelled_at
+        when changed_at is null then w.status in ('waiting', 'offered')
+        else w.status = 'offered' and w.offered_at < changed_at and w.offer_expires_at > now()
       end
     order by w.offered_at is null, w.id
-  );
-end
-$$;
-
--- Who holds an offer that is older than a change of the event: they have read of another. An offer that was made since says what is.
-create function private.recipients_of_offers(event public.events, notify public.notify, changed_at timestamptz) returns private.recipient[]
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return array(
-    select private.recipient_of_entry(w, notify)
-    from public.waiting_list_entries w
-    where w.event_id = event.id and w.status = 'offered' and w.offered_at < changed_at and w.offer_expires_at > now()
-    order by w.id
-  );
-end
-$$;
-
--- What an e-mail to them shows besides its event.
-create function private.waiting_list_offer_json(waiting_list_entry_id uuid) returns json
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return (
-    select private.waiting_list_entry_json(w) from public.waiting_list_entries w where w.id = waiting_list_offer_json.waiting_list_entry_id
   );
 end
 $$;
@@ -15019,19 +14868,6 @@ begin
 end
 $$;
 
--- Why the buyer is not e-mailed; null: they are.
-create function private.unmailed_because("order" public.orders, notify public.notify) returns text
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return case
-    when "order".email = private.erased_fields() ->> 'email' then 'erased'
-    when private.takes_no_mail("order".email) then 'no_address'
-    when notify = 'mailed' and not "order".send_email then 'send_email_false'
-  end;
-end
-$$;
-
 -- Why the buyer is not reminded now, as the code of the error; null: they are.
 create function private.not_reminded_because("order" public.orders, next_reminder_at timestamptz) returns text
 language plpgsql stable set search_path = ''
@@ -15042,7 +14878,7 @@ begin
     when "order".status = 'cancelled' then 'order_cancelled'
     when private.amount_due("order") = 0 then 'nothing_due'
     when "order".status = 'pending' and "order".payment_due_at <= now() and "order".amount_paid = "order".amount_refunded then 'order_expired'
-    when private.unmailed_because("order", 'mailed') is not null then 'buyer_not_mailed'
+    when private.unmailed_because("order".email, "order".send_email, 'mailed') is not null then 'buyer_not_mailed'
     when next_reminder_at > now() then 'reminded_recently'
   end;
 end
@@ -15075,7 +14911,7 @@ begin
     when 'buyer_not_mailed' then
       perform private.refuse(
         409, 'buyer_not_mailed', 'The buyer of this order gets no e-mails.', 'order_id',
-        jsonb_build_object('reason', private.unmailed_because(v_order, 'mailed')),
+        jsonb_build_object('reason', private.unmailed_because(v_order.email, v_order.send_email, 'mailed')),
         'Remind them by telephone or in an e-mail of your own.'
       );
     when 'reminded_recently' then
@@ -15471,7 +15307,7 @@ begin
   tickets := cardinality(v_attendee_ids);
 
   -- The buyer was told that it is cancelled; a confirmation has again what is to be paid, by when, and for whom.
-  v_reason := case when coalesce(notify, 'nobody') = 'nobody' then 'notify_nobody' else private.unmailed_because("order", notify) end;
+  v_reason := case when coalesce(notify, 'nobody') = 'nobody' then 'notify_nobody' else private.unmailed_because("order".email, "order".send_email, notify) end;
   if v_reason is null then
     insert into public.emails (organisation_id, kind, order_id) values (v_order.organisation_id, 'order_confirmation', v_order.id);
     notice := '{"emails": 1, "told": 1, "not_told": []}';
@@ -21533,9 +21369,251 @@ comment on function api.outbox_depth is
   'What is pending: [{ kind, pending, oldest_seconds, late_seconds, failing, last_error, held }]. late_seconds is how long what is due has waited; failing, how many have failed and are tried again, with the newest error of e-mails; held, whether the database belongs to another installation than the caller.';
 grant execute on function api.outbox_depth to courier;
 
+-- schemas/90-outbox/email-contents.sql
+
+-- What an e-mail shows: all that its composition needs, read by key when it is leased (email-claims.sql). src/guests/pending.ts has its form.
+
+-- The tickets of an event that one address has.
+create function private.tickets_of_address(attendee public.attendees) returns uuid[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return array(
+    select a.id
+    from public.attendees a
+    where a.organisation_id = attendee.organisation_id and a.email_lower = attendee.email_lower and a.event_id = attendee.event_id
+  );
+end
+$$;
+
+-- Those of one order.
+create function private.tickets_beside(attendee public.attendees) returns uuid[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return array(select a.id from public.attendees a where a.order_id = attendee.order_id and a.email_lower = attendee.email_lower);
+end
+$$;
+
+-- Whose tickets an e-mail to an address tells of: of a cancellation those that were cancelled together, of one ticket or an order those of
+-- the order; else all that are good or to be paid. The first hundred, and one more where there are more. A link only where the ticket is
+-- e-mailed.
+create function private.holders_json(kind public.email_kind, attendee public.attendees) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_ids uuid[] := case kind when 'ticket_cancelled' then private.tickets_beside(attendee) else private.tickets_of_address(attendee) end;
+begin
+  return (
+    select json_agg(json_build_object(
+      'name', h.name,
+      'ticket_type', t.name,
+      'reference', o.reference,
+      'status', h.status,
+      'ticket_url', case when h.status <> 'cancelled' and o.send_email then private.ticket_url(h.ticket_token) end
+    ) order by h.id)
+    from (
+      select a.*
+      from public.attendees a
+      where a.id = any (v_ids)
+        and a.erased_at is null
+        and case when kind in ('ticket_cancelled', 'event_cancelled') then a.cancelled_at = attendee.cancelled_at else a.status <> 'cancelled' end
+      order by a.id
+      limit 101
+    ) h
+    join public.ticket_types t on t.id = h.ticket_type_id
+    join public.orders o on o.id = h.order_id
+  );
+end
+$$;
+
+-- What becomes of the money of what was cancelled: what was still to be paid, and what is to be returned; null where nobody was asked to pay.
+-- For its buyer, who may be told as a guest: of a ticket that of its order, of the event that of the orders it took with it.
+create function private.cancelled_money_json(email public.emails, attendee public.attendees) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_ids uuid[] := case email.kind
+    when 'order_cancelled' then array[email.order_id]
+    when 'ticket_cancelled' then array(
+      select o.id from public.orders o where o.id = attendee.order_id and o.email_lower = attendee.email_lower
+    )
+    when 'event_cancelled' then array(
+      select o.id
+      from public.orders o
+      where o.organisation_id = attendee.organisation_id and o.email_lower = attendee.email_lower and o.event_id = attendee.event_id
+        and o.cancelled_at = attendee.cancelled_at
+    )
+  end;
+begin
+  return (
+    select json_build_object(
+      'currency', min(o.currency),
+      -- What was returned after the cancellation was not to be paid again.
+      'amount_unpaid', sum(greatest(o.total - o.amount_paid + (
+        select coalesce(sum(r.amount), 0) from public.refunds r where r.order_id = o.id and r.created_at < o.cancelled_at
+      ), 0))::bigint,
+      'amount_retained', sum(o.amount_retained)::bigint,
+      'amount_refundable', sum(private.amount_refundable(o))::bigint
+    )
+    from public.orders o
+    where o.id = any (v_ids) and o.status = 'cancelled' and o.payment_method is not null
+    having count(*) > 0
+  );
+end
+$$;
+
+-- Whom an order is for: the first hundred, and one more where there are more.
+create function private.guests_json(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(json_build_object('name', g.name, 'ticket_type', t.name) order by g.id), '[]')
+    from (
+      select a.id, a.name, a.ticket_type_id
+      from public.attendees a
+      where a.order_id = guests_json.order_id and a.status <> 'cancelled'
+      order by a.id
+      limit 101
+    ) g
+    join public.ticket_types t on t.id = g.ticket_type_id
+  );
+end
+$$;
+
+-- What it is for, a line for each ticket type and price.
+create function private.order_lines_json(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(json_build_object(
+      'name', l.name, 'quantity', l.quantity, 'price', l.price, 'discount', l.discount, 'total', l.quantity * l.price - l.discount
+    ) order by l.first_id), '[]')
+    from (
+      select t.name, a.price, count(*) as quantity, sum(a.discount)::bigint as discount, min(a.id::text) as first_id
+      from public.attendees a
+      join public.ticket_types t on t.id = a.ticket_type_id
+      join public.orders o on o.id = a.order_id
+      where a.order_id = order_lines_json.order_id
+        -- Of one that was cancelled what was cancelled with it, which its totals have.
+        and (a.status <> 'cancelled' or o.status = 'cancelled' and a.cancelled_at = o.cancelled_at)
+      group by t.id, a.price
+    ) l
+  );
+end
+$$;
+
+-- The tickets that go with one in its e-mail.
+create function private.other_tickets_json(email public.emails) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(json_build_object(
+      'email_id', e.id,
+      'name', a.name,
+      'company', a.company,
+      'ticket_type', t.name,
+      'ticket_code', a.ticket_code,
+      'ticket_url', private.ticket_url(a.ticket_token)
+    ) order by e.id), '[]')
+    from public.emails e
+    join public.attendees a on a.id = e.attendee_id
+    join public.ticket_types t on t.id = a.ticket_type_id
+    where e.sent_with = email.id and e.id <> email.id and e.claim = email.claim
+  );
+end
+$$;
+
+create function private.addressee_json(kind public.email_kind, attendee public.attendees, is_mailed boolean) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'id', attendee.id,
+    'name', attendee.name,
+    'email', attendee.email,
+    'company', attendee.company,
+    'status', attendee.status,
+    'ticket_code', case kind when 'ticket' then attendee.ticket_code end,
+    -- Where the tickets of the order are not e-mailed, no other e-mail brings one.
+    'ticket_url', case when kind = 'ticket' or kind not in ('event_cancelled', 'ticket_cancelled') and is_mailed
+      then private.ticket_url(attendee.ticket_token) end,
+    -- A calendar keeps the entry of the event while its mailbox has another ticket.
+    'has_another_ticket', exists (
+      select from public.attendees a
+      where a.organisation_id = attendee.organisation_id and a.email_lower = attendee.email_lower
+        and a.event_id = attendee.event_id and a.id <> attendee.id and a.status <> 'cancelled'
+    ),
+    -- The calendar entry is as new as the last change of the event or the ticket.
+    'updated_at', private.rfc3339(attendee.updated_at)
+  );
+end
+$$;
+
+-- It goes to the attendee, to the contact of the order, or to somebody who waits.
+create function private.pending_email_json(email public.emails) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+  v_order public.orders;
+  v_entry public.waiting_list_entries;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
+  select o.* into v_order from public.orders o where o.id = coalesce(email.order_id, v_attendee.order_id);
+  select w.* into v_entry from public.waiting_list_entries w where w.id = email.waiting_list_entry_id;
+  return json_build_object(
+    'id', email.id,
+    'claim', email.claim,
+    'attempt', email.attempts,
+    'kind', email.kind,
+    'organisation', (
+      select json_build_object(
+        'name', g.name,
+        'reply_to', g.reply_to_email,
+        'accent_colour', g.accent_colour,
+        'payment_instructions', g.payment_instructions,
+        'logo_url', g.logo_url
+      )
+      from public.organisations g
+      where g.id = email.organisation_id
+    ),
+    'event', (select private.event_json(e) from public.events e where e.id = coalesce(v_order.event_id, v_entry.event_id)),
+    'previous', email.previous,
+    'message', email.message,
+    'ticket_type', (select json_build_object('name', t.name) from public.ticket_types t where t.id = v_attendee.ticket_type_id),
+    'attendee', case when v_attendee.id is not null then private.addressee_json(email.kind, v_attendee, v_order.send_email) end,
+    'order', case when email.order_id is null then json_build_object('reference', v_order.reference)
+      else private.order_json(v_order, '[]', '[]', '[]') end,
+    'others', case email.kind when 'ticket' then private.other_tickets_json(email) end,
+    'holders', case when v_attendee.id is not null and email.kind <> 'ticket' then private.holders_json(email.kind, v_attendee) end,
+    'money', private.cancelled_money_json(email, v_attendee),
+    'guests', case email.kind when 'order_confirmation' then private.guests_json(v_order.id) end,
+    'lines', case when email.order_id is not null then private.order_lines_json(v_order.id) end,
+    'payment', (
+      select private.payment_json(p, v.created_at)::jsonb || jsonb_build_object('is_latest', not exists (
+        select from public.payments l
+        where l.order_id = p.order_id and l.id > p.id and not exists (select from public.payment_voids v where v.payment_id = l.id)
+      ))
+      from public.payments p
+      left join public.payment_voids v on v.payment_id = p.id
+      where p.id = email.payment_id
+    ),
+    'waiting_list_entry', case when v_entry.id is not null then private.waiting_list_entry_json(v_entry) end,
+    'opt_out_url', case when private.can_be_switched_off(email.kind)
+      then private.claims() ->> 'public_url' || '/u/' || private.opt_out_token(v_attendee) end
+  );
+end
+$$;
+
 -- schemas/90-outbox/email-claims.sql
 
--- The courier's side of e-mails, of every kind, as 90-outbox/webhook-claims.sql for webhooks: claim, settle, and record later reports.
+-- The courier's side of e-mails: claim_emails leases what is due, with what it shows (email-contents.sql); settle_emails records what became
+-- of it, and record_email_event what the mail service says later. A result under a lease that another has replaced is ignored. All security
+-- definer, as 90-outbox/webhook-claims.sql.
 
 -- Organisations with queued e-mails, by a loose index scan: one look-up each, however many e-mails there are. Only
 -- one index has the order that is asked for.
@@ -21632,366 +21710,14 @@ begin
 end
 $$;
 
--- The other tickets of an order that one address has, from among the fifty before and the fifty after: neither an order nor an address of
--- thousands is read.
-create function private.tickets_beside(attendee public.attendees) returns uuid[]
+-- Ids of what is due, in turn: of the organisations first the one with the fewest in flight, then the one served longest ago, and of each its
+-- oldest; a mailing waits for the others, so that a ticket does not. No backlog is read: of each organisation at most "limit" rows, and as
+-- many of a mailing.
+create function private.due_emails("limit" integer, at timestamptz) returns uuid[]
 language plpgsql stable set search_path = ''
-
 as $$
 begin
   return array(
-    (
-      select case when n.order_id = attendee.order_id then n.id end
-      from public.attendees n
-      where n.organisation_id = attendee.organisation_id and n.email_lower = attendee.email_lower and n.id < attendee.id
-      order by n.organisation_id desc, n.email_lower desc, n.id desc
-      limit 50
-    )
-    union all
-    (
-      select case when n.order_id = attendee.order_id then n.id end
-      from public.attendees n
-      where n.organisation_id = attendee.organisation_id and n.email_lower = attendee.email_lower and n.id > attendee.id
-      order by n.organisation_id, n.email_lower, n.id
-      limit 50
-    )
-  );
-end
-$$;
-
--- The tickets that go with one in its e-mail: of the same order, waiting for the same address; ten of them together at most. All have been
--- tried as often, so that a report on the attempt is one on each. None of those that are taken already.
-create function private.goes_with(email_id uuid, taken uuid[]) returns uuid[]
-language plpgsql stable set search_path = ''
-
-as $$
-declare
-  v_email public.emails;
-  v_attendee public.attendees;
-  v_others uuid[];
-begin
-  select e.* into v_email from public.emails e where e.id = goes_with.email_id and e.kind = 'ticket';
-  select a.* into v_attendee from public.attendees a where a.id = v_email.attendee_id;
-  v_others := array(
-    select a.id
-    from public.attendees a
-    where a.id = any (private.tickets_beside(v_attendee)) and coalesce(a.ticket_email_status = 'queued', false)
-  );
-  if v_others = '{}' then
-    return '{}';
-  end if;
-  return array(
-    select e.id
-    from public.emails e
-    where e.attendee_id = any (v_others)
-      and e.kind = 'ticket'
-      and e.attempts = v_email.attempts
-      and e.id <> all (taken)
-      -- An expression, so that the planner does not scan the index of everything queued.
-      and coalesce(e.status = 'queued' and (e.claim is null or e.next_attempt_at <= clock_timestamp()), false)
-    limit 9
-  );
-end
-$$;
-
--- The tickets of an event that one address has, from among five hundred before and after: an address may have thousands, of other events.
-create function private.tickets_of_address(attendee public.attendees) returns uuid[]
-language plpgsql stable set search_path = ''
-
-as $$
-begin
-  return array(
-    (
-      select case when n.event_id = attendee.event_id then n.id end
-      from public.attendees n
-      where n.organisation_id = attendee.organisation_id and n.email_lower = attendee.email_lower and n.id <= attendee.id
-      order by n.organisation_id desc, n.email_lower desc, n.id desc
-      limit 500
-    )
-    union all
-    (
-      select case when n.event_id = attendee.event_id then n.id end
-      from public.attendees n
-      where n.organisation_id = attendee.organisation_id and n.email_lower = attendee.email_lower and n.id > attendee.id
-      order by n.organisation_id, n.email_lower, n.id
-      limit 500
-    )
-  );
-end
-$$;
-
--- Whose tickets an e-mail to an address tells of: of a cancellation those that were cancelled together, of one ticket or an order those of
--- the order; else all that are good or to be paid. The first hundred, and one more where there are more. A link only where the ticket is
--- e-mailed.
-create function private.holders_json(kind public.email_kind, attendee public.attendees) returns json
-language plpgsql stable set search_path = ''
-
-as $$
-declare
-  v_ids uuid[] := case kind
-    when 'ticket_cancelled' then attendee.id || private.tickets_beside(attendee)
-    else private.tickets_of_address(attendee)
-  end;
-begin
-  return (
-    select json_agg(json_build_object(
-      'name', h.name,
-      'ticket_type', t.name,
-      'reference', o.reference,
-      'status', h.status,
-      'ticket_url', case when h.status <> 'cancelled' and o.send_email then private.ticket_url(h.ticket_token) end
-    ) order by h.id)
-    from (
-      select a.*
-      from public.attendees a
-      where a.id = any (v_ids)
-        and a.erased_at is null
-        and case when kind in ('ticket_cancelled', 'event_cancelled') then a.cancelled_at = attendee.cancelled_at else a.status <> 'cancelled' end
-      order by a.id
-      limit 101
-    ) h
-    join public.ticket_types t on t.id = h.ticket_type_id
-    join public.orders o on o.id = h.order_id
-  );
-end
-$$;
-
--- The orders of the event of an attendee whose contact has their address, from among five hundred before and after their own: an address
--- may have thousands, of other events.
-create function private.orders_of_address(attendee public.attendees) returns uuid[]
-language plpgsql stable set search_path = ''
-
-as $$
-begin
-  return array(
-    (
-      select case when o.event_id = attendee.event_id then o.id end
-      from public.orders o
-      where o.organisation_id = attendee.organisation_id and o.email_lower = attendee.email_lower and o.id <= attendee.order_id
-      order by o.organisation_id desc, o.email_lower desc, o.id desc
-      limit 500
-    )
-    union all
-    (
-      select case when o.event_id = attendee.event_id then o.id end
-      from public.orders o
-      where o.organisation_id = attendee.organisation_id and o.email_lower = attendee.email_lower and o.id > attendee.order_id
-      order by o.organisation_id, o.email_lower, o.id
-      limit 500
-    )
-  );
-end
-$$;
-
--- What becomes of the money of orders that were cancelled: what was still to be paid, and what is to be returned; null where nobody was
--- asked to pay. For whoever is told of their cancellation.
-create function private.cancelled_money_json(order_ids uuid[]) returns json
-language plpgsql stable set search_path = ''
-
-as $$
-begin
-  return (
-    select json_build_object(
-      'currency', min(o.currency),
-      -- What was returned after the cancellation was not to be paid again.
-      'amount_unpaid', sum(greatest(o.total - o.amount_paid + (
-        select coalesce(sum(r.amount), 0) from public.refunds r where r.order_id = o.id and r.created_at < o.cancelled_at
-      ), 0))::bigint,
-      'amount_retained', sum(o.amount_retained)::bigint,
-      'amount_refundable', sum(private.amount_refundable(o))::bigint
-    )
-    from public.orders o
-    where o.id = any (order_ids) and o.status = 'cancelled' and o.payment_method is not null
-    having count(*) > 0
-  );
-end
-$$;
-
--- The same for one who is told of tickets: of the orders whose contact has the address and which were cancelled, of a ticket its own, of the
--- event those that it took with it.
-create function private.cancelled_money_of(kind public.email_kind, attendee public.attendees) returns json
-language plpgsql stable set search_path = ''
-
-as $$
-begin
-  return private.cancelled_money_json(array(
-    select o.id
-    from public.orders o
-    where o.id = any (case kind
-        when 'ticket_cancelled' then array[attendee.order_id]
-        when 'event_cancelled' then private.orders_of_address(attendee)
-      end)
-      and o.email_lower = attendee.email_lower
-      and (kind = 'ticket_cancelled' or o.cancelled_at = attendee.cancelled_at)
-  ));
-end
-$$;
-
--- Whom an order is for: the first hundred, and one more where there are more.
-create function private.guests_json(order_id uuid) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(json_agg(json_build_object('name', g.name, 'ticket_type', t.name) order by g.id), '[]')
-    from (
-      select a.id, a.name, a.ticket_type_id
-      from public.attendees a
-      where a.order_id = guests_json.order_id and a.status <> 'cancelled'
-      order by a.id
-      limit 101
-    ) g
-    join public.ticket_types t on t.id = g.ticket_type_id
-  );
-end
-$$;
-
--- A ticket that goes with another, by its row of e-mails.
-create function private.other_ticket_json(email_id uuid) returns json
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_attendee public.attendees;
-begin
-  select a.* into v_attendee
-  from public.attendees a
-  where a.id = (select e.attendee_id from public.emails e where e.id = other_ticket_json.email_id);
-  return json_build_object(
-    'email_id', email_id,
-    'name', v_attendee.name,
-    'company', v_attendee.company,
-    'ticket_type', (select t.name from public.ticket_types t where t.id = v_attendee.ticket_type_id),
-    'ticket_code', v_attendee.ticket_code,
-    'ticket_url', private.ticket_url(v_attendee.ticket_token)
-  );
-end
-$$;
-
--- An e-mail with everything that it shows. It goes to the attendee, or to the contact of the order. Whoever claims plans each time: this
--- reads by key, and need not.
-create function private.pending_email_json(email public.emails) returns json
-language plpgsql stable security definer set search_path = ''
-as $$
-declare
-  v_attendee public.attendees;
-  v_order public.orders;
-  v_event public.events;
-  v_offer json;
-  v_others uuid[];
-begin
-  if email.sent_with is not null then
-    v_others := array(
-      select e.id
-      from public.emails e
-      where e.sent_with = email.id and e.id <> email.id and coalesce(e.claim = email.claim, false)
-    );
-  end if;
-  select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
-  select o.* into v_order from public.orders o where o.id = coalesce(email.order_id, v_attendee.order_id);
-  v_offer := private.waiting_list_offer_json(email.waiting_list_entry_id);
-  select e.* into v_event from public.events e where e.id = coalesce(v_order.event_id, (v_offer ->> 'event_id')::uuid);
-  return json_build_object(
-    'id', email.id,
-    'claim', email.claim,
-    'attempt', email.attempts,
-    'kind', email.kind,
-    'organisation', (
-      select json_build_object(
-        'name', g.name,
-        'reply_to', g.reply_to_email,
-        'accent_colour', g.accent_colour,
-        'payment_instructions', g.payment_instructions,
-        'logo_url', g.logo_url
-      )
-      from public.organisations g
-      where g.id = email.organisation_id
-    ),
-    'event', private.event_json(v_event),
-    'previous', email.previous,
-    'message', email.message,
-    'ticket_type', (select json_build_object('name', t.name) from public.ticket_types t where t.id = v_attendee.ticket_type_id),
-    'attendee', case when v_attendee.id is not null then json_build_object(
-      'id', v_attendee.id,
-      'name', v_attendee.name,
-      'email', v_attendee.email,
-      'company', v_attendee.company,
-      'status', v_attendee.status,
-      'ticket_code', case email.kind when 'ticket' then v_attendee.ticket_code end,
-      -- Where the tickets of the order are not e-mailed, no other e-mail brings one.
-      'ticket_url', case when email.kind = 'ticket' or email.kind not in ('event_cancelled', 'ticket_cancelled') and v_order.send_email
-        then private.ticket_url(v_attendee.ticket_token) end,
-      -- A calendar keeps the entry of the event while its mailbox has another ticket.
-      'has_another_ticket', exists (
-        select from public.attendees a
-        where a.organisation_id = v_attendee.organisation_id and a.email_lower = v_attendee.email_lower
-          and a.event_id = v_attendee.event_id and a.id <> v_attendee.id and a.status <> 'cancelled'
-      ),
-      -- The calendar entry is as new as the last change of the event or the ticket.
-      'updated_at', private.rfc3339(v_attendee.updated_at)
-    ) end,
-    'order', case when email.order_id is null then json_build_object('reference', v_order.reference)
-      else private.order_json(v_order, '[]', '[]', '[]') end,
-    'others', case email.kind when 'ticket' then (
-      select coalesce(json_agg(private.other_ticket_json(i) order by i), '[]') from unnest(v_others) i
-    ) end,
-    'holders', case when v_attendee.id is not null and email.kind <> 'ticket' then private.holders_json(email.kind, v_attendee) end,
-    'money', case
-      when email.kind = 'order_cancelled' then private.cancelled_money_json(array[v_order.id])
-      when email.kind in ('ticket_cancelled', 'event_cancelled') then private.cancelled_money_of(email.kind, v_attendee)
-    end,
-    'guests', case email.kind when 'order_confirmation' then private.guests_json(v_order.id) end,
-    'lines', case when email.order_id is not null then private.order_lines_json(v_order.id) end,
-    'payment', (
-      select private.payment_json(p, v.created_at)::jsonb || jsonb_build_object('is_latest', not exists (
-        select from public.payments l
-        where l.order_id = p.order_id
-          and l.id > p.id
-          and not exists (select from public.payment_voids v where v.payment_id = l.id)
-      ))
-      from public.payments p
-      left join public.payment_voids v on v.payment_id = p.id
-      where p.id = email.payment_id
-    ),
-    'waiting_list_entry', v_offer,
-    'opt_out_url', case when private.can_be_switched_off(email.kind) then private.opt_out_url(v_attendee) end
-  );
-end
-$$;
-
--- What is due, with everything that the e-mail shows. Organisations take turns: first the one with the fewest in flight, then
--- the one served longest ago, and of each its oldest e-mail; a mailing waits for the others, so that a ticket does not. One
--- courier claims at a time: two would not count each other's claims. No backlog is read: of each organisation at most "limit"
--- rows, and as many of a mailing.
--- Security definer, as 90-outbox/webhook-claims.sql. The plan uses the indexes whatever the statistics say: a mailing arrives between two of
--- their updates, and reading and sorting what is estimated as few rows then takes minutes.
-create function api.claim_emails("limit" integer, lease_seconds integer default 600) returns json
-language plpgsql volatile security definer set search_path = ''
-
-as $$
-declare
-  -- Thirteen attempts are made. A row that is claimed far more often crashes its couriers, or they cannot settle it.
-  v_most_claims constant integer := 20;
-  v_claim constant uuid := gen_random_uuid();
-  v_now timestamptz;
-  v_until timestamptz;
-  v_candidates uuid[];
-  -- What goes with others, beyond "limit".
-  v_more_left integer := 36;
-  v_id uuid;
-  v_more uuid[];
-  -- All that is taken, and for each with which it goes.
-  v_taken uuid[] := '{}';
-  v_with uuid[] := '{}';
-  v_claimed public.emails[];
-begin
-  if private.is_held() then
-    return '[]';
-  end if;
-  perform pg_advisory_xact_lock(4, 1);
-  v_now := clock_timestamp();
-  v_until := v_now + make_interval(secs => lease_seconds);
-
-  v_candidates := array(
     with due as (
       select
         d.id,
@@ -22002,7 +21728,7 @@ begin
       cross join lateral (
         select count(*) as in_flight
         from public.emails e
-        where e.organisation_id = o.organisation_id and e.claimed_until > v_now
+        where e.organisation_id = o.organisation_id and e.claimed_until > at
       ) u
       left join lateral (
         select e.last_attempt_at
@@ -22015,56 +21741,57 @@ begin
       cross join lateral (
         select e.id, e.is_mailing, e.next_attempt_at
         from public.emails e
-        where e.organisation_id = o.organisation_id
-          and e.status = 'queued'
-          and e.is_mailing = m.is_mailing
-          and e.next_attempt_at <= v_now
+        where e.organisation_id = o.organisation_id and e.status = 'queued' and e.is_mailing = m.is_mailing and e.next_attempt_at <= at
         order by e.organisation_id, e.is_mailing, e.next_attempt_at
-        limit claim_emails."limit"
+        limit due_emails."limit"
       ) d
     )
     select d.id
     from due d
     order by d.turn, d.last_attempt_at nulls first, d.next_attempt_at, d.id
-    limit claim_emails."limit"
+    limit due_emails."limit"
   );
-  if v_candidates = '{}' then
-    return '[]';
-  end if;
+end
+$$;
 
-  -- With what goes with them. Those for which there is no room are left for the next claim, rather than split.
-  foreach v_id in array v_candidates loop
-    continue when v_id = any (v_taken);
-    v_more := private.goes_with(v_id, v_taken);
-    continue when cardinality(v_more) > v_more_left;
-    v_more_left := v_more_left - cardinality(v_more);
-    v_taken := v_taken || v_id || v_more;
-    v_with := v_with || v_id || array_fill(v_id, array[cardinality(v_more)]);
-  end loop;
-  v_candidates := v_taken;
-
-  perform api.settle_email(
-    e.id, e.claim, error => format('Gave up after %s attempts without a recorded result.', v_most_claims), permanent => true
-  )
-  from public.emails e
-  where e.id = any (v_candidates) and e.attempts >= v_most_claims and e.claim is not null;
-
-  -- A ticket whose retry comes a little later goes with the first.
-  update public.emails e set next_attempt_at = v_now
-  where e.id = any (
-    array(
-      select e.id
-      from public.emails e
-      where e.id = any (v_candidates) and coalesce(e.next_attempt_at > v_now and e.claim is null, false)
-      for no key update skip locked
-    )
+-- The tickets that go with one in its e-mail: of the same order, waiting for the same address; ten of them together at most. All have been
+-- tried as often, so that a report on the attempt is one on each.
+create function private.goes_with(email_id uuid, taken uuid[]) returns uuid[]
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_email public.emails;
+  v_attendee public.attendees;
+  v_others uuid[];
+begin
+  select e.* into v_email from public.emails e where e.id = goes_with.email_id and e.kind = 'ticket';
+  select a.* into v_attendee from public.attendees a where a.id = v_email.attendee_id;
+  -- Ids, not a join, which may read everything that is queued. So may a plain condition on the status, here and below. A registration has
+  -- at most fifty attendees; whoever is added to an order beyond them goes alone.
+  v_others := array(
+    select a.id
+    from (select a.* from public.attendees a where a.order_id = v_attendee.order_id order by a.id limit 50) a
+    where a.email_lower = v_attendee.email_lower and a.id <> v_attendee.id and a.ticket_email_status = 'queued'
   );
-  -- Still queued and due. An expression, so that the planner does not scan the index of everything due; an array, because a
-  -- join might scan it, too.
-  v_candidates := array(
+  return array(
     select e.id
     from public.emails e
-    where e.id = any (v_candidates) and coalesce(e.next_attempt_at <= v_now, false)
+    where e.attendee_id = any (v_others) and e.kind = 'ticket' and e.attempts = v_email.attempts and e.id <> all (taken)
+      and coalesce(e.status = 'queued' and (e.claim is null or e.next_attempt_at <= clock_timestamp()), false)
+    limit 9
+  );
+end
+$$;
+
+-- Locks those that are still to be sent, and answers their ids. What there is nothing left to tell of is cancelled.
+create function private.lock_emails(ids uuid[], at timestamptz) returns uuid[]
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  ids := array(
+    select e.id
+    from public.emails e
+    where e.id = any (ids) and coalesce(e.status = 'queued' and (e.claim is null or e.next_attempt_at <= at), false)
     for no key update skip locked
   );
   -- One e-mail tells all tickets of an address: where its own was cancelled since, it tells another.
@@ -22072,38 +21799,86 @@ begin
   set attendee_id = coalesce(
     (
       select a.id
-      from public.attendees c
-      join public.attendees a
-        on a.organisation_id = c.organisation_id and a.email_lower = c.email_lower and a.event_id = c.event_id
-      where c.id = e.attendee_id
-        and a.status <> 'cancelled'
+      from public.attendees o
+      join public.attendees a on a.id = any (private.tickets_of_address(o))
+      where o.id = e.attendee_id and a.status <> 'cancelled'
       limit 1
     ),
     e.attendee_id
   )
-  where e.id = any (v_candidates)
-    and e.kind = 'event_changed'
+  where e.id = any (ids) and e.kind = 'event_changed'
     and (select a.status from public.attendees a where a.id = e.attendee_id) = 'cancelled';
   update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
-  where e.id = any (v_candidates) and private.is_obsolete(e);
+  where e.id = any (ids) and private.is_obsolete(e);
   -- An order that has no tickets yet is confirmed when it has.
-  update public.emails e set next_attempt_at = v_now + interval '10 minutes'
-  where e.id = any (v_candidates)
+  update public.emails e set next_attempt_at = at + interval '10 minutes'
+  where e.id = any (ids)
     and e.kind = 'order_confirmation'
-    and e.next_attempt_at is not null
-    and not exists (select from public.attendees a where a.order_id = e.order_id);
-  with parts as materialized (
-    select e.id, min(e.id::text) over w as sent_with, count(*) over w as tickets
+    and coalesce(e.status = 'queued', false)
+    and not private.has_tickets(e.order_id);
+  return array(
+    select e.id
     from public.emails e
-    where e.id = any (v_candidates) and coalesce(e.next_attempt_at <= v_now, false)
-    window w as (partition by v_with[array_position(v_taken, e.id)])
-  ),
-  claimed as (
+    where e.id = any (ids) and coalesce(e.status = 'queued', false)
+      and (e.kind <> 'order_confirmation' or e.next_attempt_at <= at)
+  );
+end
+$$;
+
+-- One courier leases at a time: two would not count each other's leases.
+create function api.claim_emails("limit" integer, lease_seconds integer default 600) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  -- Thirteen attempts are made. A row that is leased far more often crashes its couriers, or they cannot settle it.
+  v_most_claims constant integer := 20;
+  -- Beyond "limit", what goes with others.
+  v_room integer := 36;
+  v_claim constant uuid := gen_random_uuid();
+  v_now timestamptz;
+  v_id uuid;
+  v_more uuid[];
+  -- All of them, and for each with which it goes.
+  v_ids uuid[] := '{}';
+  v_leads uuid[] := '{}';
+  v_locked uuid[];
+  v_with uuid[];
+  v_leased public.emails[];
+begin
+  if private.is_held() then
+    return '[]';
+  end if;
+  perform pg_advisory_xact_lock(4, 1);
+  v_now := clock_timestamp();
+  -- With what goes with them. Those for which there is no room are left for the next lease, rather than split.
+  foreach v_id in array private.due_emails("limit", v_now) loop
+    continue when v_id = any (v_ids);
+    v_more := private.goes_with(v_id, v_ids);
+    continue when cardinality(v_more) > v_room;
+    v_room := v_room - cardinality(v_more);
+    v_ids := v_ids || v_id || v_more;
+    v_leads := v_leads || array_fill(v_id, array[1 + cardinality(v_more)]);
+  end loop;
+
+  perform api.settle_email(
+    e.id, e.claim, error => format('Gave up after %s attempts without a recorded result.', v_most_claims), permanent => true
+  )
+  from public.emails e
+  where e.id = any (v_ids) and e.attempts >= v_most_claims and e.claim is not null;
+
+  select array_agg(l.id), array_agg(case when l.tickets > 1 then l.first end) into v_locked, v_with
+  from (
+    select i.id, min(i.id::text) over w::uuid as first, count(*) over w as tickets
+    from unnest(private.lock_emails(v_ids, v_now)) i (id)
+    window w as (partition by v_leads[array_position(v_ids, i.id)])
+  ) l;
+
+  with leased as (
     update public.emails e
     set claim = v_claim,
-      sent_with = (select p.sent_with::uuid from parts p where p.id = e.id and p.tickets > 1),
-      claimed_until = v_until,
-      next_attempt_at = v_until,
+      sent_with = v_with[array_position(v_locked, e.id)],
+      claimed_until = v_now + make_interval(secs => lease_seconds),
+      next_attempt_at = v_now + make_interval(secs => lease_seconds),
       attempts = e.attempts + 1,
       last_attempt_at = v_now,
       sent_to = coalesce(
@@ -22111,37 +21886,79 @@ begin
         (select w.email from public.waiting_list_entries w where w.id = e.waiting_list_entry_id)
       ),
       sent_code = case e.kind when 'ticket' then (select a.ticket_code from public.attendees a where a.id = e.attendee_id) end
-    where e.id = any (v_candidates) and coalesce(e.next_attempt_at <= v_now, false)
+    where e.id = any (v_locked)
     returning e.*
   )
-  select array_agg(row(c.*)::public.emails) into v_claimed from claimed c where coalesce(c.sent_with, c.id) = c.id;
-  -- A statement of its own, which sees what is claimed.
-  return (select coalesce(json_agg(private.pending_email_json(row(c.*)::public.emails)), '[]') from unnest(v_claimed) c);
+  select array_agg(row(l.*)::public.emails) into v_leased from leased l where coalesce(l.sent_with, l.id) = l.id;
+  -- A statement of its own, which sees what is leased.
+  return (select coalesce(json_agg(private.pending_email_json(row(l.*)::public.emails)), '[]') from unnest(v_leased) l);
 end
 $$;
 comment on function api.claim_emails is
   'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, message, ticket_type, attendee, others, holders, guests, order, lines, payment, waiting_list_entry, opt_out_url }]. "others" are tickets that go in the same e-mail; each is settled by its email_id.';
 grant execute on function api.claim_emails to courier;
 
--- The results of a batch of attempts: sent, with the message_id of the mail service; or failed, permanently or for now. Transient
--- failures are retried for five days: an SMTP password that expires on a Friday loses no ticket. The plan uses the indexes whatever the
--- statistics say.
+-- What became of tickets that were sent, on their attendees, who are locked; of the latest e-mail only. Where the code or the address changed
+-- while it was in flight, another follows.
+create function private.settle_tickets(tickets public.emails[]) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  tickets := array(
+    select t
+    from unnest(tickets) t
+    where not exists (
+      select from public.emails l
+      where l.attendee_id = t.attendee_id and l.kind = 'ticket' and l.id > t.id and l.status not in ('cancelled', 'failed')
+    )
+  );
+  with another as (
+    insert into public.emails (organisation_id, attendee_id)
+    select a.organisation_id, a.id
+    from unnest(tickets) t
+    join public.attendees a on a.id = t.attendee_id
+    where a.ticket_email_status = 'queued' and t.status <> 'queued' and (t.sent_code, t.sent_to) <> (a.ticket_code, a.email)
+    returning attendee_id
+  )
+  update public.attendees a
+  set ticket_email_status = t.status,
+    ticket_email_sent_at = coalesce(t.sent_at, a.ticket_email_sent_at),
+    ticket_email_last_error = t.last_error
+  from unnest(tickets) t
+  where a.id = t.attendee_id
+    and t.status <> 'queued'
+    and a.ticket_email_status in ('queued', 'sent', 'delivered', 'failed')
+    and a.id not in (select n.attendee_id from another n);
+  -- What is tried again stays queued. The status is not written: that is to ask for it at once, see 60-attendees/emails.sql.
+  update public.attendees a set ticket_email_last_error = t.last_error
+  from unnest(tickets) t
+  where a.id = t.attendee_id and a.ticket_email_status = 'queued' and t.status = 'queued';
+end
+$$;
+
+-- Attendees are locked before their e-mails, as when tickets are cancelled or re-issued.
+create function private.lock_attendees_of(email_ids uuid[]) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform from public.attendees a
+  where a.id = any (array(select e.attendee_id from public.emails e where e.id = any (email_ids) and e.kind = 'ticket'))
+  order by a.id
+  for no key update;
+end
+$$;
+
+-- Transient failures are retried for five days: an SMTP password that expires on a Friday loses no ticket.
 create function api.settle_emails(results json) returns void
 language plpgsql volatile security definer set search_path = ''
-
 as $$
 declare
   v_pauses constant interval[] :=
     '{30 seconds,2 minutes,10 minutes,30 minutes,2 hours,6 hours,12 hours,12 hours,12 hours,24 hours,24 hours,24 hours}';
   v_ids constant uuid[] := array(select (r ->> 'email_id')::uuid from json_array_elements(results) r);
-  v_attendee_ids uuid[] := array(select e.attendee_id from public.emails e where e.id = any (v_ids) and e.kind = 'ticket');
   v_tickets public.emails[];
 begin
-  -- Attendees are locked before their e-mails, as when tickets are cancelled or re-issued. Only a ticket changes them.
-  v_attendee_ids := array(
-    select a.id from public.attendees a where a.id = any (v_attendee_ids) order by a.id for no key update
-  );
-
+  perform private.lock_attendees_of(v_ids);
   with settled as (
     update public.emails e
     set claim = null,
@@ -22158,38 +21975,11 @@ begin
         when r.error is not null and r.permanent is not true then now() + private.retry_delay(e.attempts, v_pauses)
       end
     from json_to_recordset(results) r (email_id uuid, claim uuid, message_id text, error text, permanent boolean)
-    -- By the ids, and an expression, so that the planner does not scan the index of everything queued.
     where e.id = any (v_ids) and e.id = r.email_id and e.claim = r.claim and coalesce(e.status = 'queued', false)
     returning e.*
   )
   select array_agg(row(s.*)::public.emails) into v_tickets from settled s where s.kind = 'ticket';
-  if v_tickets is null then
-    return;
-  end if;
-
-  -- The code or address changed while the e-mail was in flight: queue another one.
-  insert into public.emails (organisation_id, attendee_id)
-  select a.organisation_id, a.id
-  from unnest(v_tickets) t
-  join public.attendees a on a.id = t.attendee_id
-  where a.ticket_email_status = 'queued' and t.status <> 'queued' and (t.sent_code, t.sent_to) <> (a.ticket_code, a.email);
-
-  update public.attendees a
-  set ticket_email_status = t.status,
-    ticket_email_sent_at = coalesce(t.sent_at, a.ticket_email_sent_at),
-    ticket_email_last_error = t.last_error
-  from unnest(v_tickets) t
-  where a.id = any (v_attendee_ids)
-    and a.id = t.attendee_id
-    and a.ticket_email_status = 'queued'
-    and t.status <> 'queued'
-    and coalesce((t.sent_code, t.sent_to) = (a.ticket_code, a.email), true);
-  -- What is tried again stays queued. The status is not written: that is to ask for it at once, see 60-attendees/emails.sql.
-  if exists (select from unnest(v_tickets) t where t.status = 'queued') then
-    update public.attendees a set ticket_email_last_error = t.last_error
-    from unnest(v_tickets) t
-    where a.id = any (v_attendee_ids) and a.id = t.attendee_id and a.ticket_email_status = 'queued' and t.status = 'queued';
-  end if;
+  perform private.settle_tickets(v_tickets);
 end
 $$;
 comment on function api.settle_emails is
@@ -22215,61 +22005,10 @@ comment on function api.settle_email is
   'Records the result of sending a claimed e-mail, as api.settle_emails.';
 grant execute on function api.settle_email to courier;
 
--- A report of the mail service on the e-mail of one row.
-create function private.record_email_event(
-  email_id uuid,
-  message_id text,
-  status public.email_status,
-  error text,
-  attempt integer
-) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_email public.emails;
-  v_claim constant uuid := gen_random_uuid();
-begin
-  select e.* into v_email from public.emails e where e.id = record_email_event.email_id;
-
-  -- The report proves that it was sent: a courier that still holds it loses its claim, and a recorded failure is corrected.
-  update public.emails e set claim = v_claim
-  where e.id = v_email.id and e.status = 'queued' and e.attempts = record_email_event.attempt;
-  if found then
-    perform api.settle_email(v_email.id, v_claim, record_email_event.message_id);
-  end if;
-  update public.emails e
-  set status = 'sent', sent_at = now(), message_id = record_email_event.message_id
-  where e.id = v_email.id and e.status = 'failed' and e.attempts = record_email_event.attempt;
-
-  update public.emails e
-  -- The error often has the address in it.
-  set status = record_email_event.status,
-    last_error = case when not private.is_erased(e) then record_email_event.error end
-  where e.id = v_email.id
-    and e.status in ('sent', 'delivered')
-    and e.attempts = coalesce(record_email_event.attempt, e.attempts)
-  returning * into v_email;
-  if not found or v_email.kind <> 'ticket' then
-    return;
-  end if;
-  -- Only the latest e-mail that was sent counts: a report on an earlier one leaves the attendee as it is.
-  update public.attendees a
-  set ticket_email_status = v_email.status,
-    ticket_email_sent_at = coalesce(v_email.sent_at, a.ticket_email_sent_at),
-    ticket_email_last_error = v_email.last_error
-  where a.id = v_email.attendee_id
-    and a.ticket_email_status in ('sent', 'delivered', 'failed')
-    and not exists (
-      select from public.emails l
-      where l.attendee_id = a.id and l.kind = 'ticket' and l.id > v_email.id and l.status not in ('cancelled', 'failed')
-    );
-end
-$$;
-
 -- What the mail service reports later: delivered, or bounced and why. It names an e-mail by its message_id, or by our id with
 -- the number of the attempt if these were sent along. By our id a report may come before the courier settles, or in place of a
--- courier that died with its claim. A report on an attempt that another has followed is ignored: that may have gone to another
--- address. Tickets that went together are told together.
+-- courier that died with its lease: it proves that the e-mail was sent, whatever was recorded. A report on an attempt that another has
+-- followed is ignored: that may have gone to another address. Tickets that went together are told together.
 create function api.record_email_event(
   message_id text,
   status public.email_status,
@@ -22280,28 +22019,36 @@ create function api.record_email_event(
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_ids uuid[];
-  v_id uuid;
+  v_ids uuid[] := case
+    when email_id is null then array(select e.id from public.emails e where e.message_id = record_email_event.message_id)
+    else email_id || array(select e.id from public.emails e where e.sent_with = record_email_event.email_id)
+  end;
+  v_tickets public.emails[];
 begin
   if status is null or status not in ('delivered', 'bounced') then
     return;
-  elsif email_id is not null then
-    v_ids := array(
-      select e.id from public.emails e where e.id = record_email_event.email_id
-      union
-      select e.id from public.emails e where e.sent_with = record_email_event.email_id
-    );
-  else
-    v_ids := array(select e.id from public.emails e where e.message_id = record_email_event.message_id);
   end if;
-  -- Attendees are locked before their e-mails, as in api.settle_emails.
-  perform from public.attendees a
-  where a.id = any (array(select e.attendee_id from public.emails e where e.id = any (v_ids)))
-  order by a.id
-  for no key update;
-  foreach v_id in array v_ids loop
-    perform private.record_email_event(v_id, message_id, status, error, attempt);
-  end loop;
+  perform private.lock_attendees_of(v_ids);
+  with reported as (
+    update public.emails e
+    set status = record_email_event.status,
+      sent_at = coalesce(e.sent_at, now()),
+      message_id = coalesce(e.message_id, record_email_event.message_id),
+      -- The error often has the address in it.
+      last_error = case when e.sent_to is not null and not private.is_erased(e) then record_email_event.error end,
+      next_attempt_at = null,
+      claim = null,
+      claimed_until = null
+    where e.id = any (v_ids)
+      and case
+        when e.status in ('sent', 'delivered') then e.attempts = coalesce(attempt, e.attempts)
+        when e.status in ('queued', 'failed') then e.attempts = attempt
+        else false
+      end
+    returning e.*
+  )
+  select array_agg(row(r.*)::public.emails) into v_tickets from reported r where r.kind = 'ticket';
+  perform private.settle_tickets(v_tickets);
 end
 $$;
 comment on function api.record_email_event is
@@ -23756,15 +23503,17 @@ begin
         (4, '^page_of_|^rows_of_address$', 'enable_sort', 'off'),
         (5, '^page_of_|^rows_of_address$', 'enable_incremental_sort', 'off'),
         -- What the courier asks all the time ends at the first row, or after a batch of them, in the order of an index.
-        (6, '^(are|poll|organisations_with|endpoints_with|webhooks_by|claim|settle)_|^purge$', 'enable_bitmapscan', 'off'),
-        (7, '^(are|poll|organisations_with|endpoints_with|webhooks_by|claim)_|^purge$', 'enable_sort', 'off'),
+        (6, '^(are|due|poll|organisations_with|endpoints_with|webhooks_by|claim|settle)_|^purge$', 'enable_bitmapscan', 'off'),
+        (7, '^(are|due|poll|organisations_with|endpoints_with|webhooks_by|claim)_|^purge$', 'enable_sort', 'off'),
         (8, '^(are|poll|organisations_with|endpoints_with)_', 'enable_incremental_sort', 'off'),
         (9, '^settle_|^purge$', 'enable_hashjoin', 'off'),
         (10, '^settle_|^purge$', 'enable_mergejoin', 'off'),
         -- A claim reads as many rows as its values say.
-        (11, '^(claim|webhooks_by)_', 'plan_cache_mode', 'force_custom_plan'),
+        (11, '^(claim|due|webhooks_by)_', 'plan_cache_mode', 'force_custom_plan'),
+        -- It calls what is due, and what each shows, in an order that no index has.
+        (12, '^claim_emails$', 'enable_sort', 'on'),
         -- One row or the 25,000 of a cancelled event, by one plan.
-        (12, '^tg_attendees__notify_update$|^tg__audit$', 'enable_nestloop', 'off')
+        (13, '^tg_attendees__notify_update$|^tg__audit$', 'enable_nestloop', 'off')
     ) s (place, names, name, value) on p.proname ~ s.names
     where p.pronamespace in ('api'::regnamespace, 'private'::regnamespace) and p.prosrc ~* '\m(from|insert|update|execute)\M'
     group by p.oid, s.name

@@ -20,15 +20,17 @@ begin
         (4, '^page_of_|^rows_of_address$', 'enable_sort', 'off'),
         (5, '^page_of_|^rows_of_address$', 'enable_incremental_sort', 'off'),
         -- What the courier asks all the time ends at the first row, or after a batch of them, in the order of an index.
-        (6, '^(are|poll|organisations_with|endpoints_with|webhooks_by|claim|settle)_|^purge$', 'enable_bitmapscan', 'off'),
-        (7, '^(are|poll|organisations_with|endpoints_with|webhooks_by|claim)_|^purge$', 'enable_sort', 'off'),
+        (6, '^(are|due|poll|organisations_with|endpoints_with|webhooks_by|claim|settle)_|^purge$', 'enable_bitmapscan', 'off'),
+        (7, '^(are|due|poll|organisations_with|endpoints_with|webhooks_by|claim)_|^purge$', 'enable_sort', 'off'),
         (8, '^(are|poll|organisations_with|endpoints_with)_', 'enable_incremental_sort', 'off'),
         (9, '^settle_|^purge$', 'enable_hashjoin', 'off'),
         (10, '^settle_|^purge$', 'enable_mergejoin', 'off'),
         -- A claim reads as many rows as its values say.
-        (11, '^(claim|webhooks_by)_', 'plan_cache_mode', 'force_custom_plan'),
+        (11, '^(claim|due|webhooks_by)_', 'plan_cache_mode', 'force_custom_plan'),
+        -- It calls what is due, and what each shows, in an order that no index has.
+        (12, '^claim_emails$', 'enable_sort', 'on'),
         -- One row or the 25,000 of a cancelled event, by one plan.
-        (12, '^tg_attendees__notify_update$|^tg__audit$', 'enable_nestloop', 'off')
+        (13, '^tg_attendees__notify_update$|^tg__audit$', 'enable_nestloop', 'off')
     ) s (place, names, name, value) on p.proname ~ s.names
     where p.pronamespace in ('api'::regnamespace, 'private'::regnamespace) and p.prosrc ~* '\m(from|insert|update|execute)\M'
     group by p.oid, s.name

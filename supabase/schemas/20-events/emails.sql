@@ -75,13 +75,12 @@ $$;
 
 -- Whom the cancellation of an event is told, or would be: whoever held a place, the buyers of the orders that it cancelled, and its waiting
 -- list.
-create function private.recipients_of_cancellation(event public.events, attendee_ids uuid[], notify public.notify)
-returns private.recipient[]
+create function private.recipients_of_cancellation(event public.events, notify public.notify) returns private.recipient[]
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return private.with_buyers(
-    private.recipients(attendee_ids, notify),
+    private.recipients(private.attendees_to_tell(event), notify),
     array(
       select o.id
       from public.orders o
@@ -103,8 +102,80 @@ begin
   if coalesce(notify, 'nobody') = 'nobody' then
     return null;
   end if;
-  v_recipients := private.recipients_of_cancellation(event, private.attendees_to_tell(event), notify);
+  v_recipients := private.recipients_of_cancellation(event, notify);
   return private.told_of(v_recipients) || jsonb_build_object('emails', cardinality(private.addressees(v_recipients)));
+end
+$$;
+
+-- The addresses for which an e-mail of a change waits, and whether it still has news: one that says what is as it was again is not sent. Locked,
+-- so that no courier takes one with what the event was before this transaction. Whoever has a ticket is told as an attendee, and not of an
+-- offer; one to an address that has switched off since will not be sent. What waits says the newest message.
+create function private.waiting_news(recipients private.recipient[], news jsonb, message text, out pending text[], out settled text[])
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_attendee_ids uuid[] := array(select r.attendee_id from unnest(recipients) r where r.attendee_id is not null);
+  v_entry_ids uuid[] := array(select r.waiting_list_entry_id from unnest(recipients) r where r.waiting_list_entry_id is not null);
+begin
+  select
+    coalesce(array_agg(w.email_lower) filter (where w.previous is distinct from news), '{}'),
+    coalesce(array_agg(w.email_lower) filter (where w.previous = news), '{}')
+  into pending, settled
+  from (
+    select a.email_lower, e.previous
+    from public.emails e
+    join public.attendees a on a.id = e.attendee_id
+    where e.attendee_id = any (v_attendee_ids) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
+      and not private.has_opted_out(a)
+    for no key update of e
+  ) w;
+  pending := pending || array(
+    select w.email_lower
+    from public.emails e
+    join public.waiting_list_entries w on w.id = e.waiting_list_entry_id
+    where e.waiting_list_entry_id = any (v_entry_ids) and e.kind = 'waiting_list_offer' and e.status = 'queued' and e.claim is null
+      and w.email_lower not in (select r.email_lower from unnest(recipients) r where r.attendee_id is not null and r.reason is null)
+    for no key update of e
+  );
+  update public.emails e set message = waiting_news.message
+  where waiting_news.message is not null and e.status = 'queued' and e.claim is null
+    and (
+      e.attendee_id = any (v_attendee_ids) and e.kind = 'event_changed'
+      or e.waiting_list_entry_id = any (v_entry_ids) and e.kind = 'waiting_list_offer'
+    );
+end
+$$;
+
+-- Those of the recipients for whom there is no news, and why. Who was told since, because their order has e-mails (is_mailed, from here on),
+-- knows what is `mailed`, and so does whoever shares their address, but for the money of another order. An e-mail that waits shows what is
+-- when it is sent, whomever it is for.
+create function private.with_news(
+  recipients private.recipient[], change private.unannounced_changes, news jsonb, pending text[], settled text[]
+) returns private.recipient[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return array(
+    select row(
+      r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.order_id, r.email_lower,
+      case
+        when r.was_told and change.mailed = news then 'told_before'
+        when r.email_lower in (select unnest(pending)) then nullif(r.reason, 'send_email_false')
+        when not r.was_told and change.previous = news or r.email_lower in (select unnest(settled))
+          then coalesce(r.reason, 'nothing_to_tell')
+        else r.reason
+      end,
+      r.was_told, r.cancelled_at
+    )::private.recipient
+    from (
+      select r.*, change.mailed is not null and case
+        when r.order_id is not null then r.reason is null and r.is_mailed
+        else bool_or(r.reason is null and r.is_mailed and (r.order_id is null or r.attendee_id is null)) over (partition by r.email_lower)
+      end as was_told
+      from unnest(recipients) with ordinality r
+    ) r
+    order by r.ordinality
+  );
 end
 $$;
 
@@ -118,18 +189,11 @@ as $$
 declare
   v_event public.events;
   v_change private.unannounced_changes;
-  v_news jsonb;
-  v_attendees uuid[];
+  v_news jsonb := '"cancelled"';
   v_recipients private.recipient[];
-  v_offers private.recipient[];
-  v_mailed private.recipient[];
-  v_told_before private.recipient[] := '{}';
   v_pending text[] := '{}';
   v_settled text[] := '{}';
-  v_kind public.email_kind := 'event_changed';
-  v_send_at timestamptz := now() + interval '10 minutes';
   v_notice jsonb;
-  v_first jsonb;
 begin
   message := private.sound_message(message, notify);
   select e.* into v_event from public.events e where e.id = notify_of_event.event_id;
@@ -143,117 +207,27 @@ begin
   if not found then
     return '{"nobody_because": "nothing_to_tell"}';
   end if;
-  v_attendees := private.attendees_to_tell(v_event);
+
   if v_event.status = 'cancelled' then
-    v_news := '"cancelled"';
-    v_kind := 'event_cancelled';
-    v_send_at := now();
-    v_recipients := private.recipients_of_cancellation(v_event, v_attendees, notify);
+    v_recipients := private.recipients_of_cancellation(v_event, notify);
   else
     v_news := private.announced(v_event);
-    v_recipients := private.recipients(v_attendees, notify, v_change.changed_at, v_kind);
-    v_offers := private.recipients_of_offers(v_event, notify, v_change.changed_at);
-    -- Locked, so that no courier takes one with what the event was before this transaction. One to an address that has switched off since
-    -- will not be sent.
-    v_pending := array(
-      select a.email_lower
-      from public.emails e
-      join public.attendees a on a.id = e.attendee_id
-      where e.attendee_id = any (v_attendees) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
-        and e.previous <> v_news
-        and not exists (select from public.email_opt_outs u where u.event_id = a.event_id and u.email_lower = a.email_lower)
-      for no key update of e
-    ) || array(
-      select w.email_lower
-      from public.emails e
-      join public.waiting_list_entries w on w.id = e.waiting_list_entry_id
-      where e.waiting_list_entry_id = any (array(select o.waiting_list_entry_id from unnest(v_offers) o))
-        and e.kind = 'waiting_list_offer' and e.status = 'queued' and e.claim is null
-        -- Whoever has a ticket as well is told as an attendee.
-        and w.email_lower not in (select r.email_lower from unnest(v_recipients) r where r.reason is null)
-      for no key update of e
-    );
-    -- Whose e-mail waits, and says what is as it was again: it will not be sent.
-    v_settled := array(
-      select a.email_lower
-      from public.emails e
-      join public.attendees a on a.id = e.attendee_id
-      where e.attendee_id = any (v_attendees) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
-        and e.previous = v_news
-    );
-    -- An e-mail that waits shows what is when it is sent, whomever it is for.
-    v_recipients := array(
-      select row(
-        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower,
-        case
-          when r.email_lower in (select unnest(v_pending)) then nullif(r.reason, 'send_email_false')
-          when v_change.previous = v_news or r.email_lower in (select unnest(v_settled)) then coalesce(r.reason, 'nothing_to_tell')
-          else r.reason
-        end,
-        r.order_id
-      )::private.recipient
-      from unnest(v_recipients || v_offers) with ordinality r
-      order by r.ordinality
-    );
-    -- What waits says the newest.
-    update public.emails e set message = notify_of_event.message
-    where e.status = 'queued' and e.claim is null and notify_of_event.message is not null
-      and (
-        e.kind = 'event_changed' and e.attendee_id = any (v_attendees)
-        or e.kind = 'waiting_list_offer' and e.waiting_list_entry_id = any (array(select o.waiting_list_entry_id from unnest(v_offers) o))
-      );
+    v_recipients := private.recipients(private.attendees_to_tell(v_event), notify, v_change.changed_at, 'event_changed')
+      || private.recipients_on_waiting_list(v_event, notify, v_change.changed_at);
+    select w.* into v_pending, v_settled from private.waiting_news(v_recipients, v_news, message) w;
   end if;
-
-  if v_change.mailed is not null then
-    v_mailed := case v_event.status
-      when 'cancelled' then private.recipients_of_cancellation(v_event, v_attendees, 'mailed')
-      else private.recipients(v_attendees, 'mailed', v_change.changed_at, v_kind)
-        || private.recipients_of_offers(v_event, 'mailed', v_change.changed_at)
-    end;
-    -- They know more than the others, or all of it.
-    v_told_before := array(
-      select row(
-        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower,
-        case when v_change.mailed = v_news then 'told_before' when r.email_lower in (select unnest(v_settled)) then 'nothing_to_tell' end,
-        r.order_id
-      )::private.recipient
-      from unnest(v_mailed) r
-      where r.reason is null
-    );
-    v_first := private.tell(v_kind, v_told_before, v_change.mailed, v_send_at, v_pending, message);
-    v_pending := array(
-      select unnest(v_pending) union select r.email_lower from unnest(v_told_before) r where r.reason is null
-    );
-    -- The others. Whoever shares the address of somebody who was told was told, but not of the money of an order. Joins by equality: there
-    -- may be tens of thousands.
-    v_recipients := array(
-      select row(
-        r.organisation_id, r.attendee_id, r.waiting_list_entry_id, r.email_lower,
-        coalesce(case when r.order_id is null and (r.attendee_id is null or not t.is_only_buyer) then t.reason end, r.reason), r.order_id
-      )::private.recipient
-      from unnest(v_recipients) with ordinality r
-      left join (
-        select t.email_lower, min(t.reason) as reason, bool_and(t.order_id is not null) as is_only_buyer
-        from unnest(v_told_before) t
-        where t.reason is not null
-        group by t.email_lower
-      ) t using (email_lower)
-      where coalesce(r.attendee_id, r.order_id, r.waiting_list_entry_id) not in (
-        select coalesce(t.attendee_id, t.order_id, t.waiting_list_entry_id) from unnest(v_told_before) t
-      )
-      order by r.ordinality
-    );
-  end if;
-  v_notice := private.tell(v_kind, v_recipients, v_change.previous, v_send_at, v_pending, message);
+  v_recipients := private.with_news(v_recipients, v_change, v_news, v_pending, v_settled);
+  v_notice := private.tell(
+    case v_event.status when 'cancelled' then 'event_cancelled' else 'event_changed' end::public.email_kind,
+    v_recipients, message, v_change.previous, v_change.mailed,
+    now() + case v_event.status when 'cancelled' then interval '0' else interval '10 minutes' end,
+    v_pending
+  );
 
   if exists (select from unnest(v_recipients) r where r.reason = 'send_email_false') then
     update private.unannounced_changes c set mailed = v_news where c.event_id = v_event.id;
   else
     delete from private.unannounced_changes c where c.event_id = v_event.id;
-  end if;
-  if v_first is not null then
-    -- `emails` of the second has those of the first, as pending.
-    v_notice := private.told_together(v_first, v_notice) || jsonb_build_object('emails', v_notice -> 'emails');
   end if;
   return v_notice || jsonb_build_object('previous', v_change.previous);
 end

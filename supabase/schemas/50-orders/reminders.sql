@@ -15,19 +15,6 @@ begin
 end
 $$;
 
--- Why the buyer is not e-mailed; null: they are.
-create function private.unmailed_because("order" public.orders, notify public.notify) returns text
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return case
-    when "order".email = private.erased_fields() ->> 'email' then 'erased'
-    when private.takes_no_mail("order".email) then 'no_address'
-    when notify = 'mailed' and not "order".send_email then 'send_email_false'
-  end;
-end
-$$;
-
 -- Why the buyer is not reminded now, as the code of the error; null: they are.
 create function private.not_reminded_because("order" public.orders, next_reminder_at timestamptz) returns text
 language plpgsql stable set search_path = ''
@@ -38,7 +25,7 @@ begin
     when "order".status = 'cancelled' then 'order_cancelled'
     when private.amount_due("order") = 0 then 'nothing_due'
     when "order".status = 'pending' and "order".payment_due_at <= now() and "order".amount_paid = "order".amount_refunded then 'order_expired'
-    when private.unmailed_because("order", 'mailed') is not null then 'buyer_not_mailed'
+    when private.unmailed_because("order".email, "order".send_email, 'mailed') is not null then 'buyer_not_mailed'
     when next_reminder_at > now() then 'reminded_recently'
   end;
 end
@@ -71,7 +58,7 @@ begin
     when 'buyer_not_mailed' then
       perform private.refuse(
         409, 'buyer_not_mailed', 'The buyer of this order gets no e-mails.', 'order_id',
-        jsonb_build_object('reason', private.unmailed_because(v_order, 'mailed')),
+        jsonb_build_object('reason', private.unmailed_because(v_order.email, v_order.send_email, 'mailed')),
         'Remind them by telephone or in an e-mail of your own.'
       );
     when 'reminded_recently' then

@@ -142,7 +142,7 @@ begin
   tickets := cardinality(v_attendee_ids);
 
   -- The buyer was told that it is cancelled; a confirmation has again what is to be paid, by when, and for whom.
-  v_reason := case when coalesce(notify, 'nobody') = 'nobody' then 'notify_nobody' else private.unmailed_because("order", notify) end;
+  v_reason := case when coalesce(notify, 'nobody') = 'nobody' then 'notify_nobody' else private.unmailed_because("order".email, "order".send_email, notify) end;
   if v_reason is null then
     insert into public.emails (organisation_id, kind, order_id) values (v_order.organisation_id, 'order_confirmation', v_order.id);
     notice := '{"emails": 1, "told": 1, "not_told": []}';

@@ -1,45 +1,37 @@
--- The ticket of an attendee, and what else an attendee is told.
+-- The ticket of an attendee, and what else an attendee is told. All security definer: no role may write e-mails.
 
--- Once per statement, so that cancelling an event cancels its queued e-mails in one update. Fires before the totals, whose
--- changes queue others. Security definer: no role may write emails.
-create function private.tg_attendees__queue_ticket_email() returns trigger
+-- The e-mail of a ticket follows ticket_email_status: where it becomes queued there is one, and where it is queued no more none waits. Fires
+-- before the totals, whose changes queue others.
+create function private.tg_attendees__queue_tickets() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
-declare
-  v_dequeued_ids uuid[];
 begin
-  if not exists (select from new_rows n where n.ticket_email_status = 'queued') and tg_op = 'INSERT' then
-    return null;
-  elsif tg_op = 'INSERT' then
-    insert into public.emails (organisation_id, attendee_id)
-    select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
-  else
-    -- Not joins of the two transition tables: see tg_attendees__add_up. An e-mail of several tickets lists them as they were queued.
-    insert into public.emails (organisation_id, attendee_id)
-    select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued'
-    except
-    select o.organisation_id, o.id from old_rows o where o.ticket_email_status = 'queued'
-    order by 2;
-    v_dequeued_ids := array(
-      select o.id from old_rows o where o.ticket_email_status = 'queued'
-      except
-      select n.id from new_rows n where n.ticket_email_status = 'queued'
-    );
-    if v_dequeued_ids <> '{}' then
-      update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
-      where e.attendee_id = any (v_dequeued_ids) and e.kind = 'ticket' and e.status = 'queued';
-    end if;
-  end if;
+  insert into public.emails (organisation_id, attendee_id)
+  select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
   return null;
 end
 $$;
 create trigger attendees_340_queue_ticket_email_insert after insert on public.attendees
   referencing new table as new_rows
-  for each statement execute function private.tg_attendees__queue_ticket_email();
-create trigger attendees_340_queue_ticket_email_update after update on public.attendees
-  referencing old table as old_rows new table as new_rows
-  for each statement
-  execute function private.tg_attendees__queue_ticket_email();
+  for each statement execute function private.tg_attendees__queue_tickets();
+
+-- The columns are those by which the guard sets the status.
+create function private.tg_attendees__queue_ticket() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if new.ticket_email_status = 'queued' then
+    insert into public.emails (organisation_id, attendee_id) values (new.organisation_id, new.id);
+  else
+    update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
+    where e.attendee_id = new.id and e.kind = 'ticket' and e.status = 'queued';
+  end if;
+  return null;
+end
+$$;
+create trigger attendees_340_queue_ticket_email_update after update of status, email, ticket_code, ticket_email_status on public.attendees
+  for each row when ((new.ticket_email_status = 'queued') <> (old.ticket_email_status = 'queued'))
+  execute function private.tg_attendees__queue_ticket();
 
 -- A ticket that is asked for again while its e-mail waits after a failure, by now for up to a day: another takes its place, which is due at
 -- once and has all its attempts. A late report on one of the former does not count for it: it may have gone to another address. What is
@@ -65,51 +57,49 @@ create trigger attendees_350_send_now_reissued after update of ticket_code on pu
 
 -- Attendees as recipients: those whose ticket page an e-mail may link to first. `known_until`: whoever registered later knows nothing else.
 -- `kind`: whoever switched such e-mails off gets none, whomever they are for.
--- Security definer, like all that follows: no role may write e-mails.
 create function private.recipients(
   attendee_ids uuid[], notify public.notify, known_until timestamptz default 'infinity', kind public.email_kind default null
 ) returns private.recipient[]
 language plpgsql stable security definer set search_path = ''
 as $$
-declare
-  v_can_be_switched_off boolean := coalesce(private.can_be_switched_off(kind), false);
 begin
   return array(
-    select row(a.organisation_id, a.id, null, a.email_lower, case
+    select row(a.organisation_id, a.id, null, null, a.email_lower, case
       when a.erased_at is not null then 'erased'
       when private.takes_no_mail(a.email) then 'no_address'
       when a.created_at > known_until then 'registered_since'
-      when a.has_opted_out then 'switched_off'
-      when notify = 'mailed' and not a.send_email then 'send_email_false'
-    end, null)::private.recipient
-    from (
-      select a.*, u.event_id is not null as has_opted_out, (select o.send_email from public.orders o where o.id = a.order_id) as send_email
-      from public.attendees a
-      left join public.email_opt_outs u on u.event_id = a.event_id and u.email_lower = a.email_lower and v_can_be_switched_off
-      where a.id = any (attendee_ids)
-    ) a
-    order by a.send_email desc, a.id
+      when u.event_id is not null then 'switched_off'
+      when notify = 'mailed' and not o.send_email then 'send_email_false'
+    end, o.send_email, a.cancelled_at)::private.recipient
+    from public.attendees a
+    join public.orders o on o.id = a.order_id
+    left join public.email_opt_outs u
+      on u.event_id = a.event_id and u.email_lower = a.email_lower and private.can_be_switched_off(kind)
+    where a.id = any (attendee_ids)
+    order by o.send_email desc, a.id
   );
 end
 $$;
 
--- Those of the recipients who get an e-mail: one for each address, but for those that have one pending. A buyer has one for each order, which
--- names its money, and then none of the waiting list.
+-- Those of the recipients who get an e-mail: one for each address and what was cancelled together, but for those that have one pending. A
+-- buyer has one for each order, which names its money, and then none of the waiting list.
 create function private.addressees(recipients private.recipient[], pending text[] default '{}') returns private.recipient[]
 language plpgsql stable set search_path = ''
 as $$
 begin
   return array(
-    select row(a.organisation_id, a.attendee_id, a.waiting_list_entry_id, a.email_lower, null, a.order_id)::private.recipient
+    select row(
+      a.organisation_id, a.attendee_id, a.waiting_list_entry_id, a.order_id, a.email_lower, null, a.is_mailed, a.cancelled_at
+    )::private.recipient
     from (
-      select distinct on (r.email_lower, r.order_id) r.*
+      select distinct on (r.email_lower, r.order_id, r.cancelled_at) r.*
       from (
         select r.*, bool_or(r.order_id is not null) over (partition by r.email_lower) as is_buyer
         from unnest(recipients) with ordinality r
         where r.reason is null
       ) r
       where r.email_lower not in (select unnest(pending)) and (r.waiting_list_entry_id is null or not r.is_buyer)
-      order by r.email_lower, r.order_id, r.ordinality
+      order by r.email_lower, r.order_id, r.cancelled_at, r.ordinality
     ) a
   );
 end
@@ -140,14 +130,16 @@ begin
 end
 $$;
 
--- Queues the e-mails of a notice: what private.told_of answers, and { emails }, with those that are pending.
+-- Queues the e-mails of a notice: what private.told_of answers, and { emails }, with those that are pending. `previous` and `mailed`: what
+-- the recipients knew before, and those who were told since because their orders have e-mails.
 create function private.tell(
   kind public.email_kind,
   recipients private.recipient[],
+  message text,
   previous jsonb default null,
+  mailed jsonb default null,
   send_at timestamptz default now(),
-  pending text[] default '{}',
-  message text default null
+  pending text[] default '{}'
 ) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -179,6 +171,7 @@ begin
           or l.waiting_list_entry_id = r.waiting_list_entry_id and l.kind = 'waiting_list_offer'
         )
       ),
+      case when r.is_mailed then mailed end,
       tell.previous
     ), 'null'),
     tell.message,
@@ -189,55 +182,37 @@ begin
 end
 $$;
 
--- What two answers of private.tell come to.
-create function private.told_together(one jsonb, other jsonb) returns jsonb
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return jsonb_build_object(
-    'emails', (one ->> 'emails')::integer + (other ->> 'emails')::integer,
-    'told', (one ->> 'told')::integer + (other ->> 'told')::integer,
-    'not_told', (
-      select coalesce(jsonb_agg(jsonb_build_object('reason', n.reason, 'count', n.count) order by n.count desc, n.reason), '[]')
-      from (
-        select n.reason, sum(n.count) as count
-        from jsonb_to_recordset((one -> 'not_told') || (other -> 'not_told')) n (reason text, count integer)
-        group by n.reason
-      ) n
-    )
-  );
-end
-$$;
-
 -- Tells of tickets of an order that were cancelled: their holders, of those that were cancelled together; and the buyer, unless they know,
 -- that the order is cancelled. One that stays and was not paid in full is confirmed anew, guest or not, where these tickets cost something:
--- what the buyer was asked to pay is too much. Answers as private.tell.
+-- what the buyer was asked to pay is too much. Answers as private.tell; a buyer who is a guest as well counts once.
 create function private.tell_of_cancelled_tickets(
-  order_id uuid, attendee_ids uuid[], notify public.notify, is_buyer_told boolean default false, message text default null
+  order_id uuid, attendee_ids uuid[], notify public.notify, message text, is_buyer_told boolean default false
 ) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_order public.orders;
   v_recipients private.recipient[] := private.recipients(attendee_ids, notify);
-  v_ids uuid[];
-  v_cost bigint;
-  v_notice jsonb := '{"emails": 0, "told": 0, "not_told": []}';
+  v_cost bigint := (select sum(a.price - a.discount) from public.attendees a where a.id = any (attendee_ids));
+  v_reason text;
+  v_notice jsonb;
 begin
   select o.* into v_order from public.orders o where o.id = tell_of_cancelled_tickets.order_id;
-  for v_ids in
-    select array_agg(a.id) from public.attendees a where a.id = any (attendee_ids) group by a.cancelled_at order by a.cancelled_at
-  loop
-    v_notice := private.told_together(v_notice, private.tell('ticket_cancelled', private.recipients(v_ids, notify), message => message));
-  end loop;
   if v_order.status = 'cancelled' and not is_buyer_told then
-    v_notice := private.told_together(v_notice, private.tell('order_cancelled', array(
-      select r from unnest(private.with_buyers(v_recipients, array[v_order.id], notify)) r where r.order_id is not null
-    ), message => message));
-  elsif v_order.status <> 'cancelled' and v_order.payment_method is not null and not is_buyer_told then
-    v_cost := (select sum(a.price - a.discount) from public.attendees a where a.id = any (attendee_ids));
-    if v_cost > 0 and v_order.total + v_cost > v_order.amount_paid - v_order.amount_refunded then
-      v_notice := private.told_together(v_notice, private.confirm_anew(v_order, notify, v_recipients, message));
+    v_recipients := private.with_buyers(v_recipients, array[v_order.id], notify);
+  end if;
+  v_notice := private.tell('ticket_cancelled', v_recipients, message);
+  if v_order.status <> 'cancelled' and not is_buyer_told and v_order.payment_method is not null and v_cost > 0
+    and v_order.total + v_cost > v_order.amount_paid - v_order.amount_refunded then
+    v_reason := private.unmailed_because(v_order.email, v_order.send_email, notify);
+    if v_reason is null then
+      perform private.confirm_anew(v_order, message);
+      v_notice := v_notice || jsonb_build_object('emails', (v_notice ->> 'emails')::integer + 1);
+    end if;
+    if not exists (select from unnest(v_recipients) r where r.email_lower = v_order.email_lower) then
+      v_notice := v_notice || private.told_of(
+        v_recipients || row(v_order.organisation_id, null, null, v_order.id, v_order.email_lower, v_reason, v_order.send_email, null)::private.recipient
+      );
     end if;
   end if;
   return v_notice;
@@ -269,7 +244,7 @@ begin
         and a.cancelled_at = now()
     ),
     notify,
-    message => message
+    message
   );
 end
 $$;
@@ -309,9 +284,7 @@ begin
       )
   );
   return private.tell_of_cancelled_tickets(
-    v_order.id, v_attendee_ids, notify,
-    message => message,
-    is_buyer_told => v_order.cancellation_reason is not distinct from 'event_cancelled'
+    v_order.id, v_attendee_ids, notify, message, v_order.cancellation_reason is not distinct from 'event_cancelled'
       -- Of an order that stays, by a confirmation since, or one that waits.
       or v_order.status <> 'cancelled' and exists (
         select from public.emails e

@@ -13,7 +13,8 @@ begin
     new.id
   );
   if new.status = 'offered' and new.send_email then
-    perform private.queue_waiting_list_emails(array[new.id]);
+    insert into public.emails (organisation_id, kind, waiting_list_entry_id)
+    values (new.organisation_id, 'waiting_list_offer', new.id);
   end if;
   return null;
 end

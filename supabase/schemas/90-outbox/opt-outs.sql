@@ -33,45 +33,45 @@ create index email_opt_outs_organisation_id_email_lower_idx on public.email_opt_
 insert into private.personal_columns (table_name, column_name, erased_as, field)
 values ('email_opt_outs', 'email', '"erased@erased.invalid"', null);
 
--- In Studio an organiser may note what a guest says on the telephone, and not take it back: that is for the guest to say.
-create function private.tg_email_opt_outs__guard() returns trigger
+select private.keep_table('public.email_opt_outs', required => '{event_id,email}', derived => null);
+
+-- A row goes with the last ticket of its address, so there is none without: an erasure would leave it. `for share` waits for one.
+create function private.tg_email_opt_outs__assert_ticket() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  if tg_op = 'INSERT' then
-    new.organisation_id := (select e.organisation_id from public.events e where e.id = new.event_id);
-    if new.organisation_id is null then
-      perform private.refuse_not_found('event_id');
-    end if;
-    -- A row goes with the last ticket of its address, so there is none without: an erasure would leave it. `for share` waits for one.
-    perform 1 from public.attendees a
-    where a.organisation_id = new.organisation_id and a.email_lower = lower(new.email) and a.event_id = new.event_id
-    order by a.id
-    limit 1
-    for share;
-    if not found then
-      perform private.refuse_value('email', 'No ticket of this event has this address.', 'Take the address from attendees.');
-    end if;
-    return new;
-  elsif pg_trigger_depth() = 1 and current_setting('usher.switches_on', true) is distinct from 'on' then
-    perform private.refuse(
-      409, 'read_only_field', 'Only those who switched off their e-mails switch them on again.', 'email',
-      hint => 'They do it on the page of their ticket.'
-    );
+  new.organisation_id := (select e.organisation_id from public.events e where e.id = new.event_id);
+  if new.organisation_id is null then
+    perform private.refuse_not_found('event_id');
   end if;
-  return case tg_op when 'UPDATE' then new else old end;
+  perform from public.attendees a
+  where a.organisation_id = new.organisation_id and a.email_lower = lower(new.email) and a.event_id = new.event_id
+  order by a.id
+  limit 1
+  for share;
+  if not found then
+    perform private.refuse_value('email', 'No ticket of this event has this address.', 'Take the address from attendees.');
+  end if;
+  return new;
 end
 $$;
-create trigger email_opt_outs_010_blank_is_empty before insert or update on public.email_opt_outs
-  for each row when (private.is_typed())
-  execute function private.tg__take_blank_as_empty('event_id', 'email');
-create trigger email_opt_outs_800_explain before insert or update on public.email_opt_outs
-  for each row when (private.is_typed())
-  execute function private.tg__explain_mistakes();
-create trigger email_opt_outs_100_guard before insert or update or delete on public.email_opt_outs
-  for each row execute function private.tg_email_opt_outs__guard();
-create trigger email_opt_outs_100_refuse_truncate before truncate on public.email_opt_outs
-  for each statement execute function private.tg__refuse_truncate();
+create trigger email_opt_outs_100_ticket before insert on public.email_opt_outs
+  for each row execute function private.tg_email_opt_outs__assert_ticket();
+
+-- In Studio an organiser may note what a guest says on the telephone, and not take it back: that is for the guest to say.
+create function private.tg_email_opt_outs__refuse_switch_on() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'read_only_field', 'Only those who switched off their e-mails switch them on again.', 'email',
+    hint => 'They do it on the page of their ticket.'
+  );
+end
+$$;
+create trigger email_opt_outs_100_switch_on before update or delete on public.email_opt_outs
+  for each row when (private.is_typed() and current_setting('usher.switches_on', true) is distinct from 'on')
+  execute function private.tg_email_opt_outs__refuse_switch_on();
 
 revoke all on public.email_opt_outs from anon, authenticated, service_role;
 
@@ -129,14 +129,6 @@ begin
 end
 $$;
 
-create function private.opt_out_url(attendee public.attendees) returns text
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return private.claims() ->> 'public_url' || '/u/' || private.opt_out_token(attendee);
-end
-$$;
-
 create function private.attendee_of_opt_out(token text) returns public.attendees
 language plpgsql stable set search_path = ''
 as $$
@@ -153,29 +145,21 @@ begin
 end
 $$;
 
-create function private.opt_out_json(attendee public.attendees) returns json
-language plpgsql stable set search_path = ''
+-- Security definer, both: the gateway may read no table.
+create function api.get_opt_out(token text) returns json
+language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return (
     select json_build_object(
       'organisation', json_build_object('name', g.name, 'reply_to', g.reply_to_email, 'accent_colour', g.accent_colour),
       'event', private.event_json(e),
-      'emails', not private.has_opted_out(attendee)
+      'emails', not private.has_opted_out(a)
     )
-    from public.events e
+    from private.attendee_of_opt_out(token) a
+    join public.events e on e.id = a.event_id
     join public.organisations g on g.id = e.organisation_id
-    where e.id = attendee.event_id
   );
-end
-$$;
-
--- Security definer, both: the gateway may read no table.
-create function api.get_opt_out(token text) returns json
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return private.opt_out_json(a) from private.attendee_of_opt_out(token) a where a.id is not null;
 end
 $$;
 comment on function api.get_opt_out is
@@ -188,11 +172,10 @@ as $$
 declare
   v_attendee public.attendees := private.attendee_of_opt_out(token);
 begin
-  if v_attendee.id is null then
-    return null;
+  if v_attendee.id is not null then
+    perform private.switch_emails(v_attendee, false);
   end if;
-  perform private.switch_emails(v_attendee, false);
-  return private.opt_out_json(v_attendee);
+  return api.get_opt_out(token);
 end
 $$;
 comment on function api.opt_out is 'Switches off the e-mails about changes by the link in one of them; answers as api.get_opt_out. For the gateway.';

@@ -1,0 +1,237 @@
+-- What an e-mail shows: all that its composition needs, read by key when it is leased (email-claims.sql). src/guests/pending.ts has its form.
+
+-- The tickets of an event that one address has.
+create function private.tickets_of_address(attendee public.attendees) returns uuid[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return array(
+    select a.id
+    from public.attendees a
+    where a.organisation_id = attendee.organisation_id and a.email_lower = attendee.email_lower and a.event_id = attendee.event_id
+  );
+end
+$$;
+
+-- Those of one order.
+create function private.tickets_beside(attendee public.attendees) returns uuid[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return array(select a.id from public.attendees a where a.order_id = attendee.order_id and a.email_lower = attendee.email_lower);
+end
+$$;
+
+-- Whose tickets an e-mail to an address tells of: of a cancellation those that were cancelled together, of one ticket or an order those of
+-- the order; else all that are good or to be paid. The first hundred, and one more where there are more. A link only where the ticket is
+-- e-mailed.
+create function private.holders_json(kind public.email_kind, attendee public.attendees) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_ids uuid[] := case kind when 'ticket_cancelled' then private.tickets_beside(attendee) else private.tickets_of_address(attendee) end;
+begin
+  return (
+    select json_agg(json_build_object(
+      'name', h.name,
+      'ticket_type', t.name,
+      'reference', o.reference,
+      'status', h.status,
+      'ticket_url', case when h.status <> 'cancelled' and o.send_email then private.ticket_url(h.ticket_token) end
+    ) order by h.id)
+    from (
+      select a.*
+      from public.attendees a
+      where a.id = any (v_ids)
+        and a.erased_at is null
+        and case when kind in ('ticket_cancelled', 'event_cancelled') then a.cancelled_at = attendee.cancelled_at else a.status <> 'cancelled' end
+      order by a.id
+      limit 101
+    ) h
+    join public.ticket_types t on t.id = h.ticket_type_id
+    join public.orders o on o.id = h.order_id
+  );
+end
+$$;
+
+-- What becomes of the money of what was cancelled: what was still to be paid, and what is to be returned; null where nobody was asked to pay.
+-- For its buyer, who may be told as a guest: of a ticket that of its order, of the event that of the orders it took with it.
+create function private.cancelled_money_json(email public.emails, attendee public.attendees) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_ids uuid[] := case email.kind
+    when 'order_cancelled' then array[email.order_id]
+    when 'ticket_cancelled' then array(
+      select o.id from public.orders o where o.id = attendee.order_id and o.email_lower = attendee.email_lower
+    )
+    when 'event_cancelled' then array(
+      select o.id
+      from public.orders o
+      where o.organisation_id = attendee.organisation_id and o.email_lower = attendee.email_lower and o.event_id = attendee.event_id
+        and o.cancelled_at = attendee.cancelled_at
+    )
+  end;
+begin
+  return (
+    select json_build_object(
+      'currency', min(o.currency),
+      -- What was returned after the cancellation was not to be paid again.
+      'amount_unpaid', sum(greatest(o.total - o.amount_paid + (
+        select coalesce(sum(r.amount), 0) from public.refunds r where r.order_id = o.id and r.created_at < o.cancelled_at
+      ), 0))::bigint,
+      'amount_retained', sum(o.amount_retained)::bigint,
+      'amount_refundable', sum(private.amount_refundable(o))::bigint
+    )
+    from public.orders o
+    where o.id = any (v_ids) and o.status = 'cancelled' and o.payment_method is not null
+    having count(*) > 0
+  );
+end
+$$;
+
+-- Whom an order is for: the first hundred, and one more where there are more.
+create function private.guests_json(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(json_build_object('name', g.name, 'ticket_type', t.name) order by g.id), '[]')
+    from (
+      select a.id, a.name, a.ticket_type_id
+      from public.attendees a
+      where a.order_id = guests_json.order_id and a.status <> 'cancelled'
+      order by a.id
+      limit 101
+    ) g
+    join public.ticket_types t on t.id = g.ticket_type_id
+  );
+end
+$$;
+
+-- What it is for, a line for each ticket type and price.
+create function private.order_lines_json(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(json_build_object(
+      'name', l.name, 'quantity', l.quantity, 'price', l.price, 'discount', l.discount, 'total', l.quantity * l.price - l.discount
+    ) order by l.first_id), '[]')
+    from (
+      select t.name, a.price, count(*) as quantity, sum(a.discount)::bigint as discount, min(a.id::text) as first_id
+      from public.attendees a
+      join public.ticket_types t on t.id = a.ticket_type_id
+      join public.orders o on o.id = a.order_id
+      where a.order_id = order_lines_json.order_id
+        -- Of one that was cancelled what was cancelled with it, which its totals have.
+        and (a.status <> 'cancelled' or o.status = 'cancelled' and a.cancelled_at = o.cancelled_at)
+      group by t.id, a.price
+    ) l
+  );
+end
+$$;
+
+-- The tickets that go with one in its e-mail.
+create function private.other_tickets_json(email public.emails) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(json_build_object(
+      'email_id', e.id,
+      'name', a.name,
+      'company', a.company,
+      'ticket_type', t.name,
+      'ticket_code', a.ticket_code,
+      'ticket_url', private.ticket_url(a.ticket_token)
+    ) order by e.id), '[]')
+    from public.emails e
+    join public.attendees a on a.id = e.attendee_id
+    join public.ticket_types t on t.id = a.ticket_type_id
+    where e.sent_with = email.id and e.id <> email.id and e.claim = email.claim
+  );
+end
+$$;
+
+create function private.addressee_json(kind public.email_kind, attendee public.attendees, is_mailed boolean) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'id', attendee.id,
+    'name', attendee.name,
+    'email', attendee.email,
+    'company', attendee.company,
+    'status', attendee.status,
+    'ticket_code', case kind when 'ticket' then attendee.ticket_code end,
+    -- Where the tickets of the order are not e-mailed, no other e-mail brings one.
+    'ticket_url', case when kind = 'ticket' or kind not in ('event_cancelled', 'ticket_cancelled') and is_mailed
+      then private.ticket_url(attendee.ticket_token) end,
+    -- A calendar keeps the entry of the event while its mailbox has another ticket.
+    'has_another_ticket', exists (
+      select from public.attendees a
+      where a.organisation_id = attendee.organisation_id and a.email_lower = attendee.email_lower
+        and a.event_id = attendee.event_id and a.id <> attendee.id and a.status <> 'cancelled'
+    ),
+    -- The calendar entry is as new as the last change of the event or the ticket.
+    'updated_at', private.rfc3339(attendee.updated_at)
+  );
+end
+$$;
+
+-- It goes to the attendee, to the contact of the order, or to somebody who waits.
+create function private.pending_email_json(email public.emails) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+  v_order public.orders;
+  v_entry public.waiting_list_entries;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
+  select o.* into v_order from public.orders o where o.id = coalesce(email.order_id, v_attendee.order_id);
+  select w.* into v_entry from public.waiting_list_entries w where w.id = email.waiting_list_entry_id;
+  return json_build_object(
+    'id', email.id,
+    'claim', email.claim,
+    'attempt', email.attempts,
+    'kind', email.kind,
+    'organisation', (
+      select json_build_object(
+        'name', g.name,
+        'reply_to', g.reply_to_email,
+        'accent_colour', g.accent_colour,
+        'payment_instructions', g.payment_instructions,
+        'logo_url', g.logo_url
+      )
+      from public.organisations g
+      where g.id = email.organisation_id
+    ),
+    'event', (select private.event_json(e) from public.events e where e.id = coalesce(v_order.event_id, v_entry.event_id)),
+    'previous', email.previous,
+    'message', email.message,
+    'ticket_type', (select json_build_object('name', t.name) from public.ticket_types t where t.id = v_attendee.ticket_type_id),
+    'attendee', case when v_attendee.id is not null then private.addressee_json(email.kind, v_attendee, v_order.send_email) end,
+    'order', case when email.order_id is null then json_build_object('reference', v_order.reference)
+      else private.order_json(v_order, '[]', '[]', '[]') end,
+    'others', case email.kind when 'ticket' then private.other_tickets_json(email) end,
+    'holders', case when v_attendee.id is not null and email.kind <> 'ticket' then private.holders_json(email.kind, v_attendee) end,
+    'money', private.cancelled_money_json(email, v_attendee),
+    'guests', case email.kind when 'order_confirmation' then private.guests_json(v_order.id) end,
+    'lines', case when email.order_id is not null then private.order_lines_json(v_order.id) end,
+    'payment', (
+      select private.payment_json(p, v.created_at)::jsonb || jsonb_build_object('is_latest', not exists (
+        select from public.payments l
+        where l.order_id = p.order_id and l.id > p.id and not exists (select from public.payment_voids v where v.payment_id = l.id)
+      ))
+      from public.payments p
+      left join public.payment_voids v on v.payment_id = p.id
+      where p.id = email.payment_id
+    ),
+    'waiting_list_entry', case when v_entry.id is not null then private.waiting_list_entry_json(v_entry) end,
+    'opt_out_url', case when private.can_be_switched_off(email.kind)
+      then private.claims() ->> 'public_url' || '/u/' || private.opt_out_token(v_attendee) end
+  );
+end
+$$;
