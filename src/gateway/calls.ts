@@ -142,26 +142,18 @@ export function createCall({ dataApi, tokens, places }: { dataApi: DataApi; toke
   }
 }
 
-/**
- * Each field under its present name, and where it is declared: what stands beside `changes` was once a member of it, and is in the body of a
- * PATCH. What is given twice is left for the validation to refuse.
- */
+/** Each field where it is declared: what stands beside `changes` is in the body of a PATCH. What is given twice is left to the validation. */
 function inPlace(operation: Operation, sent: Record<string, unknown>): Record<string, unknown> {
-  const { formerNames = {} } = operation
-  const placed = { ...sent }
-  const move = (from: Record<string, unknown>, name: string, to = name) => {
-    if (!Object.hasOwn(from, name) || Object.hasOwn(placed, to)) return
-    placed[to] = from[name]
-    delete from[name]
-  }
   const beside = besideChanges(operation)
-  if (beside.length > 0) {
-    const changes = { ...(sent.changes as object | undefined) }
-    for (const name of [...beside, ...Object.keys(formerNames)]) move(changes, name)
-    if (typeof (sent.changes ?? {}) === 'object') placed.changes = changes
+  if (beside.length === 0 || typeof (sent.changes ?? {}) !== 'object') return sent
+  const placed: Record<string, unknown> = { ...sent }
+  const changes: Record<string, unknown> = { ...(sent.changes as object | undefined) }
+  for (const name of beside) {
+    if (!Object.hasOwn(changes, name) || Object.hasOwn(placed, name)) continue
+    placed[name] = changes[name]
+    delete changes[name]
   }
-  for (const [name, present] of Object.entries(formerNames)) move(placed, name, present)
-  return placed
+  return { ...placed, changes }
 }
 
 /** The database enforces scopes by role; checking here first names the missing scope, without a round trip. @throws ApiError 403 */

@@ -31,7 +31,7 @@ export type Exports = {
   /**
    * Reads the first page, and keeps in the audit trail who exports what. `input` is that of the operation: of a link, it was checked when it
    * was made, by another version perhaps.
-   * @param link counted as downloaded.
+   * @param link by which it is downloaded.
    * @throws ApiError
    */
   open(

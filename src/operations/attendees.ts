@@ -12,7 +12,6 @@ import {
   emailFilter,
   externalId,
   externalIdInput,
-  formerNames,
   forSync,
   id,
   ifVersions,
@@ -234,7 +233,6 @@ export const cancelAttendee = {
       .optional()
       .describe('Kept of what was cancelled, as a fee, beside what is kept already; needs orders:write.'),
   }),
-  formerNames,
   output: one(AttendeeSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation

@@ -12,7 +12,6 @@ import {
   externalId,
   externalIdInput,
   fieldsOf,
-  formerNames,
   id,
   ifVersions,
   line,
@@ -322,7 +321,6 @@ export const updateEvent = {
       path: ['changes'],
       error: noChange,
     }),
-  formerNames,
   output: one(EventSchema).extend({ effect: effect.optional() }),
   hints: { destructive: true, idempotent: true, openWorld: true },
 } satisfies Operation
@@ -376,7 +374,6 @@ export const cancelEvent = {
   lean: [...eventEssentials, 'cancelling_since'],
   later: 'The event has more than 5,000 tickets, and will be cancelled within minutes.',
   input: z.strictObject({ event_id: id('event'), dry_run: dryRun, notify, message }),
-  formerNames,
   output: one(EventSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation

@@ -213,17 +213,10 @@ export const amountRetained = z
 
 const audiences = ['nobody', 'mailed', 'everybody'] as const
 
-/** true and false, which it once took, are mailed and nobody. */
-export const notify = z
-  .preprocess((value) => (typeof value === 'boolean' ? (value ? 'mailed' : 'nobody') : value), oneOf(audiences))
-  .optional()
-  .describe('Whom to e-mail; mailed: unless send_email is false.')
+export const notify = oneOf(audiences).optional().describe('Whom to e-mail; mailed: unless send_email is false.')
 
 /** Of operations that take `notify`, which says to whom it goes. */
 export const message = paragraphs(1_000).optional().describe('Quoted in them: plain text, at most 1000 characters.')
-
-/** Of operations that take `notify`. */
-export const formerNames = { notify_attendees: 'notify' }
 
 const versionInput = z
   .int('must be a whole number')

@@ -69,8 +69,6 @@ export type Operation = {
   bodyLimit?: { bytes: number; values: number }
   /** Its keys are the arguments of the SQL function. A PATCH takes `changes`, beside which all but `if_version` stand in the body over REST. */
   input: z.ZodObject
-  /** Fields of `input` by names that they once had, which are still taken, and not published. */
-  formerNames?: Record<string, string>
   /** It takes people and orders by id or reference alone, except in a dry run. */
   irreversible?: true
   /** The member of `changes` that makes it so. */

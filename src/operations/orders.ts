@@ -15,7 +15,6 @@ import {
   emailFilter,
   externalId,
   externalIdInput,
-  formerNames,
   forSync,
   id,
   ifVersions,
@@ -299,7 +298,6 @@ export const cancelOrder = {
     message,
     amount_retained: amountRetained.optional(),
   }),
-  formerNames,
   output: one(OrderSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation

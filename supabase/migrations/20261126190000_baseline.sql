@@ -8283,14 +8283,12 @@ create table private.export_links (
   operation text not null,
   arguments jsonb not null,
   source public.request_source not null default private.current_source(),
-  downloads integer not null default 0,
   created_at timestamptz not null default now(),
   expires_at timestamptz not null default now() + interval '15 minutes',
   constraint export_links_pkey primary key (id),
   constraint export_links_token_hash_key unique (token_hash),
   constraint export_links_api_key_id_fkey foreign key (api_key_id) references public.api_keys (id) on delete cascade,
-  constraint export_links_token_hash_is_sha256 check (octet_length(token_hash) = 32),
-  constraint export_links_downloads_are_bounded check (downloads between 0 and 20)
+  constraint export_links_token_hash_is_sha256 check (octet_length(token_hash) = 32)
 );
 comment on table private.export_links is
   'Links to exports, by the SHA-256 of their token. The arguments say which rows and columns, and hold nothing of any person.';
@@ -8309,30 +8307,23 @@ begin
 end
 $$;
 
--- An export has no row that a trigger could tell of: who asked for what, or downloaded it once more.
-create function private.audit_export(
-  export_id uuid, action public.audit_action, changes jsonb
-) returns void
-language plpgsql volatile set search_path = ''
+-- An export has no row that a trigger could tell of: who asked for what, or downloads it. Security definer: no role may write the trail.
+create function private.audit_export(export_id uuid, action public.audit_action, operation text, arguments jsonb) returns void
+language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, source, changes)
   values (
     private.current_organisation_id(), action, 'export', export_id, private.audit_actor(), private.current_api_key_id(),
-    private.current_source(), changes
+    private.current_source(),
+    jsonb_build_object(
+      'operation', jsonb_build_object('from', null, 'to', operation),
+      'arguments', jsonb_build_object('from', null, 'to', jsonb_strip_nulls(arguments))
+    )
   );
 end
 $$;
-
-create function private.export_as_changes(operation text, arguments jsonb) returns jsonb
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return jsonb_build_object(
-    'operation', jsonb_build_object('from', null, 'to', operation), 'arguments', jsonb_build_object('from', null, 'to', arguments)
-  );
-end
-$$;
+grant execute on function private.audit_export to scope_attendees_read, scope_orders_read;
 
 -- The columns of a file, in the order of its view.
 create function private.export_columns(operation text) returns text[]
@@ -8354,15 +8345,7 @@ begin
 end
 $$;
 
--- Null where the database does not know where the API is, as private.ticket_url.
-create function private.export_url(token text) returns text
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return private.claims() ->> 'public_url' || '/exports/' || token;
-end
-$$;
-
+-- `url` is null where the database does not know where the API is, as private.ticket_url.
 create function private.export_json(id uuid, token text, expires_at timestamptz, "rows" bigint, columns json) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -8370,7 +8353,7 @@ begin
   return json_build_object(
     'object', 'export',
     'id', id,
-    'url', private.export_url(token),
+    'url', private.claims() ->> 'public_url' || '/exports/' || token,
     'expires_at', private.rfc3339(expires_at),
     'good_for_minutes', greatest(extract(epoch from expires_at - now())::integer / 60, 0),
     'rows', "rows",
@@ -8379,61 +8362,74 @@ begin
 end
 $$;
 
--- The outcome of making a link. The token is in the answer alone.
+-- An event of somebody else has no rows; whoever names one is told. Security definer: not every scope reads them.
+create function private.assert_own_objects(event_id uuid, ticket_type_id uuid default null) returns void
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+begin
+  if event_id is not null
+    and not exists (select from public.events e where e.id = assert_own_objects.event_id and e.organisation_id = v_organisation_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  if ticket_type_id is not null and not exists (
+    select from public.ticket_types t where t.id = assert_own_objects.ticket_type_id and t.organisation_id = v_organisation_id
+  ) then
+    perform private.refuse_not_found('ticket_type_id');
+  end if;
+end
+$$;
+grant execute on function private.assert_own_objects to scope_attendees_read, scope_orders_read;
+
+-- The outcome of an operation that makes a link to a file of the rows with these ids, which are counted where they are at most 10,000. The
+-- token is in the answer alone. A recorded outcome lacks it: while the link is good a repeated call gets another, and the former is void, for
+-- whoever repeats a call has not seen its answer.
 -- Security definer: no role may read links.
-create function private.make_export_link(
-  operation text, arguments jsonb, "rows" bigint, idempotency_key text, request_fingerprint text
+create function private.export_link(
+  operation text, arguments jsonb, ids uuid[], idempotency_key text, request_fingerprint text
 ) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_data json := v_outcome -> 'data';
   v_token text := private.random_token();
   v_link private.export_links;
+  v_rows bigint := case when cardinality(ids) <= 10000 then cardinality(ids) end;
   v_columns json;
 begin
+  if v_outcome is not null then
+    update private.export_links l set token_hash = private.hash_of_export_token(v_token)
+    where l.id = (v_data ->> 'id')::uuid and l.api_key_id = private.current_api_key_id() and l.expires_at > now()
+    returning * into v_link;
+    if not found then
+      return v_outcome;
+    end if;
+    return json_build_object(
+      'replayed', true, 'status', 201,
+      'data', private.export_json(v_link.id, v_token, v_link.expires_at, (v_data ->> 'rows')::bigint, v_data -> 'columns')
+    );
+  end if;
+
+  perform private.assert_own_objects((arguments ->> 'event_id')::uuid, (arguments ->> 'ticket_type_id')::uuid);
   insert into private.export_links (organisation_id, api_key_id, token_hash, operation, arguments)
   values (
-    private.current_organisation_id(), private.current_api_key_id(), private.hash_of_export_token(v_token), make_export_link.operation,
-    jsonb_strip_nulls(make_export_link.arguments)
+    private.current_organisation_id(), private.current_api_key_id(), private.hash_of_export_token(v_token), export_link.operation,
+    jsonb_strip_nulls(export_link.arguments)
   )
   returning * into v_link;
-  perform private.audit_export(v_link.id, 'created', private.export_as_changes(v_link.operation, v_link.arguments));
+  perform private.audit_export(v_link.id, 'created', v_link.operation, v_link.arguments);
 
   v_columns := coalesce(v_link.arguments -> 'fields', to_jsonb(private.export_columns(v_link.operation)));
   perform private.record_outcome(
     idempotency_key, request_fingerprint,
-    json_build_object('status', 201, 'data', private.export_json(v_link.id, null, v_link.expires_at, "rows", v_columns))
+    json_build_object('status', 201, 'data', private.export_json(v_link.id, null, v_link.expires_at, v_rows, v_columns))
   );
-  return json_build_object('status', 201, 'data', private.export_json(v_link.id, v_token, v_link.expires_at, "rows", v_columns));
+  return json_build_object('status', 201, 'data', private.export_json(v_link.id, v_token, v_link.expires_at, v_rows, v_columns));
 end
 $$;
-grant execute on function private.make_export_link to scope_attendees_read, scope_orders_read;
-
--- A recorded outcome lacks the token, which is stored nowhere. While the link is good it gets another, and the former is void: whoever
--- repeats a call has not seen its answer.
--- Security definer, for the same reason.
-create function private.repeat_export_link(outcome json) returns json
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_data json := outcome -> 'data';
-  v_token text := private.random_token();
-begin
-  update private.export_links l set token_hash = private.hash_of_export_token(v_token)
-  where l.id = (v_data ->> 'id')::uuid and l.api_key_id = private.current_api_key_id() and l.expires_at > now();
-  if not found then
-    return outcome;
-  end if;
-  return json_build_object(
-    'replayed', true,
-    'status', 201,
-    'data', private.export_json(
-      (v_data ->> 'id')::uuid, v_token, (v_data ->> 'expires_at')::timestamptz, (v_data ->> 'rows')::bigint, v_data -> 'columns'
-    )
-  );
-end
-$$;
-grant execute on function private.repeat_export_link to scope_attendees_read, scope_orders_read;
+grant execute on function private.export_link to scope_attendees_read, scope_orders_read;
 
 -- Security definer: the gateway may read no table. The key is checked once more in each transaction of the download, with its scope.
 create function api.get_export_link(token_hash text) returns json
@@ -8472,42 +8468,19 @@ comment on function api.get_export_link is
   'What a link to an export is good for: { id, operation, arguments, source, expires_at, organisation, event, principal }. Takes the SHA-256 of its token in hex. null where there is none, or its key is no longer valid. For the gateway.';
 grant execute on function api.get_export_link to gateway;
 
--- Security definer: no role may write links or the audit trail.
-create function private.begin_export(operation text, arguments jsonb, link_id uuid) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_downloads integer;
-begin
-  if link_id is null then
-    perform private.audit_export(private.uuid_v7(), 'created', private.export_as_changes(operation, jsonb_strip_nulls(arguments)));
-    return;
-  end if;
-  select l.downloads into v_downloads
-  from private.export_links l
-  where l.id = link_id and l.api_key_id = private.current_api_key_id() and l.expires_at > now() and l.downloads < 20
-  for update;
-  if not found then
-    perform private.refuse_not_found('link_id');
-  end if;
-  update private.export_links l set downloads = l.downloads + 1 where l.id = link_id;
-  perform private.audit_export(
-    link_id, 'updated', jsonb_build_object('downloads', jsonb_build_object('from', v_downloads, 'to', v_downloads + 1))
-  );
-end
-$$;
-grant execute on function private.begin_export to scope_attendees_read, scope_orders_read;
-
 create function api.begin_export(operation text, arguments jsonb, link_id uuid default null) returns json
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  perform private.begin_export(operation, arguments, link_id);
+  perform private.audit_export(
+    coalesce(link_id, private.uuid_v7()),
+    case when link_id is null then 'created' else 'updated' end::public.audit_action,
+    operation, arguments
+  );
   return '{}';
 end
 $$;
-comment on function api.begin_export is
-  'Keeps in the audit trail that an export is read, and counts it for its link: {}. 404 not_found for a link that has expired or was used 20 times. For the gateway.';
+comment on function api.begin_export is 'Keeps in the audit trail that an export is read, by its link if it has one: {}. For the gateway.';
 grant execute on function api.begin_export to scope_attendees_read, scope_orders_read;
 
 -- schemas/60-attendees/rules.sql
@@ -18886,38 +18859,7 @@ join public.events e on e.id = a.event_id
 join public.ticket_types t on t.id = a.ticket_type_id
 join public.orders o on o.id = a.order_id;
 comment on view public.attendee_export is 'Everybody who is registered, a row each, to be exported: without ticket codes.';
-comment on column public.attendee_export.organisation_id is 'The organisation that it belongs to.';
-comment on column public.attendee_export.id is 'Identifier of the attendee.';
-comment on column public.attendee_export.event_id is 'The event that it belongs to.';
-comment on column public.attendee_export.event is 'Name of the event.';
-comment on column public.attendee_export.timezone is 'IANA name of the zone the event is held in, which is that of the local times.';
-comment on column public.attendee_export.order_id is 'The order.';
-comment on column public.attendee_export.order_reference is 'Short code of the order that can be read over the telephone.';
-comment on column public.attendee_export.ticket_type_id is 'The ticket type.';
-comment on column public.attendee_export.ticket_type is 'Name of the ticket type.';
-comment on column public.attendee_export.name is 'Name of the person.';
-comment on column public.attendee_export.email is 'E-mail address of the person.';
-comment on column public.attendee_export.company is 'Company of the person.';
-comment on column public.attendee_export.status is 'active, awaiting_payment, or cancelled.';
-comment on column public.attendee_export.price is 'Price of the ticket, in minor units.';
-comment on column public.attendee_export.price_decimal is 'price as a decimal.';
-comment on column public.attendee_export.discount is 'Discount of the promo code, in minor units.';
-comment on column public.attendee_export.discount_decimal is 'discount as a decimal.';
-comment on column public.attendee_export.currency is 'ISO 4217 code, three capital letters.';
-comment on column public.attendee_export.checked_in_at is 'Time of the accepted check-in, in UTC.';
-comment on column public.attendee_export.checked_in_at_local is 'checked_in_at as clocks at the event show it.';
-comment on column public.attendee_export.cancelled_at is 'When it was cancelled, in UTC.';
-comment on column public.attendee_export.cancelled_at_local is 'cancelled_at as clocks at the event show it.';
-comment on column public.attendee_export.erased_at is 'When what identified the person was erased, in UTC.';
-comment on column public.attendee_export.erased_at_local is 'erased_at as clocks at the event show it.';
-comment on column public.attendee_export.external_id is 'The organiser''s own identifier.';
-comment on column public.attendee_export.metadata is 'The organiser''s own flat object.';
-comment on column public.attendee_export.created_at is 'When it was added, in UTC.';
-comment on column public.attendee_export.created_at_local is 'created_at as clocks at the event show it.';
-comment on column public.attendee_export.updated_at is 'When it was last changed, in UTC.';
-comment on column public.attendee_export.updated_at_local is 'updated_at as clocks at the event show it.';
-create trigger attendee_export_100_read_only instead of insert or update or delete on public.attendee_export
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.attendee_export');
 
 create view public.order_export with (security_invoker = true) as
 select
@@ -18969,52 +18911,7 @@ from public.orders o
 join public.events e on e.id = o.event_id
 cross join lateral (select private.amount_due(o) as amount_due, private.amount_refundable(o) as amount_refundable) d;
 comment on view public.order_export is 'Every order, a row each, to be exported, with what it comes to and what was paid.';
-comment on column public.order_export.organisation_id is 'The organisation that it belongs to.';
-comment on column public.order_export.id is 'Identifier of the order.';
-comment on column public.order_export.event_id is 'The event that it belongs to.';
-comment on column public.order_export.event is 'Name of the event.';
-comment on column public.order_export.timezone is 'IANA name of the zone the event is held in, which is that of the local times.';
-comment on column public.order_export.reference is 'Short code of the order that can be read over the telephone.';
-comment on column public.order_export.status is 'pending, completed when nothing is due, or cancelled.';
-comment on column public.order_export.payment_status is 'Follows from status and amounts.';
-comment on column public.order_export.name is 'Name of the contact, who is the buyer.';
-comment on column public.order_export.email is 'E-mail address of the contact.';
-comment on column public.order_export.company is 'Company of the contact.';
-comment on column public.order_export.currency is 'ISO 4217 code, three capital letters.';
-comment on column public.order_export.subtotal is 'Sum of the prices of its tickets, in minor units.';
-comment on column public.order_export.subtotal_decimal is 'subtotal as a decimal.';
-comment on column public.order_export.discount_total is 'Sum of the discounts of its tickets, in minor units.';
-comment on column public.order_export.discount_total_decimal is 'discount_total as a decimal.';
-comment on column public.order_export.total is 'subtotal minus discount_total, in minor units.';
-comment on column public.order_export.total_decimal is 'total as a decimal.';
-comment on column public.order_export.amount_paid is 'Sum of the payments that are not voided, in minor units.';
-comment on column public.order_export.amount_paid_decimal is 'amount_paid as a decimal.';
-comment on column public.order_export.amount_refunded is 'Sum of the refunds, in minor units.';
-comment on column public.order_export.amount_refunded_decimal is 'amount_refunded as a decimal.';
-comment on column public.order_export.amount_due is 'What is still to be paid, in minor units.';
-comment on column public.order_export.amount_due_decimal is 'amount_due as a decimal.';
-comment on column public.order_export.payment_method is 'How it is to be paid. Empty: its tickets are complimentary.';
-comment on column public.order_export.promo_code is 'The code that the buyer gave.';
-comment on column public.order_export.source is 'Where it came from: the REST API, MCP, or Studio.';
-comment on column public.order_export.payment_due_at is 'When it is to be paid by, in UTC. Empty: no deadline.';
-comment on column public.order_export.payment_due_at_local is 'payment_due_at as clocks at the event show it.';
-comment on column public.order_export.completed_at is 'When it was completed, in UTC.';
-comment on column public.order_export.completed_at_local is 'completed_at as clocks at the event show it.';
-comment on column public.order_export.cancelled_at is 'When it was cancelled, in UTC.';
-comment on column public.order_export.cancelled_at_local is 'cancelled_at as clocks at the event show it.';
-comment on column public.order_export.cancellation_reason is 'Why it was cancelled: requested by somebody, expired unpaid, or event_cancelled.';
-comment on column public.order_export.external_id is 'The organiser''s own identifier.';
-comment on column public.order_export.metadata is 'The organiser''s own flat object.';
-comment on column public.order_export.created_at is 'When it was made, in UTC.';
-comment on column public.order_export.created_at_local is 'created_at as clocks at the event show it.';
-comment on column public.order_export.updated_at is 'When it was last changed, in UTC.';
-comment on column public.order_export.updated_at_local is 'updated_at as clocks at the event show it.';
-comment on column public.order_export.amount_refundable is 'What is to be returned: paid beyond what is owed, and neither refunded yet nor retained, in minor units.';
-comment on column public.order_export.amount_refundable_decimal is 'amount_refundable as a decimal.';
-comment on column public.order_export.amount_retained is 'What the organiser keeps of what was cancelled, in minor units.';
-comment on column public.order_export.amount_retained_decimal is 'amount_retained as a decimal.';
-create trigger order_export_100_read_only instead of insert or update or delete on public.order_export
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.order_export');
 
 -- A void stands beside the payment that it takes back, on the day on which it was recorded: a file of an earlier month stays as it was.
 create view public.payment_export with (security_invoker = true) as
@@ -19063,31 +18960,7 @@ join public.orders o on o.id = l.order_id
 join public.events e on e.id = l.event_id;
 comment on view public.payment_export is
   'Money, a row for each payment, void and refund, to be exported to accounting: amounts are signed, so that their sum is what is left.';
-comment on column public.payment_export.organisation_id is 'The organisation that it belongs to.';
-comment on column public.payment_export.id is 'Identifier of the payment, void or refund.';
-comment on column public.payment_export.type is 'payment, void or refund.';
-comment on column public.payment_export.payment_id is 'Of a void: the payment that it takes back.';
-comment on column public.payment_export.order_id is 'The order.';
-comment on column public.payment_export.order_reference is 'Short code of the order that can be read over the telephone.';
-comment on column public.payment_export.event_id is 'The event that it belongs to.';
-comment on column public.payment_export.event is 'Name of the event.';
-comment on column public.payment_export.timezone is 'IANA name of the zone the event is held in, which is that of the local times.';
-comment on column public.payment_export.name is 'Name of the contact, who is the buyer.';
-comment on column public.payment_export.email is 'E-mail address of the contact.';
-comment on column public.payment_export.company is 'Company of the contact.';
-comment on column public.payment_export.booked_at is 'Of a payment when it was received, of a refund when it was returned, of a void when it was recorded, in UTC.';
-comment on column public.payment_export.booked_at_local is 'booked_at as clocks at the event show it.';
-comment on column public.payment_export.amount is 'In minor units; of a void or refund below 0.';
-comment on column public.payment_export.amount_decimal is 'amount as a decimal.';
-comment on column public.payment_export.currency is 'ISO 4217 code, three capital letters.';
-comment on column public.payment_export.method is 'How it was paid or returned.';
-comment on column public.payment_export.external_reference is 'Its reference in another system, such as a bank reference; of a void that of the payment.';
-comment on column public.payment_export.reason is 'Of a void: why.';
-comment on column public.payment_export.source is 'Where it came from: the REST API, MCP, or Studio.';
-comment on column public.payment_export.created_at is 'When it was recorded, in UTC.';
-comment on column public.payment_export.created_at_local is 'created_at as clocks at the event show it.';
-create trigger payment_export_100_read_only instead of insert or update or delete on public.payment_export
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.payment_export');
 
 create view public.check_in_export with (security_invoker = true) as
 select
@@ -19122,33 +18995,96 @@ left join public.check_in_points p on p.id = c.check_in_point_id
 left join public.attendees a on a.id = c.attendee_id
 left join public.ticket_types t on t.id = a.ticket_type_id;
 comment on view public.check_in_export is 'Every scan at the door, a row each, to be exported: without the codes that were scanned.';
-comment on column public.check_in_export.organisation_id is 'The organisation that it belongs to.';
-comment on column public.check_in_export.id is 'Identifier of the scan.';
-comment on column public.check_in_export.event_id is 'The event that it belongs to.';
-comment on column public.check_in_export.event is 'Name of the event.';
-comment on column public.check_in_export.timezone is 'IANA name of the zone the event is held in, which is that of the local times.';
-comment on column public.check_in_export.check_in_point_id is 'The check-in point. Empty: the event as such.';
-comment on column public.check_in_export.check_in_point is 'Name of the check-in point. Empty: the event as such.';
-comment on column public.check_in_export.attendee_id is 'Whose ticket it is. Empty: no ticket has the code.';
-comment on column public.check_in_export.name is 'Name of the person.';
-comment on column public.check_in_export.company is 'Company of the person.';
-comment on column public.check_in_export.ticket_type is 'Name of the ticket type.';
-comment on column public.check_in_export.direction is 'entry or exit.';
-comment on column public.check_in_export.result is 'accepted or rejected.';
-comment on column public.check_in_export.reason is 'Why it was rejected.';
-comment on column public.check_in_export.admitted is 'What an offline scanner said: whether it let the person in.';
-comment on column public.check_in_export.device is 'Scanner or entrance.';
-comment on column public.check_in_export.source is 'Where it came from: the REST API, MCP, or Studio.';
-comment on column public.check_in_export.scanned_at is 'When it was scanned, in UTC.';
-comment on column public.check_in_export.scanned_at_local is 'scanned_at as clocks at the event show it.';
-comment on column public.check_in_export.exited_at is 'Of an entry: when the person left by an exit scan, in UTC.';
-comment on column public.check_in_export.exited_at_local is 'exited_at as clocks at the event show it.';
-comment on column public.check_in_export.undone_at is 'When the acceptance was taken back, in UTC.';
-comment on column public.check_in_export.undone_at_local is 'undone_at as clocks at the event show it.';
-comment on column public.check_in_export.created_at is 'When it was recorded, in UTC.';
-comment on column public.check_in_export.created_at_local is 'created_at as clocks at the event show it.';
-create trigger check_in_export_100_read_only instead of insert or update or delete on public.check_in_export
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.check_in_export');
+
+-- What the columns are, which mean the same wherever they stand but in the views that are named.
+do $$
+declare
+  v_column record;
+begin
+  for v_column in
+    select a.attrelid::regclass as "view", a.attname, case
+        when a.attname ~ '_local$' then replace(a.attname, '_local', ' as clocks at the event show it.')
+        when a.attname ~ '_decimal$' then replace(a.attname, '_decimal', ' as a decimal.')
+        else c.comment
+      end as comment
+    from pg_catalog.pg_class v
+    join pg_catalog.pg_attribute a on a.attrelid = v.oid and a.attnum > 0
+    left join (
+      values
+        ('organisation_id', null::name[], 'The organisation that it belongs to.'),
+        ('id', '{attendee_export}', 'Identifier of the attendee.'),
+        ('id', '{order_export}', 'Identifier of the order.'),
+        ('id', '{payment_export}', 'Identifier of the payment, void or refund.'),
+        ('id', '{check_in_export}', 'Identifier of the scan.'),
+        ('event_id', null, 'The event that it belongs to.'),
+        ('event', null, 'Name of the event.'),
+        ('timezone', null, 'IANA name of the zone the event is held in, which is that of the local times.'),
+        ('order_id', null, 'The order.'),
+        ('order_reference', null, 'Short code of the order that can be read over the telephone.'),
+        ('ticket_type_id', null, 'The ticket type.'),
+        ('ticket_type', null, 'Name of the ticket type.'),
+        ('name', '{attendee_export,check_in_export}', 'Name of the person.'),
+        ('name', '{order_export,payment_export}', 'Name of the contact, who is the buyer.'),
+        ('email', '{attendee_export}', 'E-mail address of the person.'),
+        ('email', '{order_export,payment_export}', 'E-mail address of the contact.'),
+        ('company', '{attendee_export,check_in_export}', 'Company of the person.'),
+        ('company', '{order_export,payment_export}', 'Company of the contact.'),
+        ('status', '{attendee_export}', 'active, awaiting_payment, or cancelled.'),
+        ('status', '{order_export}', 'pending, completed when nothing is due, or cancelled.'),
+        ('price', null, 'Price of the ticket, in minor units.'),
+        ('discount', null, 'Discount of the promo code, in minor units.'),
+        ('currency', null, 'ISO 4217 code, three capital letters.'),
+        ('checked_in_at', null, 'Time of the accepted check-in, in UTC.'),
+        ('cancelled_at', null, 'When it was cancelled, in UTC.'),
+        ('erased_at', null, 'When what identified the person was erased, in UTC.'),
+        ('external_id', null, 'The organiser''s own identifier.'),
+        ('metadata', null, 'The organiser''s own flat object.'),
+        ('created_at', '{attendee_export}', 'When it was added, in UTC.'),
+        ('created_at', '{order_export}', 'When it was made, in UTC.'),
+        ('created_at', '{payment_export,check_in_export}', 'When it was recorded, in UTC.'),
+        ('updated_at', null, 'When it was last changed, in UTC.'),
+        ('reference', null, 'Short code of the order that can be read over the telephone.'),
+        ('payment_status', null, 'Follows from status and amounts.'),
+        ('subtotal', null, 'Sum of the prices of its tickets, in minor units.'),
+        ('discount_total', null, 'Sum of the discounts of its tickets, in minor units.'),
+        ('total', null, 'subtotal minus discount_total, in minor units.'),
+        ('amount_paid', null, 'Sum of the payments that are not voided, in minor units.'),
+        ('amount_refunded', null, 'Sum of the refunds, in minor units.'),
+        ('amount_due', null, 'What is still to be paid, in minor units.'),
+        ('payment_method', null, 'How it is to be paid. Empty: its tickets are complimentary.'),
+        ('promo_code', null, 'The code that the buyer gave.'),
+        ('source', null, 'Where it came from: the REST API, MCP, or Studio.'),
+        ('payment_due_at', null, 'When it is to be paid by, in UTC. Empty: no deadline.'),
+        ('completed_at', null, 'When it was completed, in UTC.'),
+        ('cancellation_reason', null, 'Why it was cancelled: requested by somebody, expired unpaid, or event_cancelled.'),
+        ('amount_refundable', null, 'What is to be returned: paid beyond what is owed, and neither refunded yet nor retained, in minor units.'),
+        ('amount_retained', null, 'What the organiser keeps of what was cancelled, in minor units.'),
+        ('type', null, 'payment, void or refund.'),
+        ('payment_id', null, 'Of a void: the payment that it takes back.'),
+        ('booked_at', null, 'Of a payment when it was received, of a refund when it was returned, of a void when it was recorded, in UTC.'),
+        ('amount', null, 'In minor units; of a void or refund below 0.'),
+        ('method', null, 'How it was paid or returned.'),
+        ('external_reference', null, 'Its reference in another system, such as a bank reference; of a void that of the payment.'),
+        ('reason', '{payment_export}', 'Of a void: why.'),
+        ('reason', '{check_in_export}', 'Why it was rejected.'),
+        ('check_in_point_id', null, 'The check-in point. Empty: the event as such.'),
+        ('check_in_point', null, 'Name of the check-in point. Empty: the event as such.'),
+        ('attendee_id', null, 'Whose ticket it is. Empty: no ticket has the code.'),
+        ('direction', null, 'entry or exit.'),
+        ('result', null, 'accepted or rejected.'),
+        ('admitted', null, 'What an offline scanner said: whether it let the person in.'),
+        ('device', null, 'Scanner or entrance.'),
+        ('scanned_at', null, 'When it was scanned, in UTC.'),
+        ('exited_at', null, 'Of an entry: when the person left by an exit scan, in UTC.'),
+        ('undone_at', null, 'When the acceptance was taken back, in UTC.')
+    ) c (name, views, comment) on c.name = a.attname and (c.views is null or v.relname = any (c.views))
+    where v.oid in ('public.attendee_export'::regclass, 'public.order_export'::regclass, 'public.payment_export'::regclass, 'public.check_in_export'::regclass)
+  loop
+    execute format('comment on column %s.%I is %L', v_column."view", v_column.attname, v_column.comment);
+  end loop;
+end
+$$;
 
 revoke all on public.attendee_export, public.order_export, public.payment_export, public.check_in_export
   from anon, authenticated, service_role;
@@ -19177,30 +19113,6 @@ end
 $$;
 grant execute on function private.export_page to scope_attendees_read, scope_orders_read;
 
--- An event of somebody else has no rows; whoever names one is told.
-create function private.assert_own_event(event_id uuid) returns void
-language plpgsql stable set search_path = ''
-as $$
-begin
-  if event_id is not null and not exists (select from public.events e where e.id = assert_own_event.event_id) then
-    perform private.refuse_not_found('event_id');
-  end if;
-end
-$$;
-grant execute on function private.assert_own_event to scope_attendees_read, scope_orders_read;
-
-create function private.assert_own_ticket_type(ticket_type_id uuid) returns void
-language plpgsql stable set search_path = ''
-as $$
-begin
-  if ticket_type_id is not null
-    and not exists (select from public.ticket_types t where t.id = assert_own_ticket_type.ticket_type_id) then
-    perform private.refuse_not_found('ticket_type_id');
-  end if;
-end
-$$;
-grant execute on function private.assert_own_ticket_type to scope_attendees_read;
-
 -- Where a file that is newest first continues, or begins: with what was there at the beginning of the transaction.
 create function private.before_export_cursor(cursor text) returns uuid
 language plpgsql stable set search_path = ''
@@ -19210,16 +19122,6 @@ begin
 end
 $$;
 grant execute on function private.before_export_cursor to scope_attendees_read, scope_orders_read;
-
--- How many rows there are, where that is few enough to be counted.
-create function private.expected_rows(ids uuid[], most integer) returns bigint
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return case when cardinality(ids) <= most then cardinality(ids) end;
-end
-$$;
-grant execute on function private.expected_rows to scope_attendees_read, scope_orders_read;
 
 create function api.export_attendees_page(
   event_id uuid default null,
@@ -19237,8 +19139,7 @@ declare
   v_scanned integer := case when updated_since is null then size else size * 10 end;
   v_ids uuid[];
 begin
-  perform private.assert_own_event(export_attendees_page.event_id);
-  perform private.assert_own_ticket_type(export_attendees_page.ticket_type_id);
+  perform private.assert_own_objects(export_attendees_page.event_id, export_attendees_page.ticket_type_id);
   v_ids := private.page_of_attendees(
     export_attendees_page.event_id, export_attendees_page.ticket_type_id, export_attendees_page.status, export_attendees_page.checked_in, null,
     private.before_export_cursor(cursor), v_scanned
@@ -19277,26 +19178,15 @@ create function api.export_attendees(
 ) returns json
 language plpgsql volatile set search_path = ''
 as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_most constant integer := 10000;
 begin
-  if v_outcome is not null then
-    return private.repeat_export_link(v_outcome);
-  end if;
-  perform private.assert_own_event(export_attendees.event_id);
-  perform private.assert_own_ticket_type(export_attendees.ticket_type_id);
-  return private.make_export_link(
+  return private.export_link(
     'export_attendees',
     jsonb_build_object(
       'event_id', event_id, 'ticket_type_id', ticket_type_id, 'status', status, 'checked_in', checked_in, 'updated_since', updated_since,
       'fields', fields
     ),
-    case when updated_since is null then private.expected_rows(
-      private.page_of_attendees(
-        event_id, ticket_type_id, status, checked_in, null, private.before_cursor(null), v_most + 1
-      ),
-      v_most
+    case when updated_since is null then private.page_of_attendees(
+      event_id, ticket_type_id, status, checked_in, null, private.before_cursor(null), 10001
     ) end,
     idempotency_key, request_fingerprint
   );
@@ -19320,7 +19210,7 @@ declare
   v_scanned integer := case when updated_since is null then size else size * 10 end;
   v_ids uuid[];
 begin
-  perform private.assert_own_event(export_orders_page.event_id);
+  perform private.assert_own_objects(export_orders_page.event_id);
   v_ids := private.page_of_orders(
     export_orders_page.event_id, export_orders_page.status, export_orders_page.payment_status,
     private.before_export_cursor(cursor), v_scanned
@@ -19355,21 +19245,14 @@ create function api.export_orders(
 ) returns json
 language plpgsql volatile set search_path = ''
 as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_most constant integer := 10000;
 begin
-  if v_outcome is not null then
-    return private.repeat_export_link(v_outcome);
-  end if;
-  perform private.assert_own_event(export_orders.event_id);
-  return private.make_export_link(
+  return private.export_link(
     'export_orders',
     jsonb_build_object(
       'event_id', event_id, 'status', status, 'payment_status', payment_status, 'updated_since', updated_since, 'fields', fields
     ),
-    case when updated_since is null then private.expected_rows(
-      private.page_of_orders(event_id, status, payment_status, private.before_cursor(null), v_most + 1), v_most
+    case when updated_since is null then private.page_of_attendees(
+      event_id, ticket_type_id, status, checked_in, null, private.before_cursor(null), 10001
     ) end,
     idempotency_key, request_fingerprint
   );
@@ -19484,7 +19367,7 @@ declare
   v_items json[];
   v_cursors text[];
 begin
-  perform private.assert_own_event(export_payments_page.event_id);
+  perform private.assert_own_objects(export_payments_page.event_id);
   select
     array_agg(to_json(v) order by l.booked_at, l.id),
     array_agg(row(v_position.as_of, l.booked_at, l.id)::private.payment_position::text order by l.booked_at, l.id)
@@ -19510,26 +19393,13 @@ create function api.export_payments(
 ) returns json
 language plpgsql volatile set search_path = ''
 as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_most constant integer := 10000;
 begin
-  if v_outcome is not null then
-    return private.repeat_export_link(v_outcome);
-  end if;
-  perform private.assert_own_event(export_payments.event_id);
-  return private.make_export_link(
+  return private.export_link(
     'export_payments',
     jsonb_build_object(
       'event_id', event_id, 'received_after', received_after, 'received_before', received_before, 'fields', fields
     ),
-    private.expected_rows(
-      array(
-        select l.id
-        from private.page_of_payment_lines(event_id, received_after, received_before, private.payment_position(null), v_most + 1) l
-      ),
-      v_most
-    ),
+    array(select l.id from private.page_of_payment_lines(event_id, received_after, received_before, private.payment_position(null), 10001) l),
     idempotency_key, request_fingerprint
   );
 end
@@ -19549,7 +19419,7 @@ as $$
 declare
   v_ids uuid[];
 begin
-  perform private.assert_own_event(export_check_ins_page.event_id);
+  perform private.assert_own_objects(export_check_ins_page.event_id);
   v_ids := private.page_of_check_ins(
     null, export_check_ins_page.event_id, export_check_ins_page.result, private.before_export_cursor(cursor), size + 1
   );
@@ -19578,18 +19448,11 @@ create function api.export_check_ins(
 ) returns json
 language plpgsql volatile set search_path = ''
 as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_most constant integer := 10000;
 begin
-  if v_outcome is not null then
-    return private.repeat_export_link(v_outcome);
-  end if;
-  perform private.assert_own_event(export_check_ins.event_id);
-  return private.make_export_link(
+  return private.export_link(
     'export_check_ins',
     jsonb_build_object('event_id', event_id, 'result', result, 'fields', fields),
-    private.expected_rows(private.page_of_check_ins(null, event_id, result, private.before_cursor(null), v_most + 1), v_most),
+    private.page_of_check_ins(null, event_id, result, private.before_cursor(null), 10001),
     idempotency_key, request_fingerprint
   );
 end

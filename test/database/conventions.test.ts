@@ -137,11 +137,11 @@ test('the functions that lend somebody the rights of their owner are these', asy
     // Ids of those among the given ids.
     'private.matching_orders': ['scope_orders_read'],
     // Links of the calling key.
-    'private.begin_export': ['scope_attendees_read', 'scope_orders_read'],
-    'private.make_export_link': ['scope_attendees_read', 'scope_orders_read'],
-    'private.repeat_export_link': ['scope_attendees_read', 'scope_orders_read'],
     'private.may_listen': ['authenticated'],
     'private.member_organisation_ids': ['authenticated'],
+    'private.assert_own_objects': ['scope_attendees_read', 'scope_orders_read'],
+    'private.audit_export': ['scope_attendees_read', 'scope_orders_read'],
+    'private.export_link': ['scope_attendees_read', 'scope_orders_read'],
     'private.names_of': ['scope_attendees_read', 'scope_attendees_write'],
     'private.organisations_as': ['authenticated'],
     'private.new_webhook_secret': ['scope_events_write'],

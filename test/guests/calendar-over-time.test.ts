@@ -59,7 +59,7 @@ test('whoever cancelled and registers again has the event in the calendar again'
   const { event, send, entry, register, receive } = await arrange()
   const [before, moved] = ['2030-05-01T17:00:00.000Z', '2030-05-02T18:00:00.000Z']
   const move = (starts_at: string) =>
-    send('PATCH', `/events/${event.id}`, { starts_at, ends_at: '2030-05-03T20:00:00.000Z', notify_attendees: true })
+    send('PATCH', `/events/${event.id}`, { starts_at, ends_at: '2030-05-03T20:00:00.000Z', notify: 'mailed' })
   const cancel = (id: string) => send('POST', `/attendees/${id}/cancel`, { notify: 'everybody' })
   expect((await move(before)).body).toMatchObject({ data: { starts_at: before } })
 

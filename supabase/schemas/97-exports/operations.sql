@@ -17,30 +17,6 @@ end
 $$;
 grant execute on function private.export_page to scope_attendees_read, scope_orders_read;
 
--- An event of somebody else has no rows; whoever names one is told.
-create function private.assert_own_event(event_id uuid) returns void
-language plpgsql stable set search_path = ''
-as $$
-begin
-  if event_id is not null and not exists (select from public.events e where e.id = assert_own_event.event_id) then
-    perform private.refuse_not_found('event_id');
-  end if;
-end
-$$;
-grant execute on function private.assert_own_event to scope_attendees_read, scope_orders_read;
-
-create function private.assert_own_ticket_type(ticket_type_id uuid) returns void
-language plpgsql stable set search_path = ''
-as $$
-begin
-  if ticket_type_id is not null
-    and not exists (select from public.ticket_types t where t.id = assert_own_ticket_type.ticket_type_id) then
-    perform private.refuse_not_found('ticket_type_id');
-  end if;
-end
-$$;
-grant execute on function private.assert_own_ticket_type to scope_attendees_read;
-
 -- Where a file that is newest first continues, or begins: with what was there at the beginning of the transaction.
 create function private.before_export_cursor(cursor text) returns uuid
 language plpgsql stable set search_path = ''
@@ -50,16 +26,6 @@ begin
 end
 $$;
 grant execute on function private.before_export_cursor to scope_attendees_read, scope_orders_read;
-
--- How many rows there are, where that is few enough to be counted.
-create function private.expected_rows(ids uuid[], most integer) returns bigint
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return case when cardinality(ids) <= most then cardinality(ids) end;
-end
-$$;
-grant execute on function private.expected_rows to scope_attendees_read, scope_orders_read;
 
 create function api.export_attendees_page(
   event_id uuid default null,
@@ -77,8 +43,7 @@ declare
   v_scanned integer := case when updated_since is null then size else size * 10 end;
   v_ids uuid[];
 begin
-  perform private.assert_own_event(export_attendees_page.event_id);
-  perform private.assert_own_ticket_type(export_attendees_page.ticket_type_id);
+  perform private.assert_own_objects(export_attendees_page.event_id, export_attendees_page.ticket_type_id);
   v_ids := private.page_of_attendees(
     export_attendees_page.event_id, export_attendees_page.ticket_type_id, export_attendees_page.status, export_attendees_page.checked_in, null,
     private.before_export_cursor(cursor), v_scanned
@@ -117,26 +82,15 @@ create function api.export_attendees(
 ) returns json
 language plpgsql volatile set search_path = ''
 as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_most constant integer := 10000;
 begin
-  if v_outcome is not null then
-    return private.repeat_export_link(v_outcome);
-  end if;
-  perform private.assert_own_event(export_attendees.event_id);
-  perform private.assert_own_ticket_type(export_attendees.ticket_type_id);
-  return private.make_export_link(
+  return private.export_link(
     'export_attendees',
     jsonb_build_object(
       'event_id', event_id, 'ticket_type_id', ticket_type_id, 'status', status, 'checked_in', checked_in, 'updated_since', updated_since,
       'fields', fields
     ),
-    case when updated_since is null then private.expected_rows(
-      private.page_of_attendees(
-        event_id, ticket_type_id, status, checked_in, null, private.before_cursor(null), v_most + 1
-      ),
-      v_most
+    case when updated_since is null then private.page_of_attendees(
+      event_id, ticket_type_id, status, checked_in, null, private.before_cursor(null), 10001
     ) end,
     idempotency_key, request_fingerprint
   );
@@ -160,7 +114,7 @@ declare
   v_scanned integer := case when updated_since is null then size else size * 10 end;
   v_ids uuid[];
 begin
-  perform private.assert_own_event(export_orders_page.event_id);
+  perform private.assert_own_objects(export_orders_page.event_id);
   v_ids := private.page_of_orders(
     export_orders_page.event_id, export_orders_page.status, export_orders_page.payment_status,
     private.before_export_cursor(cursor), v_scanned
@@ -195,21 +149,14 @@ create function api.export_orders(
 ) returns json
 language plpgsql volatile set search_path = ''
 as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_most constant integer := 10000;
 begin
-  if v_outcome is not null then
-    return private.repeat_export_link(v_outcome);
-  end if;
-  perform private.assert_own_event(export_orders.event_id);
-  return private.make_export_link(
+  return private.export_link(
     'export_orders',
     jsonb_build_object(
       'event_id', event_id, 'status', status, 'payment_status', payment_status, 'updated_since', updated_since, 'fields', fields
     ),
-    case when updated_since is null then private.expected_rows(
-      private.page_of_orders(event_id, status, payment_status, private.before_cursor(null), v_most + 1), v_most
+    case when updated_since is null then private.page_of_attendees(
+      event_id, ticket_type_id, status, checked_in, null, private.before_cursor(null), 10001
     ) end,
     idempotency_key, request_fingerprint
   );
@@ -324,7 +271,7 @@ declare
   v_items json[];
   v_cursors text[];
 begin
-  perform private.assert_own_event(export_payments_page.event_id);
+  perform private.assert_own_objects(export_payments_page.event_id);
   select
     array_agg(to_json(v) order by l.booked_at, l.id),
     array_agg(row(v_position.as_of, l.booked_at, l.id)::private.payment_position::text order by l.booked_at, l.id)
@@ -350,26 +297,13 @@ create function api.export_payments(
 ) returns json
 language plpgsql volatile set search_path = ''
 as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_most constant integer := 10000;
 begin
-  if v_outcome is not null then
-    return private.repeat_export_link(v_outcome);
-  end if;
-  perform private.assert_own_event(export_payments.event_id);
-  return private.make_export_link(
+  return private.export_link(
     'export_payments',
     jsonb_build_object(
       'event_id', event_id, 'received_after', received_after, 'received_before', received_before, 'fields', fields
     ),
-    private.expected_rows(
-      array(
-        select l.id
-        from private.page_of_payment_lines(event_id, received_after, received_before, private.payment_position(null), v_most + 1) l
-      ),
-      v_most
-    ),
+    array(select l.id from private.page_of_payment_lines(event_id, received_after, received_before, private.payment_position(null), 10001) l),
     idempotency_key, request_fingerprint
   );
 end
@@ -389,7 +323,7 @@ as $$
 declare
   v_ids uuid[];
 begin
-  perform private.assert_own_event(export_check_ins_page.event_id);
+  perform private.assert_own_objects(export_check_ins_page.event_id);
   v_ids := private.page_of_check_ins(
     null, export_check_ins_page.event_id, export_check_ins_page.result, private.before_export_cursor(cursor), size + 1
   );
@@ -418,18 +352,11 @@ create function api.export_check_ins(
 ) returns json
 language plpgsql volatile set search_path = ''
 as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_most constant integer := 10000;
 begin
-  if v_outcome is not null then
-    return private.repeat_export_link(v_outcome);
-  end if;
-  perform private.assert_own_event(export_check_ins.event_id);
-  return private.make_export_link(
+  return private.export_link(
     'export_check_ins',
     jsonb_build_object('event_id', event_id, 'result', result, 'fields', fields),
-    private.expected_rows(private.page_of_check_ins(null, event_id, result, private.before_cursor(null), v_most + 1), v_most),
+    private.page_of_check_ins(null, event_id, result, private.before_cursor(null), 10001),
     idempotency_key, request_fingerprint
   );
 end

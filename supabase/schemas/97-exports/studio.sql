@@ -51,38 +51,7 @@ join public.events e on e.id = a.event_id
 join public.ticket_types t on t.id = a.ticket_type_id
 join public.orders o on o.id = a.order_id;
 comment on view public.attendee_export is 'Everybody who is registered, a row each, to be exported: without ticket codes.';
-comment on column public.attendee_export.organisation_id is 'The organisation that it belongs to.';
-comment on column public.attendee_export.id is 'Identifier of the attendee.';
-comment on column public.attendee_export.event_id is 'The event that it belongs to.';
-comment on column public.attendee_export.event is 'Name of the event.';
-comment on column public.attendee_export.timezone is 'IANA name of the zone the event is held in, which is that of the local times.';
-comment on column public.attendee_export.order_id is 'The order.';
-comment on column public.attendee_export.order_reference is 'Short code of the order that can be read over the telephone.';
-comment on column public.attendee_export.ticket_type_id is 'The ticket type.';
-comment on column public.attendee_export.ticket_type is 'Name of the ticket type.';
-comment on column public.attendee_export.name is 'Name of the person.';
-comment on column public.attendee_export.email is 'E-mail address of the person.';
-comment on column public.attendee_export.company is 'Company of the person.';
-comment on column public.attendee_export.status is 'active, awaiting_payment, or cancelled.';
-comment on column public.attendee_export.price is 'Price of the ticket, in minor units.';
-comment on column public.attendee_export.price_decimal is 'price as a decimal.';
-comment on column public.attendee_export.discount is 'Discount of the promo code, in minor units.';
-comment on column public.attendee_export.discount_decimal is 'discount as a decimal.';
-comment on column public.attendee_export.currency is 'ISO 4217 code, three capital letters.';
-comment on column public.attendee_export.checked_in_at is 'Time of the accepted check-in, in UTC.';
-comment on column public.attendee_export.checked_in_at_local is 'checked_in_at as clocks at the event show it.';
-comment on column public.attendee_export.cancelled_at is 'When it was cancelled, in UTC.';
-comment on column public.attendee_export.cancelled_at_local is 'cancelled_at as clocks at the event show it.';
-comment on column public.attendee_export.erased_at is 'When what identified the person was erased, in UTC.';
-comment on column public.attendee_export.erased_at_local is 'erased_at as clocks at the event show it.';
-comment on column public.attendee_export.external_id is 'The organiser''s own identifier.';
-comment on column public.attendee_export.metadata is 'The organiser''s own flat object.';
-comment on column public.attendee_export.created_at is 'When it was added, in UTC.';
-comment on column public.attendee_export.created_at_local is 'created_at as clocks at the event show it.';
-comment on column public.attendee_export.updated_at is 'When it was last changed, in UTC.';
-comment on column public.attendee_export.updated_at_local is 'updated_at as clocks at the event show it.';
-create trigger attendee_export_100_read_only instead of insert or update or delete on public.attendee_export
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.attendee_export');
 
 create view public.order_export with (security_invoker = true) as
 select
@@ -134,52 +103,7 @@ from public.orders o
 join public.events e on e.id = o.event_id
 cross join lateral (select private.amount_due(o) as amount_due, private.amount_refundable(o) as amount_refundable) d;
 comment on view public.order_export is 'Every order, a row each, to be exported, with what it comes to and what was paid.';
-comment on column public.order_export.organisation_id is 'The organisation that it belongs to.';
-comment on column public.order_export.id is 'Identifier of the order.';
-comment on column public.order_export.event_id is 'The event that it belongs to.';
-comment on column public.order_export.event is 'Name of the event.';
-comment on column public.order_export.timezone is 'IANA name of the zone the event is held in, which is that of the local times.';
-comment on column public.order_export.reference is 'Short code of the order that can be read over the telephone.';
-comment on column public.order_export.status is 'pending, completed when nothing is due, or cancelled.';
-comment on column public.order_export.payment_status is 'Follows from status and amounts.';
-comment on column public.order_export.name is 'Name of the contact, who is the buyer.';
-comment on column public.order_export.email is 'E-mail address of the contact.';
-comment on column public.order_export.company is 'Company of the contact.';
-comment on column public.order_export.currency is 'ISO 4217 code, three capital letters.';
-comment on column public.order_export.subtotal is 'Sum of the prices of its tickets, in minor units.';
-comment on column public.order_export.subtotal_decimal is 'subtotal as a decimal.';
-comment on column public.order_export.discount_total is 'Sum of the discounts of its tickets, in minor units.';
-comment on column public.order_export.discount_total_decimal is 'discount_total as a decimal.';
-comment on column public.order_export.total is 'subtotal minus discount_total, in minor units.';
-comment on column public.order_export.total_decimal is 'total as a decimal.';
-comment on column public.order_export.amount_paid is 'Sum of the payments that are not voided, in minor units.';
-comment on column public.order_export.amount_paid_decimal is 'amount_paid as a decimal.';
-comment on column public.order_export.amount_refunded is 'Sum of the refunds, in minor units.';
-comment on column public.order_export.amount_refunded_decimal is 'amount_refunded as a decimal.';
-comment on column public.order_export.amount_due is 'What is still to be paid, in minor units.';
-comment on column public.order_export.amount_due_decimal is 'amount_due as a decimal.';
-comment on column public.order_export.payment_method is 'How it is to be paid. Empty: its tickets are complimentary.';
-comment on column public.order_export.promo_code is 'The code that the buyer gave.';
-comment on column public.order_export.source is 'Where it came from: the REST API, MCP, or Studio.';
-comment on column public.order_export.payment_due_at is 'When it is to be paid by, in UTC. Empty: no deadline.';
-comment on column public.order_export.payment_due_at_local is 'payment_due_at as clocks at the event show it.';
-comment on column public.order_export.completed_at is 'When it was completed, in UTC.';
-comment on column public.order_export.completed_at_local is 'completed_at as clocks at the event show it.';
-comment on column public.order_export.cancelled_at is 'When it was cancelled, in UTC.';
-comment on column public.order_export.cancelled_at_local is 'cancelled_at as clocks at the event show it.';
-comment on column public.order_export.cancellation_reason is 'Why it was cancelled: requested by somebody, expired unpaid, or event_cancelled.';
-comment on column public.order_export.external_id is 'The organiser''s own identifier.';
-comment on column public.order_export.metadata is 'The organiser''s own flat object.';
-comment on column public.order_export.created_at is 'When it was made, in UTC.';
-comment on column public.order_export.created_at_local is 'created_at as clocks at the event show it.';
-comment on column public.order_export.updated_at is 'When it was last changed, in UTC.';
-comment on column public.order_export.updated_at_local is 'updated_at as clocks at the event show it.';
-comment on column public.order_export.amount_refundable is 'What is to be returned: paid beyond what is owed, and neither refunded yet nor retained, in minor units.';
-comment on column public.order_export.amount_refundable_decimal is 'amount_refundable as a decimal.';
-comment on column public.order_export.amount_retained is 'What the organiser keeps of what was cancelled, in minor units.';
-comment on column public.order_export.amount_retained_decimal is 'amount_retained as a decimal.';
-create trigger order_export_100_read_only instead of insert or update or delete on public.order_export
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.order_export');
 
 -- A void stands beside the payment that it takes back, on the day on which it was recorded: a file of an earlier month stays as it was.
 create view public.payment_export with (security_invoker = true) as
@@ -228,31 +152,7 @@ join public.orders o on o.id = l.order_id
 join public.events e on e.id = l.event_id;
 comment on view public.payment_export is
   'Money, a row for each payment, void and refund, to be exported to accounting: amounts are signed, so that their sum is what is left.';
-comment on column public.payment_export.organisation_id is 'The organisation that it belongs to.';
-comment on column public.payment_export.id is 'Identifier of the payment, void or refund.';
-comment on column public.payment_export.type is 'payment, void or refund.';
-comment on column public.payment_export.payment_id is 'Of a void: the payment that it takes back.';
-comment on column public.payment_export.order_id is 'The order.';
-comment on column public.payment_export.order_reference is 'Short code of the order that can be read over the telephone.';
-comment on column public.payment_export.event_id is 'The event that it belongs to.';
-comment on column public.payment_export.event is 'Name of the event.';
-comment on column public.payment_export.timezone is 'IANA name of the zone the event is held in, which is that of the local times.';
-comment on column public.payment_export.name is 'Name of the contact, who is the buyer.';
-comment on column public.payment_export.email is 'E-mail address of the contact.';
-comment on column public.payment_export.company is 'Company of the contact.';
-comment on column public.payment_export.booked_at is 'Of a payment when it was received, of a refund when it was returned, of a void when it was recorded, in UTC.';
-comment on column public.payment_export.booked_at_local is 'booked_at as clocks at the event show it.';
-comment on column public.payment_export.amount is 'In minor units; of a void or refund below 0.';
-comment on column public.payment_export.amount_decimal is 'amount as a decimal.';
-comment on column public.payment_export.currency is 'ISO 4217 code, three capital letters.';
-comment on column public.payment_export.method is 'How it was paid or returned.';
-comment on column public.payment_export.external_reference is 'Its reference in another system, such as a bank reference; of a void that of the payment.';
-comment on column public.payment_export.reason is 'Of a void: why.';
-comment on column public.payment_export.source is 'Where it came from: the REST API, MCP, or Studio.';
-comment on column public.payment_export.created_at is 'When it was recorded, in UTC.';
-comment on column public.payment_export.created_at_local is 'created_at as clocks at the event show it.';
-create trigger payment_export_100_read_only instead of insert or update or delete on public.payment_export
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.payment_export');
 
 create view public.check_in_export with (security_invoker = true) as
 select
@@ -287,33 +187,96 @@ left join public.check_in_points p on p.id = c.check_in_point_id
 left join public.attendees a on a.id = c.attendee_id
 left join public.ticket_types t on t.id = a.ticket_type_id;
 comment on view public.check_in_export is 'Every scan at the door, a row each, to be exported: without the codes that were scanned.';
-comment on column public.check_in_export.organisation_id is 'The organisation that it belongs to.';
-comment on column public.check_in_export.id is 'Identifier of the scan.';
-comment on column public.check_in_export.event_id is 'The event that it belongs to.';
-comment on column public.check_in_export.event is 'Name of the event.';
-comment on column public.check_in_export.timezone is 'IANA name of the zone the event is held in, which is that of the local times.';
-comment on column public.check_in_export.check_in_point_id is 'The check-in point. Empty: the event as such.';
-comment on column public.check_in_export.check_in_point is 'Name of the check-in point. Empty: the event as such.';
-comment on column public.check_in_export.attendee_id is 'Whose ticket it is. Empty: no ticket has the code.';
-comment on column public.check_in_export.name is 'Name of the person.';
-comment on column public.check_in_export.company is 'Company of the person.';
-comment on column public.check_in_export.ticket_type is 'Name of the ticket type.';
-comment on column public.check_in_export.direction is 'entry or exit.';
-comment on column public.check_in_export.result is 'accepted or rejected.';
-comment on column public.check_in_export.reason is 'Why it was rejected.';
-comment on column public.check_in_export.admitted is 'What an offline scanner said: whether it let the person in.';
-comment on column public.check_in_export.device is 'Scanner or entrance.';
-comment on column public.check_in_export.source is 'Where it came from: the REST API, MCP, or Studio.';
-comment on column public.check_in_export.scanned_at is 'When it was scanned, in UTC.';
-comment on column public.check_in_export.scanned_at_local is 'scanned_at as clocks at the event show it.';
-comment on column public.check_in_export.exited_at is 'Of an entry: when the person left by an exit scan, in UTC.';
-comment on column public.check_in_export.exited_at_local is 'exited_at as clocks at the event show it.';
-comment on column public.check_in_export.undone_at is 'When the acceptance was taken back, in UTC.';
-comment on column public.check_in_export.undone_at_local is 'undone_at as clocks at the event show it.';
-comment on column public.check_in_export.created_at is 'When it was recorded, in UTC.';
-comment on column public.check_in_export.created_at_local is 'created_at as clocks at the event show it.';
-create trigger check_in_export_100_read_only instead of insert or update or delete on public.check_in_export
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.check_in_export');
+
+-- What the columns are, which mean the same wherever they stand but in the views that are named.
+do $$
+declare
+  v_column record;
+begin
+  for v_column in
+    select a.attrelid::regclass as "view", a.attname, case
+        when a.attname ~ '_local$' then replace(a.attname, '_local', ' as clocks at the event show it.')
+        when a.attname ~ '_decimal$' then replace(a.attname, '_decimal', ' as a decimal.')
+        else c.comment
+      end as comment
+    from pg_catalog.pg_class v
+    join pg_catalog.pg_attribute a on a.attrelid = v.oid and a.attnum > 0
+    left join (
+      values
+        ('organisation_id', null::name[], 'The organisation that it belongs to.'),
+        ('id', '{attendee_export}', 'Identifier of the attendee.'),
+        ('id', '{order_export}', 'Identifier of the order.'),
+        ('id', '{payment_export}', 'Identifier of the payment, void or refund.'),
+        ('id', '{check_in_export}', 'Identifier of the scan.'),
+        ('event_id', null, 'The event that it belongs to.'),
+        ('event', null, 'Name of the event.'),
+        ('timezone', null, 'IANA name of the zone the event is held in, which is that of the local times.'),
+        ('order_id', null, 'The order.'),
+        ('order_reference', null, 'Short code of the order that can be read over the telephone.'),
+        ('ticket_type_id', null, 'The ticket type.'),
+        ('ticket_type', null, 'Name of the ticket type.'),
+        ('name', '{attendee_export,check_in_export}', 'Name of the person.'),
+        ('name', '{order_export,payment_export}', 'Name of the contact, who is the buyer.'),
+        ('email', '{attendee_export}', 'E-mail address of the person.'),
+        ('email', '{order_export,payment_export}', 'E-mail address of the contact.'),
+        ('company', '{attendee_export,check_in_export}', 'Company of the person.'),
+        ('company', '{order_export,payment_export}', 'Company of the contact.'),
+        ('status', '{attendee_export}', 'active, awaiting_payment, or cancelled.'),
+        ('status', '{order_export}', 'pending, completed when nothing is due, or cancelled.'),
+        ('price', null, 'Price of the ticket, in minor units.'),
+        ('discount', null, 'Discount of the promo code, in minor units.'),
+        ('currency', null, 'ISO 4217 code, three capital letters.'),
+        ('checked_in_at', null, 'Time of the accepted check-in, in UTC.'),
+        ('cancelled_at', null, 'When it was cancelled, in UTC.'),
+        ('erased_at', null, 'When what identified the person was erased, in UTC.'),
+        ('external_id', null, 'The organiser''s own identifier.'),
+        ('metadata', null, 'The organiser''s own flat object.'),
+        ('created_at', '{attendee_export}', 'When it was added, in UTC.'),
+        ('created_at', '{order_export}', 'When it was made, in UTC.'),
+        ('created_at', '{payment_export,check_in_export}', 'When it was recorded, in UTC.'),
+        ('updated_at', null, 'When it was last changed, in UTC.'),
+        ('reference', null, 'Short code of the order that can be read over the telephone.'),
+        ('payment_status', null, 'Follows from status and amounts.'),
+        ('subtotal', null, 'Sum of the prices of its tickets, in minor units.'),
+        ('discount_total', null, 'Sum of the discounts of its tickets, in minor units.'),
+        ('total', null, 'subtotal minus discount_total, in minor units.'),
+        ('amount_paid', null, 'Sum of the payments that are not voided, in minor units.'),
+        ('amount_refunded', null, 'Sum of the refunds, in minor units.'),
+        ('amount_due', null, 'What is still to be paid, in minor units.'),
+        ('payment_method', null, 'How it is to be paid. Empty: its tickets are complimentary.'),
+        ('promo_code', null, 'The code that the buyer gave.'),
+        ('source', null, 'Where it came from: the REST API, MCP, or Studio.'),
+        ('payment_due_at', null, 'When it is to be paid by, in UTC. Empty: no deadline.'),
+        ('completed_at', null, 'When it was completed, in UTC.'),
+        ('cancellation_reason', null, 'Why it was cancelled: requested by somebody, expired unpaid, or event_cancelled.'),
+        ('amount_refundable', null, 'What is to be returned: paid beyond what is owed, and neither refunded yet nor retained, in minor units.'),
+        ('amount_retained', null, 'What the organiser keeps of what was cancelled, in minor units.'),
+        ('type', null, 'payment, void or refund.'),
+        ('payment_id', null, 'Of a void: the payment that it takes back.'),
+        ('booked_at', null, 'Of a payment when it was received, of a refund when it was returned, of a void when it was recorded, in UTC.'),
+        ('amount', null, 'In minor units; of a void or refund below 0.'),
+        ('method', null, 'How it was paid or returned.'),
+        ('external_reference', null, 'Its reference in another system, such as a bank reference; of a void that of the payment.'),
+        ('reason', '{payment_export}', 'Of a void: why.'),
+        ('reason', '{check_in_export}', 'Why it was rejected.'),
+        ('check_in_point_id', null, 'The check-in point. Empty: the event as such.'),
+        ('check_in_point', null, 'Name of the check-in point. Empty: the event as such.'),
+        ('attendee_id', null, 'Whose ticket it is. Empty: no ticket has the code.'),
+        ('direction', null, 'entry or exit.'),
+        ('result', null, 'accepted or rejected.'),
+        ('admitted', null, 'What an offline scanner said: whether it let the person in.'),
+        ('device', null, 'Scanner or entrance.'),
+        ('scanned_at', null, 'When it was scanned, in UTC.'),
+        ('exited_at', null, 'Of an entry: when the person left by an exit scan, in UTC.'),
+        ('undone_at', null, 'When the acceptance was taken back, in UTC.')
+    ) c (name, views, comment) on c.name = a.attname and (c.views is null or v.relname = any (c.views))
+    where v.oid in ('public.attendee_export'::regclass, 'public.order_export'::regclass, 'public.payment_export'::regclass, 'public.check_in_export'::regclass)
+  loop
+    execute format('comment on column %s.%I is %L', v_column."view", v_column.attname, v_column.comment);
+  end loop;
+end
+$$;
 
 revoke all on public.attendee_export, public.order_export, public.payment_export, public.check_in_export
   from anon, authenticated, service_role;

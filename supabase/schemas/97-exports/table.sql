@@ -9,14 +9,12 @@ create table private.export_links (
   operation text not null,
   arguments jsonb not null,
   source public.request_source not null default private.current_source(),
-  downloads integer not null default 0,
   created_at timestamptz not null default now(),
   expires_at timestamptz not null default now() + interval '15 minutes',
   constraint export_links_pkey primary key (id),
   constraint export_links_token_hash_key unique (token_hash),
   constraint export_links_api_key_id_fkey foreign key (api_key_id) references public.api_keys (id) on delete cascade,
-  constraint export_links_token_hash_is_sha256 check (octet_length(token_hash) = 32),
-  constraint export_links_downloads_are_bounded check (downloads between 0 and 20)
+  constraint export_links_token_hash_is_sha256 check (octet_length(token_hash) = 32)
 );
 comment on table private.export_links is
   'Links to exports, by the SHA-256 of their token. The arguments say which rows and columns, and hold nothing of any person.';
@@ -35,30 +33,23 @@ begin
 end
 $$;
 
--- An export has no row that a trigger could tell of: who asked for what, or downloaded it once more.
-create function private.audit_export(
-  export_id uuid, action public.audit_action, changes jsonb
-) returns void
-language plpgsql volatile set search_path = ''
+-- An export has no row that a trigger could tell of: who asked for what, or downloads it. Security definer: no role may write the trail.
+create function private.audit_export(export_id uuid, action public.audit_action, operation text, arguments jsonb) returns void
+language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, source, changes)
   values (
     private.current_organisation_id(), action, 'export', export_id, private.audit_actor(), private.current_api_key_id(),
-    private.current_source(), changes
+    private.current_source(),
+    jsonb_build_object(
+      'operation', jsonb_build_object('from', null, 'to', operation),
+      'arguments', jsonb_build_object('from', null, 'to', jsonb_strip_nulls(arguments))
+    )
   );
 end
 $$;
-
-create function private.export_as_changes(operation text, arguments jsonb) returns jsonb
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return jsonb_build_object(
-    'operation', jsonb_build_object('from', null, 'to', operation), 'arguments', jsonb_build_object('from', null, 'to', arguments)
-  );
-end
-$$;
+grant execute on function private.audit_export to scope_attendees_read, scope_orders_read;
 
 -- The columns of a file, in the order of its view.
 create function private.export_columns(operation text) returns text[]
@@ -80,15 +71,7 @@ begin
 end
 $$;
 
--- Null where the database does not know where the API is, as private.ticket_url.
-create function private.export_url(token text) returns text
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return private.claims() ->> 'public_url' || '/exports/' || token;
-end
-$$;
-
+-- `url` is null where the database does not know where the API is, as private.ticket_url.
 create function private.export_json(id uuid, token text, expires_at timestamptz, "rows" bigint, columns json) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -96,7 +79,7 @@ begin
   return json_build_object(
     'object', 'export',
     'id', id,
-    'url', private.export_url(token),
+    'url', private.claims() ->> 'public_url' || '/exports/' || token,
     'expires_at', private.rfc3339(expires_at),
     'good_for_minutes', greatest(extract(epoch from expires_at - now())::integer / 60, 0),
     'rows', "rows",
@@ -105,61 +88,74 @@ begin
 end
 $$;
 
--- The outcome of making a link. The token is in the answer alone.
+-- An event of somebody else has no rows; whoever names one is told. Security definer: not every scope reads them.
+create function private.assert_own_objects(event_id uuid, ticket_type_id uuid default null) returns void
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+begin
+  if event_id is not null
+    and not exists (select from public.events e where e.id = assert_own_objects.event_id and e.organisation_id = v_organisation_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  if ticket_type_id is not null and not exists (
+    select from public.ticket_types t where t.id = assert_own_objects.ticket_type_id and t.organisation_id = v_organisation_id
+  ) then
+    perform private.refuse_not_found('ticket_type_id');
+  end if;
+end
+$$;
+grant execute on function private.assert_own_objects to scope_attendees_read, scope_orders_read;
+
+-- The outcome of an operation that makes a link to a file of the rows with these ids, which are counted where they are at most 10,000. The
+-- token is in the answer alone. A recorded outcome lacks it: while the link is good a repeated call gets another, and the former is void, for
+-- whoever repeats a call has not seen its answer.
 -- Security definer: no role may read links.
-create function private.make_export_link(
-  operation text, arguments jsonb, "rows" bigint, idempotency_key text, request_fingerprint text
+create function private.export_link(
+  operation text, arguments jsonb, ids uuid[], idempotency_key text, request_fingerprint text
 ) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_data json := v_outcome -> 'data';
   v_token text := private.random_token();
   v_link private.export_links;
+  v_rows bigint := case when cardinality(ids) <= 10000 then cardinality(ids) end;
   v_columns json;
 begin
+  if v_outcome is not null then
+    update private.export_links l set token_hash = private.hash_of_export_token(v_token)
+    where l.id = (v_data ->> 'id')::uuid and l.api_key_id = private.current_api_key_id() and l.expires_at > now()
+    returning * into v_link;
+    if not found then
+      return v_outcome;
+    end if;
+    return json_build_object(
+      'replayed', true, 'status', 201,
+      'data', private.export_json(v_link.id, v_token, v_link.expires_at, (v_data ->> 'rows')::bigint, v_data -> 'columns')
+    );
+  end if;
+
+  perform private.assert_own_objects((arguments ->> 'event_id')::uuid, (arguments ->> 'ticket_type_id')::uuid);
   insert into private.export_links (organisation_id, api_key_id, token_hash, operation, arguments)
   values (
-    private.current_organisation_id(), private.current_api_key_id(), private.hash_of_export_token(v_token), make_export_link.operation,
-    jsonb_strip_nulls(make_export_link.arguments)
+    private.current_organisation_id(), private.current_api_key_id(), private.hash_of_export_token(v_token), export_link.operation,
+    jsonb_strip_nulls(export_link.arguments)
   )
   returning * into v_link;
-  perform private.audit_export(v_link.id, 'created', private.export_as_changes(v_link.operation, v_link.arguments));
+  perform private.audit_export(v_link.id, 'created', v_link.operation, v_link.arguments);
 
   v_columns := coalesce(v_link.arguments -> 'fields', to_jsonb(private.export_columns(v_link.operation)));
   perform private.record_outcome(
     idempotency_key, request_fingerprint,
-    json_build_object('status', 201, 'data', private.export_json(v_link.id, null, v_link.expires_at, "rows", v_columns))
+    json_build_object('status', 201, 'data', private.export_json(v_link.id, null, v_link.expires_at, v_rows, v_columns))
   );
-  return json_build_object('status', 201, 'data', private.export_json(v_link.id, v_token, v_link.expires_at, "rows", v_columns));
+  return json_build_object('status', 201, 'data', private.export_json(v_link.id, v_token, v_link.expires_at, v_rows, v_columns));
 end
 $$;
-grant execute on function private.make_export_link to scope_attendees_read, scope_orders_read;
-
--- A recorded outcome lacks the token, which is stored nowhere. While the link is good it gets another, and the former is void: whoever
--- repeats a call has not seen its answer.
--- Security definer, for the same reason.
-create function private.repeat_export_link(outcome json) returns json
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_data json := outcome -> 'data';
-  v_token text := private.random_token();
-begin
-  update private.export_links l set token_hash = private.hash_of_export_token(v_token)
-  where l.id = (v_data ->> 'id')::uuid and l.api_key_id = private.current_api_key_id() and l.expires_at > now();
-  if not found then
-    return outcome;
-  end if;
-  return json_build_object(
-    'replayed', true,
-    'status', 201,
-    'data', private.export_json(
-      (v_data ->> 'id')::uuid, v_token, (v_data ->> 'expires_at')::timestamptz, (v_data ->> 'rows')::bigint, v_data -> 'columns'
-    )
-  );
-end
-$$;
-grant execute on function private.repeat_export_link to scope_attendees_read, scope_orders_read;
+grant execute on function private.export_link to scope_attendees_read, scope_orders_read;
 
 -- Security definer: the gateway may read no table. The key is checked once more in each transaction of the download, with its scope.
 create function api.get_export_link(token_hash text) returns json
@@ -198,40 +194,17 @@ comment on function api.get_export_link is
   'What a link to an export is good for: { id, operation, arguments, source, expires_at, organisation, event, principal }. Takes the SHA-256 of its token in hex. null where there is none, or its key is no longer valid. For the gateway.';
 grant execute on function api.get_export_link to gateway;
 
--- Security definer: no role may write links or the audit trail.
-create function private.begin_export(operation text, arguments jsonb, link_id uuid) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_downloads integer;
-begin
-  if link_id is null then
-    perform private.audit_export(private.uuid_v7(), 'created', private.export_as_changes(operation, jsonb_strip_nulls(arguments)));
-    return;
-  end if;
-  select l.downloads into v_downloads
-  from private.export_links l
-  where l.id = link_id and l.api_key_id = private.current_api_key_id() and l.expires_at > now() and l.downloads < 20
-  for update;
-  if not found then
-    perform private.refuse_not_found('link_id');
-  end if;
-  update private.export_links l set downloads = l.downloads + 1 where l.id = link_id;
-  perform private.audit_export(
-    link_id, 'updated', jsonb_build_object('downloads', jsonb_build_object('from', v_downloads, 'to', v_downloads + 1))
-  );
-end
-$$;
-grant execute on function private.begin_export to scope_attendees_read, scope_orders_read;
-
 create function api.begin_export(operation text, arguments jsonb, link_id uuid default null) returns json
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  perform private.begin_export(operation, arguments, link_id);
+  perform private.audit_export(
+    coalesce(link_id, private.uuid_v7()),
+    case when link_id is null then 'created' else 'updated' end::public.audit_action,
+    operation, arguments
+  );
   return '{}';
 end
 $$;
-comment on function api.begin_export is
-  'Keeps in the audit trail that an export is read, and counts it for its link: {}. 404 not_found for a link that has expired or was used 20 times. For the gateway.';
+comment on function api.begin_export is 'Keeps in the audit trail that an export is read, by its link if it has one: {}. For the gateway.';
 grant execute on function api.begin_export to scope_attendees_read, scope_orders_read;
