@@ -2172,7 +2172,7 @@ begin
 end
 $$;
 
--- For private.erase_copies.
+-- For private.erase_outcomes.
 create index idempotency_records_organisation_id_subject_idx
   on private.idempotency_records (organisation_id, private.subject_of_outcome(outcome));
 create index idempotency_records_people_idx on private.idempotency_records using gin (private.people_in(outcome))
@@ -6513,7 +6513,7 @@ $$;
 create index notifications_organisation_id_transaction_id_id_idx on public.notifications (organisation_id, transaction_id, id);
 -- For private.page_of_notifications.
 create index notifications_organisation_id_type_idx on public.notifications (organisation_id, type, transaction_id, id);
--- For private.erase_copies.
+-- For private.erase_notifications.
 create index notifications_subject_id_idx on public.notifications (subject_id);
 -- For api.purge.
 create index notifications_created_at_idx on public.notifications (created_at);
@@ -15436,67 +15436,65 @@ grant execute on function public.the_payment to authenticated;
 -- One pass over the logs, however many rows are theirs; rows are found by the ids of what they are about, so that no log of the
 -- organisation is read, whatever the statistics say.
 
--- A document in which people are erased. `whose` is one object, for look-ups: the ids of attendees and of entries of the waiting list as
--- "person", of orders whose contact they are as "order", and as "former" of what passed from them to somebody else, which is theirs where
--- `whose` has that they had it: "held" by address and name, "name" for what has no address, "address" for e-mails. `fields`: what replaces
--- each field, as private.erased_fields() has it.
+-- Whose an object of a document is: 'theirs', 'passed on' where it is of what they had once, or null. `whose` is one object, for look-ups: the
+-- ids of attendees and of entries of the waiting list as "person", of orders whose contact they are as "order", and as "former" of what passed
+-- from them to somebody else, which is theirs where `whose` has that they had it: "held" by address and name, "name" for what has no address,
+-- "address" for e-mails.
+create function private.whose_document(document jsonb, whose jsonb) returns text
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_is_of constant text := whose ->> (document ->> 'id');
+  v_of_attendee constant text := whose ->> (document ->> 'attendee_id');
+  v_former_id constant text := case when v_is_of = 'former' then document ->> 'id' when v_of_attendee = 'former' then document ->> 'attendee_id' end;
+  v_is_theirs boolean := v_is_of in ('person', 'order') or v_of_attendee = 'person' or whose ->> (document ->> 'waiting_list_entry_id') = 'person';
+begin
+  if v_is_theirs then
+    return 'theirs';
+  elsif document ->> 'object' = 'email' then
+    v_is_theirs := document ->> 'attendee_id' is null and whose ->> (document ->> 'order_id') is not distinct from 'order'
+      or whose ? concat_ws(
+        ' ', 'address', coalesce(document ->> 'attendee_id', document ->> 'order_id', document ->> 'waiting_list_entry_id'), lower(document ->> 'to')
+      );
+  elsif v_former_id is null then
+    -- A guest whom an import refused.
+    v_is_theirs := document ? 'result' and document ->> 'attendee_id' is null and whose ? ('external_id ' || (document ->> 'external_id'));
+  elsif document ->> 'email' is null then
+    v_is_theirs := whose ? concat_ws(' ', 'name', v_former_id, private.search_form(document ->> 'name'));
+  else
+    v_is_theirs := whose ? concat_ws(' ', 'held', v_former_id, lower(document ->> 'email'), private.search_form(document ->> 'name'))
+      or whose ? 'everyone' and lower(document ->> 'email') = whose ->> 'address';
+  end if;
+  return case when v_is_theirs then 'theirs' when v_former_id is not null then 'passed on' end;
+end
+$$;
+
+-- A document in which people are erased. `fields`: what replaces each field, as private.erased_fields() has it.
 create function private.without_people(document jsonb, whose jsonb, fields jsonb) returns jsonb
 language plpgsql immutable set search_path = ''
 as $$
 declare
-  v_is_of text;
-  v_of_attendee text;
-  v_former_id text;
-  v_was_theirs boolean;
-  v_is_theirs boolean;
+  v_whose text;
 begin
   if jsonb_typeof(document) = 'array' then
     return (
-      select coalesce(jsonb_agg(
-        case when jsonb_typeof(e.value) in ('object', 'array') then private.without_people(e.value, whose, fields) else e.value end
-        order by e.place
-      ), '[]')
+      select coalesce(jsonb_agg(private.without_people(e.value, whose, fields) order by e.place), '[]')
       from jsonb_array_elements(document) with ordinality e (value, place)
     );
   elsif jsonb_typeof(document) <> 'object' then
     return document;
   end if;
-  v_is_of := whose ->> (document ->> 'id');
-  v_of_attendee := whose ->> (document ->> 'attendee_id');
-  v_is_theirs := coalesce(
-    v_is_of in ('person', 'order') or v_of_attendee = 'person' or whose ->> (document ->> 'waiting_list_entry_id') = 'person', false
-  );
-  v_was_theirs := not v_is_theirs and coalesce(v_is_of = 'former' or v_of_attendee = 'former', false);
-  if not v_is_theirs and document ->> 'object' = 'email' then
-    v_is_theirs := document ->> 'attendee_id' is null and whose ->> (document ->> 'order_id') is not distinct from 'order'
-      or coalesce(
-        whose ? concat_ws(
-          ' ', 'address', coalesce(document ->> 'attendee_id', document ->> 'order_id', document ->> 'waiting_list_entry_id'),
-          lower(document ->> 'to')
-        ),
-        false
-      );
-  elsif v_was_theirs then
-    v_former_id := case v_is_of when 'former' then document ->> 'id' else document ->> 'attendee_id' end;
-    v_is_theirs := case
-      when document ->> 'email' is null then whose ? concat_ws(' ', 'name', v_former_id, private.search_form(document ->> 'name'))
-      else whose ? concat_ws(' ', 'held', v_former_id, lower(document ->> 'email'), private.search_form(document ->> 'name'))
-        or whose ? 'everyone' and lower(document ->> 'email') = whose ->> 'address'
-    end;
-  elsif not v_is_theirs and document ? 'result' and document ->> 'attendee_id' is null then
-    -- A guest whom an import refused.
-    v_is_theirs := coalesce(whose ? ('external_id ' || (document ->> 'external_id')), false);
-  end if;
+  v_whose := private.whose_document(document, whose);
   return (
     select coalesce(jsonb_object_agg(
       f.key,
       case
-        when v_is_theirs and fields ? f.key then fields -> f.key
+        when v_whose = 'theirs' and fields ? f.key then fields -> f.key
         -- Of an e-mail that could not be delivered.
-        when v_is_theirs and f.key = 'to' then fields -> 'email'
-        when v_is_theirs and f.key in ('last_error', 'error') and jsonb_typeof(f.value) = 'string' then 'null'
+        when v_whose = 'theirs' and f.key = 'to' then fields -> 'email'
+        when v_whose = 'theirs' and f.key in ('last_error', 'error') and jsonb_typeof(f.value) = 'string' then 'null'
         when f.key = 'ticket_email'
-          and (v_is_theirs or v_was_theirs and strpos(lower(f.value ->> 'last_error'), whose ->> 'address') > 0)
+          and (v_whose = 'theirs' or v_whose = 'passed on' and strpos(lower(f.value ->> 'last_error'), whose ->> 'address') > 0)
           then f.value || '{"last_error": null}'
         when jsonb_typeof(f.value) in ('object', 'array') and f.value not in ('{}', '[]')
           then private.without_people(f.value, whose, fields)
@@ -15534,46 +15532,24 @@ create type private.erased as (
   idempotency_records integer
 );
 
--- Erases what logs and queues hold of people. `external_ids` are those that they had.
-create function private.erase_copies(erasing private.erasing, external_ids text[]) returns private.erased
-language plpgsql volatile security definer set search_path = ''
-
+-- Whose documents are, for private.whose_document. Of what passed on each of their addresses, for with their names these are erased from the
+-- trail, and nobody is found by them any more. Where whoever has the row now has the address as well, its e-mails are theirs.
+create function private.whose_copies(erasing private.erasing, external_ids text[]) returns jsonb
+language plpgsql stable set search_path = ''
 as $$
-declare
-  v_fields constant jsonb := private.erased_fields();
-  v_keys constant text[] := array(select jsonb_object_keys(v_fields));
-  v_person_ids constant uuid[] := erasing.attendee_ids || erasing.entry_ids;
-  v_all_ids constant uuid[] := v_person_ids || erasing.order_ids || erasing.former_ids;
-  v_subject_ids constant uuid[] := array(
-    select a.order_id from public.attendees a where a.id = any (erasing.attendee_ids || erasing.former_ids)
-    union
-    -- Of tickets that were deleted.
-    select (e.changes #>> '{order_id,from}')::uuid
-    from public.audit_entries e
-    where e.object_id = any (erasing.former_ids) and e.action = 'deleted'
-    union
-    select i from unnest(erasing.order_ids || erasing.entry_ids || erasing.former_ids) i
-  );
-  v_whose jsonb;
-  v_ids uuid[];
-  v_endpoint_ids uuid[];
-  v_delivery_ids uuid[];
-  v_row record;
-  v_rows integer;
-  v_new jsonb;
-  v_erased private.erased;
 begin
-  v_whose := (
+  return (
     select jsonb_object_agg(w.key, w.value)
     from (
-      select i::text as key, 'former' as value from unnest(erasing.former_ids) i where i <> all (v_person_ids || erasing.order_ids)
-      union all select i::text, 'person' from unnest(v_person_ids) i
+      select i::text as key, 'former' as value
+      from unnest(erasing.former_ids) i
+      where i <> all (erasing.attendee_ids || erasing.entry_ids || erasing.order_ids)
+      union all select i::text, 'person' from unnest(erasing.attendee_ids || erasing.entry_ids) i
       union all select i::text, 'order' from unnest(erasing.order_ids) i
+      union all select 'external_id ' || i, '' from unnest(external_ids) i
       union all select 'name ' || i, '' from unnest(erasing.former_names) i
       union all select 'address', erasing.address where erasing.former_ids <> '{}'
       union all select 'everyone', '' where erasing.everyone
-      -- Each of their addresses, for with their names these are erased from the trail, and nobody is found by them any more. Where whoever
-      -- has the row now has the address as well, its e-mails are theirs.
       union all
       select k.key, ''
       from private.former_holders(erasing.former_ids) h
@@ -15583,53 +15559,77 @@ begin
         select concat_ws(' ', 'address', h.object_id, h.address) where not h.has_address
       ) k
       where h.object_id || ' ' || h.form = any (erasing.former_names) and not h.is_theirs
-      union all select 'external_id ' || i, '' from unnest(external_ids) i
     ) w
   );
+end
+$$;
 
-  v_ids := '{}';
-  for v_row in
-    select n.id, n.data::jsonb as data
+-- Answers the ids of those that are of people who are erased.
+create function private.erase_notifications(subject_ids uuid[], whose jsonb) returns uuid[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_fields constant jsonb := private.erased_fields();
+  v_ids uuid[];
+begin
+  with theirs as materialized (
+    select n.id, n.data::jsonb as data, private.without_people(n.data::jsonb, whose, v_fields) as erased
     from public.notifications n
-    where n.subject_id = any (v_subject_ids) and n.type <> 'attendee.erased'
-  loop
-    v_new := private.without_people(v_row.data, v_whose, v_fields);
-    if v_new <> v_row.data then
-      update public.notifications n set data = v_new::json where n.id = v_row.id;
-      v_ids := v_ids || v_row.id;
-    elsif v_whose ->> (v_row.data ->> 'id') in ('person', 'order') or v_whose ->> (v_row.data ->> 'order_id') = 'order' then
-      -- Of them without their name, as a payment is: the response may have it all the same.
-      v_ids := v_ids || v_row.id;
-    end if;
-  end loop;
-  v_erased.notifications := cardinality(v_ids);
-  -- A response may repeat what was sent. What is in flight is sent once more, and its response of now is not recorded. What is pending is
-  -- locked, so that it is not claimed with the data of before; endpoints before their deliveries, as everywhere.
-  v_endpoint_ids := array(
+    where n.subject_id = any (subject_ids) and n.type <> 'attendee.erased'
+  ),
+  written as (
+    update public.notifications n set data = t.erased::json from theirs t where n.id = t.id and t.erased <> t.data
+  )
+  select array_agg(t.id) into v_ids
+  from theirs t
+  -- Of them without their name, as a payment is: the response may have it all the same.
+  where t.erased <> t.data or whose ->> (t.data ->> 'id') in ('person', 'order') or whose ->> (t.data ->> 'order_id') = 'order';
+  return coalesce(v_ids, '{}');
+end
+$$;
+
+-- A response may repeat what was sent. What is in flight is sent once more, and its response of now is not recorded. What is pending is
+-- locked, so that it is not claimed with the data of before; endpoints before their deliveries, as everywhere.
+create function private.erase_responses(notification_ids uuid[]) returns integer
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_endpoint_ids constant uuid[] := array(
     select d.webhook_endpoint_id
     from public.webhook_deliveries d
-    where d.notification_id = any (v_ids) and (d.status = 'pending' or d.claim is not null)
+    where d.notification_id = any (notification_ids) and (d.status = 'pending' or d.claim is not null)
   );
+  v_rows integer;
+begin
   perform from public.webhook_endpoints w where w.id = any (v_endpoint_ids) order by w.id for no key update;
-  perform from public.webhook_deliveries d where d.notification_id = any (v_ids) and d.status = 'pending' order by d.id for no key update;
+  perform from public.webhook_deliveries d
+  where d.notification_id = any (notification_ids) and d.status = 'pending'
+  order by d.id for no key update;
   execute format(
     'update public.webhook_deliveries d set %s, claim = null
      where d.notification_id = any ($1) and (d.last_response_body is not null or d.claim is not null)',
     private.erasing_assignments('webhook_deliveries')
-  ) using v_ids;
+  ) using notification_ids;
   get diagnostics v_rows = row_count;
-  v_erased.webhook_deliveries := v_rows;
-  -- One that was sent again was answered with the response of before.
-  v_delivery_ids := array(select d.id from public.webhook_deliveries d where d.notification_id = any (v_ids));
+  return v_rows;
+end
+$$;
 
-  -- What is in flight is cancelled as well, so that its result, which may have the address in it, is not recorded.
-  v_ids := array(
+-- What is in flight is cancelled as well, so that its result, which may have the address in it, is not recorded.
+create function private.erase_emails(erasing private.erasing, whose jsonb) returns integer
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_ids uuid[] := array(
     select e.id from public.emails e where e.attendee_id = any (erasing.attendee_ids)
     union
     select e.id from public.emails e where e.order_id = any (erasing.order_ids)
     union
     select e.id from public.emails e where e.waiting_list_entry_id = any (erasing.entry_ids)
   );
+  v_rows integer;
+  v_former integer := 0;
+begin
   execute format(
     $sql$update public.emails e
     set %s, claim = null, claimed_until = null, next_attempt_at = null,
@@ -15638,81 +15638,96 @@ begin
     private.erasing_assignments('emails')
   ) using v_ids;
   get diagnostics v_rows = row_count;
-  v_erased.emails := v_rows;
   if erasing.former_ids <> '{}' then
     -- What is still to be sent goes to whoever has the ticket now.
     v_ids := array(
-      select e.id from public.emails e
-      where e.attendee_id = any (erasing.former_ids) and v_whose ? concat_ws(' ', 'address', e.attendee_id, lower(e.sent_to))
-      union
-      select e.id from public.emails e
-      where e.order_id = any (erasing.former_ids) and v_whose ? concat_ws(' ', 'address', e.order_id, lower(e.sent_to))
-      union
-      select e.id from public.emails e
-      where e.waiting_list_entry_id = any (erasing.former_ids)
-        and v_whose ? concat_ws(' ', 'address', e.waiting_list_entry_id, lower(e.sent_to))
+      select e.id
+      from (
+        select e.* from public.emails e where e.attendee_id = any (erasing.former_ids)
+        union all
+        select e.* from public.emails e where e.order_id = any (erasing.former_ids)
+        union all
+        select e.* from public.emails e where e.waiting_list_entry_id = any (erasing.former_ids)
+      ) e
+      where whose ?| array[
+        concat_ws(' ', 'address', e.attendee_id, lower(e.sent_to)), concat_ws(' ', 'address', e.order_id, lower(e.sent_to)),
+        concat_ws(' ', 'address', e.waiting_list_entry_id, lower(e.sent_to))
+      ]
     );
     execute format('update public.emails e set %s, claim = null where e.id = any ($1)', private.erasing_assignments('emails')) using v_ids;
-    get diagnostics v_rows = row_count;
-    v_erased.emails := v_erased.emails + v_rows;
+    get diagnostics v_former = row_count;
     update public.attendees a set ticket_email_last_error = null
     where a.id = any (erasing.former_ids) and a.email_lower <> erasing.address
       and strpos(lower(a.ticket_email_last_error), erasing.address) > 0;
   end if;
+  return v_rows + v_former;
+end
+$$;
 
+-- Of what passed to somebody else what it was while it was theirs, and what it became then. Others have been before them, or after.
+create function private.erase_audit_entries(erasing private.erasing, whose jsonb) returns integer
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_fields constant jsonb := private.erased_fields();
+  v_keys constant text[] := array(select jsonb_object_keys(v_fields));
+  v_rows integer;
+  v_former integer;
+begin
   update public.audit_entries e
-  set changes = (
-    select jsonb_object_agg(f.key, case when v_fields ? f.key then '{}' else f.value end)
-    from jsonb_each(e.changes) f
-  )
-  where e.object_id = any (v_person_ids || erasing.order_ids) and e.changes ?| v_keys;
+  set changes = (select jsonb_object_agg(f.key, case when v_fields ? f.key then '{}' else f.value end) from jsonb_each(e.changes) f)
+  where e.object_id = any (erasing.attendee_ids || erasing.entry_ids || erasing.order_ids) and e.changes ?| v_keys;
   get diagnostics v_rows = row_count;
-  v_erased.audit_entries := v_rows;
-  -- Of what passed to somebody else what it was while it was theirs, and what it became then. Others have been before them, or after.
   update public.audit_entries e
-  set changes = (
-    select jsonb_object_agg(f.key, case when v_fields ? f.key then f.value - h.sides else f.value end)
-    from jsonb_each(e.changes) f
-  )
+  set changes = (select jsonb_object_agg(f.key, case when v_fields ? f.key then f.value - h.sides else f.value end) from jsonb_each(e.changes) f)
   from (
     select
       h.entry_id, array_remove(array[case when h.is_held then 'from' end, case when lead(h.is_held) over later then 'to' end], null) as sides
     from (
       select
         h.object_id, h.entry_id,
-        v_whose ? concat_ws(' ', 'held', h.object_id, h.address, h.form) or erasing.everyone and h.address = erasing.address as is_held
+        whose ? concat_ws(' ', 'held', h.object_id, h.address, h.form) or erasing.everyone and h.address = erasing.address as is_held
       from private.former_holders(erasing.former_ids) h
     ) h
     window later as (partition by h.object_id order by h.entry_id)
   ) h
-  where e.id = h.entry_id and h.sides <> '{}' and e.changes ?| v_keys and v_whose ->> e.object_id::text = 'former';
-  get diagnostics v_rows = row_count;
-  v_erased.audit_entries := v_erased.audit_entries + v_rows;
+  where e.id = h.entry_id and h.sides <> '{}' and e.changes ?| v_keys and whose ->> e.object_id::text = 'former';
+  get diagnostics v_former = row_count;
+  return v_rows + v_former;
+end
+$$;
 
-  v_erased.idempotency_records := 0;
-  for v_row in
-    select r.family_id, r.idempotency_key, r.outcome::jsonb as outcome
-    from private.idempotency_records r
-    where r.organisation_id = erasing.organisation_id
-      and private.subject_of_outcome(r.outcome) = any ((v_subject_ids || v_person_ids || erasing.former_ids)::text[])
-    union all
-    select r.family_id, r.idempotency_key, r.outcome::jsonb
-    from private.idempotency_records r
-    where private.is_of_many(r.outcome) and private.people_in(r.outcome) && (v_person_ids || erasing.former_ids)
-  loop
-    v_new := private.without_people(v_row.outcome, v_whose, v_fields);
-    if v_new <> v_row.outcome then
-      update private.idempotency_records r set outcome = v_new::json
-      where r.family_id = v_row.family_id and r.idempotency_key = v_row.idempotency_key;
-      v_erased.idempotency_records := v_erased.idempotency_records + 1;
-    end if;
-  end loop;
+-- Answers that are replayed. That of a delivery that was sent again has the response of before.
+create function private.erase_outcomes(erasing private.erasing, subject_ids uuid[], notification_ids uuid[], whose jsonb) returns integer
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_fields constant jsonb := private.erased_fields();
+  v_person_ids constant uuid[] := erasing.attendee_ids || erasing.entry_ids || erasing.former_ids;
+  v_delivery_ids constant uuid[] := array(select d.id from public.webhook_deliveries d where d.notification_id = any (notification_ids));
+  v_rows integer;
+  v_responses integer;
+begin
+  with theirs as materialized (
+    select r.family_id, r.idempotency_key, r.outcome::jsonb as outcome, private.without_people(r.outcome::jsonb, whose, v_fields) as erased
+    from (
+      select r.*
+      from private.idempotency_records r
+      where r.organisation_id = erasing.organisation_id
+        and private.subject_of_outcome(r.outcome) = any ((subject_ids || v_person_ids)::text[])
+      union all
+      select r.* from private.idempotency_records r where private.is_of_many(r.outcome) and private.people_in(r.outcome) && v_person_ids
+    ) r
+  )
+  update private.idempotency_records r set outcome = t.erased::json
+  from theirs t
+  where r.family_id = t.family_id and r.idempotency_key = t.idempotency_key and t.erased <> t.outcome;
+  get diagnostics v_rows = row_count;
   update private.idempotency_records r set outcome = jsonb_set(r.outcome::jsonb, '{data,last_response,body}', 'null')::json
   where r.organisation_id = erasing.organisation_id and private.subject_of_outcome(r.outcome) = any (v_delivery_ids::text[])
     and r.outcome #>> '{data,last_response,body}' is not null;
-  get diagnostics v_rows = row_count;
-  v_erased.idempotency_records := v_erased.idempotency_records + v_rows;
-  return v_erased;
+  get diagnostics v_responses = row_count;
+  return v_rows + v_responses;
 end
 $$;
 
@@ -15745,7 +15760,7 @@ begin
 end
 $$;
 
--- Erases rows, whose locks are held, and their copies.
+-- Erases rows, whose locks are held, and their copies. External ids are read before, for copies have them.
 create function private.erase_rows(erasing private.erasing) returns private.erased
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -15753,14 +15768,23 @@ declare
   v_external_ids constant text[] := array(
     select a.external_id from public.attendees a where a.id = any (erasing.attendee_ids) and a.external_id is not null
   );
-  v_attendees integer;
-  v_orders integer;
-  v_entries integer;
+  v_subject_ids constant uuid[] := array(
+    select a.order_id from public.attendees a where a.id = any (erasing.attendee_ids || erasing.former_ids)
+    union
+    -- Of tickets that were deleted.
+    select (e.changes #>> '{order_id,from}')::uuid
+    from public.audit_entries e
+    where e.object_id = any (erasing.former_ids) and e.action = 'deleted'
+    union
+    select i from unnest(erasing.order_ids || erasing.entry_ids || erasing.former_ids) i
+  );
+  v_notification_ids uuid[];
+  v_whose jsonb;
   v_erased private.erased;
 begin
   perform set_config('usher.erasing', 'on', true);
   execute format('update public.orders o set %s where o.id = any ($1)', private.erasing_assignments('orders')) using erasing.order_ids;
-  get diagnostics v_orders = row_count;
+  get diagnostics v_erased.orders = row_count;
   execute format(
     $sql$update public.attendees a
     set %s, erased_at = now(),
@@ -15768,17 +15792,19 @@ begin
     where a.id = any ($1)$sql$,
     private.erasing_assignments('attendees')
   ) using erasing.attendee_ids;
-  get diagnostics v_attendees = row_count;
+  get diagnostics v_erased.attendees = row_count;
   -- What is searched of the others has the contact.
   update public.attendees a set search_text = '' where a.order_id = any (erasing.order_ids) and a.id <> all (erasing.attendee_ids);
-  v_entries := private.erase_waiting_list_entries(erasing.entry_ids);
+  v_erased.waiting_list_entries := private.erase_waiting_list_entries(erasing.entry_ids);
 
-  v_erased := private.erase_copies(erasing, v_external_ids);
-  v_erased.audit_entries := v_erased.audit_entries + private.erase_members(erasing);
+  v_whose := private.whose_copies(erasing, v_external_ids);
+  v_notification_ids := private.erase_notifications(v_subject_ids, v_whose);
+  v_erased.notifications := cardinality(v_notification_ids);
+  v_erased.webhook_deliveries := private.erase_responses(v_notification_ids);
+  v_erased.emails := private.erase_emails(erasing, v_whose);
+  v_erased.audit_entries := private.erase_audit_entries(erasing, v_whose) + private.erase_members(erasing);
+  v_erased.idempotency_records := private.erase_outcomes(erasing, v_subject_ids, v_notification_ids, v_whose);
   perform set_config('usher.erasing', '', true);
-  v_erased.attendees := v_attendees;
-  v_erased.orders := v_orders;
-  v_erased.waiting_list_entries := v_entries;
   return v_erased;
 end
 $$;
@@ -17604,7 +17630,7 @@ grant execute on function api.switch_ticket_emails to gateway;
 -- Erasing what the waiting list has of people.
 
 -- Erases entries, and answers how many. Who still waits is taken off, and an offered place goes to the next: these last, for whoever has
--- locked one that waits waits for nothing else. Their copies: private.erase_copies.
+-- locked one that waits waits for nothing else. Their copies: private.erase_rows.
 create function private.erase_waiting_list_entries(entry_ids uuid[]) returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -23101,15 +23127,102 @@ begin
 end
 $$;
 
--- Erases people of an address: of those of the names, or everybody; one, who alone has it, without either. In parts, until all is erased or
--- the time is up: what remains is erased by another call. Security definer: no role may write the logs.
-create function private.erase_people(organisation_id uuid, email text, names text[], everyone boolean, dry_run boolean) returns json
+-- Of an address that has no ticket of the event any more: nothing else finds them.
+create function private.erase_opt_outs(organisation_id uuid, address text) returns integer
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_rows integer;
+begin
+  perform set_config('usher.switches_on', 'on', true);
+  delete from public.email_opt_outs u
+  where u.organisation_id = erase_opt_outs.organisation_id and u.email_lower = address
+    and not exists (
+      select from public.attendees a
+      where a.organisation_id = u.organisation_id and a.email_lower = u.email_lower and a.event_id = u.event_id
+    );
+  get diagnostics v_rows = row_count;
+  perform set_config('usher.switches_on', '', true);
+  return v_rows;
+end
+$$;
+
+create function private.erasing_of_rows(
+  organisation_id uuid, address text, rows private.personal_row[], forms text[], everyone boolean
+) returns private.erasing
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_attendee_ids constant uuid[] := array(select r.id from unnest(rows) r where r.object = 'attendee' and not r.is_former);
+begin
+  return row(
+    organisation_id,
+    v_attendee_ids,
+    array(select r.id from unnest(rows) r where r.object = 'order' and not r.is_former),
+    array(
+      select r.id from unnest(rows) r where r.object = 'waiting_list_entry' and not r.is_former
+      union
+      select a.waiting_list_entry_id from public.attendees a where a.id = any (v_attendee_ids) and a.waiting_list_entry_id is not null
+    ),
+    array(select r.id from unnest(rows) r where r.is_former and r.object <> 'member'),
+    address,
+    forms,
+    array(select r.id || ' ' || r.form from unnest(rows) r where r.is_former and r.object <> 'member'),
+    coalesce(everyone, false)
+  )::private.erasing;
+end
+$$;
+
+-- Until all is erased or the time is up. A part has whole orders, so that the log of each is read once.
+create function private.erase_in_parts(erasing private.erasing, out erased private.erased, out is_complete boolean)
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  c_part constant integer := 200;
+  v_order_ids constant uuid[] := array(
+    select a.order_id from public.attendees a where a.id = any (erasing.attendee_ids)
+    union
+    select i from unnest(erasing.order_ids) i
+    order by 1
+  );
+  v_ids uuid[];
+  v_part private.erasing := erasing;
+  v_parts private.erased[] := '{}';
+  v_done integer := 0;
+begin
+  -- A part locks the endpoints of its own deliveries in the order of their ids; of several parts all are locked before.
+  if cardinality(v_order_ids) > c_part then
+    perform from public.webhook_endpoints w where w.organisation_id = erasing.organisation_id order by w.id for no key update;
+  end if;
+  loop
+    v_ids := v_order_ids[v_done + 1:v_done + c_part];
+    v_part.attendee_ids := array(
+      select a.id from public.attendees a where a.id = any (erasing.attendee_ids) and a.order_id = any (v_ids)
+    );
+    v_part.order_ids := array(select i from unnest(erasing.order_ids) i where i = any (v_ids));
+    v_parts := v_parts || private.erase_rows(v_part);
+    v_part.entry_ids := '{}';
+    v_part.former_ids := '{}';
+    v_done := v_done + c_part;
+    is_complete := v_done >= cardinality(v_order_ids);
+    exit when is_complete or private.is_time_up(0.5);
+  end loop;
+  select
+    sum(p.attendees), sum(p.orders), sum(p.waiting_list_entries), sum(p.emails), sum(p.notifications), sum(p.webhook_deliveries),
+    sum(p.audit_entries), sum(p.idempotency_records)
+  into erased
+  from unnest(v_parts) p;
+end
+$$;
+
+-- Erases people of an address: of those of the names, or everybody; one, who alone has it, without either. What remains when the time is up is
+-- erased by another call. Security definer: no role may write the logs.
+create function private.erase_people(organisation_id uuid, email text, names text[], everyone boolean, dry_run boolean) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  -- Rows of each kind that one call locks, and those of a part.
+  -- Rows of each kind that one call locks.
   c_most constant integer := 5000;
-  c_part constant integer := 200;
   v_address text := lower(btrim(email));
   v_all private.personal_row[];
   v_rows private.personal_row[];
@@ -23119,15 +23232,8 @@ declare
   v_shown jsonb;
   v_others integer;
   v_not_found integer;
-  v_opt_outs integer;
-  v_order_ids uuid[];
-  v_part uuid[];
-  v_done integer := 0;
   v_erasing private.erasing;
-  v_whole private.erasing;
-  v_erased private.erased;
-  v_sum private.erased := row(0, 0, 0, 0, 0, 0, 0, 0);
-  v_remaining integer := 0;
+  v_erased record;
 begin
   perform private.assert_not_foreign(organisation_id, 'organisation_id');
   if names is not null and everyone then
@@ -23137,18 +23243,8 @@ begin
   end if;
   v_all := array(select r from private.rows_of_address(organisation_id, v_address, null, c_most) r);
   v_forms := private.forms_meant(v_all, names, everyone);
-  -- Of an address that has no ticket of the event any more. Nothing else finds them.
   perform private.limit_lock_waits();
-  perform set_config('usher.switches_on', 'on', true);
-  delete from public.email_opt_outs u
-  where u.organisation_id = erase_people.organisation_id and u.email_lower = v_address
-    and not exists (
-      select from public.attendees a
-      where a.organisation_id = u.organisation_id and a.email_lower = u.email_lower and a.event_id = u.event_id
-    );
-  get diagnostics v_opt_outs = row_count;
-  perform set_config('usher.switches_on', '', true);
-  if v_all = '{}' and v_opt_outs = 0 then
+  if private.erase_opt_outs(organisation_id, v_address) = 0 and v_all = '{}' then
     perform private.refuse(
       404, 'not_found', 'Nobody in your organisation has this e-mail address.', 'email',
       hint => 'Whoever was erased is not found again. Look for the person by name: they may have another address.'
@@ -23179,81 +23275,17 @@ begin
     where r.object <> 'member' and r.form <> all (v_forms)
       and not exists (select from unnest(v_rows) w where (w.id, w.form) = (r.id, r.form))
   );
-  v_not_found := (
-    select count(*)
-    from unnest(v_forms) f
-    where names is not null and f <> all (v_meant)
-  );
+  v_not_found := (select count(*) from unnest(v_forms) f where names is not null and f <> all (v_meant));
 
-  v_whole := row(
-    organisation_id,
-    array(select r.id from unnest(v_rows) r where r.object = 'attendee' and not r.is_former),
-    array(select r.id from unnest(v_rows) r where r.object = 'order' and not r.is_former),
-    array(
-      select r.id from unnest(v_rows) r where r.object = 'waiting_list_entry' and not r.is_former
-      union
-      select a.waiting_list_entry_id from public.attendees a
-      where a.waiting_list_entry_id is not null
-        and a.id = any (array(select r.id from unnest(v_rows) r where r.object = 'attendee' and not r.is_former))
-    ),
-    array(select r.id from unnest(v_rows) r where r.is_former and r.object <> 'member'),
-    v_address,
-    v_forms,
-    array(select r.id || ' ' || r.form from unnest(v_rows) r where r.is_former and r.object <> 'member'),
-    coalesce(everyone, false)
-  );
-  -- A part has whole orders, so that the log of each is read once.
-  v_order_ids := array(
-    select a.order_id from public.attendees a where a.id = any (v_whole.attendee_ids)
-    union
-    select i from unnest(v_whole.order_ids) i
-    order by 1
-  );
-  -- A part locks the endpoints of its own deliveries in the order of their ids; of several parts all are locked before.
-  if cardinality(v_order_ids) > c_part then
-    perform from public.webhook_endpoints w where w.organisation_id = erase_people.organisation_id order by w.id for no key update;
-  end if;
-  loop
-    v_part := v_order_ids[v_done + 1:v_done + c_part];
-    v_erasing := v_whole;
-    v_erasing.attendee_ids := array(
-      select a.id from public.attendees a where a.id = any (v_whole.attendee_ids) and a.order_id = any (v_part)
-    );
-    v_erasing.order_ids := array(select i from unnest(v_whole.order_ids) i where i = any (v_part));
-    if v_done > 0 then
-      v_erasing.entry_ids := '{}';
-      v_erasing.former_ids := '{}';
-    end if;
-    v_erased := private.erase_rows(v_erasing);
-    v_sum := row(
-      v_sum.attendees + v_erased.attendees, v_sum.orders + v_erased.orders,
-      v_sum.waiting_list_entries + v_erased.waiting_list_entries, v_sum.emails + v_erased.emails,
-      v_sum.notifications + v_erased.notifications, v_sum.webhook_deliveries + v_erased.webhook_deliveries,
-      v_sum.audit_entries + v_erased.audit_entries, v_sum.idempotency_records + v_erased.idempotency_records
-    );
-    v_done := v_done + c_part;
-    exit when v_done >= cardinality(v_order_ids) or private.is_time_up(0.5);
-  end loop;
-  if v_done < cardinality(v_order_ids) or cardinality(v_rows) >= c_most then
-    v_remaining := (
-      select count(*) from private.rows_of_address(organisation_id, v_address, v_forms, c_most)
-    );
-  end if;
-
-  return json_build_object(
+  v_erasing := private.erasing_of_rows(organisation_id, v_address, v_rows, v_forms, everyone);
+  v_erased := private.erase_in_parts(v_erasing);
+  return to_jsonb(v_erased.erased) || jsonb_build_object(
     'object', 'person_erasure',
     'erased_at', case when dry_run is not true then private.rfc3339(now()) end,
     'people', cardinality(v_meant),
-    'attendees', v_sum.attendees,
-    'orders', v_sum.orders,
-    'waiting_list_entries', v_sum.waiting_list_entries,
-    'emails', v_sum.emails,
-    'notifications', v_sum.notifications,
-    'webhook_deliveries', v_sum.webhook_deliveries,
-    'audit_entries', v_sum.audit_entries,
-    'idempotency_records', v_sum.idempotency_records,
-    'remaining', v_remaining,
-    'kept', private.kept_of(v_whole) || private.kept_besides(organisation_id, v_address, v_others, v_not_found),
+    'remaining', case when v_erased.is_complete and cardinality(v_rows) < c_most then 0
+      else (select count(*) from private.rows_of_address(organisation_id, v_address, v_forms, c_most)) end,
+    'kept', private.kept_of(v_erasing) || private.kept_besides(organisation_id, v_address, v_others, v_not_found),
     'digest', private.digest_of_people(v_rows),
     'currency', coalesce(
       (select e.currency from public.events e where e.id = any (array(select r.event_id from unnest(v_rows) r)) limit 1), 'EUR'
@@ -23334,7 +23366,7 @@ create function public.erase_person(
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  return (private.erase_people(private.organisation_meant(organisation_id, '{owner,manager}'), email, names, everyone, false)::jsonb - 'digest')::json;
+  return (private.erase_people(private.organisation_meant(organisation_id, '{owner,manager}'), email, names, everyone, false) - 'digest')::json;
 end
 $$;
 comment on function public.erase_person is
@@ -23369,8 +23401,8 @@ begin
         (6, '^(are|due|poll|organisations_with|endpoints_with|webhooks_by|claim|settle)_|^purge$', 'enable_bitmapscan', 'off'),
         (7, '^(are|due|poll|organisations_with|endpoints_with|webhooks_by|claim)_|^purge$', 'enable_sort', 'off'),
         (8, '^(are|poll|organisations_with|endpoints_with)_', 'enable_incremental_sort', 'off'),
-        (9, '^settle_|^purge$', 'enable_hashjoin', 'off'),
-        (10, '^settle_|^purge$', 'enable_mergejoin', 'off'),
+        (9, '^settle_|^erase_|^purge$', 'enable_hashjoin', 'off'),
+        (10, '^settle_|^erase_|^purge$', 'enable_mergejoin', 'off'),
         -- A claim reads as many rows as its values say.
         (11, '^(claim|due|webhooks_by)_', 'plan_cache_mode', 'force_custom_plan'),
         -- It calls what is due, and what each shows, in an order that no index has.

@@ -85,10 +85,11 @@ const inDatabase: Record<string, Mutate> = {
     'set quantity_held = t.quantity_held + o.places',
     'set quantity_held = t.quantity_held',
   ]),
-  'an erasure misses the notifications': patch('private.erase_copies', [
-    'if v_new <> v_row.data then',
-    'if false then',
-  ]),
+  'an erasure misses the notifications': patch(
+    'private.erase_notifications',
+    ['where n.id = t.id and t.erased <> t.data', 'where false'],
+    ['where t.erased <> t.data or', 'where'],
+  ),
   'a payment leaves no trail': run('alter table public.payments disable trigger payments_700_audit_insert'),
   'an entry does not show on the ticket': run('alter table public.check_ins disable trigger check_ins_500_admit'),
   'a batch has no savepoint': patch(

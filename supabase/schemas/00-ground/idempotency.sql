@@ -49,7 +49,7 @@ begin
 end
 $$;
 
--- For private.erase_copies.
+-- For private.erase_outcomes.
 create index idempotency_records_organisation_id_subject_idx
   on private.idempotency_records (organisation_id, private.subject_of_outcome(outcome));
 create index idempotency_records_people_idx on private.idempotency_records using gin (private.people_in(outcome))

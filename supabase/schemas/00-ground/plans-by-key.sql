@@ -23,8 +23,8 @@ begin
         (6, '^(are|due|poll|organisations_with|endpoints_with|webhooks_by|claim|settle)_|^purge$', 'enable_bitmapscan', 'off'),
         (7, '^(are|due|poll|organisations_with|endpoints_with|webhooks_by|claim)_|^purge$', 'enable_sort', 'off'),
         (8, '^(are|poll|organisations_with|endpoints_with)_', 'enable_incremental_sort', 'off'),
-        (9, '^settle_|^purge$', 'enable_hashjoin', 'off'),
-        (10, '^settle_|^purge$', 'enable_mergejoin', 'off'),
+        (9, '^settle_|^erase_|^purge$', 'enable_hashjoin', 'off'),
+        (10, '^settle_|^erase_|^purge$', 'enable_mergejoin', 'off'),
         -- A claim reads as many rows as its values say.
         (11, '^(claim|due|webhooks_by)_', 'plan_cache_mode', 'force_custom_plan'),
         -- It calls what is due, and what each shows, in an order that no index has.

@@ -1,7 +1,7 @@
 -- Erasing what the waiting list has of people.
 
 -- Erases entries, and answers how many. Who still waits is taken off, and an offered place goes to the next: these last, for whoever has
--- locked one that waits waits for nothing else. Their copies: private.erase_copies.
+-- locked one that waits waits for nothing else. Their copies: private.erase_rows.
 create function private.erase_waiting_list_entries(entry_ids uuid[]) returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$

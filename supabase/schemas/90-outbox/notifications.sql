@@ -46,7 +46,7 @@ $$;
 create index notifications_organisation_id_transaction_id_id_idx on public.notifications (organisation_id, transaction_id, id);
 -- For private.page_of_notifications.
 create index notifications_organisation_id_type_idx on public.notifications (organisation_id, type, transaction_id, id);
--- For private.erase_copies.
+-- For private.erase_notifications.
 create index notifications_subject_id_idx on public.notifications (subject_id);
 -- For api.purge.
 create index notifications_created_at_idx on public.notifications (created_at);

@@ -115,15 +115,102 @@ begin
 end
 $$;
 
--- Erases people of an address: of those of the names, or everybody; one, who alone has it, without either. In parts, until all is erased or
--- the time is up: what remains is erased by another call. Security definer: no role may write the logs.
-create function private.erase_people(organisation_id uuid, email text, names text[], everyone boolean, dry_run boolean) returns json
+-- Of an address that has no ticket of the event any more: nothing else finds them.
+create function private.erase_opt_outs(organisation_id uuid, address text) returns integer
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_rows integer;
+begin
+  perform set_config('usher.switches_on', 'on', true);
+  delete from public.email_opt_outs u
+  where u.organisation_id = erase_opt_outs.organisation_id and u.email_lower = address
+    and not exists (
+      select from public.attendees a
+      where a.organisation_id = u.organisation_id and a.email_lower = u.email_lower and a.event_id = u.event_id
+    );
+  get diagnostics v_rows = row_count;
+  perform set_config('usher.switches_on', '', true);
+  return v_rows;
+end
+$$;
+
+create function private.erasing_of_rows(
+  organisation_id uuid, address text, rows private.personal_row[], forms text[], everyone boolean
+) returns private.erasing
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_attendee_ids constant uuid[] := array(select r.id from unnest(rows) r where r.object = 'attendee' and not r.is_former);
+begin
+  return row(
+    organisation_id,
+    v_attendee_ids,
+    array(select r.id from unnest(rows) r where r.object = 'order' and not r.is_former),
+    array(
+      select r.id from unnest(rows) r where r.object = 'waiting_list_entry' and not r.is_former
+      union
+      select a.waiting_list_entry_id from public.attendees a where a.id = any (v_attendee_ids) and a.waiting_list_entry_id is not null
+    ),
+    array(select r.id from unnest(rows) r where r.is_former and r.object <> 'member'),
+    address,
+    forms,
+    array(select r.id || ' ' || r.form from unnest(rows) r where r.is_former and r.object <> 'member'),
+    coalesce(everyone, false)
+  )::private.erasing;
+end
+$$;
+
+-- Until all is erased or the time is up. A part has whole orders, so that the log of each is read once.
+create function private.erase_in_parts(erasing private.erasing, out erased private.erased, out is_complete boolean)
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  c_part constant integer := 200;
+  v_order_ids constant uuid[] := array(
+    select a.order_id from public.attendees a where a.id = any (erasing.attendee_ids)
+    union
+    select i from unnest(erasing.order_ids) i
+    order by 1
+  );
+  v_ids uuid[];
+  v_part private.erasing := erasing;
+  v_parts private.erased[] := '{}';
+  v_done integer := 0;
+begin
+  -- A part locks the endpoints of its own deliveries in the order of their ids; of several parts all are locked before.
+  if cardinality(v_order_ids) > c_part then
+    perform from public.webhook_endpoints w where w.organisation_id = erasing.organisation_id order by w.id for no key update;
+  end if;
+  loop
+    v_ids := v_order_ids[v_done + 1:v_done + c_part];
+    v_part.attendee_ids := array(
+      select a.id from public.attendees a where a.id = any (erasing.attendee_ids) and a.order_id = any (v_ids)
+    );
+    v_part.order_ids := array(select i from unnest(erasing.order_ids) i where i = any (v_ids));
+    v_parts := v_parts || private.erase_rows(v_part);
+    v_part.entry_ids := '{}';
+    v_part.former_ids := '{}';
+    v_done := v_done + c_part;
+    is_complete := v_done >= cardinality(v_order_ids);
+    exit when is_complete or private.is_time_up(0.5);
+  end loop;
+  select
+    sum(p.attendees), sum(p.orders), sum(p.waiting_list_entries), sum(p.emails), sum(p.notifications), sum(p.webhook_deliveries),
+    sum(p.audit_entries), sum(p.idempotency_records)
+  into erased
+  from unnest(v_parts) p;
+end
+$$;
+
+-- Erases people of an address: of those of the names, or everybody; one, who alone has it, without either. What remains when the time is up is
+-- erased by another call. Security definer: no role may write the logs.
+create function private.erase_people(organisation_id uuid, email text, names text[], everyone boolean, dry_run boolean) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  -- Rows of each kind that one call locks, and those of a part.
+  -- Rows of each kind that one call locks.
   c_most constant integer := 5000;
-  c_part constant integer := 200;
   v_address text := lower(btrim(email));
   v_all private.personal_row[];
   v_rows private.personal_row[];
@@ -133,15 +220,8 @@ declare
   v_shown jsonb;
   v_others integer;
   v_not_found integer;
-  v_opt_outs integer;
-  v_order_ids uuid[];
-  v_part uuid[];
-  v_done integer := 0;
   v_erasing private.erasing;
-  v_whole private.erasing;
-  v_erased private.erased;
-  v_sum private.erased := row(0, 0, 0, 0, 0, 0, 0, 0);
-  v_remaining integer := 0;
+  v_erased record;
 begin
   perform private.assert_not_foreign(organisation_id, 'organisation_id');
   if names is not null and everyone then
@@ -151,18 +231,8 @@ begin
   end if;
   v_all := array(select r from private.rows_of_address(organisation_id, v_address, null, c_most) r);
   v_forms := private.forms_meant(v_all, names, everyone);
-  -- Of an address that has no ticket of the event any more. Nothing else finds them.
   perform private.limit_lock_waits();
-  perform set_config('usher.switches_on', 'on', true);
-  delete from public.email_opt_outs u
-  where u.organisation_id = erase_people.organisation_id and u.email_lower = v_address
-    and not exists (
-      select from public.attendees a
-      where a.organisation_id = u.organisation_id and a.email_lower = u.email_lower and a.event_id = u.event_id
-    );
-  get diagnostics v_opt_outs = row_count;
-  perform set_config('usher.switches_on', '', true);
-  if v_all = '{}' and v_opt_outs = 0 then
+  if private.erase_opt_outs(organisation_id, v_address) = 0 and v_all = '{}' then
     perform private.refuse(
       404, 'not_found', 'Nobody in your organisation has this e-mail address.', 'email',
       hint => 'Whoever was erased is not found again. Look for the person by name: they may have another address.'
@@ -193,81 +263,17 @@ begin
     where r.object <> 'member' and r.form <> all (v_forms)
       and not exists (select from unnest(v_rows) w where (w.id, w.form) = (r.id, r.form))
   );
-  v_not_found := (
-    select count(*)
-    from unnest(v_forms) f
-    where names is not null and f <> all (v_meant)
-  );
+  v_not_found := (select count(*) from unnest(v_forms) f where names is not null and f <> all (v_meant));
 
-  v_whole := row(
-    organisation_id,
-    array(select r.id from unnest(v_rows) r where r.object = 'attendee' and not r.is_former),
-    array(select r.id from unnest(v_rows) r where r.object = 'order' and not r.is_former),
-    array(
-      select r.id from unnest(v_rows) r where r.object = 'waiting_list_entry' and not r.is_former
-      union
-      select a.waiting_list_entry_id from public.attendees a
-      where a.waiting_list_entry_id is not null
-        and a.id = any (array(select r.id from unnest(v_rows) r where r.object = 'attendee' and not r.is_former))
-    ),
-    array(select r.id from unnest(v_rows) r where r.is_former and r.object <> 'member'),
-    v_address,
-    v_forms,
-    array(select r.id || ' ' || r.form from unnest(v_rows) r where r.is_former and r.object <> 'member'),
-    coalesce(everyone, false)
-  );
-  -- A part has whole orders, so that the log of each is read once.
-  v_order_ids := array(
-    select a.order_id from public.attendees a where a.id = any (v_whole.attendee_ids)
-    union
-    select i from unnest(v_whole.order_ids) i
-    order by 1
-  );
-  -- A part locks the endpoints of its own deliveries in the order of their ids; of several parts all are locked before.
-  if cardinality(v_order_ids) > c_part then
-    perform from public.webhook_endpoints w where w.organisation_id = erase_people.organisation_id order by w.id for no key update;
-  end if;
-  loop
-    v_part := v_order_ids[v_done + 1:v_done + c_part];
-    v_erasing := v_whole;
-    v_erasing.attendee_ids := array(
-      select a.id from public.attendees a where a.id = any (v_whole.attendee_ids) and a.order_id = any (v_part)
-    );
-    v_erasing.order_ids := array(select i from unnest(v_whole.order_ids) i where i = any (v_part));
-    if v_done > 0 then
-      v_erasing.entry_ids := '{}';
-      v_erasing.former_ids := '{}';
-    end if;
-    v_erased := private.erase_rows(v_erasing);
-    v_sum := row(
-      v_sum.attendees + v_erased.attendees, v_sum.orders + v_erased.orders,
-      v_sum.waiting_list_entries + v_erased.waiting_list_entries, v_sum.emails + v_erased.emails,
-      v_sum.notifications + v_erased.notifications, v_sum.webhook_deliveries + v_erased.webhook_deliveries,
-      v_sum.audit_entries + v_erased.audit_entries, v_sum.idempotency_records + v_erased.idempotency_records
-    );
-    v_done := v_done + c_part;
-    exit when v_done >= cardinality(v_order_ids) or private.is_time_up(0.5);
-  end loop;
-  if v_done < cardinality(v_order_ids) or cardinality(v_rows) >= c_most then
-    v_remaining := (
-      select count(*) from private.rows_of_address(organisation_id, v_address, v_forms, c_most)
-    );
-  end if;
-
-  return json_build_object(
+  v_erasing := private.erasing_of_rows(organisation_id, v_address, v_rows, v_forms, everyone);
+  v_erased := private.erase_in_parts(v_erasing);
+  return to_jsonb(v_erased.erased) || jsonb_build_object(
     'object', 'person_erasure',
     'erased_at', case when dry_run is not true then private.rfc3339(now()) end,
     'people', cardinality(v_meant),
-    'attendees', v_sum.attendees,
-    'orders', v_sum.orders,
-    'waiting_list_entries', v_sum.waiting_list_entries,
-    'emails', v_sum.emails,
-    'notifications', v_sum.notifications,
-    'webhook_deliveries', v_sum.webhook_deliveries,
-    'audit_entries', v_sum.audit_entries,
-    'idempotency_records', v_sum.idempotency_records,
-    'remaining', v_remaining,
-    'kept', private.kept_of(v_whole) || private.kept_besides(organisation_id, v_address, v_others, v_not_found),
+    'remaining', case when v_erased.is_complete and cardinality(v_rows) < c_most then 0
+      else (select count(*) from private.rows_of_address(organisation_id, v_address, v_forms, c_most)) end,
+    'kept', private.kept_of(v_erasing) || private.kept_besides(organisation_id, v_address, v_others, v_not_found),
     'digest', private.digest_of_people(v_rows),
     'currency', coalesce(
       (select e.currency from public.events e where e.id = any (array(select r.event_id from unnest(v_rows) r)) limit 1), 'EUR'

@@ -22,7 +22,7 @@ create function public.erase_person(
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  return (private.erase_people(private.organisation_meant(organisation_id, '{owner,manager}'), email, names, everyone, false)::jsonb - 'digest')::json;
+  return (private.erase_people(private.organisation_meant(organisation_id, '{owner,manager}'), email, names, everyone, false) - 'digest')::json;
 end
 $$;
 comment on function public.erase_person is
