@@ -947,16 +947,6 @@ begin
 end
 $$;
 
--- The same, with a hint before the columns.
-create function private.tg__assert_unchanged_with_hint() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse_changed(to_jsonb(new), to_jsonb(old), tg_argv[1:], tg_argv[0]);
-  return new;
-end
-$$;
-
 -- Arguments: a hint, then columns that Usher maintains. Writing back the present value passes; any other value is refused,
 -- because it would be overwritten silently. On insert they must be null.
 create function private.tg__assert_derived_untouched() returns trigger
@@ -1573,7 +1563,13 @@ create function private.keep_table(
   -- Columns whose change is no edit, beside those that are fixed or derived.
   uncounted text[] default '{}',
   -- Columns whose change leaves updated_at as it is.
-  exempt text[] default '{}'
+  exempt text[] default '{}',
+  -- Whether a new row belongs to the organisation of its event; false: to the only one that may be meant.
+  of_event boolean default null,
+  -- The sentence and the hint that refuse to delete a row that is referenced, and each `table.column` that may refer to it.
+  in_use text[] default null,
+  -- The sentence that refuses to change or delete a row of a log, and a hint behind it.
+  append_only text default null
 ) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -1618,6 +1614,12 @@ begin
           true, '050_sums', (select 'insert or update of ' || string_agg(quote_ident(k), ', ') from jsonb_object_keys(sums) k), 'tg__assert_kept',
           array[(select jsonb_object_agg(s.key, private.sentences(s.value)) from jsonb_each_text(sums) s)::text]
         ),
+        (
+          false, '050_organisation', case when of_event is not null then 'insert' end,
+          case when of_event then 'tg__inherit_organisation' else 'tg__fill_organisation' end, '{}'
+        ),
+        (false, '100_in_use', case when in_use <> '{}' then 'delete' end, 'tg__assert_not_in_use', in_use),
+        (false, '100_append_only', case when append_only <> '' then 'update or delete' end, 'tg__assert_append_only', private.sentences(append_only)),
         (false, '100_no_truncate', 'truncate', 'tg__refuse_truncate', '{}'),
         (true, '800_explain', 'insert or update', 'tg__explain_mistakes', '{}'),
         (
@@ -2074,19 +2076,13 @@ end
 $$;
 create trigger organisations_300_slug before update of slug on public.organisations
   for each row execute function private.tg_organisations__assert_slug_is_free();
-select private.keep_table('public.organisations');
-create trigger organisations_100_in_use before delete on public.organisations
-  for each row execute function private.tg__assert_not_in_use(
-    'The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id'
-  );
+select private.keep_table('public.organisations',
+  in_use => array['The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id']);
 create trigger organisations_200_normalise before insert or update of accent_colour, logo_url, payment_instructions on public.organisations
   for each row execute function private.tg_organisations__normalise();
 
-create trigger plans_100_in_use before delete on public.plans
-  for each row execute function private.tg__assert_not_in_use(
-    'The plan is in use: organisations are on it.', 'Give them another plan first: change plan of their rows.', 'organisations.plan'
-  );
-select private.keep_table('public.plans');
+select private.keep_table('public.plans',
+  in_use => array['The plan is in use: organisations are on it.', 'Give them another plan first: change plan of their rows.', 'organisations.plan']);
 
 -- Default privileges of a Supabase project grant every new table to these three roles, so each table revokes them first.
 revoke all on public.plans, public.organisations, public.organisation_members from anon, authenticated, service_role;
@@ -4042,14 +4038,12 @@ select private.keep_table('public.ticket_types', filled => '{organisation_id}', 
   sums => '{
     "quantity_sold": "quantity_sold is counted from the attendees and cannot be edited. Add or cancel attendees instead.",
     "quantity_held": "quantity_held is counted from the offers of the waiting list and cannot be edited. Cancel entries of the waiting list instead."
-  }', versioned => true, uncounted => '{quantity_sold,quantity_held}');
-create trigger ticket_types_050_organisation before insert on public.ticket_types
-  for each row execute function private.tg__inherit_organisation();
-create trigger ticket_types_100_in_use before delete on public.ticket_types
-  for each row execute function private.tg__assert_not_in_use(
-    'The ticket type is in use: there are attendees with it, or people who wait for it.', 'Archive it instead: set its status to archived.',
+  }', versioned => true, uncounted => '{quantity_sold,quantity_held}', of_event => true,
+  in_use => array[
+    'The ticket type is in use: there are attendees with it, or people who wait for it.',
+    'Archive it instead: set its status to archived.',
     'attendees.ticket_type_id', 'waiting_list_entries.ticket_type_id'
-  );
+  ]);
 
 revoke all on public.ticket_types from anon, authenticated, service_role;
 
@@ -4389,14 +4383,12 @@ $$;
 
 select private.keep_table('public.promo_codes', filled => '{organisation_id}', fixed => '{organisation_id,event_id}',
   sums => '{"times_redeemed": "times_redeemed is counted from the attendees and cannot be edited."}',
-  versioned => true, uncounted => '{times_redeemed}');
-create trigger promo_codes_050_organisation before insert on public.promo_codes
-  for each row execute function private.tg__inherit_organisation();
-create trigger promo_codes_100_in_use before delete on public.promo_codes
-  for each row execute function private.tg__assert_not_in_use(
-    'The promo code is in use: there are orders with it.', 'Disable it instead: set its status to disabled.',
+  versioned => true, uncounted => '{times_redeemed}', of_event => true,
+  in_use => array[
+    'The promo code is in use: there are orders with it.',
+    'Disable it instead: set its status to disabled.',
     'orders.promo_code_id', 'attendees.promo_code_id'
-  );
+  ]);
 
 revoke all on public.promo_codes from anon, authenticated, service_role;
 
@@ -7637,11 +7629,8 @@ end
 $$;
 
 select private.keep_table('public.waiting_list_entries', filled => '{organisation_id}',
-  fixed => '{organisation_id,event_id,ticket_type_id}', versioned => true);
-create trigger waiting_list_entries_100_in_use before delete on public.waiting_list_entries
-  for each row execute function private.tg__assert_not_in_use(
-    'The entry is in use: an attendee accepted its offer.', 'Erase or cancel the attendee instead.', 'attendees.waiting_list_entry_id'
-  );
+  fixed => '{organisation_id,event_id,ticket_type_id}', versioned => true,
+  in_use => array['The entry is in use: an attendee accepted its offer.', 'Erase or cancel the attendee instead.', 'attendees.waiting_list_entry_id']);
 create trigger waiting_list_entries_100_over before delete on public.waiting_list_entries
   for each row execute function private.tg_waiting_list_entries__assert_over();
 create trigger waiting_list_entries_100_join before insert on public.waiting_list_entries

@@ -27,16 +27,6 @@ begin
 end
 $$;
 
--- The same, with a hint before the columns.
-create function private.tg__assert_unchanged_with_hint() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse_changed(to_jsonb(new), to_jsonb(old), tg_argv[1:], tg_argv[0]);
-  return new;
-end
-$$;
-
 -- Arguments: a hint, then columns that Usher maintains. Writing back the present value passes; any other value is refused,
 -- because it would be overwritten silently. On insert they must be null.
 create function private.tg__assert_derived_untouched() returns trigger

@@ -65,7 +65,13 @@ create function private.keep_table(
   -- Columns whose change is no edit, beside those that are fixed or derived.
   uncounted text[] default '{}',
   -- Columns whose change leaves updated_at as it is.
-  exempt text[] default '{}'
+  exempt text[] default '{}',
+  -- Whether a new row belongs to the organisation of its event; false: to the only one that may be meant.
+  of_event boolean default null,
+  -- The sentence and the hint that refuse to delete a row that is referenced, and each `table.column` that may refer to it.
+  in_use text[] default null,
+  -- The sentence that refuses to change or delete a row of a log, and a hint behind it.
+  append_only text default null
 ) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -110,6 +116,12 @@ begin
           true, '050_sums', (select 'insert or update of ' || string_agg(quote_ident(k), ', ') from jsonb_object_keys(sums) k), 'tg__assert_kept',
           array[(select jsonb_object_agg(s.key, private.sentences(s.value)) from jsonb_each_text(sums) s)::text]
         ),
+        (
+          false, '050_organisation', case when of_event is not null then 'insert' end,
+          case when of_event then 'tg__inherit_organisation' else 'tg__fill_organisation' end, '{}'
+        ),
+        (false, '100_in_use', case when in_use <> '{}' then 'delete' end, 'tg__assert_not_in_use', in_use),
+        (false, '100_append_only', case when append_only <> '' then 'update or delete' end, 'tg__assert_append_only', private.sentences(append_only)),
         (false, '100_no_truncate', 'truncate', 'tg__refuse_truncate', '{}'),
         (true, '800_explain', 'insert or update', 'tg__explain_mistakes', '{}'),
         (

@@ -205,19 +205,13 @@ end
 $$;
 create trigger organisations_300_slug before update of slug on public.organisations
   for each row execute function private.tg_organisations__assert_slug_is_free();
-select private.keep_table('public.organisations');
-create trigger organisations_100_in_use before delete on public.organisations
-  for each row execute function private.tg__assert_not_in_use(
-    'The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id'
-  );
+select private.keep_table('public.organisations',
+  in_use => array['The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id']);
 create trigger organisations_200_normalise before insert or update of accent_colour, logo_url, payment_instructions on public.organisations
   for each row execute function private.tg_organisations__normalise();
 
-create trigger plans_100_in_use before delete on public.plans
-  for each row execute function private.tg__assert_not_in_use(
-    'The plan is in use: organisations are on it.', 'Give them another plan first: change plan of their rows.', 'organisations.plan'
-  );
-select private.keep_table('public.plans');
+select private.keep_table('public.plans',
+  in_use => array['The plan is in use: organisations are on it.', 'Give them another plan first: change plan of their rows.', 'organisations.plan']);
 
 -- Default privileges of a Supabase project grant every new table to these three roles, so each table revokes them first.
 revoke all on public.plans, public.organisations, public.organisation_members from anon, authenticated, service_role;

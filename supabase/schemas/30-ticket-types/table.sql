@@ -90,14 +90,12 @@ select private.keep_table('public.ticket_types', filled => '{organisation_id}', 
   sums => '{
     "quantity_sold": "quantity_sold is counted from the attendees and cannot be edited. Add or cancel attendees instead.",
     "quantity_held": "quantity_held is counted from the offers of the waiting list and cannot be edited. Cancel entries of the waiting list instead."
-  }', versioned => true, uncounted => '{quantity_sold,quantity_held}');
-create trigger ticket_types_050_organisation before insert on public.ticket_types
-  for each row execute function private.tg__inherit_organisation();
-create trigger ticket_types_100_in_use before delete on public.ticket_types
-  for each row execute function private.tg__assert_not_in_use(
-    'The ticket type is in use: there are attendees with it, or people who wait for it.', 'Archive it instead: set its status to archived.',
+  }', versioned => true, uncounted => '{quantity_sold,quantity_held}', of_event => true,
+  in_use => array[
+    'The ticket type is in use: there are attendees with it, or people who wait for it.',
+    'Archive it instead: set its status to archived.',
     'attendees.ticket_type_id', 'waiting_list_entries.ticket_type_id'
-  );
+  ]);
 
 revoke all on public.ticket_types from anon, authenticated, service_role;
 

@@ -118,14 +118,12 @@ $$;
 
 select private.keep_table('public.promo_codes', filled => '{organisation_id}', fixed => '{organisation_id,event_id}',
   sums => '{"times_redeemed": "times_redeemed is counted from the attendees and cannot be edited."}',
-  versioned => true, uncounted => '{times_redeemed}');
-create trigger promo_codes_050_organisation before insert on public.promo_codes
-  for each row execute function private.tg__inherit_organisation();
-create trigger promo_codes_100_in_use before delete on public.promo_codes
-  for each row execute function private.tg__assert_not_in_use(
-    'The promo code is in use: there are orders with it.', 'Disable it instead: set its status to disabled.',
+  versioned => true, uncounted => '{times_redeemed}', of_event => true,
+  in_use => array[
+    'The promo code is in use: there are orders with it.',
+    'Disable it instead: set its status to disabled.',
     'orders.promo_code_id', 'attendees.promo_code_id'
-  );
+  ]);
 
 revoke all on public.promo_codes from anon, authenticated, service_role;
 

@@ -204,11 +204,8 @@ end
 $$;
 
 select private.keep_table('public.waiting_list_entries', filled => '{organisation_id}',
-  fixed => '{organisation_id,event_id,ticket_type_id}', versioned => true);
-create trigger waiting_list_entries_100_in_use before delete on public.waiting_list_entries
-  for each row execute function private.tg__assert_not_in_use(
-    'The entry is in use: an attendee accepted its offer.', 'Erase or cancel the attendee instead.', 'attendees.waiting_list_entry_id'
-  );
+  fixed => '{organisation_id,event_id,ticket_type_id}', versioned => true,
+  in_use => array['The entry is in use: an attendee accepted its offer.', 'Erase or cancel the attendee instead.', 'attendees.waiting_list_entry_id']);
 create trigger waiting_list_entries_100_over before delete on public.waiting_list_entries
   for each row execute function private.tg_waiting_list_entries__assert_over();
 create trigger waiting_list_entries_100_join before insert on public.waiting_list_entries
