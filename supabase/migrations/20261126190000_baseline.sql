@@ -262,12 +262,6 @@ language plpgsql immutable strict set search_path = ''
 as $$ begin return length(btrim(text)) <= characters and text !~ '[[:cntrl:]]' and private.person_form(text) <> ''; end $$;
 grant execute on function private.is_one_line to api_key, authenticated;
 
--- Whom orders, attendees and entries of the waiting list are for.
-create function private.is_contact(name text, email text) returns boolean
-language plpgsql immutable set search_path = ''
-as $$ begin return coalesce(private.is_one_line(name, 200) and private.is_email_address(email), false); end $$;
-grant execute on function private.is_contact to api_key, authenticated;
-
 -- Where the courier may be sent: https without credentials, for the address is shown. http only for localhost, where the courier allows that.
 create function private.is_courier_url(url text) returns boolean
 language plpgsql immutable set search_path = ''
@@ -459,37 +453,6 @@ language plpgsql volatile set search_path = ''
 as $$ begin perform private.refuse(422, 'validation_failed', message, param, '{}', hint, "row"); end $$;
 grant execute on function private.refuse_value to api_key, authenticated;
 
--- For checks of tables: what people write into fields that have no trigger of their own. Null is allowed.
-create function private.is_sound_line(param text, value text, characters integer) returns boolean
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  if value is not null and (length(btrim(value)) not between 1 and characters or value ~ '[[:cntrl:]]') then
-    perform private.refuse_value(
-      param, format('%s is one line of 1 to %s characters.', param, characters), 'Write at least one letter, and no line breaks.'
-    );
-  end if;
-  return true;
-end
-$$;
-grant execute on function private.is_sound_line to api_key, authenticated;
-
-create function private.is_sound_extra(external_id text, metadata jsonb) returns boolean
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  if length(external_id) not between 1 and 255 then
-    perform private.refuse_value('external_id', 'external_id has 1 to 255 characters.');
-  elsif metadata <> '{}' and not private.is_metadata(metadata) then
-    perform private.refuse_value(
-      'metadata', 'Metadata is a flat object of at most 50 keys.', 'Its values are text, numbers that are kept exactly, true, false or null.'
-    );
-  end if;
-  return true;
-end
-$$;
-grant execute on function private.is_sound_extra to api_key, authenticated;
-
 -- A value that another object already has. An object added by the same transaction is rolled back with the error, so its id
 -- is left out. On insert, the guards check for API keys only; what people add is checked by private.assert_not_taken, unless
 -- its SQL says what happens on conflict.
@@ -547,41 +510,6 @@ begin
   if private.is_foreign(organisation_id) then
     perform private.refuse_not_found(param);
   end if;
-end
-$$;
-
-create function private.assert_valid_name(name text, "row" jsonb default null) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if private.is_one_line(name, 200) is not true then
-    perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.', 'Write at least one letter, and no line breaks.', "row");
-  end if;
-end
-$$;
-grant execute on function private.assert_valid_name to api_key, authenticated;
-
--- For a name and an address of which private.is_contact is not true.
-create function private.refuse_contact(name text, email text, "row" jsonb default null) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.assert_valid_name(name, "row");
-  perform private.refuse_value(
-    'email',
-    case when email ~ '[^ -~]' then 'This e-mail address has a character that is invisible or not ASCII.' else 'This is not an e-mail address.' end,
-    private.hint_for_address(email), "row"
-  );
-end
-$$;
-
--- For triggers whose `when` has found that.
-create function private.tg__refuse_contact() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  perform private.refuse_contact(new.name, new.email, to_jsonb(new));
-  return null;
 end
 $$;
 
@@ -921,62 +849,6 @@ grant execute on function private.limit_lock_waits to scope_attendees_write, sco
 -- Trigger functions that several tables share. private.tg__assert_* raise unless the condition in their name holds;
 -- private.tg__refuse_* always raise.
 
-create function private.refuse_changed("row" jsonb, old_row jsonb, columns text[], hint text default null) returns void
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_column text;
-begin
-  foreach v_column in array columns loop
-    if "row" -> v_column is distinct from old_row -> v_column then
-      perform private.refuse(409, 'read_only_field', 'This field is fixed once the row exists.', v_column, hint => refuse_changed.hint, "row" => "row");
-    end if;
-  end loop;
-end
-$$;
-grant execute on function private.refuse_changed to api_key, authenticated;
-
--- Arguments: columns that are fixed once the row exists. The trigger is `before update of` the same columns, so that no
--- other update pays for it.
-create function private.tg__assert_unchanged() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse_changed(to_jsonb(new), to_jsonb(old), tg_argv);
-  return new;
-end
-$$;
-
--- Arguments: a hint, then columns that Usher maintains. Writing back the present value passes; any other value is refused,
--- because it would be overwritten silently. On insert they must be null.
-create function private.tg__assert_derived_untouched() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_column text;
-begin
-  foreach v_column in array tg_argv[1:] loop
-    if to_jsonb(new) -> v_column is distinct from coalesce(to_jsonb(old) -> v_column, 'null')
-      -- SQL that sets updated_at = now() itself passes: that is the value it gets.
-      and not (v_column = 'updated_at' and (to_jsonb(new) ->> v_column)::timestamptz is not distinct from now()) then
-      perform private.refuse(
-        409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', v_column, hint => tg_argv[0], "row" => to_jsonb(new)
-      );
-    end if;
-  end loop;
-  return new;
-end
-$$;
-
-create function private.tg__assert_name() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.assert_valid_name(new.name, to_jsonb(new));
-  return new;
-end
-$$;
-
 -- ticket_type_ids are of the event. Asked only when the list is set: a row whose ticket type was deleted can still be edited.
 create function private.tg__assert_ticket_types() returns trigger
 language plpgsql volatile set search_path = ''
@@ -1024,12 +896,22 @@ begin
 end
 $$;
 
--- For triggers whose `when` says which value is refused. Arguments: param, message and an optional hint.
-create function private.tg__refuse_value() returns trigger
-language plpgsql volatile set search_path = ''
+-- Whom orders, attendees and entries of the waiting list are for.
+create function private.tg__assert_contact() returns trigger
+language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  perform private.refuse_value(tg_argv[0], tg_argv[1], tg_argv[2], to_jsonb(new));
+  if private.is_one_line(new.name, 200) is not true then
+    perform private.refuse_value(
+      'name', 'A name is one line of 1 to 200 characters.', 'Write at least one letter, and no line breaks.', to_jsonb(new)
+    );
+  elsif private.is_email_address(new.email) is not true then
+    perform private.refuse_value(
+      'email',
+      case when new.email ~ '[^ -~]' then 'This e-mail address has a character that is invisible or not ASCII.' else 'This is not an e-mail address.' end,
+      private.hint_for_address(new.email), to_jsonb(new)
+    );
+  end if;
   return new;
 end
 $$;
@@ -1055,33 +937,6 @@ begin
     end if;
     new.organisation_id := coalesce(new.organisation_id, v_organisation_id);
   end if;
-  return new;
-end
-$$;
-
--- A row that is saved as it is keeps its updated_at. Most tables say so in the trigger's `when`. It cannot refer to a row with generated
--- columns: NEW has none of them yet. Nor does a table have one whose rows triggers write: Postgres plans a `when` for each statement. Such
--- tables have arguments, the columns that are not compared. What triggers write, one level deeper, always changes something, and is not
--- compared: registrations and payments do not pay for it.
-create function private.tg__set_updated_at() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if tg_nargs > 0 and pg_trigger_depth() = 1 and to_jsonb(new) - tg_argv = to_jsonb(old) - tg_argv then
-    return new;
-  end if;
-  new.updated_at := now();
-  return new;
-end
-$$;
-
--- The version is the ETag of the object; an edit may name the version it is based on. The `when` of each trigger, or on orders and
--- attendees the guard, says which columns are edited: a value that is written as it was is no edit.
-create function private.tg__count_version() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  new.version := old.version + 1;
   return new;
 end
 $$;
@@ -7653,7 +7508,7 @@ create trigger waiting_list_entries_120_deadline before update of offer_expires_
 create trigger waiting_list_entries_130_free before insert or update of email, external_id on public.waiting_list_entries
   for each row execute function private.tg_waiting_list_entries__assert_free();
 create trigger waiting_list_entries_140_contact before insert or update of name, email on public.waiting_list_entries
-  for each row when (not private.is_contact(new.name, new.email)) execute function private.tg__refuse_contact();
+  for each row execute function private.tg__assert_contact();
 
 revoke all on public.waiting_list_entries from anon, authenticated, service_role;
 
@@ -8779,18 +8634,8 @@ create trigger attendees_410_state_of_ticket_email before update of status, emai
   for each row when (new.status <> old.status or new.email <> old.email or new.ticket_email_status = 'waiting')
   execute function private.tg_attendees__state_of_ticket_email();
 
-create function private.tg_attendees__have_contact() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  if not private.is_contact(new.name, new.email) then
-    perform private.refuse_contact(new.name, new.email, to_jsonb(new));
-  end if;
-  return new;
-end
-$$;
 create trigger attendees_500_have_contact before insert or update of name, email on public.attendees
-  for each row execute function private.tg_attendees__have_contact();
+  for each row execute function private.tg__assert_contact();
 
 -- What the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.
 create function private.tg_attendees__be_found() returns trigger
@@ -9519,18 +9364,8 @@ create trigger orders_130_promo_code before insert on public.orders
   for each row when (new.promo_code is not null)
   execute function private.tg_orders__find_promo_code();
 
-create function private.tg_orders__assert_contact() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  if not private.is_contact(new.name, new.email) then
-    perform private.refuse_contact(new.name, new.email, to_jsonb(new));
-  end if;
-  return new;
-end
-$$;
 create trigger orders_140_contact before insert or update of name, email on public.orders
-  for each row execute function private.tg_orders__assert_contact();
+  for each row execute function private.tg__assert_contact();
 
 -- A key has no right to these columns.
 create function private.tg_orders__assert_kept() returns trigger

@@ -1,62 +1,6 @@
 -- Trigger functions that several tables share. private.tg__assert_* raise unless the condition in their name holds;
 -- private.tg__refuse_* always raise.
 
-create function private.refuse_changed("row" jsonb, old_row jsonb, columns text[], hint text default null) returns void
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_column text;
-begin
-  foreach v_column in array columns loop
-    if "row" -> v_column is distinct from old_row -> v_column then
-      perform private.refuse(409, 'read_only_field', 'This field is fixed once the row exists.', v_column, hint => refuse_changed.hint, "row" => "row");
-    end if;
-  end loop;
-end
-$$;
-grant execute on function private.refuse_changed to api_key, authenticated;
-
--- Arguments: columns that are fixed once the row exists. The trigger is `before update of` the same columns, so that no
--- other update pays for it.
-create function private.tg__assert_unchanged() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse_changed(to_jsonb(new), to_jsonb(old), tg_argv);
-  return new;
-end
-$$;
-
--- Arguments: a hint, then columns that Usher maintains. Writing back the present value passes; any other value is refused,
--- because it would be overwritten silently. On insert they must be null.
-create function private.tg__assert_derived_untouched() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_column text;
-begin
-  foreach v_column in array tg_argv[1:] loop
-    if to_jsonb(new) -> v_column is distinct from coalesce(to_jsonb(old) -> v_column, 'null')
-      -- SQL that sets updated_at = now() itself passes: that is the value it gets.
-      and not (v_column = 'updated_at' and (to_jsonb(new) ->> v_column)::timestamptz is not distinct from now()) then
-      perform private.refuse(
-        409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', v_column, hint => tg_argv[0], "row" => to_jsonb(new)
-      );
-    end if;
-  end loop;
-  return new;
-end
-$$;
-
-create function private.tg__assert_name() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.assert_valid_name(new.name, to_jsonb(new));
-  return new;
-end
-$$;
-
 -- ticket_type_ids are of the event. Asked only when the list is set: a row whose ticket type was deleted can still be edited.
 create function private.tg__assert_ticket_types() returns trigger
 language plpgsql volatile set search_path = ''
@@ -104,12 +48,22 @@ begin
 end
 $$;
 
--- For triggers whose `when` says which value is refused. Arguments: param, message and an optional hint.
-create function private.tg__refuse_value() returns trigger
-language plpgsql volatile set search_path = ''
+-- Whom orders, attendees and entries of the waiting list are for.
+create function private.tg__assert_contact() returns trigger
+language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  perform private.refuse_value(tg_argv[0], tg_argv[1], tg_argv[2], to_jsonb(new));
+  if private.is_one_line(new.name, 200) is not true then
+    perform private.refuse_value(
+      'name', 'A name is one line of 1 to 200 characters.', 'Write at least one letter, and no line breaks.', to_jsonb(new)
+    );
+  elsif private.is_email_address(new.email) is not true then
+    perform private.refuse_value(
+      'email',
+      case when new.email ~ '[^ -~]' then 'This e-mail address has a character that is invisible or not ASCII.' else 'This is not an e-mail address.' end,
+      private.hint_for_address(new.email), to_jsonb(new)
+    );
+  end if;
   return new;
 end
 $$;
@@ -135,33 +89,6 @@ begin
     end if;
     new.organisation_id := coalesce(new.organisation_id, v_organisation_id);
   end if;
-  return new;
-end
-$$;
-
--- A row that is saved as it is keeps its updated_at. Most tables say so in the trigger's `when`. It cannot refer to a row with generated
--- columns: NEW has none of them yet. Nor does a table have one whose rows triggers write: Postgres plans a `when` for each statement. Such
--- tables have arguments, the columns that are not compared. What triggers write, one level deeper, always changes something, and is not
--- compared: registrations and payments do not pay for it.
-create function private.tg__set_updated_at() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if tg_nargs > 0 and pg_trigger_depth() = 1 and to_jsonb(new) - tg_argv = to_jsonb(old) - tg_argv then
-    return new;
-  end if;
-  new.updated_at := now();
-  return new;
-end
-$$;
-
--- The version is the ETag of the object; an edit may name the version it is based on. The `when` of each trigger, or on orders and
--- attendees the guard, says which columns are edited: a value that is written as it was is no edit.
-create function private.tg__count_version() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  new.version := old.version + 1;
   return new;
 end
 $$;

@@ -62,37 +62,6 @@ language plpgsql volatile set search_path = ''
 as $$ begin perform private.refuse(422, 'validation_failed', message, param, '{}', hint, "row"); end $$;
 grant execute on function private.refuse_value to api_key, authenticated;
 
--- For checks of tables: what people write into fields that have no trigger of their own. Null is allowed.
-create function private.is_sound_line(param text, value text, characters integer) returns boolean
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  if value is not null and (length(btrim(value)) not between 1 and characters or value ~ '[[:cntrl:]]') then
-    perform private.refuse_value(
-      param, format('%s is one line of 1 to %s characters.', param, characters), 'Write at least one letter, and no line breaks.'
-    );
-  end if;
-  return true;
-end
-$$;
-grant execute on function private.is_sound_line to api_key, authenticated;
-
-create function private.is_sound_extra(external_id text, metadata jsonb) returns boolean
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  if length(external_id) not between 1 and 255 then
-    perform private.refuse_value('external_id', 'external_id has 1 to 255 characters.');
-  elsif metadata <> '{}' and not private.is_metadata(metadata) then
-    perform private.refuse_value(
-      'metadata', 'Metadata is a flat object of at most 50 keys.', 'Its values are text, numbers that are kept exactly, true, false or null.'
-    );
-  end if;
-  return true;
-end
-$$;
-grant execute on function private.is_sound_extra to api_key, authenticated;
-
 -- A value that another object already has. An object added by the same transaction is rolled back with the error, so its id
 -- is left out. On insert, the guards check for API keys only; what people add is checked by private.assert_not_taken, unless
 -- its SQL says what happens on conflict.
@@ -150,41 +119,6 @@ begin
   if private.is_foreign(organisation_id) then
     perform private.refuse_not_found(param);
   end if;
-end
-$$;
-
-create function private.assert_valid_name(name text, "row" jsonb default null) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if private.is_one_line(name, 200) is not true then
-    perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.', 'Write at least one letter, and no line breaks.', "row");
-  end if;
-end
-$$;
-grant execute on function private.assert_valid_name to api_key, authenticated;
-
--- For a name and an address of which private.is_contact is not true.
-create function private.refuse_contact(name text, email text, "row" jsonb default null) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.assert_valid_name(name, "row");
-  perform private.refuse_value(
-    'email',
-    case when email ~ '[^ -~]' then 'This e-mail address has a character that is invisible or not ASCII.' else 'This is not an e-mail address.' end,
-    private.hint_for_address(email), "row"
-  );
-end
-$$;
-
--- For triggers whose `when` has found that.
-create function private.tg__refuse_contact() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  perform private.refuse_contact(new.name, new.email, to_jsonb(new));
-  return null;
 end
 $$;
 

@@ -101,12 +101,6 @@ language plpgsql immutable strict set search_path = ''
 as $$ begin return length(btrim(text)) <= characters and text !~ '[[:cntrl:]]' and private.person_form(text) <> ''; end $$;
 grant execute on function private.is_one_line to api_key, authenticated;
 
--- Whom orders, attendees and entries of the waiting list are for.
-create function private.is_contact(name text, email text) returns boolean
-language plpgsql immutable set search_path = ''
-as $$ begin return coalesce(private.is_one_line(name, 200) and private.is_email_address(email), false); end $$;
-grant execute on function private.is_contact to api_key, authenticated;
-
 -- Where the courier may be sent: https without credentials, for the address is shown. http only for localhost, where the courier allows that.
 create function private.is_courier_url(url text) returns boolean
 language plpgsql immutable set search_path = ''

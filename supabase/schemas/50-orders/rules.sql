@@ -100,18 +100,8 @@ create trigger orders_130_promo_code before insert on public.orders
   for each row when (new.promo_code is not null)
   execute function private.tg_orders__find_promo_code();
 
-create function private.tg_orders__assert_contact() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  if not private.is_contact(new.name, new.email) then
-    perform private.refuse_contact(new.name, new.email, to_jsonb(new));
-  end if;
-  return new;
-end
-$$;
 create trigger orders_140_contact before insert or update of name, email on public.orders
-  for each row execute function private.tg_orders__assert_contact();
+  for each row execute function private.tg__assert_contact();
 
 -- A key has no right to these columns.
 create function private.tg_orders__assert_kept() returns trigger

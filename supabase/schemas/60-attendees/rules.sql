@@ -303,18 +303,8 @@ create trigger attendees_410_state_of_ticket_email before update of status, emai
   for each row when (new.status <> old.status or new.email <> old.email or new.ticket_email_status = 'waiting')
   execute function private.tg_attendees__state_of_ticket_email();
 
-create function private.tg_attendees__have_contact() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  if not private.is_contact(new.name, new.email) then
-    perform private.refuse_contact(new.name, new.email, to_jsonb(new));
-  end if;
-  return new;
-end
-$$;
 create trigger attendees_500_have_contact before insert or update of name, email on public.attendees
-  for each row execute function private.tg_attendees__have_contact();
+  for each row execute function private.tg__assert_contact();
 
 -- What the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.
 create function private.tg_attendees__be_found() returns trigger

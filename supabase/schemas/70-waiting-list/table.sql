@@ -228,7 +228,7 @@ create trigger waiting_list_entries_120_deadline before update of offer_expires_
 create trigger waiting_list_entries_130_free before insert or update of email, external_id on public.waiting_list_entries
   for each row execute function private.tg_waiting_list_entries__assert_free();
 create trigger waiting_list_entries_140_contact before insert or update of name, email on public.waiting_list_entries
-  for each row when (not private.is_contact(new.name, new.email)) execute function private.tg__refuse_contact();
+  for each row execute function private.tg__assert_contact();
 
 revoke all on public.waiting_list_entries from anon, authenticated, service_role;
 
