@@ -10302,28 +10302,35 @@ begin
 end
 $$;
 
--- An order that somebody types is confirmed a little later: its attendees are rows that follow it. Argument: how much.
+-- An order that somebody adds in Studio is confirmed a little later: its attendees are rows that follow it.
 create function private.tg_orders__confirm() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  if not exists (select from new_rows n where n.payment_method is not null and n.send_email) then
-    return null;
+  if exists (select from new_rows n where n.payment_method is not null and n.send_email) then
+    insert into public.emails (organisation_id, kind, order_id, next_attempt_at)
+    select n.organisation_id, 'order_confirmation', n.id, now() + case n.source when 'studio' then interval '10 minutes' else '0' end
+    from new_rows n
+    where n.payment_method is not null and n.send_email
+    order by n.id;
   end if;
-  insert into public.emails (organisation_id, kind, order_id, next_attempt_at)
-  select n.organisation_id, 'order_confirmation', n.id, now() + tg_argv[0]::interval
-  from new_rows n
-  where n.payment_method is not null and n.send_email
-  order by n.id;
   return null;
 end
 $$;
 create trigger orders_500_confirm after insert on public.orders
   referencing new table as new_rows
-  for each statement when (not private.is_typed()) execute function private.tg_orders__confirm('0');
-create trigger orders_500_confirm_typed after insert on public.orders
-  referencing new table as new_rows
-  for each statement when (private.is_typed()) execute function private.tg_orders__confirm('10 minutes');
+  for each statement execute function private.tg_orders__confirm();
+
+-- A row of the view registrations has all of the order.
+create function private.confirm_now(order_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.emails e set next_attempt_at = now()
+  where e.order_id = confirm_now.order_id and e.kind = 'order_confirmation' and e.status = 'queued';
+end
+$$;
+grant execute on function private.confirm_now to authenticated;
 
 create function private.tg_payments__confirm() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -16415,15 +16422,20 @@ create function private.assert_registrable(calls jsonb[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
+  v_is_sized boolean;
+  v_has_doubles boolean;
   v_foreign record;
 begin
-  if exists (select from unnest(calls) c where jsonb_array_length(c -> 'attendees') not between 1 and 50) then
+  select
+    bool_and(jsonb_array_length(c -> 'attendees') between 1 and 50),
+    bool_or(jsonb_array_length(c -> 'attendees') > 1 and (
+      select count(g ->> 'external_id') <> count(distinct g ->> 'external_id') from jsonb_array_elements(c -> 'attendees') g
+    ))
+  into v_is_sized, v_has_doubles
+  from unnest(calls) c;
+  if not v_is_sized then
     perform private.refuse(422, 'validation_failed', 'A group has 1 to 50 attendees.', 'attendees');
-  elsif exists (
-    select from unnest(calls) c
-    where jsonb_array_length(c -> 'attendees') > 1
-      and (select count(g ->> 'external_id') <> count(distinct g ->> 'external_id') from jsonb_array_elements(c -> 'attendees') g)
-  ) then
+  elsif v_has_doubles then
     perform private.refuse(
       409, 'already_exists', 'Two attendees of the group have the same external_id.', 'external_id', hint => 'Send each external_id once.'
     );
@@ -16495,12 +16507,11 @@ declare
   v_recent_id constant uuid := private.first_uuid_v7(now() - interval '10 minutes');
 begin
   return array(
-    select private.with_warnings(
-      json_build_object('status', 201, 'data', private.order_json(o, a.attendees, '[]')),
-      case when a.has_price and o.payment_method is null then private.warning_of_gift() end,
-      case when a.is_repeated then private.warning_of_repetition() end,
-      case when a.has_offer then private.warning_of_offer() end
-    )
+    -- Not private.with_warnings, which reads the JSON of the order once more.
+    select case
+      when w.warnings = '{}' then json_build_object('status', 201, 'data', r.data)
+      else json_build_object('status', 201, 'data', r.data, 'warnings', to_json(w.warnings))
+    end
     from unnest(order_ids) with ordinality i (id, place)
     join public.orders o on o.id = i.id
     cross join lateral (
@@ -16521,6 +16532,15 @@ begin
       join public.ticket_types t on t.id = a.ticket_type_id
       where a.order_id = o.id
     ) a
+    cross join lateral (select private.order_json(o, a.attendees, '[]') as data) r
+    cross join lateral (select array_remove(
+      array[
+        case when a.has_price and o.payment_method is null then private.warning_of_gift() end,
+        case when a.is_repeated then private.warning_of_repetition() end,
+        case when a.has_offer then private.warning_of_offer() end
+      ],
+      null
+    ) as warnings) w
     where o.created_at = now() and o.organisation_id = coalesce(v_organisation_id, o.organisation_id)
     order by i.place
   );
@@ -16686,6 +16706,7 @@ begin
   where a.organisation_id = v_organisation_id and a.external_id = new.external_id;
 
   new.order_id := (private.add_registrations(array[private.with_guests(to_jsonb(new))]))[1];
+  perform private.confirm_now(new.order_id);
   select r.* into new from public.registrations r where r.order_id = new.order_id;
   return new;
 exception when check_violation then

@@ -16,28 +16,35 @@ begin
 end
 $$;
 
--- An order that somebody types is confirmed a little later: its attendees are rows that follow it. Argument: how much.
+-- An order that somebody adds in Studio is confirmed a little later: its attendees are rows that follow it.
 create function private.tg_orders__confirm() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  if not exists (select from new_rows n where n.payment_method is not null and n.send_email) then
-    return null;
+  if exists (select from new_rows n where n.payment_method is not null and n.send_email) then
+    insert into public.emails (organisation_id, kind, order_id, next_attempt_at)
+    select n.organisation_id, 'order_confirmation', n.id, now() + case n.source when 'studio' then interval '10 minutes' else '0' end
+    from new_rows n
+    where n.payment_method is not null and n.send_email
+    order by n.id;
   end if;
-  insert into public.emails (organisation_id, kind, order_id, next_attempt_at)
-  select n.organisation_id, 'order_confirmation', n.id, now() + tg_argv[0]::interval
-  from new_rows n
-  where n.payment_method is not null and n.send_email
-  order by n.id;
   return null;
 end
 $$;
 create trigger orders_500_confirm after insert on public.orders
   referencing new table as new_rows
-  for each statement when (not private.is_typed()) execute function private.tg_orders__confirm('0');
-create trigger orders_500_confirm_typed after insert on public.orders
-  referencing new table as new_rows
-  for each statement when (private.is_typed()) execute function private.tg_orders__confirm('10 minutes');
+  for each statement execute function private.tg_orders__confirm();
+
+-- A row of the view registrations has all of the order.
+create function private.confirm_now(order_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.emails e set next_attempt_at = now()
+  where e.order_id = confirm_now.order_id and e.kind = 'order_confirmation' and e.status = 'queued';
+end
+$$;
+grant execute on function private.confirm_now to authenticated;
 
 create function private.tg_payments__confirm() returns trigger
 language plpgsql volatile security definer set search_path = ''
