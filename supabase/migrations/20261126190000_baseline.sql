@@ -8331,7 +8331,7 @@ grant execute on function api.begin_export to scope_attendees_read, scope_orders
 
 -- The rules of a row of attendees, whoever writes it: one trigger each. A row meets, in this order:
 --   010 blanks are taken off what a person types    050 a person leaves what is fixed or derived   (private.keep_table)
---   100 a new ticket belongs to an order; who was erased stays so; a scan is an update
+--   100 a new ticket belongs to an order; whoever was erased stays so; a scan is an update
 --   110 a new ticket has nothing that Usher sets    120 an external_id has one holder
 --   130 an offer of the waiting list is accepted    140 the order makes price, status and whether an e-mail goes
 --   200 the ticket code is generated                300 the status goes one way
@@ -8641,16 +8641,16 @@ create trigger attendees_500_have_contact before insert or update of name, email
 create function private.tg_attendees__be_found() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_order public.orders;
 begin
-  select
-    private.search_form(concat_ws(' ', new.name, new.company, o.reference)) || E'\t'
-      || private.search_form(concat_ws(' ', new.email, new.external_id)) || E'\n'
-      || private.search_form(concat_ws(
-        ' ', nullif(o.name, new.name), nullif(o.email, new.email), nullif(o.company, new.company), nullif(o.external_id, new.external_id)
-      ))
-  into new.search_text
-  from public.orders o
-  where o.id = new.order_id;
+  select o.* into v_order from public.orders o where o.id = new.order_id;
+  new.search_text := private.search_form(concat_ws(' ', new.name, new.company, v_order.reference)) || E'\t'
+    || private.search_form(concat_ws(' ', new.email, new.external_id)) || E'\n'
+    || private.search_form(concat_ws(
+      ' ', nullif(v_order.name, new.name), nullif(v_order.email, new.email), nullif(v_order.company, new.company),
+      nullif(v_order.external_id, new.external_id)
+    ));
   return new;
 end
 $$;
@@ -16735,7 +16735,7 @@ as $$
 declare
   v_outcomes json[];
 begin
-  with changed as materialized (select c.id, c.order_id, c.status from private.change_attendees(calls) c)
+  with changed as (select c.id, c.order_id, c.status from private.change_attendees(calls) c)
   select array_agg(
     json_build_object('status', 200, 'data', json_build_object('id', k.id, 'order_id', k.order_id, 'status', k.status))
     order by u.place
@@ -17367,7 +17367,7 @@ as $$
 begin
   return private.only_one(
     array(
-      with found as materialized (
+      with found as (
         select a.id, a.status <> 'cancelled' as stands from public.attendees a
         where a.email_lower = lower(btrim(the_attendee.email))
           and (event_slug is null or a.event_id = public.the_event(event_slug))

@@ -9,7 +9,7 @@ as $$
 declare
   v_outcomes json[];
 begin
-  with changed as materialized (select c.id, c.order_id, c.status from private.change_attendees(calls) c)
+  with changed as (select c.id, c.order_id, c.status from private.change_attendees(calls) c)
   select array_agg(
     json_build_object('status', 200, 'data', json_build_object('id', k.id, 'order_id', k.order_id, 'status', k.status))
     order by u.place

@@ -69,7 +69,7 @@ as $$
 begin
   return private.only_one(
     array(
-      with found as materialized (
+      with found as (
         select a.id, a.status <> 'cancelled' as stands from public.attendees a
         where a.email_lower = lower(btrim(the_attendee.email))
           and (event_slug is null or a.event_id = public.the_event(event_slug))
