@@ -12833,7 +12833,8 @@ begin
   for v_event in
     select e.*
     from unnest(v_ids) with ordinality i (id, place)
-    join public.events e on e.id = i.id
+    -- The fence: without it a page of events that were never analysed reads 881 pages of 8 kB, with it fewer than 800.
+    cross join lateral (select e.* from public.events e where e.id = i.id offset 0) e
     where (list_events.status is null or e.status = list_events.status)
       and e.id < v_before
       and (coalesce(e.starts_at, 'infinity'), e.id) > (v_after.starts_at, v_after.id)
