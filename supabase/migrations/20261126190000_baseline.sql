@@ -13358,8 +13358,7 @@ comment on column public.event_sales.ordered is 'What its tickets come to, less 
 comment on column public.event_sales.event_id is 'The event.';
 comment on column public.event_sales.ticket_type_id is 'The ticket type.';
 comment on column public.event_sales.organisation_id is 'The organisation that it belongs to.';
-create trigger event_sales_100_read_only instead of insert or update or delete on public.event_sales
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.event_sales');
 
 revoke all on public.event_sales from anon, authenticated, service_role;
 grant select on public.event_sales to authenticated;
@@ -20023,9 +20022,8 @@ begin
     -- What is only added concerns nobody who is there.
     'affected', case when event_id is not null and v_event.id is not null then private.affected_by_event(event_id) || case
       when v_notice is null and not exists (select from unnest(v_work.steps) s where s ->> 'action' in ('change', 'archive'))
-        then '{"orders": 0, "attendees": 0}'::jsonb
-      else '{}'
-    end end,
+        then '{"orders": 0, "attendees": 0}'::jsonb else '{}' end
+    end,
     'news', case when event_id is not null and v_event.id is not null and private.is_asking()
       then private.news_of_event(v_work.base, v_event, v_notice) end,
     'event', jsonb_build_object(

@@ -686,9 +686,8 @@ begin
     -- What is only added concerns nobody who is there.
     'affected', case when event_id is not null and v_event.id is not null then private.affected_by_event(event_id) || case
       when v_notice is null and not exists (select from unnest(v_work.steps) s where s ->> 'action' in ('change', 'archive'))
-        then '{"orders": 0, "attendees": 0}'::jsonb
-      else '{}'
-    end end,
+        then '{"orders": 0, "attendees": 0}'::jsonb else '{}' end
+    end,
     'news', case when event_id is not null and v_event.id is not null and private.is_asking()
       then private.news_of_event(v_work.base, v_event, v_notice) end,
     'event', jsonb_build_object(

@@ -42,8 +42,7 @@ comment on column public.event_sales.ordered is 'What its tickets come to, less 
 comment on column public.event_sales.event_id is 'The event.';
 comment on column public.event_sales.ticket_type_id is 'The ticket type.';
 comment on column public.event_sales.organisation_id is 'The organisation that it belongs to.';
-create trigger event_sales_100_read_only instead of insert or update or delete on public.event_sales
-  for each row execute function private.tg__refuse_write();
+select private.keep_view('public.event_sales');
 
 revoke all on public.event_sales from anon, authenticated, service_role;
 grant select on public.event_sales to authenticated;
