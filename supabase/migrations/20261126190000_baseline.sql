@@ -1323,7 +1323,7 @@ begin
     )
     from pg_catalog.pg_index i
     join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
-    where i.indrelid = tg_relid and i.indisprimary and v_given ? a.attname;
+    where i.indrelid = tg_relid and i.indisprimary and a.attgenerated = '' and v_given ? a.attname;
   end if;
   perform private.refuse_empty(tg_relid, a.attname)
   from pg_catalog.pg_attribute a
@@ -19122,9 +19122,7 @@ begin
     jsonb_build_object(
       'event_id', event_id, 'status', status, 'payment_status', payment_status, 'updated_since', updated_since, 'fields', fields
     ),
-    case when updated_since is null then private.page_of_attendees(
-      event_id, ticket_type_id, status, checked_in, null, private.before_cursor(null), 10001
-    ) end,
+    case when updated_since is null then private.page_of_orders(event_id, status, payment_status, private.before_cursor(null), 10001) end,
     idempotency_key, request_fingerprint
   );
 end

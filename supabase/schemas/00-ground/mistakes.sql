@@ -335,7 +335,7 @@ begin
     )
     from pg_catalog.pg_index i
     join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
-    where i.indrelid = tg_relid and i.indisprimary and v_given ? a.attname;
+    where i.indrelid = tg_relid and i.indisprimary and a.attgenerated = '' and v_given ? a.attname;
   end if;
   perform private.refuse_empty(tg_relid, a.attname)
   from pg_catalog.pg_attribute a

@@ -155,9 +155,7 @@ begin
     jsonb_build_object(
       'event_id', event_id, 'status', status, 'payment_status', payment_status, 'updated_since', updated_since, 'fields', fields
     ),
-    case when updated_since is null then private.page_of_attendees(
-      event_id, ticket_type_id, status, checked_in, null, private.before_cursor(null), 10001
-    ) end,
+    case when updated_since is null then private.page_of_orders(event_id, status, payment_status, private.before_cursor(null), 10001) end,
     idempotency_key, request_fingerprint
   );
 end
