@@ -33,6 +33,8 @@ create function private.lock_scanned_attendee(scan public.check_ins) returns pub
 language plpgsql volatile set search_path = ''
 as $$
 declare
+  -- Worked out once, whichever index the planner takes.
+  v_code text := private.code_form(scan.code);
   v_attendee public.attendees;
 begin
   if scan.code is null then
@@ -41,7 +43,7 @@ begin
     for no key update;
   else
     select a.* into v_attendee from public.attendees a
-    where a.organisation_id = scan.organisation_id and a.ticket_code = private.code_form(scan.code)
+    where a.organisation_id = scan.organisation_id and a.ticket_code = v_code
     for no key update;
   end if;
   return v_attendee;
