@@ -6087,7 +6087,8 @@ create index webhook_endpoints_organisation_id_id_idx on public.webhook_endpoint
 create table private.webhook_secrets (
   id uuid not null default private.uuid_v7(),
   webhook_endpoint_id uuid not null,
-  secret text not null,
+  -- 256 bits: sha256 of two random UUIDs, in the format of the libraries for Standard Webhooks.
+  secret text not null default 'whsec_' || encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64'),
   expires_at timestamptz,
   created_at timestamptz not null default now(),
   constraint webhook_secrets_pkey primary key (id),
@@ -6140,19 +6141,6 @@ begin
 end
 $$;
 grant execute on function private.assert_scopes_to_read to scope_events_write;
-
--- 256 bits: sha256 of two random UUIDs, in the format of the libraries for Standard Webhooks.
-create function private.add_webhook_secret(webhook_endpoint_id uuid) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  insert into private.webhook_secrets (webhook_endpoint_id, secret)
-  values (
-    add_webhook_secret.webhook_endpoint_id,
-    'whsec_' || encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
-  );
-end
-$$;
 
 -- Whether an address leads, as it is written, to this machine, its network, or where no host can be. What a name leads to is judged when
 -- something is sent there: see src/outbound/allowed-addresses.ts. A host whose last part is a number is an IP address, however it is written.
@@ -6259,7 +6247,7 @@ create function private.tg_webhook_endpoints__add_secret() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  perform private.add_webhook_secret(new.id);
+  insert into private.webhook_secrets (webhook_endpoint_id) values (new.id);
   return null;
 end
 $$;
@@ -6345,19 +6333,6 @@ create trigger notifications_100_append_only before update of created_at, type, 
   for each row when (private.is_typed())
   execute function private.tg__assert_append_only('Notifications are a log: they are never changed or deleted.');
 select private.keep_table('public.notifications', typed => false);
-
--- The subject of a notification, out of its JSON: for what is compared, or restored without it. Whoever notifies knows it.
-create function private.subject_of_notification(type public.notification_type, data json) returns uuid
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return case
-    -- An entry that was accepted names its order as well.
-    when type = 'waiting_list_entry.accepted' then data ->> 'id'
-    else coalesce(data ->> 'order_id', data ->> 'id', data ->> 'waiting_list_entry_id')
-  end;
-end
-$$;
 
 create index notifications_organisation_id_transaction_id_id_idx on public.notifications (organisation_id, transaction_id, id);
 -- For private.page_of_notifications.
@@ -7957,28 +7932,20 @@ begin
 end
 $$;
 
--- The scope that a key needs to list entries about an object: the one that reads it. Null: no key reads it.
-create function private.scope_to_audit(object_type public.audit_object) returns public.api_scope
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return case
-    when object_type in ('event', 'ticket_type', 'promo_code', 'check_in_point') then 'events:read'
-    when object_type in ('order', 'payment', 'payment_void', 'refund') then 'orders:read'
-    when object_type in ('attendee', 'check_in', 'waiting_list_entry', 'export') then 'attendees:read'
-    when object_type = 'webhook_endpoint' then 'events:write'
-  end::public.api_scope;
-end
-$$;
-grant execute on function private.scope_to_audit to scope_events_write;
-
+-- What a key may list entries about: what its scopes read. Of members, keys and organisations none does.
 create function private.auditable_objects() returns public.audit_object[]
 language plpgsql stable set search_path = ''
 as $$
 begin
   return array(
-    select t from unnest(enum_range(null::public.audit_object)) t
-    where private.scope_to_audit(t) = any (private.current_scopes())
+    select t
+    from unnest(enum_range(null::public.audit_object)) t
+    where case
+      when t in ('event', 'ticket_type', 'promo_code', 'check_in_point') then 'events:read'
+      when t in ('order', 'payment', 'payment_void', 'refund') then 'orders:read'
+      when t in ('attendee', 'check_in', 'waiting_list_entry', 'export') then 'attendees:read'
+      when t = 'webhook_endpoint' then 'events:write'
+    end::public.api_scope = any (private.current_scopes())
   );
 end
 $$;
@@ -10950,22 +10917,8 @@ select private.audit_changes('public.check_in_points', 'check_in_point');
 
 -- schemas/90-outbox/audit.sql
 
--- What the audit trail keeps of webhook endpoints, and that a secret was rotated.
+-- What the audit trail keeps of webhook endpoints.
 
--- A rotation of a secret, of which nothing but the fact is kept.
-create function private.tg_webhook_secrets__audit() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  insert into public.audit_entries (organisation_id, action, object_type, object_id, changes)
-  select w.organisation_id, 'updated', 'webhook_endpoint', w.id, '{"secret": {}}'
-  from public.webhook_endpoints w
-  where w.id = new.webhook_endpoint_id and w.created_at <> now();
-  return null;
-end
-$$;
-create trigger webhook_secrets_700_audit after insert on private.webhook_secrets
-  for each row execute function private.tg_webhook_secrets__audit();
 select private.audit_changes('public.webhook_endpoints', 'webhook_endpoint');
 
 -- schemas/20-events/warnings.sql
@@ -20551,8 +20504,6 @@ create function api.claim_webhooks("limit" integer, lease_seconds integer defaul
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  -- Ten attempts are made. A row that is leased far more often crashes its couriers, or they cannot settle it.
-  v_most_claims constant integer := 20;
   v_claim constant uuid := gen_random_uuid();
   v_now timestamptz;
   v_until timestamptz;
@@ -20573,15 +20524,16 @@ begin
     for no key update skip locked
   );
 
-  -- What a change of its endpoint has overtaken, and what nobody manages to settle.
+  -- What a change of its endpoint has overtaken. And ten attempts are made: what is leased far more often crashes its couriers, or they cannot
+  -- settle it.
   update public.webhook_deliveries d set status = 'cancelled'
   where d.id = any (v_ids) and not exists (
     select from public.webhook_endpoints w
     where w.id = d.webhook_endpoint_id and d.type = any (array_append(w.types, 'webhook_endpoint.test'))
   );
   update public.webhook_deliveries d
-  set status = 'failed', last_error = format('Gave up after %s attempts without a recorded result.', v_most_claims)
-  where d.id = any (v_ids) and d.attempts >= v_most_claims and coalesce(d.status = 'pending', false);
+  set status = 'failed', last_error = 'Gave up after 20 attempts without a recorded result.'
+  where d.id = any (v_ids) and d.attempts >= 20 and coalesce(d.status = 'pending', false);
 
   with claimed as (
     update public.webhook_deliveries d
@@ -20748,18 +20700,14 @@ begin
     where w.id = t.webhook_endpoint_id
     returning case when w.status = 'disabled' and not t.was_disabled then t.last_failed_id end as disabled_by
   )
-  select coalesce(array_agg(j.disabled_by) filter (where j.disabled_by is not null), '{}'), count(*) > 0
-  into v_disabled_ids, v_troubled
-  from judged j;
+  select array_remove(coalesce(array_agg(j.disabled_by), '{}'), null), count(*) > 0 into v_disabled_ids, v_troubled from judged j;
 
   -- Whether the places that are free now may have something to take: of their organisations, and of all that are failing.
   v_endpoint_ids := array(
     select w.id from public.webhook_endpoints w where w.organisation_id = any (v_organisation_ids) and w.status = 'enabled'
+    union all
+    select w.id from public.webhook_endpoints w where v_troubled and w.failing_since is not null and w.status = 'enabled'
   );
-  if v_troubled then
-    v_endpoint_ids := v_endpoint_ids
-      || array(select w.id from public.webhook_endpoints w where w.failing_since is not null and w.status = 'enabled');
-  end if;
   return json_build_object('disabled', v_disabled_ids, 'more', exists (
     select from public.webhook_deliveries d
     where d.webhook_endpoint_id = any (v_endpoint_ids) and d.status = 'pending' and d.next_attempt_at <= now()
@@ -22001,7 +21949,7 @@ grant execute on function api.poll_queues to courier;
 
 -- Webhook endpoint operations: list, get, create, update, delete, and rotate the secret.
 
--- The current secret if this transaction made it (creation and rotation), and otherwise null.
+-- The secret of an endpoint that this transaction added.
 -- Security definer: no role may read secrets.
 create function private.new_webhook_secret(webhook_endpoint_id uuid) returns text
 language plpgsql volatile security definer set search_path = ''
@@ -22172,20 +22120,24 @@ $$;
 comment on function api.delete_webhook_endpoint is 'Deletes a webhook endpoint with its secrets and deliveries: 200. 404 not_found.';
 grant execute on function api.delete_webhook_endpoint to scope_events_write;
 
--- The current secret signs beside its successor for overlap_hours; an older one stops now.
--- Security definer: no role may write secrets.
-create function private.replace_webhook_secret(webhook_endpoint_id uuid, overlap_hours integer) returns void
+-- The new secret: the current one signs beside it for overlap_hours; an older one stops now. Of a rotation the audit trail keeps nothing but
+-- the fact. Security definer: no role may write secrets.
+create function private.replace_webhook_secret(webhook_endpoint_id uuid, overlap_hours integer) returns text
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_organisation_id uuid := (select w.organisation_id from public.webhook_endpoints w where w.id = replace_webhook_secret.webhook_endpoint_id);
+  v_secret text;
 begin
-  perform private.assert_not_foreign(w.organisation_id, 'webhook_endpoint_id')
-  from public.webhook_endpoints w
-  where w.id = replace_webhook_secret.webhook_endpoint_id;
+  perform private.assert_not_foreign(v_organisation_id, 'webhook_endpoint_id');
   delete from private.webhook_secrets s
   where s.webhook_endpoint_id = replace_webhook_secret.webhook_endpoint_id and s.expires_at is not null;
   update private.webhook_secrets s set expires_at = now() + make_interval(hours => overlap_hours)
   where s.webhook_endpoint_id = replace_webhook_secret.webhook_endpoint_id;
-  perform private.add_webhook_secret(webhook_endpoint_id);
+  insert into private.webhook_secrets (webhook_endpoint_id) values (replace_webhook_secret.webhook_endpoint_id) returning secret into v_secret;
+  insert into public.audit_entries (organisation_id, action, object_type, object_id, changes)
+  values (v_organisation_id, 'updated', 'webhook_endpoint', replace_webhook_secret.webhook_endpoint_id, '{"secret": {}}');
+  return v_secret;
 end
 $$;
 grant execute on function private.replace_webhook_secret to scope_events_write;
@@ -22214,14 +22166,12 @@ begin
     perform private.refuse_not_found('webhook_endpoint_id');
   end if;
   perform private.assert_scopes_to_read(v_webhook_endpoint.types);
-  perform private.replace_webhook_secret(v_webhook_endpoint.id, least(greatest(coalesce(overlap_hours, 24), 0), 168));
 
   return private.record_outcome(
     idempotency_key, request_fingerprint,
-    json_build_object(
-      'status', 200,
-      'data', private.webhook_endpoint_json(v_webhook_endpoint, private.new_webhook_secret(v_webhook_endpoint.id))
-    )
+    json_build_object('status', 200, 'data', private.webhook_endpoint_json(
+      v_webhook_endpoint, private.replace_webhook_secret(v_webhook_endpoint.id, least(greatest(coalesce(overlap_hours, 24), 0), 168))
+    ))
   );
 end
 $$;
@@ -22468,11 +22418,9 @@ begin
   if overlap_hours is null or overlap_hours not between 0 and 168 then
     perform private.refuse_value('overlap_hours', 'The overlap is from 0 to 168 hours.', 'Use 0 if the old secret has leaked.');
   end if;
-  perform private.replace_webhook_secret(v_webhook_endpoint.id, overlap_hours);
-  return (
-    select json_build_object('webhook_endpoint_id', v_webhook_endpoint.id, 'url', v_webhook_endpoint.url, 'secret', s.secret)
-    from private.webhook_secrets s
-    where s.webhook_endpoint_id = v_webhook_endpoint.id and s.expires_at is null
+  return json_build_object(
+    'webhook_endpoint_id', v_webhook_endpoint.id, 'url', v_webhook_endpoint.url,
+    'secret', private.replace_webhook_secret(v_webhook_endpoint.id, overlap_hours)
   );
 end
 $$;

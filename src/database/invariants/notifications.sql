@@ -74,7 +74,7 @@ where h.at > now() - interval '23 hours' and h.type is not null and t.type is nu
 union all
 select 'a notification is found by its subject', 'notifications', n.id, n.subject_id::text, w.subject_id::text
 from public.notifications n
-cross join lateral private.subject_of_notification(n.type, n.data) w (subject_id)
+cross join lateral (select coalesce(n.data ->> 'order_id', n.data ->> 'id', n.data ->> 'waiting_list_entry_id')::uuid as subject_id) w
 -- Of people, and not compared above.
 where n.created_at > now() - interval '23 hours' and n.type in ('attendee.updated', 'email.bounced', 'order.reopened')
   and n.subject_id is distinct from w.subject_id

@@ -1,6 +1,6 @@
 -- Webhook endpoint operations: list, get, create, update, delete, and rotate the secret.
 
--- The current secret if this transaction made it (creation and rotation), and otherwise null.
+-- The secret of an endpoint that this transaction added.
 -- Security definer: no role may read secrets.
 create function private.new_webhook_secret(webhook_endpoint_id uuid) returns text
 language plpgsql volatile security definer set search_path = ''
@@ -171,20 +171,24 @@ $$;
 comment on function api.delete_webhook_endpoint is 'Deletes a webhook endpoint with its secrets and deliveries: 200. 404 not_found.';
 grant execute on function api.delete_webhook_endpoint to scope_events_write;
 
--- The current secret signs beside its successor for overlap_hours; an older one stops now.
--- Security definer: no role may write secrets.
-create function private.replace_webhook_secret(webhook_endpoint_id uuid, overlap_hours integer) returns void
+-- The new secret: the current one signs beside it for overlap_hours; an older one stops now. Of a rotation the audit trail keeps nothing but
+-- the fact. Security definer: no role may write secrets.
+create function private.replace_webhook_secret(webhook_endpoint_id uuid, overlap_hours integer) returns text
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_organisation_id uuid := (select w.organisation_id from public.webhook_endpoints w where w.id = replace_webhook_secret.webhook_endpoint_id);
+  v_secret text;
 begin
-  perform private.assert_not_foreign(w.organisation_id, 'webhook_endpoint_id')
-  from public.webhook_endpoints w
-  where w.id = replace_webhook_secret.webhook_endpoint_id;
+  perform private.assert_not_foreign(v_organisation_id, 'webhook_endpoint_id');
   delete from private.webhook_secrets s
   where s.webhook_endpoint_id = replace_webhook_secret.webhook_endpoint_id and s.expires_at is not null;
   update private.webhook_secrets s set expires_at = now() + make_interval(hours => overlap_hours)
   where s.webhook_endpoint_id = replace_webhook_secret.webhook_endpoint_id;
-  perform private.add_webhook_secret(webhook_endpoint_id);
+  insert into private.webhook_secrets (webhook_endpoint_id) values (replace_webhook_secret.webhook_endpoint_id) returning secret into v_secret;
+  insert into public.audit_entries (organisation_id, action, object_type, object_id, changes)
+  values (v_organisation_id, 'updated', 'webhook_endpoint', replace_webhook_secret.webhook_endpoint_id, '{"secret": {}}');
+  return v_secret;
 end
 $$;
 grant execute on function private.replace_webhook_secret to scope_events_write;
@@ -213,14 +217,12 @@ begin
     perform private.refuse_not_found('webhook_endpoint_id');
   end if;
   perform private.assert_scopes_to_read(v_webhook_endpoint.types);
-  perform private.replace_webhook_secret(v_webhook_endpoint.id, least(greatest(coalesce(overlap_hours, 24), 0), 168));
 
   return private.record_outcome(
     idempotency_key, request_fingerprint,
-    json_build_object(
-      'status', 200,
-      'data', private.webhook_endpoint_json(v_webhook_endpoint, private.new_webhook_secret(v_webhook_endpoint.id))
-    )
+    json_build_object('status', 200, 'data', private.webhook_endpoint_json(
+      v_webhook_endpoint, private.replace_webhook_secret(v_webhook_endpoint.id, least(greatest(coalesce(overlap_hours, 24), 0), 168))
+    ))
   );
 end
 $$;

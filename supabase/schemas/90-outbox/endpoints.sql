@@ -81,7 +81,8 @@ create index webhook_endpoints_organisation_id_id_idx on public.webhook_endpoint
 create table private.webhook_secrets (
   id uuid not null default private.uuid_v7(),
   webhook_endpoint_id uuid not null,
-  secret text not null,
+  -- 256 bits: sha256 of two random UUIDs, in the format of the libraries for Standard Webhooks.
+  secret text not null default 'whsec_' || encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64'),
   expires_at timestamptz,
   created_at timestamptz not null default now(),
   constraint webhook_secrets_pkey primary key (id),
@@ -134,19 +135,6 @@ begin
 end
 $$;
 grant execute on function private.assert_scopes_to_read to scope_events_write;
-
--- 256 bits: sha256 of two random UUIDs, in the format of the libraries for Standard Webhooks.
-create function private.add_webhook_secret(webhook_endpoint_id uuid) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  insert into private.webhook_secrets (webhook_endpoint_id, secret)
-  values (
-    add_webhook_secret.webhook_endpoint_id,
-    'whsec_' || encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
-  );
-end
-$$;
 
 -- Whether an address leads, as it is written, to this machine, its network, or where no host can be. What a name leads to is judged when
 -- something is sent there: see src/outbound/allowed-addresses.ts. A host whose last part is a number is an IP address, however it is written.
@@ -253,7 +241,7 @@ create function private.tg_webhook_endpoints__add_secret() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  perform private.add_webhook_secret(new.id);
+  insert into private.webhook_secrets (webhook_endpoint_id) values (new.id);
   return null;
 end
 $$;

@@ -30,19 +30,6 @@ create trigger notifications_100_append_only before update of created_at, type, 
   execute function private.tg__assert_append_only('Notifications are a log: they are never changed or deleted.');
 select private.keep_table('public.notifications', typed => false);
 
--- The subject of a notification, out of its JSON: for what is compared, or restored without it. Whoever notifies knows it.
-create function private.subject_of_notification(type public.notification_type, data json) returns uuid
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return case
-    -- An entry that was accepted names its order as well.
-    when type = 'waiting_list_entry.accepted' then data ->> 'id'
-    else coalesce(data ->> 'order_id', data ->> 'id', data ->> 'waiting_list_entry_id')
-  end;
-end
-$$;
-
 create index notifications_organisation_id_transaction_id_id_idx on public.notifications (organisation_id, transaction_id, id);
 -- For private.page_of_notifications.
 create index notifications_organisation_id_type_idx on public.notifications (organisation_id, type, transaction_id, id);

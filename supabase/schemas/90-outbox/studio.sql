@@ -87,11 +87,9 @@ begin
   if overlap_hours is null or overlap_hours not between 0 and 168 then
     perform private.refuse_value('overlap_hours', 'The overlap is from 0 to 168 hours.', 'Use 0 if the old secret has leaked.');
   end if;
-  perform private.replace_webhook_secret(v_webhook_endpoint.id, overlap_hours);
-  return (
-    select json_build_object('webhook_endpoint_id', v_webhook_endpoint.id, 'url', v_webhook_endpoint.url, 'secret', s.secret)
-    from private.webhook_secrets s
-    where s.webhook_endpoint_id = v_webhook_endpoint.id and s.expires_at is null
+  return json_build_object(
+    'webhook_endpoint_id', v_webhook_endpoint.id, 'url', v_webhook_endpoint.url,
+    'secret', private.replace_webhook_secret(v_webhook_endpoint.id, overlap_hours)
   );
 end
 $$;

@@ -104,8 +104,6 @@ create function api.claim_webhooks("limit" integer, lease_seconds integer defaul
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  -- Ten attempts are made. A row that is leased far more often crashes its couriers, or they cannot settle it.
-  v_most_claims constant integer := 20;
   v_claim constant uuid := gen_random_uuid();
   v_now timestamptz;
   v_until timestamptz;
@@ -126,15 +124,16 @@ begin
     for no key update skip locked
   );
 
-  -- What a change of its endpoint has overtaken, and what nobody manages to settle.
+  -- What a change of its endpoint has overtaken. And ten attempts are made: what is leased far more often crashes its couriers, or they cannot
+  -- settle it.
   update public.webhook_deliveries d set status = 'cancelled'
   where d.id = any (v_ids) and not exists (
     select from public.webhook_endpoints w
     where w.id = d.webhook_endpoint_id and d.type = any (array_append(w.types, 'webhook_endpoint.test'))
   );
   update public.webhook_deliveries d
-  set status = 'failed', last_error = format('Gave up after %s attempts without a recorded result.', v_most_claims)
-  where d.id = any (v_ids) and d.attempts >= v_most_claims and coalesce(d.status = 'pending', false);
+  set status = 'failed', last_error = 'Gave up after 20 attempts without a recorded result.'
+  where d.id = any (v_ids) and d.attempts >= 20 and coalesce(d.status = 'pending', false);
 
   with claimed as (
     update public.webhook_deliveries d
@@ -301,18 +300,14 @@ begin
     where w.id = t.webhook_endpoint_id
     returning case when w.status = 'disabled' and not t.was_disabled then t.last_failed_id end as disabled_by
   )
-  select coalesce(array_agg(j.disabled_by) filter (where j.disabled_by is not null), '{}'), count(*) > 0
-  into v_disabled_ids, v_troubled
-  from judged j;
+  select array_remove(coalesce(array_agg(j.disabled_by), '{}'), null), count(*) > 0 into v_disabled_ids, v_troubled from judged j;
 
   -- Whether the places that are free now may have something to take: of their organisations, and of all that are failing.
   v_endpoint_ids := array(
     select w.id from public.webhook_endpoints w where w.organisation_id = any (v_organisation_ids) and w.status = 'enabled'
+    union all
+    select w.id from public.webhook_endpoints w where v_troubled and w.failing_since is not null and w.status = 'enabled'
   );
-  if v_troubled then
-    v_endpoint_ids := v_endpoint_ids
-      || array(select w.id from public.webhook_endpoints w where w.failing_since is not null and w.status = 'enabled');
-  end if;
   return json_build_object('disabled', v_disabled_ids, 'more', exists (
     select from public.webhook_deliveries d
     where d.webhook_endpoint_id = any (v_endpoint_ids) and d.status = 'pending' and d.next_attempt_at <= now()

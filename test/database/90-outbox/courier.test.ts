@@ -197,7 +197,7 @@ describe('a claim', () => {
         "update private.webhook_secrets set expires_at = now() + interval '1 hour' where webhook_endpoint_id = $1",
         [courier.endpointId],
       )
-      await courier.sql('select private.add_webhook_secret($1)', [courier.endpointId])
+      await courier.sql('insert into private.webhook_secrets (webhook_endpoint_id) values ($1)', [courier.endpointId])
       const both = await secrets()
       expect([both.length, both[1]]).toEqual([2, old])
       expect(first(await courier.claim()).secrets).toEqual(both)
