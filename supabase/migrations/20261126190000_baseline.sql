@@ -9994,16 +9994,11 @@ create trigger events_500_note_change after update on public.events
       new.status = 'cancelled'
       or new.status in ('published', 'completed')
       and (
-        new.name is distinct from old.name
-        or new.starts_at is distinct from old.starts_at
-        or new.ends_at is distinct from old.ends_at
-        or new.timezone is distinct from old.timezone
-        or new.venue_name is distinct from old.venue_name
-        or new.venue_address is distinct from old.venue_address
-        or new.venue_city is distinct from old.venue_city
-        or new.venue_postcode is distinct from old.venue_postcode
-        or new.venue_country is distinct from old.venue_country
-        or new.online_url is distinct from old.online_url
+        new.name, new.starts_at, new.ends_at, new.timezone,
+        new.venue_name, new.venue_address, new.venue_city, new.venue_postcode, new.venue_country, new.online_url
+      ) is distinct from (
+        old.name, old.starts_at, old.ends_at, old.timezone,
+        old.venue_name, old.venue_address, old.venue_city, old.venue_postcode, old.venue_country, old.online_url
       )
     )
   )
@@ -10428,45 +10423,36 @@ create trigger attendees_340_queue_ticket_email_insert after insert on public.at
   referencing new table as new_rows
   for each statement execute function private.tg_attendees__queue_tickets();
 
--- The columns are those by which the guard sets the status.
+-- A ticket that is asked for again while its e-mail waits after a failure, by now for up to a day, gets another in its place, which is due at
+-- once and has all its attempts. A late report on one of the former does not count for it: it may have gone to another address. What is
+-- being sent is left alone.
 create function private.tg_attendees__queue_ticket() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  if new.ticket_email_status = 'queued' then
+  update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
+  where e.attendee_id = new.id and e.kind = 'ticket' and e.status = 'queued'
+    and (new.ticket_email_status <> 'queued' or e.claim is null and e.last_error is not null);
+  if new.ticket_email_status = 'queued' and (found or old.ticket_email_status <> 'queued') then
     insert into public.emails (organisation_id, attendee_id) values (new.organisation_id, new.id);
-  else
-    update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
-    where e.attendee_id = new.id and e.kind = 'ticket' and e.status = 'queued';
   end if;
   return null;
 end
 $$;
+-- The columns are those by which rules set the status.
 create trigger attendees_340_queue_ticket_email_update after update of status, email, ticket_code, ticket_email_status on public.attendees
   for each row when ((new.ticket_email_status = 'queued') <> (old.ticket_email_status = 'queued'))
   execute function private.tg_attendees__queue_ticket();
-
--- A ticket that is asked for again while its e-mail waits after a failure, by now for up to a day: another takes its place, which is due at
--- once and has all its attempts. A late report on one of the former does not count for it: it may have gone to another address. What is
--- being sent is left alone. Fires where the status is written, whatever it was; the courier leaves it out where it stays.
-create function private.tg_attendees__send_now() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  update public.emails e set status = 'cancelled', next_attempt_at = null
-  where e.attendee_id = new.id and e.kind = 'ticket' and e.status = 'queued' and e.claim is null and e.last_error is not null;
-  if found then
-    insert into public.emails (organisation_id, attendee_id) values (new.organisation_id, new.id);
-  end if;
-  return null;
-end
-$$;
+-- Where the status is written, whatever it was; the courier leaves it out where it stays.
 create trigger attendees_350_send_now after update of ticket_email_status on public.attendees
   for each row when (new.ticket_email_status = 'queued' and old.ticket_email_status = 'queued' and old.ticket_email_last_error is not null)
-  execute function private.tg_attendees__send_now();
+  execute function private.tg_attendees__queue_ticket();
 create trigger attendees_350_send_now_reissued after update of ticket_code on public.attendees
-  for each row when (new.ticket_email_status = 'queued' and old.ticket_email_last_error is not null and new.ticket_code <> old.ticket_code)
-  execute function private.tg_attendees__send_now();
+  for each row when (
+    new.ticket_email_status = 'queued' and old.ticket_email_status = 'queued' and old.ticket_email_last_error is not null
+    and new.ticket_code <> old.ticket_code
+  )
+  execute function private.tg_attendees__queue_ticket();
 
 -- Attendees as recipients: those whose ticket page an e-mail may link to first. `known_until`: whoever registered later knows nothing else.
 -- `kind`: whoever switched such e-mails off gets none, whomever they are for.
@@ -10736,7 +10722,7 @@ begin
   cross join lateral (
     select a.id
     from public.attendees a
-    where a.id = any (case e.kind when 'ticket_cancelled' then private.tickets_beside(old) else private.tickets_of_address(old) end)
+    where a.id = any (private.tickets_of_address(e.kind, old))
       and case e.kind when 'event_changed' then a.status <> 'cancelled' else a.cancelled_at = old.cancelled_at end
     order by a.id
     limit 1
@@ -10756,6 +10742,9 @@ create function private.tg_attendees__forget_opt_out() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  if tg_op = 'UPDATE' and new.email_lower = old.email_lower then
+    return null;
+  end if;
   perform from public.email_opt_outs u where u.event_id = old.event_id and u.email_lower = old.email_lower for update;
   delete from public.email_opt_outs u
   where u.event_id = old.event_id
@@ -10767,10 +10756,7 @@ begin
   return null;
 end
 $$;
-create trigger attendees_500_forget_opt_out_update after update of email on public.attendees
-  for each row when (new.email_lower <> old.email_lower)
-  execute function private.tg_attendees__forget_opt_out();
-create trigger attendees_500_forget_opt_out_delete after delete on public.attendees
+create trigger attendees_500_forget_opt_out after update of email or delete on public.attendees
   for each row execute function private.tg_attendees__forget_opt_out();
 
 -- schemas/70-waiting-list/emails.sql
@@ -21054,8 +21040,8 @@ grant execute on function api.outbox_depth to courier;
 
 -- What an e-mail shows: all that its composition needs, read by key when it is leased (email-claims.sql). src/guests/pending.ts has its form.
 
--- The tickets of an event that one address has.
-create function private.tickets_of_address(attendee public.attendees) returns uuid[]
+-- The tickets of one address that an e-mail tells of: of the order, or of the whole event.
+create function private.tickets_of_address(kind public.email_kind, attendee public.attendees) returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -21063,16 +21049,8 @@ begin
     select a.id
     from public.attendees a
     where a.organisation_id = attendee.organisation_id and a.email_lower = attendee.email_lower and a.event_id = attendee.event_id
+      and (kind <> 'ticket_cancelled' or a.order_id = attendee.order_id)
   );
-end
-$$;
-
--- Those of one order.
-create function private.tickets_beside(attendee public.attendees) returns uuid[]
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return array(select a.id from public.attendees a where a.order_id = attendee.order_id and a.email_lower = attendee.email_lower);
 end
 $$;
 
@@ -21083,7 +21061,7 @@ create function private.holders_json(kind public.email_kind, attendee public.att
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_ids uuid[] := case kind when 'ticket_cancelled' then private.tickets_beside(attendee) else private.tickets_of_address(attendee) end;
+  v_ids uuid[] := private.tickets_of_address(kind, attendee);
 begin
   return (
     select json_agg(json_build_object(
@@ -21481,7 +21459,7 @@ begin
     (
       select a.id
       from public.attendees o
-      join public.attendees a on a.id = any (private.tickets_of_address(o))
+      join public.attendees a on a.id = any (private.tickets_of_address(e.kind, o))
       where o.id = e.attendee_id and a.status <> 'cancelled'
       limit 1
     ),
@@ -21780,7 +21758,7 @@ begin
   return array(
     select e.id
     from public.emails e
-    where e.organisation_id = any (array[v_organisation_id]) and e.kind = any (v_kinds) and e.status = any (v_statuses) and e.id < before
+    where e.organisation_id = v_organisation_id and e.kind = any (v_kinds) and e.status = any (v_statuses) and e.id < before
     order by e.organisation_id desc, e.id desc
     limit size
   );

@@ -43,16 +43,11 @@ create trigger events_500_note_change after update on public.events
       new.status = 'cancelled'
       or new.status in ('published', 'completed')
       and (
-        new.name is distinct from old.name
-        or new.starts_at is distinct from old.starts_at
-        or new.ends_at is distinct from old.ends_at
-        or new.timezone is distinct from old.timezone
-        or new.venue_name is distinct from old.venue_name
-        or new.venue_address is distinct from old.venue_address
-        or new.venue_city is distinct from old.venue_city
-        or new.venue_postcode is distinct from old.venue_postcode
-        or new.venue_country is distinct from old.venue_country
-        or new.online_url is distinct from old.online_url
+        new.name, new.starts_at, new.ends_at, new.timezone,
+        new.venue_name, new.venue_address, new.venue_city, new.venue_postcode, new.venue_country, new.online_url
+      ) is distinct from (
+        old.name, old.starts_at, old.ends_at, old.timezone,
+        old.venue_name, old.venue_address, old.venue_city, old.venue_postcode, old.venue_country, old.online_url
       )
     )
   )

@@ -15,45 +15,36 @@ create trigger attendees_340_queue_ticket_email_insert after insert on public.at
   referencing new table as new_rows
   for each statement execute function private.tg_attendees__queue_tickets();
 
--- The columns are those by which the guard sets the status.
+-- A ticket that is asked for again while its e-mail waits after a failure, by now for up to a day, gets another in its place, which is due at
+-- once and has all its attempts. A late report on one of the former does not count for it: it may have gone to another address. What is
+-- being sent is left alone.
 create function private.tg_attendees__queue_ticket() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  if new.ticket_email_status = 'queued' then
+  update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
+  where e.attendee_id = new.id and e.kind = 'ticket' and e.status = 'queued'
+    and (new.ticket_email_status <> 'queued' or e.claim is null and e.last_error is not null);
+  if new.ticket_email_status = 'queued' and (found or old.ticket_email_status <> 'queued') then
     insert into public.emails (organisation_id, attendee_id) values (new.organisation_id, new.id);
-  else
-    update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
-    where e.attendee_id = new.id and e.kind = 'ticket' and e.status = 'queued';
   end if;
   return null;
 end
 $$;
+-- The columns are those by which rules set the status.
 create trigger attendees_340_queue_ticket_email_update after update of status, email, ticket_code, ticket_email_status on public.attendees
   for each row when ((new.ticket_email_status = 'queued') <> (old.ticket_email_status = 'queued'))
   execute function private.tg_attendees__queue_ticket();
-
--- A ticket that is asked for again while its e-mail waits after a failure, by now for up to a day: another takes its place, which is due at
--- once and has all its attempts. A late report on one of the former does not count for it: it may have gone to another address. What is
--- being sent is left alone. Fires where the status is written, whatever it was; the courier leaves it out where it stays.
-create function private.tg_attendees__send_now() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  update public.emails e set status = 'cancelled', next_attempt_at = null
-  where e.attendee_id = new.id and e.kind = 'ticket' and e.status = 'queued' and e.claim is null and e.last_error is not null;
-  if found then
-    insert into public.emails (organisation_id, attendee_id) values (new.organisation_id, new.id);
-  end if;
-  return null;
-end
-$$;
+-- Where the status is written, whatever it was; the courier leaves it out where it stays.
 create trigger attendees_350_send_now after update of ticket_email_status on public.attendees
   for each row when (new.ticket_email_status = 'queued' and old.ticket_email_status = 'queued' and old.ticket_email_last_error is not null)
-  execute function private.tg_attendees__send_now();
+  execute function private.tg_attendees__queue_ticket();
 create trigger attendees_350_send_now_reissued after update of ticket_code on public.attendees
-  for each row when (new.ticket_email_status = 'queued' and old.ticket_email_last_error is not null and new.ticket_code <> old.ticket_code)
-  execute function private.tg_attendees__send_now();
+  for each row when (
+    new.ticket_email_status = 'queued' and old.ticket_email_status = 'queued' and old.ticket_email_last_error is not null
+    and new.ticket_code <> old.ticket_code
+  )
+  execute function private.tg_attendees__queue_ticket();
 
 -- Attendees as recipients: those whose ticket page an e-mail may link to first. `known_until`: whoever registered later knows nothing else.
 -- `kind`: whoever switched such e-mails off gets none, whomever they are for.
@@ -323,7 +314,7 @@ begin
   cross join lateral (
     select a.id
     from public.attendees a
-    where a.id = any (case e.kind when 'ticket_cancelled' then private.tickets_beside(old) else private.tickets_of_address(old) end)
+    where a.id = any (private.tickets_of_address(e.kind, old))
       and case e.kind when 'event_changed' then a.status <> 'cancelled' else a.cancelled_at = old.cancelled_at end
     order by a.id
     limit 1
@@ -343,6 +334,9 @@ create function private.tg_attendees__forget_opt_out() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  if tg_op = 'UPDATE' and new.email_lower = old.email_lower then
+    return null;
+  end if;
   perform from public.email_opt_outs u where u.event_id = old.event_id and u.email_lower = old.email_lower for update;
   delete from public.email_opt_outs u
   where u.event_id = old.event_id
@@ -354,8 +348,5 @@ begin
   return null;
 end
 $$;
-create trigger attendees_500_forget_opt_out_update after update of email on public.attendees
-  for each row when (new.email_lower <> old.email_lower)
-  execute function private.tg_attendees__forget_opt_out();
-create trigger attendees_500_forget_opt_out_delete after delete on public.attendees
+create trigger attendees_500_forget_opt_out after update of email or delete on public.attendees
   for each row execute function private.tg_attendees__forget_opt_out();

@@ -187,7 +187,7 @@ begin
     (
       select a.id
       from public.attendees o
-      join public.attendees a on a.id = any (private.tickets_of_address(o))
+      join public.attendees a on a.id = any (private.tickets_of_address(e.kind, o))
       where o.id = e.attendee_id and a.status <> 'cancelled'
       limit 1
     ),

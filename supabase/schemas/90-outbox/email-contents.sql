@@ -1,7 +1,7 @@
 -- What an e-mail shows: all that its composition needs, read by key when it is leased (email-claims.sql). src/guests/pending.ts has its form.
 
--- The tickets of an event that one address has.
-create function private.tickets_of_address(attendee public.attendees) returns uuid[]
+-- The tickets of one address that an e-mail tells of: of the order, or of the whole event.
+create function private.tickets_of_address(kind public.email_kind, attendee public.attendees) returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -9,16 +9,8 @@ begin
     select a.id
     from public.attendees a
     where a.organisation_id = attendee.organisation_id and a.email_lower = attendee.email_lower and a.event_id = attendee.event_id
+      and (kind <> 'ticket_cancelled' or a.order_id = attendee.order_id)
   );
-end
-$$;
-
--- Those of one order.
-create function private.tickets_beside(attendee public.attendees) returns uuid[]
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return array(select a.id from public.attendees a where a.order_id = attendee.order_id and a.email_lower = attendee.email_lower);
 end
 $$;
 
@@ -29,7 +21,7 @@ create function private.holders_json(kind public.email_kind, attendee public.att
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_ids uuid[] := case kind when 'ticket_cancelled' then private.tickets_beside(attendee) else private.tickets_of_address(attendee) end;
+  v_ids uuid[] := private.tickets_of_address(kind, attendee);
 begin
   return (
     select json_agg(json_build_object(

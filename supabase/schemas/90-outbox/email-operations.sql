@@ -40,7 +40,7 @@ begin
   return array(
     select e.id
     from public.emails e
-    where e.organisation_id = any (array[v_organisation_id]) and e.kind = any (v_kinds) and e.status = any (v_statuses) and e.id < before
+    where e.organisation_id = v_organisation_id and e.kind = any (v_kinds) and e.status = any (v_statuses) and e.id < before
     order by e.organisation_id desc, e.id desc
     limit size
   );
