@@ -1,5 +1,5 @@
 // Registration: creates an order with its attendees, for one guest, a group, or each guest of an import.
-// SQL: supabase/schemas/60-attendees/registrations.sql and 60-attendees/imports.sql; the rules are in 50-orders/table.sql to 60-attendees/places.sql.
+// SQL: supabase/schemas/60-attendees/registrations.sql and 60-attendees/imports.sql; the rules are in 50-orders/rules.sql and 60-attendees/rules.sql.
 
 import * as z from 'zod'
 import { attendeeStatuses, guestFields } from './attendees.ts'

@@ -3946,42 +3946,41 @@ create function private.ticket_type_json(ticket_type public.ticket_types, curren
 returns json
 language plpgsql stable set search_path = ''
 as $$
+declare
+  v_available integer := private.quantity_available(ticket_type, places_left);
 begin
-  return (
-    select json_build_object(
-      'object', 'ticket_type',
-      'id', ticket_type.id,
-      'event_id', ticket_type.event_id,
-      'name', ticket_type.name,
-      'description', ticket_type.description,
-      'price', ticket_type.price,
-      'currency', currency,
-      'quantity', ticket_type.quantity,
-      'quantity_sold', ticket_type.quantity_sold,
-      'quantity_held', ticket_type.quantity_held,
-      'quantity_available', a.available,
-      'min_per_order', ticket_type.min_per_order,
-      'max_per_order', ticket_type.max_per_order,
-      'sales_start_at', private.rfc3339(ticket_type.sales_start_at),
-      'sales_end_at', private.rfc3339(ticket_type.sales_end_at),
-      'visibility', ticket_type.visibility,
-      'status', ticket_type.status,
-      'sales_status', case
-        when ticket_type.status = 'archived' then 'archived'
-        when now() >= (select e.ends_at from public.events e where e.id = ticket_type.event_id) then 'ended'
-        when now() < ticket_type.sales_start_at then 'upcoming'
-        when now() >= ticket_type.sales_end_at then 'ended'
-        when a.available = 0 then 'sold_out'
-        else 'on_sale'
-      end,
-      'position', ticket_type.position,
-      'external_id', ticket_type.external_id,
-      'metadata', ticket_type.metadata,
-      'version', ticket_type.version,
-      'created_at', private.rfc3339(ticket_type.created_at),
-      'updated_at', private.rfc3339(ticket_type.updated_at)
-    )
-    from (select private.quantity_available(ticket_type, places_left) as available offset 0) a
+  return json_build_object(
+    'object', 'ticket_type',
+    'id', ticket_type.id,
+    'event_id', ticket_type.event_id,
+    'name', ticket_type.name,
+    'description', ticket_type.description,
+    'price', ticket_type.price,
+    'currency', currency,
+    'quantity', ticket_type.quantity,
+    'quantity_sold', ticket_type.quantity_sold,
+    'quantity_held', ticket_type.quantity_held,
+    'quantity_available', v_available,
+    'min_per_order', ticket_type.min_per_order,
+    'max_per_order', ticket_type.max_per_order,
+    'sales_start_at', private.rfc3339(ticket_type.sales_start_at),
+    'sales_end_at', private.rfc3339(ticket_type.sales_end_at),
+    'visibility', ticket_type.visibility,
+    'status', ticket_type.status,
+    'sales_status', case
+      when ticket_type.status = 'archived' then 'archived'
+      when now() >= (select e.ends_at from public.events e where e.id = ticket_type.event_id) then 'ended'
+      when now() < ticket_type.sales_start_at then 'upcoming'
+      when now() >= ticket_type.sales_end_at then 'ended'
+      when v_available = 0 then 'sold_out'
+      else 'on_sale'
+    end,
+    'position', ticket_type.position,
+    'external_id', ticket_type.external_id,
+    'metadata', ticket_type.metadata,
+    'version', ticket_type.version,
+    'created_at', private.rfc3339(ticket_type.created_at),
+    'updated_at', private.rfc3339(ticket_type.updated_at)
   );
 end
 $$;
@@ -13629,7 +13628,7 @@ grant execute on function api.get_event_summary to scope_events_read;
 
 -- schemas/30-ticket-types/operations.sql
 
--- Operations on ticket types. The rules are in the triggers of 30-ticket-types/table.sql, so that they hold for Studio as well.
+-- Operations on ticket types. The rules are in 30-ticket-types/table.sql and rules.sql, so that they hold for Studio as well.
 
 -- In the organiser's order. A cursor is the id of the last item, and stands for the present position of that item. The
 -- default limit is 100: an event has a handful, so a caller that does not page gets all of them.
@@ -13785,19 +13784,13 @@ begin
 
   v_new := jsonb_populate_record(v_ticket_type, private.with_merged_metadata(changes, v_ticket_type.metadata));
   update public.ticket_types t set
-    name = v_new.name,
-    description = v_new.description,
-    price = v_new.price,
-    quantity = v_new.quantity,
-    min_per_order = v_new.min_per_order,
-    max_per_order = v_new.max_per_order,
-    sales_start_at = v_new.sales_start_at,
-    sales_end_at = v_new.sales_end_at,
-    visibility = v_new.visibility,
-    status = v_new.status,
-    position = v_new.position,
-    external_id = v_new.external_id,
-    metadata = v_new.metadata
+    (
+      name, description, price, quantity, min_per_order, max_per_order, sales_start_at, sales_end_at, visibility, status, position,
+      external_id, metadata
+    ) = (
+      v_new.name, v_new.description, v_new.price, v_new.quantity, v_new.min_per_order, v_new.max_per_order, v_new.sales_start_at,
+      v_new.sales_end_at, v_new.visibility, v_new.status, v_new.position, v_new.external_id, v_new.metadata
+    )
   where t.id = v_ticket_type.id
   returning * into v_ticket_type;
 
@@ -13841,7 +13834,7 @@ grant execute on function public.the_ticket_type to authenticated;
 
 -- schemas/40-promo-codes/operations.sql
 
--- Operations on promo codes. The rules are in the triggers of 40-promo-codes/table.sql, so that they hold for Studio as well.
+-- Operations on promo codes. The rules are in 40-promo-codes/table.sql and rules.sql, so that they hold for Studio as well.
 
 create function api.list_promo_codes(event_id uuid, cursor text default null, "limit" integer default null) returns json
 language plpgsql stable set search_path = ''
@@ -13963,14 +13956,12 @@ begin
 
   v_new := jsonb_populate_record(v_promo_code, changes);
   update public.promo_codes c set
-    code = v_new.code,
-    percent_off = v_new.percent_off,
-    amount_off = v_new.amount_off,
-    valid_from = v_new.valid_from,
-    valid_until = v_new.valid_until,
-    max_redemptions = v_new.max_redemptions,
-    ticket_type_ids = v_new.ticket_type_ids,
-    status = v_new.status
+    (
+      code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+    ) = (
+      v_new.code, v_new.percent_off, v_new.amount_off, v_new.valid_from, v_new.valid_until, v_new.max_redemptions, v_new.ticket_type_ids,
+      v_new.status
+    )
   where c.id = v_promo_code.id
   returning * into v_promo_code;
 
@@ -13991,7 +13982,7 @@ grant execute on function api.update_promo_code to scope_events_write;
 
 -- schemas/50-orders/operations.sql
 
--- Operations on orders. The rules are in the triggers of 50-orders/table.sql, so that they hold for Studio as well. An order is
+-- Operations on orders. The rules are in the triggers of 50-orders/rules.sql, so that they hold for Studio as well. An order is
 -- answered with its attendees and payments.
 
 -- The attendees of an order without their ticket codes, which a key for orders may not see. The caller must have checked
@@ -14704,7 +14695,7 @@ comment on function api.send_payment_reminder is
   'E-mails the buyer of an order that something is due, or reports that it would: 200 with the order. 404 not_found; 409 nothing_due, order_cancelled, order_expired, buyer_not_mailed, reminded_recently.';
 grant execute on function api.send_payment_reminder to scope_orders_write;
 
--- An order with something due, and what became of its reminder.
+-- An order with something due, and what became of its reminder, as the operation answers it.
 create type private.reminder as (
   order_id uuid,
   reference text,
@@ -14712,10 +14703,10 @@ create type private.reminder as (
   email text,
   amount_due bigint,
   currency text,
-  is_reminded boolean,
-  -- Null also of one that is left for the next call.
+  -- Null: left for the next call.
+  result text,
   code text,
-  next_reminder_at timestamptz
+  next_reminder_at text
 );
 
 -- Reminds the buyers of an event, or those of its orders that are given: at most 1,000, whose deadlines come first. Answers all that have
@@ -14762,11 +14753,14 @@ begin
 
   return query
     select
-      o.id, o.reference, o.name, o.email, private.amount_due(o), o.currency::text, o.id = any (v_reminded),
-      case when o.id <> all (v_reminded) then private.not_reminded_because(o, n.next_reminder_at) end,
-      n.next_reminder_at
+      o.id, o.reference, o.name, o.email, private.amount_due(o), o.currency,
+      case when o.id = any (v_reminded) then 'reminded' when n.code is not null then 'not_reminded' end,
+      n.code,
+      case when n.code = 'reminded_recently' then private.rfc3339(private.next_reminder_at(o.id)) end
     from public.orders o
-    cross join lateral (select private.next_reminder_at(o.id) as next_reminder_at offset 0) n
+    cross join lateral (
+      select case when o.id <> all (v_reminded) then private.not_reminded_because(o, private.next_reminder_at(o.id)) end as code
+    ) n
     -- What was paid meanwhile is told of those that were asked for.
     where o.id = any (v_due) and (order_ids is not null or private.amount_due(o) > 0)
     order by o.id = any (v_reminded) desc, o.payment_due_at, o.id;
@@ -14785,66 +14779,48 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_reminders private.reminder[];
+  v_reminded bigint;
+  v_not_told jsonb;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
   begin
-    select json_build_object(
+    v_reminders := array(select r from private.remind_buyers(event_id, order_ids) r);
+    v_reminded := (select count(*) from unnest(v_reminders) r where r.result = 'reminded');
+    v_not_told := (
+      select coalesce(jsonb_agg(jsonb_build_object('reason', c.code, 'count', c.times) order by c.code), '[]')
+      from (select r.code, count(*) as times from unnest(v_reminders) r where r.code is not null group by r.code) c
+    );
+    v_outcome := json_build_object(
       'status', 200,
       'effect', private.effect_json(
         dry_run,
         jsonb_build_object(
-          'orders', count(*) filter (where r.is_reminded), 'attendees', 0, 'refund_due', 0,
+          'orders', v_reminded, 'attendees', 0, 'refund_due', 0,
           'currency', (select e.currency from public.events e where e.id = event_id)
         ),
-        jsonb_build_object(
-          'emails', count(*) filter (where r.is_reminded),
-          'told', count(*) filter (where r.is_reminded),
-          'not_told', coalesce(
-            (
-              select jsonb_agg(jsonb_build_object('reason', c.reason, 'count', c.times) order by c.reason)
-              from (select n as reason, count(*) as times from unnest(array_agg(r.code)) n where n is not null group by n) c
-            ),
-            '[]'
-          )
-        )
+        jsonb_build_object('emails', v_reminded, 'told', v_reminded, 'not_told', v_not_told)
       ),
       'data', json_build_object(
         'object', 'payment_reminders',
-        'event_id', send_payment_reminders.event_id,
-        'reminded', count(*) filter (where r.is_reminded),
-        'not_reminded', count(*) filter (where r.code is not null),
-        'remaining', count(*) filter (where not r.is_reminded and r.code is null),
-        'results', coalesce(
-          json_agg(
-            json_build_object(
-              'order_id', r.order_id,
-              'reference', r.reference,
-              'name', r.name,
-              'email', r.email,
-              'amount_due', r.amount_due,
-              'currency', r.currency,
-              'result', case when r.is_reminded then 'reminded' else 'not_reminded' end,
-              'code', r.code,
-              'next_reminder_at', case when r.code = 'reminded_recently' then private.rfc3339(r.next_reminder_at) end
-            )
-            order by r.place
-          ) filter (where r.place <= 1000 and (r.is_reminded or r.code is not null)),
-          '[]'
+        'event_id', event_id,
+        'reminded', v_reminded,
+        'not_reminded', (select count(*) from unnest(v_reminders) r where r.code is not null),
+        'remaining', (select count(*) from unnest(v_reminders) r where r.result is null),
+        'results', (
+          select coalesce(json_agg(r), '[]') from (select r.* from unnest(v_reminders) r limit 1000) r where r.result is not null
         )
       )
-    )
-    into v_outcome
-    from private.remind_buyers(event_id, order_ids) with ordinality
-      r (order_id, reference, name, email, amount_due, currency, is_reminded, code, next_reminder_at, place);
+    );
     perform private.undo_if_dry_run(dry_run);
     perform private.assert_notice_confirmed(
       'send_payment_reminders', jsonb_build_object('event_id', event_id, 'order_ids', order_ids),
-      json_build_object('told', v_outcome #> '{data,reminded}')
+      json_build_object('told', v_reminded)
     );
   exception when sqlstate 'UD001' then
-    null; -- The effects are rolled back; the variable keeps the answer.
+    null; -- Undone; the variables keep what it would have done.
   end;
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
@@ -14896,9 +14872,9 @@ begin
     perform private.refuse_not_found('event_id');
   end if;
   return query
-    select r.name, r.email, r.reference, r.amount_due, r.currency, case when r.is_reminded then 'reminded' else r.code end
+    select r.name, r.email, r.reference, r.amount_due, r.currency, coalesce(r.code, r.result)
     from private.remind_buyers(send_payment_reminders.event_id, null) r
-    where r.is_reminded or r.code is not null;
+    where r.result is not null;
 end
 $$;
 comment on function public.send_payment_reminders is
@@ -14942,24 +14918,72 @@ begin
 end
 $$;
 
--- Refuses an order whose tickets would use a promo code more often than it allows. The caller has locked the code.
-create function private.assert_uses_left(promo_code_id uuid, attendee_ids uuid[]) returns void
+-- Locks what the tickets of an order take, a promo code and places, and refuses when there is not enough of it.
+create function private.assert_room_for("order" public.orders, attendee_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
+  v_event public.events;
   v_promo_code public.promo_codes;
-  v_needed bigint := (select count(a.promo_code_id) from public.attendees a where a.id = any (attendee_ids));
+  v_uses bigint := (select count(a.promo_code_id) from public.attendees a where a.id = any (attendee_ids));
+  v_missing jsonb;
 begin
-  select c.* into v_promo_code from public.promo_codes c where c.id = assert_uses_left.promo_code_id;
-  if v_promo_code.times_redeemed + v_needed > v_promo_code.max_redemptions then
+  select c.* into v_promo_code from public.promo_codes c where c.id = "order".promo_code_id for no key update;
+  if v_promo_code.times_redeemed + v_uses > v_promo_code.max_redemptions then
     perform private.refuse(
       409, 'promo_code_used_up', 'The promo code does not have enough uses left for these tickets.', 'promo_code',
       jsonb_build_object(
-        'promo_code_id', v_promo_code.id, 'needed', v_needed, 'available', v_promo_code.max_redemptions - v_promo_code.times_redeemed
+        'promo_code_id', v_promo_code.id, 'needed', v_uses, 'available', v_promo_code.max_redemptions - v_promo_code.times_redeemed
       ),
       'Raise its max_redemptions, or register the guests again without it.'
     );
   end if;
+  select e.* into v_event from public.events e where e.id = "order".event_id;
+  if v_event.capacity is not null then
+    perform private.lock_event_capacity(v_event.id);
+  end if;
+  perform from public.ticket_types t
+  where t.id = any (array(select a.ticket_type_id from public.attendees a where a.id = any (attendee_ids)))
+  order by t.id
+  for no key update;
+  v_missing := private.missing_places(v_event, attendee_ids);
+  if v_missing is not null then
+    perform private.refuse(
+      409, 'sold_out', 'There are not enough places left for all tickets of this order.',
+      case when v_missing ? 'missing' then 'ticket_type_id' else 'event_id' end,
+      v_missing,
+      'Raise the quantity of the ticket types, or the capacity of the event, or register fewer guests anew.'
+    );
+  end if;
+end
+$$;
+
+-- Locks an order that has expired, and may be reopened, and its event before it: see 20-events/locks.sql.
+create function private.lock_expired_order(order_id uuid) returns public.orders
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+  v_order public.orders;
+begin
+  select o.* into v_order from public.orders o where o.id = lock_expired_order.order_id;
+  perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
+  v_event := private.lock_event_shared(v_order.event_id);
+  select o.* into v_order from public.orders o where o.id = lock_expired_order.order_id for no key update;
+  if v_order.status is distinct from 'cancelled' then
+    perform private.refuse(
+      409, 'invalid_transition', 'Only an order that has expired is reopened.', 'status',
+      jsonb_build_object('from', v_order.status, 'to', 'pending'),
+      case v_order.status when 'pending' then 'Change its payment_due_at instead.' else 'A completed order keeps its tickets.' end
+    );
+  elsif v_order.cancellation_reason <> 'expired' then
+    perform private.refuse(
+      409, 'order_cancelled', 'This order did not expire: it was cancelled, which is for good.', 'order_id',
+      jsonb_build_object('cancellation_reason', v_order.cancellation_reason), 'Register the guests again.'
+    );
+  end if;
+  perform private.assert_takes_registrations(v_event);
+  return v_order;
 end
 $$;
 
@@ -14976,40 +15000,18 @@ create function private.reopen_order(
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_event public.events;
-  v_order public.orders;
-  v_due_at timestamptz;
+  v_order public.orders := private.lock_expired_order(order_id);
+  v_due_at timestamptz := coalesce(payment_due_at, (
+    select now() + make_interval(hours => 24 * e.payment_due_days) from public.events e where e.id = v_order.event_id
+  ));
   v_attendee_ids uuid[];
-  v_missing jsonb;
   v_reason text;
 begin
-  select o.* into v_order from public.orders o where o.id = reopen_order.order_id;
-  if private.is_foreign(v_order.organisation_id) then
-    perform private.refuse_not_found('order_id');
-  end if;
-  -- Locks in the order in which everybody takes them: see 20-events/locks.sql.
-  v_event := private.lock_event_shared(v_order.event_id);
-  select o.* into v_order from public.orders o where o.id = reopen_order.order_id for no key update;
-  if v_order.status is distinct from 'cancelled' then
-    perform private.refuse(
-      409, 'invalid_transition', 'Only an order that has expired is reopened.', 'status',
-      jsonb_build_object('from', v_order.status, 'to', 'pending'),
-      case v_order.status when 'pending' then 'Change its payment_due_at instead.' else 'A completed order keeps its tickets.' end
-    );
-  elsif v_order.cancellation_reason <> 'expired' then
-    perform private.refuse(
-      409, 'order_cancelled', 'This order did not expire: it was cancelled, which is for good.', 'order_id',
-      jsonb_build_object('cancellation_reason', v_order.cancellation_reason), 'Register the guests again.'
-    );
-  end if;
-  perform private.assert_takes_registrations(v_event);
-  v_due_at := coalesce(payment_due_at, now() + make_interval(hours => 24 * v_event.payment_due_days));
   if v_due_at <= now() then
     perform private.refuse_value(
       'payment_due_at', 'The new deadline is not in the future.', 'Send a later time, or leave it out for the days of the event.'
     );
   end if;
-
   -- Those that the expiry cancelled, in its transaction; whoever was cancelled before stays so.
   v_attendee_ids := array(
     select a.id
@@ -15023,26 +15025,7 @@ begin
       409, 'order_cancelled', 'No ticket of this order is left: they were deleted.', 'order_id', hint => 'Register the guests again.'
     );
   end if;
-  if v_order.promo_code_id is not null then
-    perform from public.promo_codes c where c.id = v_order.promo_code_id for no key update;
-    perform private.assert_uses_left(v_order.promo_code_id, v_attendee_ids);
-  end if;
-  if v_event.capacity is not null then
-    perform private.lock_event_capacity(v_event.id);
-  end if;
-  perform from public.ticket_types t
-  where t.id = any (array(select a.ticket_type_id from public.attendees a where a.id = any (v_attendee_ids)))
-  order by t.id
-  for no key update;
-  v_missing := private.missing_places(v_event, v_attendee_ids);
-  if v_missing is not null then
-    perform private.refuse(
-      409, 'sold_out', 'There are not enough places left for all tickets of this order.',
-      case when v_missing ? 'missing' then 'ticket_type_id' else 'event_id' end,
-      v_missing,
-      'Raise the quantity of the ticket types, or the capacity of the event, or register fewer guests anew.'
-    );
-  end if;
+  perform private.assert_room_for(v_order, v_attendee_ids);
 
   perform set_config('usher.reopening', v_order.id::text, true);
   update public.orders o set status = 'pending', payment_due_at = v_due_at where o.id = v_order.id;
@@ -15050,15 +15033,15 @@ begin
   perform set_config('usher.reopening', '', true);
   select o.* into "order" from public.orders o where o.id = v_order.id;
   tickets := cardinality(v_attendee_ids);
-
   -- The buyer was told that it is cancelled; a confirmation has again what is to be paid, by when, and for whom.
   v_reason := case when coalesce(notify, 'nobody') = 'nobody' then 'notify_nobody' else private.unmailed_because("order".email, "order".send_email, notify) end;
   if v_reason is null then
     insert into public.emails (organisation_id, kind, order_id) values (v_order.organisation_id, 'order_confirmation', v_order.id);
-    notice := '{"emails": 1, "told": 1, "not_told": []}';
-  else
-    notice := jsonb_build_object('not_told', jsonb_build_array(jsonb_build_object('reason', v_reason, 'count', 1)));
   end if;
+  notice := case when v_reason is null
+    then '{"emails": 1, "told": 1, "not_told": []}'
+    else jsonb_build_object('not_told', jsonb_build_array(jsonb_build_object('reason', v_reason, 'count', 1)))
+  end;
 end
 $$;
 grant execute on function private.reopen_order to scope_orders_write;

@@ -1,4 +1,4 @@
--- Operations on ticket types. The rules are in the triggers of 30-ticket-types/table.sql, so that they hold for Studio as well.
+-- Operations on ticket types. The rules are in 30-ticket-types/table.sql and rules.sql, so that they hold for Studio as well.
 
 -- In the organiser's order. A cursor is the id of the last item, and stands for the present position of that item. The
 -- default limit is 100: an event has a handful, so a caller that does not page gets all of them.
@@ -154,19 +154,13 @@ begin
 
   v_new := jsonb_populate_record(v_ticket_type, private.with_merged_metadata(changes, v_ticket_type.metadata));
   update public.ticket_types t set
-    name = v_new.name,
-    description = v_new.description,
-    price = v_new.price,
-    quantity = v_new.quantity,
-    min_per_order = v_new.min_per_order,
-    max_per_order = v_new.max_per_order,
-    sales_start_at = v_new.sales_start_at,
-    sales_end_at = v_new.sales_end_at,
-    visibility = v_new.visibility,
-    status = v_new.status,
-    position = v_new.position,
-    external_id = v_new.external_id,
-    metadata = v_new.metadata
+    (
+      name, description, price, quantity, min_per_order, max_per_order, sales_start_at, sales_end_at, visibility, status, position,
+      external_id, metadata
+    ) = (
+      v_new.name, v_new.description, v_new.price, v_new.quantity, v_new.min_per_order, v_new.max_per_order, v_new.sales_start_at,
+      v_new.sales_end_at, v_new.visibility, v_new.status, v_new.position, v_new.external_id, v_new.metadata
+    )
   where t.id = v_ticket_type.id
   returning * into v_ticket_type;
 

@@ -143,42 +143,41 @@ create function private.ticket_type_json(ticket_type public.ticket_types, curren
 returns json
 language plpgsql stable set search_path = ''
 as $$
+declare
+  v_available integer := private.quantity_available(ticket_type, places_left);
 begin
-  return (
-    select json_build_object(
-      'object', 'ticket_type',
-      'id', ticket_type.id,
-      'event_id', ticket_type.event_id,
-      'name', ticket_type.name,
-      'description', ticket_type.description,
-      'price', ticket_type.price,
-      'currency', currency,
-      'quantity', ticket_type.quantity,
-      'quantity_sold', ticket_type.quantity_sold,
-      'quantity_held', ticket_type.quantity_held,
-      'quantity_available', a.available,
-      'min_per_order', ticket_type.min_per_order,
-      'max_per_order', ticket_type.max_per_order,
-      'sales_start_at', private.rfc3339(ticket_type.sales_start_at),
-      'sales_end_at', private.rfc3339(ticket_type.sales_end_at),
-      'visibility', ticket_type.visibility,
-      'status', ticket_type.status,
-      'sales_status', case
-        when ticket_type.status = 'archived' then 'archived'
-        when now() >= (select e.ends_at from public.events e where e.id = ticket_type.event_id) then 'ended'
-        when now() < ticket_type.sales_start_at then 'upcoming'
-        when now() >= ticket_type.sales_end_at then 'ended'
-        when a.available = 0 then 'sold_out'
-        else 'on_sale'
-      end,
-      'position', ticket_type.position,
-      'external_id', ticket_type.external_id,
-      'metadata', ticket_type.metadata,
-      'version', ticket_type.version,
-      'created_at', private.rfc3339(ticket_type.created_at),
-      'updated_at', private.rfc3339(ticket_type.updated_at)
-    )
-    from (select private.quantity_available(ticket_type, places_left) as available offset 0) a
+  return json_build_object(
+    'object', 'ticket_type',
+    'id', ticket_type.id,
+    'event_id', ticket_type.event_id,
+    'name', ticket_type.name,
+    'description', ticket_type.description,
+    'price', ticket_type.price,
+    'currency', currency,
+    'quantity', ticket_type.quantity,
+    'quantity_sold', ticket_type.quantity_sold,
+    'quantity_held', ticket_type.quantity_held,
+    'quantity_available', v_available,
+    'min_per_order', ticket_type.min_per_order,
+    'max_per_order', ticket_type.max_per_order,
+    'sales_start_at', private.rfc3339(ticket_type.sales_start_at),
+    'sales_end_at', private.rfc3339(ticket_type.sales_end_at),
+    'visibility', ticket_type.visibility,
+    'status', ticket_type.status,
+    'sales_status', case
+      when ticket_type.status = 'archived' then 'archived'
+      when now() >= (select e.ends_at from public.events e where e.id = ticket_type.event_id) then 'ended'
+      when now() < ticket_type.sales_start_at then 'upcoming'
+      when now() >= ticket_type.sales_end_at then 'ended'
+      when v_available = 0 then 'sold_out'
+      else 'on_sale'
+    end,
+    'position', ticket_type.position,
+    'external_id', ticket_type.external_id,
+    'metadata', ticket_type.metadata,
+    'version', ticket_type.version,
+    'created_at', private.rfc3339(ticket_type.created_at),
+    'updated_at', private.rfc3339(ticket_type.updated_at)
   );
 end
 $$;

@@ -1,4 +1,4 @@
--- Operations on promo codes. The rules are in the triggers of 40-promo-codes/table.sql, so that they hold for Studio as well.
+-- Operations on promo codes. The rules are in 40-promo-codes/table.sql and rules.sql, so that they hold for Studio as well.
 
 create function api.list_promo_codes(event_id uuid, cursor text default null, "limit" integer default null) returns json
 language plpgsql stable set search_path = ''
@@ -120,14 +120,12 @@ begin
 
   v_new := jsonb_populate_record(v_promo_code, changes);
   update public.promo_codes c set
-    code = v_new.code,
-    percent_off = v_new.percent_off,
-    amount_off = v_new.amount_off,
-    valid_from = v_new.valid_from,
-    valid_until = v_new.valid_until,
-    max_redemptions = v_new.max_redemptions,
-    ticket_type_ids = v_new.ticket_type_ids,
-    status = v_new.status
+    (
+      code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+    ) = (
+      v_new.code, v_new.percent_off, v_new.amount_off, v_new.valid_from, v_new.valid_until, v_new.max_redemptions, v_new.ticket_type_ids,
+      v_new.status
+    )
   where c.id = v_promo_code.id
   returning * into v_promo_code;
 

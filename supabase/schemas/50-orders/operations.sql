@@ -1,4 +1,4 @@
--- Operations on orders. The rules are in the triggers of 50-orders/table.sql, so that they hold for Studio as well. An order is
+-- Operations on orders. The rules are in the triggers of 50-orders/rules.sql, so that they hold for Studio as well. An order is
 -- answered with its attendees and payments.
 
 -- The attendees of an order without their ticket codes, which a key for orders may not see. The caller must have checked

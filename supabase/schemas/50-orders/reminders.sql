@@ -106,7 +106,7 @@ comment on function api.send_payment_reminder is
   'E-mails the buyer of an order that something is due, or reports that it would: 200 with the order. 404 not_found; 409 nothing_due, order_cancelled, order_expired, buyer_not_mailed, reminded_recently.';
 grant execute on function api.send_payment_reminder to scope_orders_write;
 
--- An order with something due, and what became of its reminder.
+-- An order with something due, and what became of its reminder, as the operation answers it.
 create type private.reminder as (
   order_id uuid,
   reference text,
@@ -114,10 +114,10 @@ create type private.reminder as (
   email text,
   amount_due bigint,
   currency text,
-  is_reminded boolean,
-  -- Null also of one that is left for the next call.
+  -- Null: left for the next call.
+  result text,
   code text,
-  next_reminder_at timestamptz
+  next_reminder_at text
 );
 
 -- Reminds the buyers of an event, or those of its orders that are given: at most 1,000, whose deadlines come first. Answers all that have
@@ -164,11 +164,14 @@ begin
 
   return query
     select
-      o.id, o.reference, o.name, o.email, private.amount_due(o), o.currency::text, o.id = any (v_reminded),
-      case when o.id <> all (v_reminded) then private.not_reminded_because(o, n.next_reminder_at) end,
-      n.next_reminder_at
+      o.id, o.reference, o.name, o.email, private.amount_due(o), o.currency,
+      case when o.id = any (v_reminded) then 'reminded' when n.code is not null then 'not_reminded' end,
+      n.code,
+      case when n.code = 'reminded_recently' then private.rfc3339(private.next_reminder_at(o.id)) end
     from public.orders o
-    cross join lateral (select private.next_reminder_at(o.id) as next_reminder_at offset 0) n
+    cross join lateral (
+      select case when o.id <> all (v_reminded) then private.not_reminded_because(o, private.next_reminder_at(o.id)) end as code
+    ) n
     -- What was paid meanwhile is told of those that were asked for.
     where o.id = any (v_due) and (order_ids is not null or private.amount_due(o) > 0)
     order by o.id = any (v_reminded) desc, o.payment_due_at, o.id;
@@ -187,66 +190,48 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_reminders private.reminder[];
+  v_reminded bigint;
+  v_not_told jsonb;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
   begin
-    select json_build_object(
+    v_reminders := array(select r from private.remind_buyers(event_id, order_ids) r);
+    v_reminded := (select count(*) from unnest(v_reminders) r where r.result = 'reminded');
+    v_not_told := (
+      select coalesce(jsonb_agg(jsonb_build_object('reason', c.code, 'count', c.times) order by c.code), '[]')
+      from (select r.code, count(*) as times from unnest(v_reminders) r where r.code is not null group by r.code) c
+    );
+    v_outcome := json_build_object(
       'status', 200,
       'effect', private.effect_json(
         dry_run,
         jsonb_build_object(
-          'orders', count(*) filter (where r.is_reminded), 'attendees', 0, 'refund_due', 0,
+          'orders', v_reminded, 'attendees', 0, 'refund_due', 0,
           'currency', (select e.currency from public.events e where e.id = event_id)
         ),
-        jsonb_build_object(
-          'emails', count(*) filter (where r.is_reminded),
-          'told', count(*) filter (where r.is_reminded),
-          'not_told', coalesce(
-            (
-              select jsonb_agg(jsonb_build_object('reason', c.reason, 'count', c.times) order by c.reason)
-              from (select n as reason, count(*) as times from unnest(array_agg(r.code)) n where n is not null group by n) c
-            ),
-            '[]'
-          )
-        )
+        jsonb_build_object('emails', v_reminded, 'told', v_reminded, 'not_told', v_not_told)
       ),
       'data', json_build_object(
         'object', 'payment_reminders',
-        'event_id', send_payment_reminders.event_id,
-        'reminded', count(*) filter (where r.is_reminded),
-        'not_reminded', count(*) filter (where r.code is not null),
-        'remaining', count(*) filter (where not r.is_reminded and r.code is null),
-        'results', coalesce(
-          json_agg(
-            json_build_object(
-              'order_id', r.order_id,
-              'reference', r.reference,
-              'name', r.name,
-              'email', r.email,
-              'amount_due', r.amount_due,
-              'currency', r.currency,
-              'result', case when r.is_reminded then 'reminded' else 'not_reminded' end,
-              'code', r.code,
-              'next_reminder_at', case when r.code = 'reminded_recently' then private.rfc3339(r.next_reminder_at) end
-            )
-            order by r.place
-          ) filter (where r.place <= 1000 and (r.is_reminded or r.code is not null)),
-          '[]'
+        'event_id', event_id,
+        'reminded', v_reminded,
+        'not_reminded', (select count(*) from unnest(v_reminders) r where r.code is not null),
+        'remaining', (select count(*) from unnest(v_reminders) r where r.result is null),
+        'results', (
+          select coalesce(json_agg(r), '[]') from (select r.* from unnest(v_reminders) r limit 1000) r where r.result is not null
         )
       )
-    )
-    into v_outcome
-    from private.remind_buyers(event_id, order_ids) with ordinality
-      r (order_id, reference, name, email, amount_due, currency, is_reminded, code, next_reminder_at, place);
+    );
     perform private.undo_if_dry_run(dry_run);
     perform private.assert_notice_confirmed(
       'send_payment_reminders', jsonb_build_object('event_id', event_id, 'order_ids', order_ids),
-      json_build_object('told', v_outcome #> '{data,reminded}')
+      json_build_object('told', v_reminded)
     );
   exception when sqlstate 'UD001' then
-    null; -- The effects are rolled back; the variable keeps the answer.
+    null; -- Undone; the variables keep what it would have done.
   end;
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
@@ -298,9 +283,9 @@ begin
     perform private.refuse_not_found('event_id');
   end if;
   return query
-    select r.name, r.email, r.reference, r.amount_due, r.currency, case when r.is_reminded then 'reminded' else r.code end
+    select r.name, r.email, r.reference, r.amount_due, r.currency, coalesce(r.code, r.result)
     from private.remind_buyers(send_payment_reminders.event_id, null) r
-    where r.is_reminded or r.code is not null;
+    where r.result is not null;
 end
 $$;
 comment on function public.send_payment_reminders is

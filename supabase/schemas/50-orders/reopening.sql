@@ -32,24 +32,72 @@ begin
 end
 $$;
 
--- Refuses an order whose tickets would use a promo code more often than it allows. The caller has locked the code.
-create function private.assert_uses_left(promo_code_id uuid, attendee_ids uuid[]) returns void
+-- Locks what the tickets of an order take, a promo code and places, and refuses when there is not enough of it.
+create function private.assert_room_for("order" public.orders, attendee_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
+  v_event public.events;
   v_promo_code public.promo_codes;
-  v_needed bigint := (select count(a.promo_code_id) from public.attendees a where a.id = any (attendee_ids));
+  v_uses bigint := (select count(a.promo_code_id) from public.attendees a where a.id = any (attendee_ids));
+  v_missing jsonb;
 begin
-  select c.* into v_promo_code from public.promo_codes c where c.id = assert_uses_left.promo_code_id;
-  if v_promo_code.times_redeemed + v_needed > v_promo_code.max_redemptions then
+  select c.* into v_promo_code from public.promo_codes c where c.id = "order".promo_code_id for no key update;
+  if v_promo_code.times_redeemed + v_uses > v_promo_code.max_redemptions then
     perform private.refuse(
       409, 'promo_code_used_up', 'The promo code does not have enough uses left for these tickets.', 'promo_code',
       jsonb_build_object(
-        'promo_code_id', v_promo_code.id, 'needed', v_needed, 'available', v_promo_code.max_redemptions - v_promo_code.times_redeemed
+        'promo_code_id', v_promo_code.id, 'needed', v_uses, 'available', v_promo_code.max_redemptions - v_promo_code.times_redeemed
       ),
       'Raise its max_redemptions, or register the guests again without it.'
     );
   end if;
+  select e.* into v_event from public.events e where e.id = "order".event_id;
+  if v_event.capacity is not null then
+    perform private.lock_event_capacity(v_event.id);
+  end if;
+  perform from public.ticket_types t
+  where t.id = any (array(select a.ticket_type_id from public.attendees a where a.id = any (attendee_ids)))
+  order by t.id
+  for no key update;
+  v_missing := private.missing_places(v_event, attendee_ids);
+  if v_missing is not null then
+    perform private.refuse(
+      409, 'sold_out', 'There are not enough places left for all tickets of this order.',
+      case when v_missing ? 'missing' then 'ticket_type_id' else 'event_id' end,
+      v_missing,
+      'Raise the quantity of the ticket types, or the capacity of the event, or register fewer guests anew.'
+    );
+  end if;
+end
+$$;
+
+-- Locks an order that has expired, and may be reopened, and its event before it: see 20-events/locks.sql.
+create function private.lock_expired_order(order_id uuid) returns public.orders
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+  v_order public.orders;
+begin
+  select o.* into v_order from public.orders o where o.id = lock_expired_order.order_id;
+  perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
+  v_event := private.lock_event_shared(v_order.event_id);
+  select o.* into v_order from public.orders o where o.id = lock_expired_order.order_id for no key update;
+  if v_order.status is distinct from 'cancelled' then
+    perform private.refuse(
+      409, 'invalid_transition', 'Only an order that has expired is reopened.', 'status',
+      jsonb_build_object('from', v_order.status, 'to', 'pending'),
+      case v_order.status when 'pending' then 'Change its payment_due_at instead.' else 'A completed order keeps its tickets.' end
+    );
+  elsif v_order.cancellation_reason <> 'expired' then
+    perform private.refuse(
+      409, 'order_cancelled', 'This order did not expire: it was cancelled, which is for good.', 'order_id',
+      jsonb_build_object('cancellation_reason', v_order.cancellation_reason), 'Register the guests again.'
+    );
+  end if;
+  perform private.assert_takes_registrations(v_event);
+  return v_order;
 end
 $$;
 
@@ -66,40 +114,18 @@ create function private.reopen_order(
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_event public.events;
-  v_order public.orders;
-  v_due_at timestamptz;
+  v_order public.orders := private.lock_expired_order(order_id);
+  v_due_at timestamptz := coalesce(payment_due_at, (
+    select now() + make_interval(hours => 24 * e.payment_due_days) from public.events e where e.id = v_order.event_id
+  ));
   v_attendee_ids uuid[];
-  v_missing jsonb;
   v_reason text;
 begin
-  select o.* into v_order from public.orders o where o.id = reopen_order.order_id;
-  if private.is_foreign(v_order.organisation_id) then
-    perform private.refuse_not_found('order_id');
-  end if;
-  -- Locks in the order in which everybody takes them: see 20-events/locks.sql.
-  v_event := private.lock_event_shared(v_order.event_id);
-  select o.* into v_order from public.orders o where o.id = reopen_order.order_id for no key update;
-  if v_order.status is distinct from 'cancelled' then
-    perform private.refuse(
-      409, 'invalid_transition', 'Only an order that has expired is reopened.', 'status',
-      jsonb_build_object('from', v_order.status, 'to', 'pending'),
-      case v_order.status when 'pending' then 'Change its payment_due_at instead.' else 'A completed order keeps its tickets.' end
-    );
-  elsif v_order.cancellation_reason <> 'expired' then
-    perform private.refuse(
-      409, 'order_cancelled', 'This order did not expire: it was cancelled, which is for good.', 'order_id',
-      jsonb_build_object('cancellation_reason', v_order.cancellation_reason), 'Register the guests again.'
-    );
-  end if;
-  perform private.assert_takes_registrations(v_event);
-  v_due_at := coalesce(payment_due_at, now() + make_interval(hours => 24 * v_event.payment_due_days));
   if v_due_at <= now() then
     perform private.refuse_value(
       'payment_due_at', 'The new deadline is not in the future.', 'Send a later time, or leave it out for the days of the event.'
     );
   end if;
-
   -- Those that the expiry cancelled, in its transaction; whoever was cancelled before stays so.
   v_attendee_ids := array(
     select a.id
@@ -113,26 +139,7 @@ begin
       409, 'order_cancelled', 'No ticket of this order is left: they were deleted.', 'order_id', hint => 'Register the guests again.'
     );
   end if;
-  if v_order.promo_code_id is not null then
-    perform from public.promo_codes c where c.id = v_order.promo_code_id for no key update;
-    perform private.assert_uses_left(v_order.promo_code_id, v_attendee_ids);
-  end if;
-  if v_event.capacity is not null then
-    perform private.lock_event_capacity(v_event.id);
-  end if;
-  perform from public.ticket_types t
-  where t.id = any (array(select a.ticket_type_id from public.attendees a where a.id = any (v_attendee_ids)))
-  order by t.id
-  for no key update;
-  v_missing := private.missing_places(v_event, v_attendee_ids);
-  if v_missing is not null then
-    perform private.refuse(
-      409, 'sold_out', 'There are not enough places left for all tickets of this order.',
-      case when v_missing ? 'missing' then 'ticket_type_id' else 'event_id' end,
-      v_missing,
-      'Raise the quantity of the ticket types, or the capacity of the event, or register fewer guests anew.'
-    );
-  end if;
+  perform private.assert_room_for(v_order, v_attendee_ids);
 
   perform set_config('usher.reopening', v_order.id::text, true);
   update public.orders o set status = 'pending', payment_due_at = v_due_at where o.id = v_order.id;
@@ -140,15 +147,15 @@ begin
   perform set_config('usher.reopening', '', true);
   select o.* into "order" from public.orders o where o.id = v_order.id;
   tickets := cardinality(v_attendee_ids);
-
   -- The buyer was told that it is cancelled; a confirmation has again what is to be paid, by when, and for whom.
   v_reason := case when coalesce(notify, 'nobody') = 'nobody' then 'notify_nobody' else private.unmailed_because("order".email, "order".send_email, notify) end;
   if v_reason is null then
     insert into public.emails (organisation_id, kind, order_id) values (v_order.organisation_id, 'order_confirmation', v_order.id);
-    notice := '{"emails": 1, "told": 1, "not_told": []}';
-  else
-    notice := jsonb_build_object('not_told', jsonb_build_array(jsonb_build_object('reason', v_reason, 'count', 1)));
   end if;
+  notice := case when v_reason is null
+    then '{"emails": 1, "told": 1, "not_told": []}'
+    else jsonb_build_object('not_told', jsonb_build_array(jsonb_build_object('reason', v_reason, 'count', 1)))
+  end;
 end
 $$;
 grant execute on function private.reopen_order to scope_orders_write;
