@@ -1,26 +1,10 @@
 -- What holds for an order whoever writes it: one trigger for each rule, which fire in the order of their numbers. 100 to 150 look at what was
 -- written, 200 to 220 say what follows from it for the status, 300 to 320 for the deadline of the payment.
---   A new order: as_given, event, external_id, promo_code, contact; complete, payment_status; deadline, give_time, reminder.
+--   A new order: event, external_id, promo_code, contact; complete, payment_status; deadline, give_time, reminder.
 --   A change: external_id, contact, kept, retained; transition, complete, payment_status; deadline, give_time, reminder.
 -- Security definer where a rule reads what a registering key may not see, or calls what it may not call.
 
-create function private.tg_orders__assert_as_given() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
-    'status', 'pending', 'payment_status', 'not_required', 'amount_retained', 0, 'reference', null, 'promo_code_id', null,
-    'completed_at', null, 'cancelled_at', null, 'cancellation_reason', null,
-    'payment_remind_at', null, 'payment_reminded_at', null, 'payment_check_at', null
-  ));
-  return new;
-end
-$$;
--- Keys have no right to these columns.
-create trigger orders_100_as_given before insert on public.orders
-  for each row when (private.is_typed())
-  execute function private.tg_orders__assert_as_given();
-
+-- Its event takes registrations, and says organisation and currency. People leave out what Usher sets; keys have no right to these columns.
 create function private.tg_orders__take_event() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -28,8 +12,12 @@ declare
   v_event public.events := private.lock_own_event_shared(new.event_id);
 begin
   perform private.assert_takes_registrations(v_event);
-  if new.currency <> v_event.currency then
-    perform private.assert_as_given(to_jsonb(new), jsonb_build_object('currency', v_event.currency));
+  if private.is_by_hand() then
+    perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
+      'status', 'pending', 'payment_status', 'not_required', 'amount_retained', 0, 'currency', v_event.currency, 'reference', null,
+      'promo_code_id', null, 'completed_at', null, 'cancelled_at', null, 'cancellation_reason', null,
+      'payment_remind_at', null, 'payment_reminded_at', null, 'payment_check_at', null
+    ));
   end if;
   new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
   new.currency := v_event.currency;
@@ -38,7 +26,7 @@ begin
   return new;
 end
 $$;
-create trigger orders_110_event before insert on public.orders
+create trigger orders_100_event before insert on public.orders
   for each row execute function private.tg_orders__take_event();
 
 -- A new order of the API gets the external_id of a cancelled one, unless its money is to be returned: that is looked up by it. An order that
@@ -73,7 +61,7 @@ begin
   return new;
 end
 $$;
-create trigger orders_120_external_id before insert or update of external_id on public.orders
+create trigger orders_110_external_id before insert or update of external_id on public.orders
   for each row when (new.external_id is not null)
   execute function private.tg_orders__take_external_id();
 
@@ -96,11 +84,11 @@ begin
   return new;
 end
 $$;
-create trigger orders_130_promo_code before insert on public.orders
+create trigger orders_120_promo_code before insert on public.orders
   for each row when (new.promo_code is not null)
   execute function private.tg_orders__find_promo_code();
 
-create trigger orders_140_contact before insert or update of name, email on public.orders
+create trigger orders_130_contact before insert or update of name, email on public.orders
   for each row execute function private.tg__assert_contact();
 
 -- A key has no right to these columns.
@@ -129,7 +117,7 @@ begin
   return new;
 end
 $$;
-create trigger orders_150_kept
+create trigger orders_140_kept
   before update of payment_method, payment_reminded_at, cancellation_reason on public.orders
   for each row when (private.is_typed())
   execute function private.tg_orders__assert_kept();
@@ -150,7 +138,7 @@ begin
   return new;
 end
 $$;
-create trigger orders_160_retained before update of amount_retained on public.orders
+create trigger orders_150_retained before update of amount_retained on public.orders
   for each row when (new.amount_retained <> old.amount_retained)
   execute function private.tg_orders__assert_retainable();
 
