@@ -1169,7 +1169,7 @@ begin
   if v_broken is null then
     return;
   end if;
-  perform private.refuse_broken(v_names[v_broken]);
+  perform private.refuse_broken(v_names[v_broken], "row");
   select a.attname as name, col_description("table", a.attnum) as wanted, given ->> a.attname is null as is_empty
   into v_column
   from pg_catalog.pg_attribute a
@@ -3290,9 +3290,7 @@ select private.keep_table('public.events', filled => '{organisation_id,slug}', f
     "cancelled_at": "Leave it as it is; the timestamps of an event follow its status.",
     "completed_at": "Leave it as it is; the timestamps of an event follow its status.",
     "cancelling_since": "To cancel the event set its status to cancelled."
-  }');
-create trigger events_050_fill_organisation before insert on public.events
-  for each row execute function private.tg__fill_organisation();
+  }', of_event => false);
 
 revoke all on public.events from anon, authenticated, service_role;
 
@@ -4556,12 +4554,11 @@ select private.keep_table('public.orders',
     "discount_total": "discount_total is added up from the tickets and cannot be edited. For another discount cancel the order, and register anew with a promo code."
   }',
   versioned => true,
-  uncounted => '{discount_total,amount_voided,payment_reminded_at}');
-create trigger orders_100_in_use before delete on public.orders
-  for each row execute function private.tg__assert_not_in_use(
+  uncounted => '{discount_total,amount_voided,payment_reminded_at}',
+  in_use => array[
     'The order is in use: it has attendees or payments.', 'Cancel it instead: set its status to cancelled.',
     'attendees.order_id', 'payments.order_id'
-  );
+  ]);
 
 revoke all on public.orders from anon, authenticated, service_role;
 
@@ -4788,12 +4785,11 @@ select private.keep_table('public.attendees', filled => '{organisation_id,event_
   }',
   versioned => true, uncounted => '{ticket_email_status,ticket_email_sent_at,ticket_email_last_error,search_text}',
   -- A scan writes these alone, and pays for none of this.
-  exempt => '{checked_in_at,inside}');
-create trigger attendees_100_in_use before delete on public.attendees
-  for each row execute function private.tg__assert_not_in_use(
+  exempt => '{checked_in_at,inside}',
+  in_use => array[
     'The attendee is in use: there are check-ins with their ticket.', 'Cancel the ticket instead: set status to cancelled.',
     'check_ins.attendee_id'
-  );
+  ]);
 
 revoke all on public.attendees from anon, authenticated, service_role;
 
@@ -5046,14 +5042,11 @@ begin
   return new;
 end
 $$;
-select private.keep_table('public.payments', filled => '{organisation_id,event_id,currency}', derived => null);
+select private.keep_table('public.payments', filled => '{organisation_id,event_id,currency}', derived => null,
+  append_only => 'Payments are a log: they are never changed or deleted. '
+    'Add a row to payment_voids to take a wrong payment back, or to refunds for money that was returned.');
 create trigger payments_100_pay before insert on public.payments
   for each row execute function private.tg_payments__pay();
-create trigger payments_100_append_only before update or delete on public.payments
-  for each row execute function private.tg__assert_append_only(
-    'Payments are a log: they are never changed or deleted.',
-    'Add a row to payment_voids to take a wrong payment back, or to refunds for money that was returned.'
-  );
 
 revoke all on public.payments from anon, authenticated, service_role;
 
@@ -5172,7 +5165,8 @@ begin
   return new;
 end
 $$;
-select private.keep_table('public.payment_voids', filled => '{organisation_id}', derived => null);
+select private.keep_table('public.payment_voids', filled => '{organisation_id}', derived => null,
+  append_only => 'Corrections of payments are a log: they are never changed or deleted.');
 create trigger payment_voids_100_take_back before insert on public.payment_voids
   for each row execute function private.tg_payment_voids__take_back();
 
@@ -5228,14 +5222,11 @@ begin
   return new;
 end
 $$;
-select private.keep_table('public.refunds', filled => '{organisation_id,event_id,currency}', derived => null);
+select private.keep_table('public.refunds', filled => '{organisation_id,event_id,currency}', derived => null,
+  append_only => 'Corrections of payments are a log: they are never changed or deleted.');
 create trigger refunds_100_return before insert on public.refunds
   for each row execute function private.tg_refunds__return();
 
-create trigger payment_voids_100_append_only before update or delete on public.payment_voids
-  for each row execute function private.tg__assert_append_only('Corrections of payments are a log: they are never changed or deleted.');
-create trigger refunds_100_append_only before update or delete on public.refunds
-  for each row execute function private.tg__assert_append_only('Corrections of payments are a log: they are never changed or deleted.');
 
 revoke all on public.payment_voids, public.refunds from anon, authenticated, service_role;
 
@@ -5421,9 +5412,8 @@ begin
 end
 $$;
 
-select private.keep_table('public.check_in_points', filled => '{organisation_id}', fixed => '{organisation_id,event_id}', versioned => true);
-create trigger check_in_points_050_organisation before insert on public.check_in_points
-  for each row execute function private.tg__inherit_organisation();
+select private.keep_table('public.check_in_points', filled => '{organisation_id}', fixed => '{organisation_id,event_id}', versioned => true,
+  of_event => true);
 create trigger check_in_points_100_event before insert on public.check_in_points
   for each row execute function private.tg_check_in_points__assert_event();
 create trigger check_in_points_100_in_use before delete on public.check_in_points
@@ -6234,12 +6224,10 @@ begin
   return new;
 end
 $$;
-create trigger webhook_endpoints_050_fill_organisation before insert on public.webhook_endpoints
-  for each row execute function private.tg__fill_organisation();
 create trigger webhook_endpoints_100_guard before insert or update on public.webhook_endpoints
   for each row execute function private.tg_webhook_endpoints__guard();
 select private.keep_table('public.webhook_endpoints',
-  filled => '{organisation_id}', fixed => '{organisation_id}', versioned => true, uncounted => '{disabled_reason,failing_since,last_failed_at}');
+  filled => '{organisation_id}', fixed => '{organisation_id}', versioned => true, uncounted => '{disabled_reason,failing_since,last_failed_at}', of_event => false);
 
 -- Security definer: no role may write secrets.
 create function private.tg_webhook_endpoints__add_secret() returns trigger

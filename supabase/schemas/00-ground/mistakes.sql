@@ -181,7 +181,7 @@ begin
   if v_broken is null then
     return;
   end if;
-  perform private.refuse_broken(v_names[v_broken]);
+  perform private.refuse_broken(v_names[v_broken], "row");
   select a.attname as name, col_description("table", a.attnum) as wanted, given ->> a.attname is null as is_empty
   into v_column
   from pg_catalog.pg_attribute a

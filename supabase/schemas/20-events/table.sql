@@ -124,9 +124,7 @@ select private.keep_table('public.events', filled => '{organisation_id,slug}', f
     "cancelled_at": "Leave it as it is; the timestamps of an event follow its status.",
     "completed_at": "Leave it as it is; the timestamps of an event follow its status.",
     "cancelling_since": "To cancel the event set its status to cancelled."
-  }');
-create trigger events_050_fill_organisation before insert on public.events
-  for each row execute function private.tg__fill_organisation();
+  }', of_event => false);
 
 revoke all on public.events from anon, authenticated, service_role;
 

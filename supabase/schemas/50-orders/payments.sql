@@ -125,14 +125,11 @@ begin
   return new;
 end
 $$;
-select private.keep_table('public.payments', filled => '{organisation_id,event_id,currency}', derived => null);
+select private.keep_table('public.payments', filled => '{organisation_id,event_id,currency}', derived => null,
+  append_only => 'Payments are a log: they are never changed or deleted. '
+    'Add a row to payment_voids to take a wrong payment back, or to refunds for money that was returned.');
 create trigger payments_100_pay before insert on public.payments
   for each row execute function private.tg_payments__pay();
-create trigger payments_100_append_only before update or delete on public.payments
-  for each row execute function private.tg__assert_append_only(
-    'Payments are a log: they are never changed or deleted.',
-    'Add a row to payment_voids to take a wrong payment back, or to refunds for money that was returned.'
-  );
 
 revoke all on public.payments from anon, authenticated, service_role;
 
@@ -251,7 +248,8 @@ begin
   return new;
 end
 $$;
-select private.keep_table('public.payment_voids', filled => '{organisation_id}', derived => null);
+select private.keep_table('public.payment_voids', filled => '{organisation_id}', derived => null,
+  append_only => 'Corrections of payments are a log: they are never changed or deleted.');
 create trigger payment_voids_100_take_back before insert on public.payment_voids
   for each row execute function private.tg_payment_voids__take_back();
 
@@ -307,14 +305,11 @@ begin
   return new;
 end
 $$;
-select private.keep_table('public.refunds', filled => '{organisation_id,event_id,currency}', derived => null);
+select private.keep_table('public.refunds', filled => '{organisation_id,event_id,currency}', derived => null,
+  append_only => 'Corrections of payments are a log: they are never changed or deleted.');
 create trigger refunds_100_return before insert on public.refunds
   for each row execute function private.tg_refunds__return();
 
-create trigger payment_voids_100_append_only before update or delete on public.payment_voids
-  for each row execute function private.tg__assert_append_only('Corrections of payments are a log: they are never changed or deleted.');
-create trigger refunds_100_append_only before update or delete on public.refunds
-  for each row execute function private.tg__assert_append_only('Corrections of payments are a log: they are never changed or deleted.');
 
 revoke all on public.payment_voids, public.refunds from anon, authenticated, service_role;
 

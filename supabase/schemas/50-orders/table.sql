@@ -208,12 +208,11 @@ select private.keep_table('public.orders',
     "discount_total": "discount_total is added up from the tickets and cannot be edited. For another discount cancel the order, and register anew with a promo code."
   }',
   versioned => true,
-  uncounted => '{discount_total,amount_voided,payment_reminded_at}');
-create trigger orders_100_in_use before delete on public.orders
-  for each row execute function private.tg__assert_not_in_use(
+  uncounted => '{discount_total,amount_voided,payment_reminded_at}',
+  in_use => array[
     'The order is in use: it has attendees or payments.', 'Cancel it instead: set its status to cancelled.',
     'attendees.order_id', 'payments.order_id'
-  );
+  ]);
 
 revoke all on public.orders from anon, authenticated, service_role;
 

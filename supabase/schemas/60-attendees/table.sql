@@ -144,12 +144,11 @@ select private.keep_table('public.attendees', filled => '{organisation_id,event_
   }',
   versioned => true, uncounted => '{ticket_email_status,ticket_email_sent_at,ticket_email_last_error,search_text}',
   -- A scan writes these alone, and pays for none of this.
-  exempt => '{checked_in_at,inside}');
-create trigger attendees_100_in_use before delete on public.attendees
-  for each row execute function private.tg__assert_not_in_use(
+  exempt => '{checked_in_at,inside}',
+  in_use => array[
     'The attendee is in use: there are check-ins with their ticket.', 'Cancel the ticket instead: set status to cancelled.',
     'check_ins.attendee_id'
-  );
+  ]);
 
 revoke all on public.attendees from anon, authenticated, service_role;
 

@@ -85,9 +85,8 @@ begin
 end
 $$;
 
-select private.keep_table('public.check_in_points', filled => '{organisation_id}', fixed => '{organisation_id,event_id}', versioned => true);
-create trigger check_in_points_050_organisation before insert on public.check_in_points
-  for each row execute function private.tg__inherit_organisation();
+select private.keep_table('public.check_in_points', filled => '{organisation_id}', fixed => '{organisation_id,event_id}', versioned => true,
+  of_event => true);
 create trigger check_in_points_100_event before insert on public.check_in_points
   for each row execute function private.tg_check_in_points__assert_event();
 create trigger check_in_points_100_in_use before delete on public.check_in_points

@@ -229,12 +229,10 @@ begin
   return new;
 end
 $$;
-create trigger webhook_endpoints_050_fill_organisation before insert on public.webhook_endpoints
-  for each row execute function private.tg__fill_organisation();
 create trigger webhook_endpoints_100_guard before insert or update on public.webhook_endpoints
   for each row execute function private.tg_webhook_endpoints__guard();
 select private.keep_table('public.webhook_endpoints',
-  filled => '{organisation_id}', fixed => '{organisation_id}', versioned => true, uncounted => '{disabled_reason,failing_since,last_failed_at}');
+  filled => '{organisation_id}', fixed => '{organisation_id}', versioned => true, uncounted => '{disabled_reason,failing_since,last_failed_at}', of_event => false);
 
 -- Security definer: no role may write secrets.
 create function private.tg_webhook_endpoints__add_secret() returns trigger
