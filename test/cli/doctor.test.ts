@@ -61,7 +61,9 @@ beforeAll(async () => {
 /** What is not as it should be, but for the mail service, which only some tests have. */
 async function faults(changes: NodeJS.ProcessEnv) {
   const findings = await examine({ ...sound, ...changes })
-  return findings.filter(({ status, check }) => status !== 'ok' && check !== 'mail')
+  const found = findings.filter(({ status, check }) => status !== 'ok' && check !== 'mail')
+  // Where the baseline is the only migration, a history without it is that of a project with tables of its own.
+  return found[0]?.check === 'migration_history' ? found.filter(({ check }) => check !== 'names') : found
 }
 
 /** The role that PostgREST connects as; it has the setting of the pre-request hook. */

@@ -151,7 +151,8 @@ create function private.move_distance(event public.events, "to" text, timezone t
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_start timestamp := event.starts_at at time zone event.timezone;
+  -- The times that move are those of the answers, which are of milliseconds.
+  v_start timestamp := date_trunc('milliseconds', event.starts_at) at time zone event.timezone;
 begin
   if v_start is null then
     perform private.refuse_value('move', 'The event has no start from which it could move.', 'Set starts_at and ends_at in changes.');
