@@ -108,7 +108,8 @@ test.skipIf(!hasBrowser)(
     await shown(page, 'not_found')
     await page.goBack()
     await page.locator('.verdict').waitFor({ state: 'detached' })
-    for (let i = 0; i < 20; i++) await page.goBack()
+    // Chromium lets a page hold on to a few of them without a touch.
+    for (let i = 0; i < 5; i++) await page.goBack()
     await page.getByRole('button', { name: 'Search' }).waitFor()
 
     // Also after a reload. A panel over the start is closed as well.

@@ -497,7 +497,8 @@ export class Session {
   #showAnswer(scan: WaitingScan, checkIn: CheckIn): void {
     const { reason, earlier, attendee } = checkIn
     if (reason === null && attendee !== null) {
-      this.last = { scan: { ...scan, check_in_id: checkIn.id }, attendeeId: attendee.id, name: attendee.name }
+      const known = { ...scan, check_in_id: checkIn.id, scanned_at: checkIn.scanned_at }
+      this.last = { scan: known, attendeeId: attendee.id, name: attendee.name }
     }
     this.#count()
     const since = reason === 'already_checked_in' ? (earlier?.scanned_at ?? attendee?.checked_in_at ?? null) : null
@@ -511,9 +512,9 @@ export class Session {
     for (const [scan, checkIn] of answered) {
       const attendeeId = checkIn.attendee?.id
       const isAccepted = checkIn.result === 'accepted'
-      if (this.last?.scan.scan_id === scan.scan_id) {
-        this.last = { ...this.last, scan: { ...this.last.scan, check_in_id: checkIn.id } }
-      }
+      // The server's time, which is not after its own now: by it the entry is found in what is answered later.
+      const known = { ...scan, check_in_id: checkIn.id, scanned_at: checkIn.scanned_at }
+      if (this.last?.scan.scan_id === scan.scan_id) this.last = { ...this.last, scan: known }
       // An answer may come after the list decided: the server's first verdict stands, and the person was told another one.
       if (isAccepted && scan.admitted === false) toPut.push({ ...scan, undo: true, check_in_id: checkIn.id })
       else done.push(scan.scan_id)
@@ -521,7 +522,6 @@ export class Session {
         toPut.push({ ...scan, scan_id: `${scan.scan_id}-admitted`, sent: false })
       }
       if (isAccepted && scan.admitted !== false && attendeeId !== undefined && this.door !== null) {
-        const known = { ...scan, check_in_id: checkIn.id }
         this.list.admit(this.door, attendeeId, known)
         this.#sinceAsked.set(scan.scan_id, { attendeeId, scan: known, isUndone: false })
         this.#keepTicket(attendeeId)
