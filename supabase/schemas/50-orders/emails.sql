@@ -41,7 +41,8 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   update public.emails e set next_attempt_at = now()
-  where e.order_id = confirm_now.order_id and e.kind = 'order_confirmation' and e.status = 'queued';
+  from public.orders o
+  where o.id = confirm_now.order_id and o.created_at = now() and e.order_id = o.id and e.kind = 'order_confirmation' and e.status = 'queued';
 end
 $$;
 grant execute on function private.confirm_now to authenticated;

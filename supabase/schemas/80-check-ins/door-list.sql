@@ -84,7 +84,7 @@ begin
 end
 $$;
 
--- The event is known to be the caller's. Security definer: a key with checkin:write may not read ticket codes.
+-- Security definer: a key with checkin:write may not read ticket codes.
 create function private.door_list(event_id uuid, "position" private.door_position) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -122,7 +122,8 @@ declare
     limit c_size + 1
   );
 begin
-  select e.* into v_event from public.events e where e.id = door_list.event_id;
+  select e.* into v_event from public.events e
+  where e.id = door_list.event_id and e.organisation_id is not distinct from private.current_organisation_id();
   v_has_more := cardinality(v_ids) > c_size;
   return json_build_object(
     'object', 'door_list',
