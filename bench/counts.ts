@@ -26,8 +26,9 @@ const queries: Record<Written, { lost: string; duplicated: string }> = {
   },
   'check-ins': {
     lost: `select count(*) as n from unnest($2::uuid[]) as acknowledged (id)
-           where not exists (select from public.check_ins c join public.attendees a on a.id = c.attendee_id
-                             where c.id = acknowledged.id and c.organisation_id = any ($1) and a.checked_in_at is not null)`,
+           where not exists (select from public.check_ins c left join public.attendees a on a.id = c.attendee_id
+                             where c.id = acknowledged.id and c.organisation_id = any ($1)
+                               and (c.result = 'rejected' or a.checked_in_at is not null))`,
     duplicated: `select coalesce(sum(times - 1), 0) as n
                  from (select count(*) as times from public.check_ins
                        where organisation_id = any ($1) and result = 'accepted' and undone_at is null group by attendee_id) as tickets`,
