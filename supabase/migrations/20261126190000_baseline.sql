@@ -6289,8 +6289,8 @@ grant execute on function private.webhook_endpoint_json to scope_events_write;
 
 -- schemas/90-outbox/notifications.sql
 
--- The log of notifications. A change writes its notifications in its own transaction, and each of these its deliveries (deliveries.sql).
--- Nothing is sent from here.
+-- The log of notifications. A change writes its notifications in its own transaction, queued for their deliveries (deliveries.sql). Nothing is
+-- sent from here.
 
 create table public.notifications (
   created_at timestamptz not null default now(),
@@ -6300,6 +6300,7 @@ create table public.notifications (
   organisation_id uuid not null,
   subject_id uuid,
   transaction_id xid8 not null default pg_current_xact_id(),
+  queued_for uuid[],
   constraint notifications_pkey primary key (id),
   constraint notifications_id_organisation_id_key unique (id, organisation_id),
   constraint notifications_organisation_id_fkey foreign key (organisation_id)
@@ -6315,6 +6316,7 @@ comment on column public.notifications.subject_id is
   'Internal: what it is found by when a person is erased: the order that it belongs to, the entry of the waiting list, or the object itself.';
 comment on column public.notifications.transaction_id is
   'Internal: ids are assigned before the commit and may become visible out of order; a reader that continues from the last one it saw must miss none. So the log is in the order of transactions, and shows only those older than every open one.';
+comment on column public.notifications.queued_for is 'Internal: the webhook endpoints for which the courier has yet to make its deliveries.';
 
 create trigger notifications_100_append_only before update of created_at, type, data, id, organisation_id or delete on public.notifications
   for each row when (private.is_typed())
@@ -6326,6 +6328,8 @@ create index notifications_organisation_id_transaction_id_id_idx on public.notif
 create index notifications_organisation_id_type_idx on public.notifications (organisation_id, type, transaction_id, id);
 -- For private.erase_notifications.
 create index notifications_subject_id_idx on public.notifications (subject_id);
+-- For private.enqueue_deliveries.
+create index notifications_queued_idx on public.notifications (organisation_id, id) where queued_for is not null;
 -- For api.purge.
 create index notifications_created_at_idx on public.notifications (created_at);
 
@@ -6463,8 +6467,8 @@ grant execute on function api.list_notifications to scope_events_write;
 
 -- schemas/90-outbox/deliveries.sql
 
--- Webhook deliveries: one notification for one webhook endpoint. A notification is inserted with its deliveries, in one transaction; the
--- courier leases and sends them, and settles each with the answer (webhook-claims.sql).
+-- Webhook deliveries: one notification for one webhook endpoint. A notification is queued as it is inserted; the courier makes its deliveries,
+-- leases and sends them, and settles each with the answer (webhook-claims.sql).
 
 create type public.webhook_delivery_status as enum ('pending', 'delivered', 'failed', 'cancelled');
 
@@ -6494,7 +6498,7 @@ create table public.webhook_deliveries (
   constraint webhook_deliveries_pending_have_a_next_attempt check ((status = 'pending') = (next_attempt_at is not null)),
   constraint webhook_deliveries_last_response_body_is_an_excerpt check (length(last_response_body) <= 1024)
 );
-comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and the result of sending it. Added with the notification.';
+comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and the result of sending it.';
 comment on column public.webhook_deliveries.type is 'The type of the notification.';
 comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
 comment on column public.webhook_deliveries.webhook_endpoint_id is 'Where it is sent.';
@@ -6532,25 +6536,72 @@ create index webhook_deliveries_webhook_endpoint_id_claimed_idx
 -- For api.purge.
 create index webhook_deliveries_created_at_idx on public.webhook_deliveries (created_at);
 
--- One for each endpoint that is enabled and subscribed at that moment. Endpoints are read, and neither locked nor referenced, so that a
--- change of one holds up no registration; what it has overtaken is cancelled when it is leased. Security definer: no role may write the outbox.
-create function private.tg_notifications__enqueue() returns trigger
+-- A notification is queued for the endpoints that are enabled and subscribed at that moment. They are read, and neither locked nor referenced, so
+-- that a change of one holds up no registration. Security definer: a role that writes need not see endpoints.
+create function private.tg_notifications__queue() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.webhook_deliveries (organisation_id, webhook_endpoint_id, notification_id, type)
-  select n.organisation_id, w.id, n.id, n.type
-  from new_rows n
-  join public.webhook_endpoints w on w.organisation_id = n.organisation_id and w.status = 'enabled' and n.type = any (w.types)
-  -- Reads the data only for an endpoint that chose events.
-  where w.event_ids = '{}'
-    or coalesce(n.data ->> 'event_id', case n.data ->> 'object' when 'event' then n.data ->> 'id' end)::uuid = any (w.event_ids);
-  return null;
+  new.queued_for := (
+    select array_agg(w.id)
+    from public.webhook_endpoints w
+    where w.organisation_id = new.organisation_id
+      and w.status = 'enabled'
+      and new.type = any (w.types)
+      -- Reads the data only for an endpoint that chose events.
+      and (
+        w.event_ids = '{}'
+        or coalesce(new.data ->> 'event_id', case new.data ->> 'object' when 'event' then new.data ->> 'id' end)::uuid = any (w.event_ids)
+      )
+  );
+  return new;
 end
 $$;
-create trigger notifications_500_enqueue after insert on public.notifications
-  referencing new table as new_rows
-  for each statement execute function private.tg_notifications__enqueue();
+create trigger notifications_500_queue before insert on public.notifications
+  for each row execute function private.tg_notifications__queue();
+
+-- Makes the deliveries of what is queued. Of each organisation about a thousand at a time, so that a cancelled event delays no other.
+create function private.enqueue_deliveries() returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_ids constant uuid[] := array(
+    with recursive organisation as (
+      (
+        select n.organisation_id as id from public.notifications n
+        where n.queued_for is not null
+        order by n.organisation_id, n.id
+        limit 1
+      )
+      union all
+      select m.id
+      from organisation o
+      cross join lateral (
+        select n.organisation_id as id from public.notifications n
+        where n.queued_for is not null and n.organisation_id > o.id
+        order by n.organisation_id, n.id
+        limit 1
+      ) m
+    )
+    select q.id
+    from organisation o
+    cross join lateral (
+      select n.id from public.notifications n
+      where n.queued_for is not null and n.organisation_id = o.id
+      order by n.organisation_id, n.id
+      limit 1000 / (select 1 + count(*) from public.webhook_endpoints w where w.organisation_id = o.id)
+      for no key update skip locked
+    ) q
+  );
+begin
+  insert into public.webhook_deliveries (organisation_id, webhook_endpoint_id, notification_id, type)
+  select n.organisation_id, q.id, n.id, n.type
+  from public.notifications n
+  cross join unnest(n.queued_for) q (id)
+  where n.id = any (v_ids);
+  update public.notifications n set queued_for = null where n.id = any (v_ids);
+end
+$$;
 
 insert into private.personal_columns (table_name, column_name, erased_as, field)
 values
@@ -20446,7 +20497,7 @@ begin
 end
 $$;
 
--- Leases what is due, in turns. One courier at a time: two would not count each other's leases. Leased rows are due again when the lease
+-- Makes the deliveries of what is queued, and leases what is due, in turns. One courier at a time: two would not count each other's leases. Leased rows are due again when the lease
 -- runs out.
 create function api.claim_webhooks("limit" integer, lease_seconds integer default 60) returns json
 language plpgsql volatile security definer set search_path = ''
@@ -20462,6 +20513,7 @@ begin
     return '[]';
   end if;
   perform pg_advisory_xact_lock(4, 0);
+  perform private.enqueue_deliveries();
   v_ids := private.webhooks_by_turn("limit");
   v_now := clock_timestamp();
   v_until := v_now + make_interval(secs => lease_seconds);
@@ -20659,6 +20711,8 @@ begin
   return json_build_object('disabled', v_disabled_ids, 'more', exists (
     select from public.webhook_deliveries d
     where d.webhook_endpoint_id = any (v_endpoint_ids) and d.status = 'pending' and d.next_attempt_at <= now()
+    union all
+    select from public.notifications n where n.queued_for is not null
   ));
 end
 $$;
@@ -20941,7 +20995,8 @@ grant execute on function api.test_webhook_endpoint to scope_events_write;
 -- The depth of the outbox, for monitoring. Reads only.
 
 -- What is pending, by kind: how much, the age of the oldest, and how late the couriers are. A delivery that waits for its own
--- endpoint, which is failing or busy, is not late; one for a disabled endpoint is not pending. What has failed and is tried again is due later each time, so it is never late: that is counted apart.
+-- endpoint, which is failing or busy, is not late; one for a disabled endpoint is not pending. A notification whose deliveries are yet to be made counts as
+-- one. What has failed and is tried again is due later each time, so it is never late: that is counted apart.
 create function api.outbox_depth() returns json
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -20963,23 +21018,24 @@ begin
         'webhooks' as kind,
         coalesce(sum(d.pending), 0) as pending,
         min(d.oldest) as oldest,
-        min(d.due) filter (where w.failing_since is null and not d.busy) as due,
+        min(d.due) filter (where not d.waits) as due,
         coalesce(sum(d.failing), 0) as failing,
         null::text as last_error
       from (
         select
-          d.webhook_endpoint_id,
           count(*) as pending,
           -- The attempt that is being made has not failed.
           count(*) filter (where d.attempts > (d.claim is not null)::integer) as failing,
           min(d.created_at) as oldest,
           min(d.next_attempt_at) as due,
-          coalesce(bool_or(d.claimed_until > now()), false) as busy
+          w.failing_since is not null or coalesce(bool_or(d.claimed_until > now()), false) as waits
         from public.webhook_deliveries d
+        join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
         where d.status = 'pending'
-        group by d.webhook_endpoint_id
+        group by w.id
+        union all
+        select count(*), 0, min(n.created_at), min(n.created_at), false from public.notifications n where n.queued_for is not null
       ) d
-      join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
       union all
       select
         'ticket_emails',
@@ -21859,6 +21915,8 @@ begin
   return array_to_json(array_remove(
     array[
       case when not v_held and exists (
+        select from public.notifications n where n.queued_for is not null
+        union all
         select from private.endpoints_with_webhooks() p
         left join public.webhook_endpoints w on w.id = p.webhook_endpoint_id
         where p.due_at <= now() and w.status is distinct from 'disabled'
@@ -22162,7 +22220,7 @@ begin
           or not exists (select from public.webhook_endpoints w where w.id = o.webhook_endpoint_id and w.status = 'enabled')
         $sql$),
         ('public.notifications', 'created_at', v_kept_for,
-          'not exists (select from public.webhook_deliveries d where d.notification_id = o.id)'),
+          'o.queued_for is null and not exists (select from public.webhook_deliveries d where d.notification_id = o.id)'),
         ('public.emails', 'created_at', v_kept_for, $sql$o.status <> 'queued'$sql$),
         ('public.audit_entries', 'created_at', make_interval(days => greatest(audit_retention_days, 1)), 'true')
     ) o (name, aged_by, kept_for, condition)
@@ -23130,8 +23188,8 @@ begin
         (4, '^page_of_|^rows_of_address$', 'enable_sort', 'off'),
         (5, '^page_of_|^rows_of_address$', 'enable_incremental_sort', 'off'),
         -- What the courier asks all the time ends at the first row, or after a batch of them, in the order of an index.
-        (6, '^(are|due|poll|organisations_with|endpoints_with|webhooks_by|claim|settle)_|^purge$', 'enable_bitmapscan', 'off'),
-        (7, '^(are|due|poll|organisations_with|endpoints_with|webhooks_by|claim)_|^purge$', 'enable_sort', 'off'),
+        (6, '^(are|due|enqueue|poll|organisations_with|endpoints_with|webhooks_by|claim|settle)_|^purge$', 'enable_bitmapscan', 'off'),
+        (7, '^(are|due|enqueue|poll|organisations_with|endpoints_with|webhooks_by|claim)_|^purge$', 'enable_sort', 'off'),
         (8, '^(are|poll|organisations_with|endpoints_with)_', 'enable_incremental_sort', 'off'),
         (9, '^settle_|^erase_|^purge$', 'enable_hashjoin', 'off'),
         (10, '^settle_|^erase_|^purge$', 'enable_mergejoin', 'off'),

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
-import { listenIn } from '../support/outbox.ts'
+import { enqueued, listenIn } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs/organisers.md'), 'utf8')
@@ -321,6 +321,7 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
   )
   const another = await register(false, 'Hedy')()
   await news()
+  await enqueued(organisation.id)
   await step(
     'see what happened',
     () => studio.query('select type, data from public.notifications where organisation_id = $1', [organisation.id]),

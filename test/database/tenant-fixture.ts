@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { prefixOf } from '../../src/gateway/api-key.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
+import { enqueued } from '../support/outbox.ts'
 import type { Claims } from './actor.ts'
 
 export type Tenant = {
@@ -35,6 +36,7 @@ export async function createTenant(): Promise<Tenant> {
     [organisation.id],
   )
   const guest = await event.guest()
+  await enqueued(organisation.id)
   await studio.query(
     'insert into public.email_opt_outs (event_id, email) select a.event_id, a.email from public.attendees a where a.event_id = $1',
     [event.id],

@@ -337,6 +337,7 @@ async function fill(): Promise<void> {
 
   await order(null, null, ['eve'])
   await one("select erase_attendee(id) from attendees where name = 'eve'")
+  await one('select private.enqueue_deliveries()')
   await one(
     `update webhook_deliveries set status = 'delivered'
      where notification_id = (

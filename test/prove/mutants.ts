@@ -65,7 +65,7 @@ const inDatabase: Record<string, Mutate> = {
     'alter table public.orders disable trigger orders_600_notice_insert',
   ),
   'a notification is not queued for its endpoints': run(
-    'alter table public.notifications disable trigger notifications_500_enqueue',
+    'alter table public.notifications disable trigger notifications_500_queue',
   ),
   'row level security is off on orders and attendees': run(
     'alter table public.orders disable row level security; alter table public.attendees disable row level security',

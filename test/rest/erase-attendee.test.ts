@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { columnsOf, tablesIn } from '../database/catalogue.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
-import { addEndpoint, listenIn } from '../support/outbox.ts'
+import { addEndpoint, enqueued, listenIn } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
 
 // In no other test's rows.
@@ -42,6 +42,7 @@ async function arrange(attendees: object[] = [person]) {
     { ticket_type_id: event.ticketTypeId, attendees, external_id: 'order-1' },
     { 'Idempotency-Key': `registration-of-${organisation.id}` },
   )
+  await enqueued(organisation.id)
   return { organisation, event, send, endpointId, order: body.data, attendees: body.data.attendees }
 }
 

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { during, row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
-import { addEndpoint } from '../support/outbox.ts'
+import { addEndpoint, enqueued } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
 
 const rounds = 6
@@ -62,6 +62,7 @@ test('deliveries are pending once more while the types of their endpoint change'
      select $1, 'event.updated', '{}' from generate_series(1, 300)`,
     [organisation.id],
   )
+  await enqueued(organisation.id)
   const { id } = await row<{ id: string }>(
     'select id from public.webhook_deliveries where organisation_id = $1 order by id desc limit 1',
     [organisation.id],

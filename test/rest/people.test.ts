@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { join as joinAs, signUp } from '../database/tenant-fixture.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
-import { addEndpoint, listenIn } from '../support/outbox.ts'
+import { addEndpoint, enqueued, listenIn } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
 import { tracesFromNow } from '../support/traces.ts'
 
@@ -371,6 +371,7 @@ async function everywhere(organisation: TestOrganisation) {
     await studio.query(typed, [person.sub, jane.name, jane.email])
     if (gone) await studio.query(`delete from ${gone} = $1`, [person.sub])
   }
+  await enqueued(organisation.id)
   await studio.query(
     `update public.webhook_deliveries d
      set last_response_status = 200, last_response_milliseconds = 1, last_response_body = $2

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
-import { addEndpoint } from '../support/outbox.ts'
+import { addEndpoint, enqueued } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
 import { addAttendee } from '../support/studio.ts'
 
@@ -18,6 +18,7 @@ async function arrange() {
   const created = await addEndpoint(organisation.id, ['order.created'])
   const { orderId } = await event.guest()
   await addAttendee(orderId, event.ticketTypeId)
+  await enqueued(organisation.id)
   const send = rest(await organisation.key())
   const list = async (query = ''): Promise<Delivery[]> => (await send('GET', `/webhook-deliveries${query}`)).body.data
   const [delivery] = await list(`?webhook_endpoint_id=${created}`)

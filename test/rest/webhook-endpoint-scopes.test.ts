@@ -6,7 +6,7 @@ import type { Scope } from '../../src/operations/operation.ts'
 import { studio } from '../support/database.ts'
 import { once } from '../support/once.ts'
 import { createOrganisation } from '../support/organisation.ts'
-import { addEndpoint } from '../support/outbox.ts'
+import { addEndpoint, enqueued } from '../support/outbox.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 
 const url = 'https://hooks.example.com/usher'
@@ -121,6 +121,7 @@ test('an endpoint is not sent elsewhere by giving up, with the same change, what
 test('what an endpoint is not subscribed to any more is not sent to it, nor pending again', async () => {
   const { organisation, id, path, send } = await arrange()
   await (await organisation.event()).guest()
+  await enqueued(organisation.id)
   const all = rest(await organisation.key())
   expect((await all('PATCH', path, { types: ['event.updated'] })).status).toBe(200)
   const { rows } = await studio.query<{ id: string; status: string }>(

@@ -7,7 +7,7 @@ import { rolledBack } from '../database/as-courier.ts'
 import { row, studio } from '../support/database.ts'
 import { once } from '../support/once.ts'
 import { createOrganisation } from '../support/organisation.ts'
-import { addEndpoint, everyType, logOf } from '../support/outbox.ts'
+import { addEndpoint, enqueued, everyType, logOf } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
 
 const url = 'https://hooks.example.com/usher'
@@ -148,6 +148,7 @@ describe('deleting an endpoint', () => {
     const { id } = (await create()).body.data
     const kept = await addEndpoint(organisation.id)
     await event.guest()
+    await enqueued(organisation.id)
     const log = await logOf(organisation.id)
 
     const deleted = await send('DELETE', `/webhook-endpoints/${id}`)

@@ -7,7 +7,7 @@ import { PaymentSchema } from '../../src/operations/orders.ts'
 import { TicketTypeSchema } from '../../src/operations/ticket-types.ts'
 import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
-import { everyType, listenIn, logOf } from '../support/outbox.ts'
+import { enqueued, everyType, listenIn, logOf } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
 
 const url = 'https://hooks.example.com/usher'
@@ -34,8 +34,9 @@ test('an endpoint gets what belongs to its events, of every type; one without ev
     await studio.query("update public.attendees set ticket_email_status = 'failed' where id = $1", [attendee.id])
   }
 
-  const deliveredTo = async (endpointId: string) =>
-    (
+  const deliveredTo = async (endpointId: string) => {
+    await enqueued(organisation.id)
+    return (
       await studio.query<{ event_id: string; type: string }>(
         `select coalesce(n.data ->> 'event_id', n.data ->> 'id') as event_id, n.type
          from public.webhook_deliveries d join public.notifications n on n.id = d.notification_id
@@ -43,6 +44,7 @@ test('an endpoint gets what belongs to its events, of every type; one without ev
         [endpointId],
       )
     ).rows
+  }
   const ofEvent = (id: string) =>
     [
       'event.updated',

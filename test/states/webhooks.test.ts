@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { during, refusalOf, row, studio } from '../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
+import { enqueued } from '../support/outbox.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import type { Hand } from '../support/studio.ts'
 
@@ -18,6 +19,7 @@ async function arrange(endpoint: string, delivery: string): Promise<Subject> {
     [organisation.id],
   )
   await event.guest()
+  await enqueued(organisation.id)
   const { id: deliveryId } = await row<{ id: string }>(
     `update public.webhook_deliveries set status = $2, attempts = 3 where webhook_endpoint_id = $1 returning id`,
     [endpointId, delivery],

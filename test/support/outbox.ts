@@ -46,6 +46,14 @@ export async function addEndpoint(
   return id
 }
 
+/** Makes the deliveries of what is queued, as a claim does. Another test may be making them. */
+export async function enqueued(organisationId: string): Promise<void> {
+  const queued = 'select from public.notifications where organisation_id = $1 and queued_for is not null'
+  while (((await studio.query(queued, [organisationId])).rowCount ?? 0) > 0) {
+    await studio.query('select private.enqueue_deliveries()')
+  }
+}
+
 /** That an endpoint can subscribe to. */
 export const everyType: string[] = notificationTypes.filter((type) => type !== 'webhook_endpoint.test')
 

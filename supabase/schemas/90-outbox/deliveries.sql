@@ -1,5 +1,5 @@
--- Webhook deliveries: one notification for one webhook endpoint. A notification is inserted with its deliveries, in one transaction; the
--- courier leases and sends them, and settles each with the answer (webhook-claims.sql).
+-- Webhook deliveries: one notification for one webhook endpoint. A notification is queued as it is inserted; the courier makes its deliveries,
+-- leases and sends them, and settles each with the answer (webhook-claims.sql).
 
 create type public.webhook_delivery_status as enum ('pending', 'delivered', 'failed', 'cancelled');
 
@@ -29,7 +29,7 @@ create table public.webhook_deliveries (
   constraint webhook_deliveries_pending_have_a_next_attempt check ((status = 'pending') = (next_attempt_at is not null)),
   constraint webhook_deliveries_last_response_body_is_an_excerpt check (length(last_response_body) <= 1024)
 );
-comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and the result of sending it. Added with the notification.';
+comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and the result of sending it.';
 comment on column public.webhook_deliveries.type is 'The type of the notification.';
 comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
 comment on column public.webhook_deliveries.webhook_endpoint_id is 'Where it is sent.';
@@ -67,25 +67,72 @@ create index webhook_deliveries_webhook_endpoint_id_claimed_idx
 -- For api.purge.
 create index webhook_deliveries_created_at_idx on public.webhook_deliveries (created_at);
 
--- One for each endpoint that is enabled and subscribed at that moment. Endpoints are read, and neither locked nor referenced, so that a
--- change of one holds up no registration; what it has overtaken is cancelled when it is leased. Security definer: no role may write the outbox.
-create function private.tg_notifications__enqueue() returns trigger
+-- A notification is queued for the endpoints that are enabled and subscribed at that moment. They are read, and neither locked nor referenced, so
+-- that a change of one holds up no registration. Security definer: a role that writes need not see endpoints.
+create function private.tg_notifications__queue() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.webhook_deliveries (organisation_id, webhook_endpoint_id, notification_id, type)
-  select n.organisation_id, w.id, n.id, n.type
-  from new_rows n
-  join public.webhook_endpoints w on w.organisation_id = n.organisation_id and w.status = 'enabled' and n.type = any (w.types)
-  -- Reads the data only for an endpoint that chose events.
-  where w.event_ids = '{}'
-    or coalesce(n.data ->> 'event_id', case n.data ->> 'object' when 'event' then n.data ->> 'id' end)::uuid = any (w.event_ids);
-  return null;
+  new.queued_for := (
+    select array_agg(w.id)
+    from public.webhook_endpoints w
+    where w.organisation_id = new.organisation_id
+      and w.status = 'enabled'
+      and new.type = any (w.types)
+      -- Reads the data only for an endpoint that chose events.
+      and (
+        w.event_ids = '{}'
+        or coalesce(new.data ->> 'event_id', case new.data ->> 'object' when 'event' then new.data ->> 'id' end)::uuid = any (w.event_ids)
+      )
+  );
+  return new;
 end
 $$;
-create trigger notifications_500_enqueue after insert on public.notifications
-  referencing new table as new_rows
-  for each statement execute function private.tg_notifications__enqueue();
+create trigger notifications_500_queue before insert on public.notifications
+  for each row execute function private.tg_notifications__queue();
+
+-- Makes the deliveries of what is queued. Of each organisation about a thousand at a time, so that a cancelled event delays no other.
+create function private.enqueue_deliveries() returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_ids constant uuid[] := array(
+    with recursive organisation as (
+      (
+        select n.organisation_id as id from public.notifications n
+        where n.queued_for is not null
+        order by n.organisation_id, n.id
+        limit 1
+      )
+      union all
+      select m.id
+      from organisation o
+      cross join lateral (
+        select n.organisation_id as id from public.notifications n
+        where n.queued_for is not null and n.organisation_id > o.id
+        order by n.organisation_id, n.id
+        limit 1
+      ) m
+    )
+    select q.id
+    from organisation o
+    cross join lateral (
+      select n.id from public.notifications n
+      where n.queued_for is not null and n.organisation_id = o.id
+      order by n.organisation_id, n.id
+      limit 1000 / (select 1 + count(*) from public.webhook_endpoints w where w.organisation_id = o.id)
+      for no key update skip locked
+    ) q
+  );
+begin
+  insert into public.webhook_deliveries (organisation_id, webhook_endpoint_id, notification_id, type)
+  select n.organisation_id, q.id, n.id, n.type
+  from public.notifications n
+  cross join unnest(n.queued_for) q (id)
+  where n.id = any (v_ids);
+  update public.notifications n set queued_for = null where n.id = any (v_ids);
+end
+$$;
 
 insert into private.personal_columns (table_name, column_name, erased_as, field)
 values

@@ -1,7 +1,8 @@
 -- The depth of the outbox, for monitoring. Reads only.
 
 -- What is pending, by kind: how much, the age of the oldest, and how late the couriers are. A delivery that waits for its own
--- endpoint, which is failing or busy, is not late; one for a disabled endpoint is not pending. What has failed and is tried again is due later each time, so it is never late: that is counted apart.
+-- endpoint, which is failing or busy, is not late; one for a disabled endpoint is not pending. A notification whose deliveries are yet to be made counts as
+-- one. What has failed and is tried again is due later each time, so it is never late: that is counted apart.
 create function api.outbox_depth() returns json
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -23,23 +24,24 @@ begin
         'webhooks' as kind,
         coalesce(sum(d.pending), 0) as pending,
         min(d.oldest) as oldest,
-        min(d.due) filter (where w.failing_since is null and not d.busy) as due,
+        min(d.due) filter (where not d.waits) as due,
         coalesce(sum(d.failing), 0) as failing,
         null::text as last_error
       from (
         select
-          d.webhook_endpoint_id,
           count(*) as pending,
           -- The attempt that is being made has not failed.
           count(*) filter (where d.attempts > (d.claim is not null)::integer) as failing,
           min(d.created_at) as oldest,
           min(d.next_attempt_at) as due,
-          coalesce(bool_or(d.claimed_until > now()), false) as busy
+          w.failing_since is not null or coalesce(bool_or(d.claimed_until > now()), false) as waits
         from public.webhook_deliveries d
+        join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
         where d.status = 'pending'
-        group by d.webhook_endpoint_id
+        group by w.id
+        union all
+        select count(*), 0, min(n.created_at), min(n.created_at), false from public.notifications n where n.queued_for is not null
       ) d
-      join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
       union all
       select
         'ticket_emails',

@@ -39,7 +39,7 @@ begin
           or not exists (select from public.webhook_endpoints w where w.id = o.webhook_endpoint_id and w.status = 'enabled')
         $sql$),
         ('public.notifications', 'created_at', v_kept_for,
-          'not exists (select from public.webhook_deliveries d where d.notification_id = o.id)'),
+          'o.queued_for is null and not exists (select from public.webhook_deliveries d where d.notification_id = o.id)'),
         ('public.emails', 'created_at', v_kept_for, $sql$o.status <> 'queued'$sql$),
         ('public.audit_entries', 'created_at', make_interval(days => greatest(audit_retention_days, 1)), 'true')
     ) o (name, aged_by, kept_for, condition)

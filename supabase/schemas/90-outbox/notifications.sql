@@ -1,5 +1,5 @@
--- The log of notifications. A change writes its notifications in its own transaction, and each of these its deliveries (deliveries.sql).
--- Nothing is sent from here.
+-- The log of notifications. A change writes its notifications in its own transaction, queued for their deliveries (deliveries.sql). Nothing is
+-- sent from here.
 
 create table public.notifications (
   created_at timestamptz not null default now(),
@@ -9,6 +9,7 @@ create table public.notifications (
   organisation_id uuid not null,
   subject_id uuid,
   transaction_id xid8 not null default pg_current_xact_id(),
+  queued_for uuid[],
   constraint notifications_pkey primary key (id),
   constraint notifications_id_organisation_id_key unique (id, organisation_id),
   constraint notifications_organisation_id_fkey foreign key (organisation_id)
@@ -24,6 +25,7 @@ comment on column public.notifications.subject_id is
   'Internal: what it is found by when a person is erased: the order that it belongs to, the entry of the waiting list, or the object itself.';
 comment on column public.notifications.transaction_id is
   'Internal: ids are assigned before the commit and may become visible out of order; a reader that continues from the last one it saw must miss none. So the log is in the order of transactions, and shows only those older than every open one.';
+comment on column public.notifications.queued_for is 'Internal: the webhook endpoints for which the courier has yet to make its deliveries.';
 
 create trigger notifications_100_append_only before update of created_at, type, data, id, organisation_id or delete on public.notifications
   for each row when (private.is_typed())
@@ -35,6 +37,8 @@ create index notifications_organisation_id_transaction_id_id_idx on public.notif
 create index notifications_organisation_id_type_idx on public.notifications (organisation_id, type, transaction_id, id);
 -- For private.erase_notifications.
 create index notifications_subject_id_idx on public.notifications (subject_id);
+-- For private.enqueue_deliveries.
+create index notifications_queued_idx on public.notifications (organisation_id, id) where queued_for is not null;
 -- For api.purge.
 create index notifications_created_at_idx on public.notifications (created_at);
 

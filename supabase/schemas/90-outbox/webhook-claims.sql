@@ -98,7 +98,7 @@ begin
 end
 $$;
 
--- Leases what is due, in turns. One courier at a time: two would not count each other's leases. Leased rows are due again when the lease
+-- Makes the deliveries of what is queued, and leases what is due, in turns. One courier at a time: two would not count each other's leases. Leased rows are due again when the lease
 -- runs out.
 create function api.claim_webhooks("limit" integer, lease_seconds integer default 60) returns json
 language plpgsql volatile security definer set search_path = ''
@@ -114,6 +114,7 @@ begin
     return '[]';
   end if;
   perform pg_advisory_xact_lock(4, 0);
+  perform private.enqueue_deliveries();
   v_ids := private.webhooks_by_turn("limit");
   v_now := clock_timestamp();
   v_until := v_now + make_interval(secs => lease_seconds);
@@ -311,6 +312,8 @@ begin
   return json_build_object('disabled', v_disabled_ids, 'more', exists (
     select from public.webhook_deliveries d
     where d.webhook_endpoint_id = any (v_endpoint_ids) and d.status = 'pending' and d.next_attempt_at <= now()
+    union all
+    select from public.notifications n where n.queued_for is not null
   ));
 end
 $$;

@@ -51,7 +51,7 @@ test('the function is called when something is due, and every ten minutes', asyn
   const { orderId } = await event.payer()
   await rolledBack(async (client) => {
     // Nothing else becomes pending or settled meanwhile.
-    await lockOutbox(client, 'public.orders')
+    await lockOutbox(client, 'public.orders', 'public.notifications')
     await client.query('update public.orders set payment_due_at = null where payment_check_at <= now()')
     await client.query(
       "update public.waiting_list_entries set offer_expires_at = now() + interval '1 day' where status = 'offered'",
@@ -87,6 +87,7 @@ test('the function is called when something is due, and every ten minutes', asyn
     await called()
     // Of two jobs, those of the last seven days.
     expect((await client.query('select * from cron.job_run_details')).rows).toHaveLength(2 * 3)
+    await client.query('update public.notifications set queued_for = null where queued_for is not null')
     await client.query(
       "update public.webhook_deliveries set next_attempt_at = now() + interval '1 hour' where status = 'pending'",
     )

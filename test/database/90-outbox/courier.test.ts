@@ -59,6 +59,7 @@ async function withCourier(orders: number, work: (courier: CourierFixture) => Pr
       await client.query(register, [event.id, event.ticketTypeId])
     }
     await client.query('set constraints all immediate')
+    await client.query('select private.enqueue_deliveries()')
     await work({
       organisationId: organisation.id,
       endpointId,
@@ -509,6 +510,7 @@ test.each([
       await client.query(register, [event.id, event.ticketTypeId])
     }
     await client.query('set constraints all immediate')
+    await client.query('select private.enqueue_deliveries()')
     const claim = async () => {
       const pending = (await asCourier('select api.claim_webhooks(100000)')) as Pending[]
       const { rows } = await client.query('select id from public.webhook_endpoints where organisation_id = $1', [
@@ -538,6 +540,7 @@ test('endpoints that fail keep none of the organisation from its turn, however m
     )
     await client.query(register, [event.id, event.ticketTypeId])
     await client.query('set constraints all immediate')
+    await client.query('select private.enqueue_deliveries()')
     await client.query(
       `update public.webhook_deliveries set next_attempt_at = '2000-01-01' where organisation_id = $1 and webhook_endpoint_id <> $2`,
       [organisation.id, good],
@@ -562,6 +565,7 @@ test('organisations whose endpoints fail take turns, however many there are and 
       await client.query(register, [id, ticketTypeId])
     }
     await client.query('set constraints all immediate')
+    await client.query('select private.enqueue_deliveries()')
     await client.query(
       `update public.webhook_endpoints set failing_since = now() - interval '1 hour', last_failed_at = now() - interval '1 hour'
        where organisation_id = $1`,

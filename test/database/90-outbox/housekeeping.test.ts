@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { asPurge } from '../../support/database.ts'
 import { waitingListEntry } from '../../support/operation-arguments.ts'
 import { createOrganisation } from '../../support/organisation.ts'
-import { addEndpoint } from '../../support/outbox.ts'
+import { addEndpoint, enqueued } from '../../support/outbox.ts'
 import { rolledBack } from '../as-courier.ts'
 
 const tables = ['private.idempotency_records', 'public.webhook_deliveries', 'public.notifications', 'public.emails']
@@ -14,6 +14,7 @@ test('what is older than its retention goes, a few at a time; what is pending or
   const event = await organisation.event()
   await addEndpoint(organisation.id, ['order.created'])
   for (let i = 0; i < 3; i++) await event.guest()
+  await enqueued(organisation.id)
   await rolledBack(async (client, asCourier) => {
     const counts = async () => {
       const counted = tables.map((table) => `(select count(*)::int from ${table} where organisation_id = $1)`)
@@ -92,6 +93,7 @@ test('what is pending for a disabled endpoint goes, too, when it is old', async 
   const event = await organisation.event()
   const endpoint = await addEndpoint(organisation.id, ['order.created'])
   await event.guest()
+  await enqueued(organisation.id)
   await rolledBack(async (client, asCourier) => {
     const pending = async () => {
       await asCourier('select api.purge(7, 100000)')

@@ -1,12 +1,12 @@
-// Who is notified: one delivery for each enabled endpoint of the organisation that is subscribed to the type, made with the
-// notification. And whatever happens to an endpoint meanwhile, the change that is notified goes through.
+// Who is notified: one delivery for each endpoint of the organisation that is enabled and subscribed to the type when the notification is
+// written, made by the courier. And whatever happens to an endpoint meanwhile, the change that is notified goes through.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { during, row, studio } from '../../support/database.ts'
 import { interfaces, overRest } from '../../support/interfaces.ts'
 import { createOrganisation, type TestOrganisation } from '../../support/organisation.ts'
-import { addEndpoint, lockOutbox } from '../../support/outbox.ts'
+import { addEndpoint, enqueued, lockOutbox } from '../../support/outbox.ts'
 import { outboxFixture } from '../outbox-fixture.ts'
 
 type Pending = {
@@ -19,6 +19,7 @@ type Pending = {
 }
 
 async function pendingOf(organisationId: string): Promise<Pending[]> {
+  await enqueued(organisationId)
   const { rows } = await studio.query<Pending>(
     `select d.webhook_endpoint_id, d.type, d.status, d.attempts,
        d.next_attempt_at = d.created_at as due,
@@ -203,6 +204,7 @@ async function apply(organisation: TestOrganisation, model: Model[], it: Change)
         "insert into public.notifications (organisation_id, type, data) values ($1, $2, '{}') returning id",
         [organisation.id, it.type],
       )
+      await enqueued(organisation.id)
       for (const e of model) if (e.enabled && e.types.includes(it.type)) e.pending.set(id, it.type)
       return
     }
@@ -283,6 +285,7 @@ test('of a transaction that adds an endpoint itself, it gets what comes after', 
   } finally {
     writer.release()
   }
+  await enqueued(organisation.id)
   const { rows } = await studio.query('select type from public.webhook_deliveries where organisation_id = $1', [
     organisation.id,
   ])

@@ -5,7 +5,7 @@ import type pg from 'pg'
 import { expect, test } from 'vitest'
 import { during, row, studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
-import { addEndpoint } from '../../support/outbox.ts'
+import { addEndpoint, enqueued } from '../../support/outbox.ts'
 import { rest } from '../../support/rest.ts'
 import { tracesFromNow } from '../../support/traces.ts'
 
@@ -28,6 +28,7 @@ async function arrange(payment: object = {}) {
   const { body } = await register()
   const erase = () => send('POST', '/people/erase', { email: jane.email })
   const [attendee] = body.data.attendees
+  await enqueued(organisation.id)
   return { mark, jane, organisation, event, send, register, erase, orderId: body.data.id as string, attendee, tracesOf }
 }
 

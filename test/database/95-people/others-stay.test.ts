@@ -6,7 +6,7 @@ import type pg from 'pg'
 import { expect, test } from 'vitest'
 import { during, refusalOf, row, studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
-import { addEndpoint } from '../../support/outbox.ts'
+import { addEndpoint, enqueued } from '../../support/outbox.ts'
 import { rest } from '../../support/rest.ts'
 
 async function arrange() {
@@ -224,6 +224,7 @@ test('an erasure in parts locks the endpoints in the order of their ids, as the 
      select $1, $2, 'Ann', 'ann@example.com' from generate_series(1, 230)`,
     [event.id, event.ticketTypeId],
   )
+  await enqueued(organisation.id)
   // The first has only what the second part is about.
   await studio.query(
     `delete from public.webhook_deliveries d using public.notifications n
