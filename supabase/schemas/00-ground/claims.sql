@@ -1,27 +1,15 @@
 -- The caller of a request, read from the claims of its verified token. usher.checked is empty until private.check_request has looked at the
 -- request; then it is 'on', or for a key the id of its organisation, so that what is asked most needs no claims.
 
--- Checks the key of a request that nothing has checked; whoever reads claims asks first whether it was, which costs less than a call.
--- PostgREST runs private.check_request before each request, unless it could not read its settings when it last connected: it then goes on
--- without it, and a revoked key would be good until the next time.
-create function private.assert_checked() returns void
-language plpgsql stable set search_path = ''
-as $$
-begin
-  if current_setting('request.path', true) <> '' then
-    perform private.check_request();
-  end if;
-end
-$$;
-grant execute on function private.assert_checked to api_key, authenticated;
-
--- The claims as PostgREST sets them; {} in a session without a token, such as the SQL editor of Studio.
+-- The claims as PostgREST sets them; {} in a session without a token, such as the SQL editor of Studio. Of a request that nothing has
+-- checked the key is checked here: PostgREST runs private.check_request before each request, unless it could not read its settings when it
+-- last connected; it then goes on without it, and a revoked key would be good until the next time.
 create function private.claims() returns jsonb
 language plpgsql stable set search_path = ''
 as $$
 begin
-  if coalesce(current_setting('usher.checked', true), '') = '' then
-    perform private.assert_checked();
+  if coalesce(current_setting('usher.checked', true), '') = '' and current_setting('request.path', true) <> '' then
+    perform private.check_request();
   end if;
   return coalesce(nullif(current_setting('request.jwt.claims', true), ''), '{}')::jsonb;
 end
@@ -36,10 +24,8 @@ declare
 begin
   if length(v_checked) = 36 then
     return v_checked::uuid;
-  elsif coalesce(v_checked, '') = '' then
-    perform private.assert_checked();
   end if;
-  return (nullif(current_setting('request.jwt.claims', true), '')::json ->> 'organisation_id')::uuid;
+  return (private.claims() ->> 'organisation_id')::uuid;
 end
 $$;
 grant execute on function private.current_organisation_id to api_key;
