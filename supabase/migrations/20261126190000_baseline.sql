@@ -2306,37 +2306,25 @@ begin
 end
 $$;
 
--- What a key loses, its grants lose in the same transaction, so private.check_request looks at the grant alone.
-create function private.tg_api_keys__shrink_grants() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  update public.api_keys g
-  set
-    revoked_at = case when new.revoked_at is not null or not g.scopes && new.scopes then now() end,
-    scopes = case when g.scopes && new.scopes then array(select s from unnest(g.scopes) s where s = any (new.scopes)) else g.scopes end,
-    expires_at = least(g.expires_at, new.expires_at)
-  where g.parent_id = new.id and g.revoked_at is null and g.expires_at > now();
-  return null;
-end
-$$;
-
--- The tokens of a grant go with it: nobody looks at them again.
+-- What a key loses, its grants lose in the same transaction, so private.check_request looks at the grant alone. The tokens of a grant go
+-- with it: nobody looks at them again.
 -- Security definer: whoever may revoke a grant may not see its tokens.
-create function private.tg_api_keys__forget_tokens() returns trigger
+create function private.tg_api_keys__limit_grants() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  delete from private.oauth_records r where r.grant_id = new.id;
-  return null;
-end
-$$;
-
-create function private.tg_api_keys__delete_grants() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  delete from public.api_keys g where g.parent_id = old.id;
+  if tg_op = 'DELETE' then
+    delete from public.api_keys g where g.parent_id = old.id;
+  elsif new.kind <> 'grant' then
+    update public.api_keys g
+    set
+      revoked_at = case when new.revoked_at is not null or not g.scopes && new.scopes then now() end,
+      scopes = case when g.scopes && new.scopes then array(select s from unnest(g.scopes) s where s = any (new.scopes)) else g.scopes end,
+      expires_at = least(g.expires_at, new.expires_at)
+    where g.parent_id = new.id and g.revoked_at is null and g.expires_at > now();
+  elsif new.revoked_at is not null then
+    delete from private.oauth_records r where r.grant_id = new.id;
+  end if;
   return null;
 end
 $$;
@@ -2345,12 +2333,8 @@ select private.keep_table('public.api_keys', filled => '{family_id}',
   derived => '{"organisation_id": null, "kind": null, "parent_id": null}', exempt => '{last_used_at}');
 create trigger api_keys_100_guard before insert or update on public.api_keys
   for each row execute function private.tg_api_keys__guard();
-create trigger api_keys_950_shrink_grants after update of scopes, expires_at, revoked_at on public.api_keys
-  for each row when (new.kind <> 'grant') execute function private.tg_api_keys__shrink_grants();
-create trigger api_keys_955_forget_tokens after update of revoked_at on public.api_keys
-  for each row when (new.kind = 'grant' and new.revoked_at is not null) execute function private.tg_api_keys__forget_tokens();
-create trigger api_keys_960_delete_grants after delete on public.api_keys
-  for each row when (old.kind <> 'grant') execute function private.tg_api_keys__delete_grants();
+create trigger api_keys_950_limit_grants after delete or update of scopes, expires_at, revoked_at on public.api_keys
+  for each row execute function private.tg_api_keys__limit_grants();
 
 revoke all on public.api_keys from anon, authenticated, service_role;
 
