@@ -67,11 +67,6 @@ create type public.api_scope as enum (
   'orders:write'
 );
 
--- scope_events_read stands for events:read, and so on for all seven.
-create function private.scope_of_role(role text) returns public.api_scope
-language plpgsql immutable set search_path = ''
-as $$ begin return replace(substr(role, length('scope_') + 1), '_', ':')::public.api_scope; end $$;
-
 -- schemas/00-ground/claims.sql
 
 -- The caller of a request, read from the claims of its verified token. usher.checked is empty until private.check_request has looked at the
@@ -2215,32 +2210,19 @@ comment on table private.api_key_hashes is 'SHA-256 of each whole API key.';
 
 alter table private.api_key_hashes enable row level security;
 
--- Those of a grant that the access token is for: the grant may have got others since. Whoever asks looks for the claim in the text first, for
--- the token of a key has none, and to parse it costs more than the rest.
-create function private.scopes_of_token(scopes public.api_scope[]) returns public.api_scope[]
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_scopes jsonb := private.claims() -> 'scopes';
-begin
-  if v_scopes is null then
-    return scopes;
-  end if;
-  return array(select s from unnest(scopes) s where v_scopes ? s::text);
-end
-$$;
-grant execute on function private.scopes_of_token to api_key;
-
--- Scopes of the calling key as they are now.
+-- Scopes of the calling key as they are now; of a grant those that the access token is for, too: the grant may have got others since. The
+-- claim is looked for in the text first, for the token of a key has none, and to parse it costs more than the rest.
 create function private.current_scopes() returns public.api_scope[]
 language plpgsql stable set search_path = ''
 as $$
+declare
+  v_scopes public.api_scope[];
 begin
-  return (
-    select case when current_setting('request.jwt.claims', true) like '%"scopes"%' then private.scopes_of_token(k.scopes) else k.scopes end
-    from public.api_keys k
-    where k.id = private.current_api_key_id()
-  );
+  select k.scopes into v_scopes from public.api_keys k where k.id = private.current_api_key_id();
+  if current_setting('request.jwt.claims', true) like '%"scopes"%' then
+    return array(select s from unnest(v_scopes) s where private.claims() -> 'scopes' ? s::text);
+  end if;
+  return v_scopes;
 end
 $$;
 grant execute on function private.current_scopes to api_key;
@@ -2431,7 +2413,7 @@ begin
   end if;
 
   if v_role <> 'api_key' then
-    v_scope := private.scope_of_role(v_role);
+    v_scope := replace(replace(v_role, 'scope_', ''), '_', ':');
     if v_scope <> all (v_scopes) then
       perform private.refuse(
         403, 'missing_scope', 'The API key lacks the scope this operation needs.',
@@ -2474,9 +2456,7 @@ begin
       'id', k.id,
       'name', k.name,
       'prefix', k.prefix,
-      'scopes', to_jsonb(
-        case when current_setting('request.jwt.claims', true) like '%"scopes"%' then private.scopes_of_token(k.scopes) else k.scopes end
-      ),
+      'scopes', to_jsonb(private.current_scopes()),
       'organisation', json_build_object(
         'object', 'organisation',
         'id', o.id,
@@ -11487,7 +11467,7 @@ declare
   v_kind constant text := replace(kind, '_reference', '');
   v_role constant text := private.claims() ->> 'role';
   v_scopes constant public.api_scope[] :=
-    coalesce(private.current_scopes(), case when v_role like 'scope\_%' then array[private.scope_of_role(v_role)] end, '{}');
+    coalesce(private.current_scopes(), case when v_role like 'scope\_%' then array[replace(replace(v_role, 'scope_', ''), '_', ':')::public.api_scope] end, '{}');
   v_ids uuid[];
   v_matches text[];
   v_candidates jsonb;

@@ -115,7 +115,7 @@ declare
   v_kind constant text := replace(kind, '_reference', '');
   v_role constant text := private.claims() ->> 'role';
   v_scopes constant public.api_scope[] :=
-    coalesce(private.current_scopes(), case when v_role like 'scope\_%' then array[private.scope_of_role(v_role)] end, '{}');
+    coalesce(private.current_scopes(), case when v_role like 'scope\_%' then array[replace(replace(v_role, 'scope_', ''), '_', ':')::public.api_scope] end, '{}');
   v_ids uuid[];
   v_matches text[];
   v_candidates jsonb;

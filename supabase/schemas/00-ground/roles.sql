@@ -58,8 +58,3 @@ create type public.api_scope as enum (
   'checkin:write',
   'orders:write'
 );
-
--- scope_events_read stands for events:read, and so on for all seven.
-create function private.scope_of_role(role text) returns public.api_scope
-language plpgsql immutable set search_path = ''
-as $$ begin return replace(substr(role, length('scope_') + 1), '_', ':')::public.api_scope; end $$;
