@@ -1,5 +1,5 @@
 -- Trigger functions that several tables share. private.tg__assert_* raise unless the condition in their name holds;
--- private.tg__refuse_* always raise.
+-- private.tg__refuse always raises.
 
 -- ticket_type_ids are of the event. Asked only when the list is set: a row whose ticket type was deleted can still be edited.
 create function private.tg__assert_ticket_types() returns trigger
@@ -68,10 +68,10 @@ begin
 end
 $$;
 
--- Truncate fires no row triggers, so counts and logs would miss it.
-create function private.tg__refuse_truncate() returns trigger
+-- Arguments: status, code, message and hint.
+create function private.tg__refuse() returns trigger
 language plpgsql volatile set search_path = ''
-as $$ begin perform private.refuse(409, 'append_only', 'This table cannot be truncated.', hint => 'Delete or cancel rows instead.'); end $$;
+as $$ begin perform private.refuse(tg_argv[0]::integer, tg_argv[1], tg_argv[2], hint => tg_argv[3]); end $$;
 
 -- Rows below an event belong to its organisation, so an insert may leave the organisation out.
 create function private.tg__inherit_organisation() returns trigger
@@ -120,18 +120,5 @@ begin
     new.organisation_id := private.organisation_meant(null, '{owner,manager}');
   end if;
   return new;
-end
-$$;
-
--- Postgres refuses a write to a view of several tables with SQLSTATE 55000, before it looks at privileges, and PostgREST makes a 500 of that.
--- With these triggers a member is refused for want of the privilege, as with a table, and an organiser in Studio reads a sentence.
-create function private.tg__refuse_write() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse(
-    405, 'method_not_allowed', coalesce(tg_argv[0], 'This is a view: it is only read.'), hint => 'Change the rows of the tables that it shows.'
-  );
-  return null;
 end
 $$;

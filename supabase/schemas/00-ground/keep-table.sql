@@ -122,7 +122,11 @@ begin
         ),
         (false, '100_in_use', case when in_use <> '{}' then 'delete' end, 'tg__assert_not_in_use', in_use),
         (false, '100_append_only', case when append_only <> '' then 'update or delete' end, 'tg__assert_append_only', private.sentences(append_only)),
-        (false, '100_no_truncate', 'truncate', 'tg__refuse_truncate', '{}'),
+        -- Truncate fires no row triggers, so counts and logs would miss it.
+        (
+          false, '100_no_truncate', 'truncate', 'tg__refuse',
+          array['409', 'append_only', 'This table cannot be truncated.', 'Delete or cancel rows instead.']
+        ),
         (true, '800_explain', 'insert or update', 'tg__explain_mistakes', '{}'),
         (
           false, '900_edited',
@@ -157,8 +161,9 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   execute format(
-    'create trigger %I instead of %s on %s for each row execute function private.tg__refuse_write(%L)',
-    (select c.relname from pg_catalog.pg_class c where c.oid = "view") || '_100_read_only', writes, "view", message
+    'create trigger %I instead of %s on %s for each row execute function private.tg__refuse(405, ''method_not_allowed'', %L, %L)',
+    (select c.relname from pg_catalog.pg_class c where c.oid = "view") || '_100_read_only', writes, "view", message,
+    'Change the rows of the tables that it shows.'
   );
 end
 $$;
