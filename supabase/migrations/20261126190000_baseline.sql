@@ -1980,19 +1980,18 @@ begin
 end
 $$;
 
-create function private.is_of_many(outcome json) returns boolean
-language plpgsql immutable set search_path = ''
-as $$ begin return coalesce(outcome #>> '{data,object}' in ('attendee_import', 'check_in_batch'), false); end $$;
-
--- The attendees of the results of such an outcome.
+-- The attendees of an outcome that tells of many. Null: it tells of one, or of no person.
 create function private.people_in(outcome json) returns uuid[]
 language plpgsql immutable set search_path = ''
 as $$
 begin
-  return array(
-    select coalesce(r ->> 'attendee_id', r #>> '{error,details,id}', r #>> '{check_in,attendee,id}')::uuid
-    from json_array_elements(outcome #> '{data,results}') r
-  );
+  if outcome #>> '{data,object}' in ('attendee_import', 'check_in_batch') then
+    return array(
+      select coalesce(r ->> 'attendee_id', r #>> '{error,details,id}', r #>> '{check_in,attendee,id}')::uuid
+      from json_array_elements(outcome #> '{data,results}') r
+    );
+  end if;
+  return null;
 end
 $$;
 
@@ -2000,7 +1999,7 @@ $$;
 create index idempotency_records_organisation_id_subject_idx
   on private.idempotency_records (organisation_id, private.subject_of_outcome(outcome));
 create index idempotency_records_people_idx on private.idempotency_records using gin (private.people_in(outcome))
-  where private.is_of_many(outcome);
+  where private.people_in(outcome) is not null;
 create index idempotency_records_expires_at_idx on private.idempotency_records (expires_at);
 
 alter table private.idempotency_records enable row level security;
@@ -15441,7 +15440,7 @@ begin
       where r.organisation_id = erasing.organisation_id
         and private.subject_of_outcome(r.outcome) = any ((subject_ids || v_person_ids)::text[])
       union all
-      select r.* from private.idempotency_records r where private.is_of_many(r.outcome) and private.people_in(r.outcome) && v_person_ids
+      select r.* from private.idempotency_records r where private.people_in(r.outcome) && v_person_ids
     ) r
   )
   update private.idempotency_records r set outcome = t.erased::json

@@ -53,8 +53,7 @@ documents as (
   from (
     select
       i.organisation_id, i.idempotency_key, i.outcome,
-      case when private.is_of_many(i.outcome) then private.people_in(i.outcome)::text[] else array[private.subject_of_outcome(i.outcome)] end
-        as subjects
+      coalesce(private.people_in(i.outcome)::text[], array[private.subject_of_outcome(i.outcome)]) as subjects
     from private.idempotency_records i
   ) r
   cross join lateral unnest(r.subjects) s (subject)

@@ -33,19 +33,18 @@ begin
 end
 $$;
 
-create function private.is_of_many(outcome json) returns boolean
-language plpgsql immutable set search_path = ''
-as $$ begin return coalesce(outcome #>> '{data,object}' in ('attendee_import', 'check_in_batch'), false); end $$;
-
--- The attendees of the results of such an outcome.
+-- The attendees of an outcome that tells of many. Null: it tells of one, or of no person.
 create function private.people_in(outcome json) returns uuid[]
 language plpgsql immutable set search_path = ''
 as $$
 begin
-  return array(
-    select coalesce(r ->> 'attendee_id', r #>> '{error,details,id}', r #>> '{check_in,attendee,id}')::uuid
-    from json_array_elements(outcome #> '{data,results}') r
-  );
+  if outcome #>> '{data,object}' in ('attendee_import', 'check_in_batch') then
+    return array(
+      select coalesce(r ->> 'attendee_id', r #>> '{error,details,id}', r #>> '{check_in,attendee,id}')::uuid
+      from json_array_elements(outcome #> '{data,results}') r
+    );
+  end if;
+  return null;
 end
 $$;
 
@@ -53,7 +52,7 @@ $$;
 create index idempotency_records_organisation_id_subject_idx
   on private.idempotency_records (organisation_id, private.subject_of_outcome(outcome));
 create index idempotency_records_people_idx on private.idempotency_records using gin (private.people_in(outcome))
-  where private.is_of_many(outcome);
+  where private.people_in(outcome) is not null;
 create index idempotency_records_expires_at_idx on private.idempotency_records (expires_at);
 
 alter table private.idempotency_records enable row level security;

@@ -282,7 +282,7 @@ begin
       where r.organisation_id = erasing.organisation_id
         and private.subject_of_outcome(r.outcome) = any ((subject_ids || v_person_ids)::text[])
       union all
-      select r.* from private.idempotency_records r where private.is_of_many(r.outcome) and private.people_in(r.outcome) && v_person_ids
+      select r.* from private.idempotency_records r where private.people_in(r.outcome) && v_person_ids
     ) r
   )
   update private.idempotency_records r set outcome = t.erased::json
