@@ -112,19 +112,3 @@ begin
 end
 $$;
 grant execute on function private.search_patterns to api_key;
-
--- Such an expression as a pattern for `like`, which matches no less: the index narrows by all trigrams of a pattern, and by some sixteen of an
--- expression, which of an e-mail address may be those that many share.
-create function private.like_pattern(expression text) returns text
-language plpgsql immutable strict set search_path = ''
-as $$
-begin
-  -- Both escape by a backslash.
-  return '%' || replace(regexp_replace(expression, '([%_])', '\\\1', 'g'), 'e?', '%') || '%';
-end
-$$;
-
--- The expression, if the index knows more by it than by the pattern; else one that matches everything.
-create function private.index_expression(expression text) returns text
-language plpgsql immutable strict set search_path = ''
-as $$ begin return case when expression like '%e?%' then expression else '' end; end $$;

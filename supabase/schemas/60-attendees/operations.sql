@@ -21,12 +21,20 @@ set search_path = ''
 as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();
+  -- Patterns for `like`, which match no less: the index narrows by all trigrams of these, and by some sixteen of an expression, which of an
+  -- e-mail address may be those that many share. Both escape by a backslash.
+  v_likes text[] := array(
+    select '%' || replace(regexp_replace(p.pattern, '([%_])', '\\\1', 'g'), 'e?', '%') || '%'
+    from unnest(patterns) with ordinality p (pattern, place)
+    order by p.place
+  );
   -- The index takes no array of patterns. Three words narrow enough; the others are compared.
-  v_first text := private.like_pattern(patterns[1]);
-  v_second text := coalesce(private.like_pattern(patterns[2]), v_first);
-  v_third text := coalesce(private.like_pattern(patterns[3]), v_first);
-  v_first_expression text := private.index_expression(patterns[1]);
-  v_second_expression text := coalesce(private.index_expression(patterns[2]), v_first_expression);
+  v_first text := v_likes[1];
+  v_second text := coalesce(v_likes[2], v_first);
+  v_third text := coalesce(v_likes[3], v_first);
+  -- The expression, if the index knows more by it than by the pattern; else one that matches everything.
+  v_first_expression text := case when patterns[1] not like '%e?%' then '' else patterns[1] end;
+  v_second_expression text := coalesce(case when patterns[2] not like '%e?%' then '' else patterns[2] end, v_first_expression);
 begin
   return array(
     -- Apart from the order, for which the planner would read the primary key.
