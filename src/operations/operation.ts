@@ -75,7 +75,7 @@ export type Operation = {
   irreversibleChange?: string
   /**
    * Over MCP a person confirms it, where the key asks for that: always, or by what it would do. Its SQL function calls
-   * private.assert_confirmed, or a function for notices or refunds that does.
+   * private.assert_confirmed, or private.assert_notice_confirmed.
    */
   confirmed?: 'always' | 'by_effect'
   /**

@@ -176,9 +176,10 @@ test.each([...oauthFunctions, ...confirmationFunctions])(
 
 test('what a person confirms is declared, and refused by its function without', async () => {
   const { rows } = await studio.query<{ name: string; always: boolean }>(
-    // Of a completion only before the start.
-    `select p.proname as name, p.prosrc ~ 'private.assert_confirmed' and p.prosrc !~ 'starts_at > now' as always from pg_proc p
-     where p.pronamespace = 'api'::regnamespace and p.prosrc ~ 'private.assert_(notice_|refund_)?confirmed' order by 1`,
+    // Of a completion only before the start, of a refund only above what the organisation lets through.
+    `select p.proname as name, p.prosrc ~ 'private.assert_confirmed' and p.prosrc !~ 'starts_at > now|confirm_refunds_above' as always
+     from pg_proc p
+     where p.pronamespace = 'api'::regnamespace and p.prosrc ~ 'private.assert_(notice_)?confirmed' order by 1`,
   )
   const declared = operations.filter(({ confirmed }) => confirmed !== undefined)
   expect(rows).toEqual(

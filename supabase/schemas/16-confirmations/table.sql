@@ -38,19 +38,14 @@ create index confirmations_forget_at_idx on private.confirmations (forget_at);
 
 alter table private.confirmations enable row level security;
 
--- How many more people a call may affect than the page said: registrations go on while somebody reads. Also how many are told without a
--- confirmation.
-create function private.people_unasked() returns integer
-language plpgsql immutable set search_path = ''
-as $$ begin return 20; end $$;
-
--- Whether a call does no more than the page said, by each number for itself. Of money so much more passes as the people do: what twenty
--- tickets more of those on the page would have cost. An erasure is of nobody else.
+-- Whether a call does no more than the page said, by each number for itself, but for twenty people: registrations go on while somebody reads.
+-- Of money so much more passes as the people do: what twenty tickets more of those on the page would have cost. An erasure is of nobody
+-- else.
 create function private.is_within(operation text, effect jsonb, confirmed jsonb) returns boolean
 language plpgsql immutable set search_path = ''
 as $$
 declare
-  v_more integer := case when operation like 'erase%' then 0 else private.people_unasked() end;
+  v_more integer := case when operation like 'erase%' then 0 else 20 end;
 begin
   return not exists (
     select from unnest('{orders,attendees,waiting_list,told}'::text[]) n
@@ -145,36 +140,17 @@ end
 $$;
 grant execute on function private.assert_confirmed to api_key;
 
--- The same where many people are told, by what the call did.
+-- The same where more than twenty people are told, by what the call did.
 create function private.assert_notice_confirmed(operation text, arguments jsonb, effect json) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  if (effect ->> 'told')::integer > private.people_unasked() then
+  if (effect ->> 'told')::integer > 20 then
     perform private.assert_confirmed(operation, arguments, effect);
   end if;
 end
 $$;
-grant execute on function private.assert_notice_confirmed, private.people_unasked to api_key;
-
--- The same for a refund, where all that was refunded of its order is more than the organisation lets through: in parts it is as much.
-create function private.assert_refund_confirmed(arguments jsonb) returns void
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_order public.orders;
-begin
-  select o.* into v_order from public.orders o where o.id = (arguments ->> 'order_id')::uuid;
-  if v_order.amount_refunded > (
-    select o.confirm_refunds_above from public.organisations o where o.id = private.current_organisation_id()
-  ) then
-    perform private.assert_confirmed(
-      'record_refund', arguments, json_build_object('refunded', arguments -> 'amount', 'currency', v_order.currency)
-    );
-  end if;
-end
-$$;
-grant execute on function private.assert_refund_confirmed to scope_orders_write;
+grant execute on function private.assert_notice_confirmed to api_key;
 
 -- Keeps what an operation refused for lack of a confirmation. What is asked for once more, and would do the same, has the same link.
 -- Security definer: the gateway may write no table.
@@ -232,33 +208,6 @@ comment on function api.ask_confirmation is
   'Keeps a request for a confirmation: { id, expires_at }. 401 when the key has ended. For the gateway.';
 grant execute on function api.ask_confirmation to gateway;
 
--- Who is erased, by an erasure of an address, with how much of each; the first twenty and one more.
-create function private.people_to_erase(confirmation private.confirmations) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select json_agg(json_build_object(
-      'name', p.name, 'tickets', p.tickets, 'orders', p.orders, 'waiting_list', p.entries, 'is_member', p.is_member
-    ) order by p.last_at desc, p.form)
-    from (
-      select
-        r.form, max(r.created_at) as last_at,
-        -- Of a member without a name there is the address alone.
-        coalesce(nullif((array_agg(r.name order by r.created_at desc, r.id))[1], ''), confirmation.arguments ->> 'email') as name,
-        bool_or(r.object = 'member') as is_member,
-        count(*) filter (where r.object = 'attendee' and not r.is_former) as tickets,
-        count(*) filter (where r.object = 'order' and not r.is_former) as orders,
-        count(*) filter (where r.object = 'waiting_list_entry' and not r.is_former) as entries
-      from private.rows_to_erase(confirmation.organisation_id, confirmation.arguments) r
-      group by r.form
-      order by last_at desc, r.form
-      limit 21
-    ) p
-  );
-end
-$$;
-
 -- What the page says the request is about, as it is now. Only of the organisation itself.
 create function private.subject_of_confirmation(confirmation private.confirmations) returns json
 language plpgsql stable set search_path = ''
@@ -270,6 +219,7 @@ declare
   v_event public.events;
   -- The event may have been renamed since; what is confirmed is bound to this.
   v_announced jsonb := coalesce(v_arguments -> 'announced', '{}');
+  v_people json;
 begin
   select a.* into v_attendee
   from public.attendees a
@@ -280,6 +230,27 @@ begin
   select e.* into v_event
   from public.events e
   where e.id = coalesce((v_arguments ->> 'event_id')::uuid, v_order.event_id) and e.organisation_id = confirmation.organisation_id;
+  -- Who is erased, by an erasure of an address, with how much of each; the first twenty and one more.
+  if confirmation.operation = 'erase_person' then
+    select json_agg(json_build_object(
+      'name', p.name, 'tickets', p.tickets, 'orders', p.orders, 'waiting_list', p.entries, 'is_member', p.is_member
+    ) order by p.last_at desc, p.form)
+    into v_people
+    from (
+      select
+        r.form, max(r.created_at) as last_at,
+        -- Of a member without a name there is the address alone.
+        coalesce(nullif((array_agg(r.name order by r.created_at desc, r.id))[1], ''), v_arguments ->> 'email') as name,
+        bool_or(r.object = 'member') as is_member,
+        count(*) filter (where r.object = 'attendee' and not r.is_former) as tickets,
+        count(*) filter (where r.object = 'order' and not r.is_former) as orders,
+        count(*) filter (where r.object = 'waiting_list_entry' and not r.is_former) as entries
+      from private.rows_to_erase(confirmation.organisation_id, v_arguments) r
+      group by r.form
+      order by last_at desc, r.form
+      limit 21
+    ) p;
+  end if;
   return json_build_object(
     'event', coalesce(v_announced ->> 'name', v_event.name),
     'slug', coalesce(v_announced ->> 'slug', v_event.slug),
@@ -287,7 +258,7 @@ begin
     'timezone', coalesce(v_announced ->> 'timezone', v_event.timezone),
     'order', v_order.reference,
     'person', coalesce(v_attendee.name, v_order.name, v_arguments ->> 'email'),
-    'people', case when confirmation.operation = 'erase_person' then private.people_to_erase(confirmation) end
+    'people', v_people
   );
 end
 $$;

@@ -453,10 +453,19 @@ begin
     v_effect := private.effect_of_change(v_order, dry_run);
     v_warnings := private.warnings_of_refund(v_refund);
     perform private.undo_if_dry_run(dry_run);
-    perform private.assert_refund_confirmed(jsonb_build_object(
-      'order_id', order_id, 'amount', amount, 'method', method, 'currency', currency, 'refunded_at', refunded_at,
-      'external_reference', external_reference
-    ));
+    -- In parts it is as much.
+    if v_order.amount_refunded + amount > (
+      select o.confirm_refunds_above from public.organisations o where o.id = private.current_organisation_id()
+    ) then
+      perform private.assert_confirmed(
+        'record_refund',
+        jsonb_build_object(
+          'order_id', order_id, 'amount', amount, 'method', method, 'currency', currency, 'refunded_at', refunded_at,
+          'external_reference', external_reference
+        ),
+        json_build_object('refunded', amount, 'currency', v_order.currency)
+      );
+    end if;
   exception when sqlstate 'UD001' then
     null; -- Undone; the variables keep what it would have done.
   end;
