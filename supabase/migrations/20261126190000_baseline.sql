@@ -11348,16 +11348,6 @@ comment on table private.object_names is 'What objects are called where their id
 revoke all on private.object_names from anon, authenticated, service_role;
 alter table private.object_names enable row level security;
 
--- A pattern for search_text of attendees (60-attendees/table.sql), which begins with their name and a space; null without any letter or
--- digit, for which the index of trigrams would read all there are.
-create function private.name_pattern(form text) returns text
-language plpgsql immutable strict set search_path = ''
-as $$
-begin
-  return case when form ~ '[^ -/:-@[-`{-~]' then regexp_replace(form, '([\\%_])', '\\\1', 'g') || ' %' end;
-end
-$$;
-
 -- At most eleven that are called so in each way, the newest first. What is called so in two ways is one object. What has the form of an id is
 -- an identifier: nobody takes it over by calling themselves so.
 create function private.objects_called(
@@ -11643,8 +11633,12 @@ insert into private.object_names (kind, name, finders, finds, readers, shows) va
   ('attendee', 'external_id', '{attendees:read,attendees:write}', 'o.organisation_id = $1 and o.external_id = $3', null, null),
   ('attendee', 'email', '{attendees:read}', 'o.organisation_id = $1 and o.email_lower = lower($3)', '{attendees:read}', 'o.email'),
   (
+    -- search_text begins with the name and a space. Nobody is looked for without any letter or digit: the index of trigrams would read all.
     'attendee', 'name',
-    '{attendees:read,checkin:write}', 'uuid_hash(o.organisation_id) = uuid_hash($1) and o.search_text like private.name_pattern($4) and private.search_form(o.name) = $4',
+    '{attendees:read,checkin:write}', $$
+      uuid_hash(o.organisation_id) = uuid_hash($1) and private.search_form(o.name) = $4
+        and o.search_text like case when $4 ~ '[^ -/:-@[-`{-~]' then regexp_replace($4, '([\\%_])', '\\\1', 'g') || ' %' end
+    $$,
     '{attendees:read,checkin:write}', 'o.name'
   ),
   ('attendee', 'company', null, null, '{attendees:read,checkin:write}', 'o.company'),

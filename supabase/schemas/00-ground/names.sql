@@ -21,16 +21,6 @@ comment on table private.object_names is 'What objects are called where their id
 revoke all on private.object_names from anon, authenticated, service_role;
 alter table private.object_names enable row level security;
 
--- A pattern for search_text of attendees (60-attendees/table.sql), which begins with their name and a space; null without any letter or
--- digit, for which the index of trigrams would read all there are.
-create function private.name_pattern(form text) returns text
-language plpgsql immutable strict set search_path = ''
-as $$
-begin
-  return case when form ~ '[^ -/:-@[-`{-~]' then regexp_replace(form, '([\\%_])', '\\\1', 'g') || ' %' end;
-end
-$$;
-
 -- At most eleven that are called so in each way, the newest first. What is called so in two ways is one object. What has the form of an id is
 -- an identifier: nobody takes it over by calling themselves so.
 create function private.objects_called(

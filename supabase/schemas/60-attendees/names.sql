@@ -12,8 +12,12 @@ insert into private.object_names (kind, name, finders, finds, readers, shows) va
   ('attendee', 'external_id', '{attendees:read,attendees:write}', 'o.organisation_id = $1 and o.external_id = $3', null, null),
   ('attendee', 'email', '{attendees:read}', 'o.organisation_id = $1 and o.email_lower = lower($3)', '{attendees:read}', 'o.email'),
   (
+    -- search_text begins with the name and a space. Nobody is looked for without any letter or digit: the index of trigrams would read all.
     'attendee', 'name',
-    '{attendees:read,checkin:write}', 'uuid_hash(o.organisation_id) = uuid_hash($1) and o.search_text like private.name_pattern($4) and private.search_form(o.name) = $4',
+    '{attendees:read,checkin:write}', $$
+      uuid_hash(o.organisation_id) = uuid_hash($1) and private.search_form(o.name) = $4
+        and o.search_text like case when $4 ~ '[^ -/:-@[-`{-~]' then regexp_replace($4, '([\\%_])', '\\\1', 'g') || ' %' end
+    $$,
     '{attendees:read,checkin:write}', 'o.name'
   ),
   ('attendee', 'company', null, null, '{attendees:read,checkin:write}', 'o.company'),
