@@ -180,14 +180,12 @@ select private.keep_table('public.organisation_members');
 create trigger organisation_members_100_keep_an_owner before update or delete on public.organisation_members
   for each row when (old.role = 'owner') execute function private.tg_organisation_members__keep_an_owner();
 
--- A field that Studio leaves blank is empty.
 create function private.tg_organisations__normalise() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  new.accent_colour := nullif(lower(btrim(new.accent_colour)), '');
-  new.logo_url := nullif(btrim(new.logo_url), '');
-  new.payment_instructions := nullif(btrim(new.payment_instructions, E' \t\r\n'), '');
+  new.accent_colour := lower(new.accent_colour);
+  new.payment_instructions := btrim(new.payment_instructions, E' \t\r\n');
   return new;
 end
 $$;
@@ -207,7 +205,7 @@ create trigger organisations_300_slug before update of slug on public.organisati
   for each row execute function private.tg_organisations__assert_slug_is_free();
 select private.keep_table('public.organisations',
   in_use => array['The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id']);
-create trigger organisations_200_normalise before insert or update of accent_colour, logo_url, payment_instructions on public.organisations
+create trigger organisations_200_normalise before insert or update of accent_colour, payment_instructions on public.organisations
   for each row execute function private.tg_organisations__normalise();
 
 select private.keep_table('public.plans',
