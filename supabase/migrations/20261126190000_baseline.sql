@@ -2213,11 +2213,13 @@ as $$ begin return key.id is not null and key.revoked_at is null and coalesce(ke
 grant execute on function private.is_usable_key to authenticated;
 
 -- 401 for a key that is unknown, revoked or expired.
-create function private.refuse_key(key public.api_keys) returns void
+create function private.assert_usable_key(key public.api_keys) returns void
 language plpgsql stable set search_path = ''
 as $$
 begin
-  if key.id is null then
+  if private.is_usable_key(key) then
+    return;
+  elsif key.id is null then
     perform private.refuse(401, 'invalid_api_key', 'The API key is not valid.', hint => 'Send a live key of your organisation.');
   elsif key.revoked_at is not null then
     perform private.refuse(401, 'api_key_revoked', 'The API key was revoked.', hint => 'Use another key, or create one.');
@@ -2316,9 +2318,7 @@ begin
   join public.api_keys k on k.id = h.api_key_id
   where h.key_hash = decode(resolve_api_key.key_hash, 'hex');
 
-  if not private.is_usable_key(v_key) then
-    perform private.refuse_key(v_key);
-  end if;
+  perform private.assert_usable_key(v_key);
 
   update public.api_keys k set last_used_at = now()
   where k.id = v_key.id and (k.last_used_at is null or k.last_used_at < now() - interval '1 minute');
@@ -2376,7 +2376,7 @@ begin
   from public.api_keys k
   where k.id = (v_claims ->> 'api_key_id')::uuid and k.organisation_id = v_organisation_id;
   if v_is_usable is not true then
-    perform private.refuse_key((
+    perform private.assert_usable_key((
       select k from public.api_keys k where k.id = (v_claims ->> 'api_key_id')::uuid and k.organisation_id = v_organisation_id
     ));
   elsif v_kind = 'person' then
@@ -2502,9 +2502,8 @@ begin
   if not found then
     perform private.refuse(404, 'not_found', 'There is no API key with this prefix.', 'prefix', hint => 'usher keys list shows them.');
   end if;
-  if not private.is_usable_key(v_old) then
-    perform private.refuse_key(v_old);
-  elsif v_old.kind = 'grant' then
+  perform private.assert_usable_key(v_old);
+  if v_old.kind = 'grant' then
     perform private.refuse(
       409, 'api_key_rotated', 'A grant has no key to rotate: its client renews its tokens by itself.', 'prefix',
       hint => 'Revoke it; the person can sign in again.'
@@ -2623,9 +2622,8 @@ begin
   from private.api_key_hashes h
   join public.api_keys k on k.id = h.api_key_id
   where h.key_hash = decode(start_sign_in.key_hash, 'hex');
-  if not private.is_usable_key(v_key) then
-    perform private.refuse_key(v_key);
-  elsif v_key.kind <> 'person' then
+  perform private.assert_usable_key(v_key);
+  if v_key.kind <> 'person' then
     perform private.refuse(403, 'forbidden', 'This API key is for a program.', hint => 'Sign in with a key for people.');
   end if;
 
@@ -12222,9 +12220,7 @@ declare
 begin
   -- Locked, so that of two that ask for the same the second finds the first.
   select k.* into v_key from public.api_keys k where k.id = ask_confirmation.api_key_id for no key update;
-  if not private.is_usable_key(v_key) then
-    perform private.refuse_key(v_key);
-  end if;
+  perform private.assert_usable_key(v_key);
 
   select c.* into v_asked
   from private.confirmations c

@@ -48,9 +48,8 @@ begin
   from private.api_key_hashes h
   join public.api_keys k on k.id = h.api_key_id
   where h.key_hash = decode(start_sign_in.key_hash, 'hex');
-  if not private.is_usable_key(v_key) then
-    perform private.refuse_key(v_key);
-  elsif v_key.kind <> 'person' then
+  perform private.assert_usable_key(v_key);
+  if v_key.kind <> 'person' then
     perform private.refuse(403, 'forbidden', 'This API key is for a program.', hint => 'Sign in with a key for people.');
   end if;
 

@@ -171,9 +171,7 @@ declare
 begin
   -- Locked, so that of two that ask for the same the second finds the first.
   select k.* into v_key from public.api_keys k where k.id = ask_confirmation.api_key_id for no key update;
-  if not private.is_usable_key(v_key) then
-    perform private.refuse_key(v_key);
-  end if;
+  perform private.assert_usable_key(v_key);
 
   select c.* into v_asked
   from private.confirmations c
