@@ -268,12 +268,17 @@ as $$
 declare
   v_key public.api_keys := private.key_of_sign_in(secret_hash);
   v_asked private.confirmations;
+  v_shown private.confirmations;
 begin
   select c.* into v_asked
   from private.confirmations c
   where c.id = confirmation_id and c.organisation_id = v_key.organisation_id;
   if not found then
     return null;
+  end if;
+  -- Of people and money only for whoever may do it.
+  if v_asked.scope = any (v_key.scopes) then
+    v_shown := v_asked;
   end if;
   return (
     select json_build_object(
@@ -289,20 +294,17 @@ begin
       end,
       'operation', v_asked.operation,
       'scope', v_asked.scope,
-      'may_confirm', v_asked.scope = any (v_key.scopes),
+      'may_confirm', v_shown.id is not null,
       'asked_by', json_build_object('name', k.name, 'prefix', k.prefix, 'kind', k.kind),
       'expires_at', private.rfc3339(v_asked.expires_at),
-      -- Of people and money only for whoever may do it.
-      'effect', case when v_asked.scope = any (v_key.scopes) then
-        case when 'orders:read' = any (v_key.scopes) or not v_asked.operation like 'cancel%' then v_asked.effect
-          else v_asked.effect || '{"refund_due": null}' end
-      end,
-      'changes', case when v_asked.scope = any (v_key.scopes) then v_asked.arguments -> 'changes' end,
-      'news', case when v_asked.scope = any (v_key.scopes) then v_asked.arguments -> 'news' end,
-      'message', case when v_asked.scope = any (v_key.scopes) then v_asked.arguments -> 'message' end,
-      'steps', case when v_asked.scope = any (v_key.scopes) then v_asked.arguments -> 'steps' end,
-      'more_steps', case when v_asked.scope = any (v_key.scopes) then v_asked.arguments -> 'more_steps' end,
-      'subject', case when v_asked.scope = any (v_key.scopes) then private.subject_of_confirmation(v_asked) end
+      'effect', case when 'orders:read' = any (v_key.scopes) or not v_asked.operation like 'cancel%' then v_shown.effect
+        else v_shown.effect || '{"refund_due": null}' end,
+      'changes', v_shown.arguments -> 'changes',
+      'news', v_shown.arguments -> 'news',
+      'message', v_shown.arguments -> 'message',
+      'steps', v_shown.arguments -> 'steps',
+      'more_steps', v_shown.arguments -> 'more_steps',
+      'subject', case when v_shown.id is not null then private.subject_of_confirmation(v_shown) end
     )
     from public.api_keys k
     where k.id = v_asked.api_key_id
