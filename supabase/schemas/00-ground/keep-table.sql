@@ -25,23 +25,39 @@ begin
 end
 $$;
 
--- A row that is saved as it was keeps updated_at. The version is the ETag of the object; an edit may name the version it is based on.
--- Arguments: generated columns, which NEW does not have yet; and of a versioned table the columns whose change is no edit.
-create function private.tg__count_edit() returns trigger
+-- Each table with updated_at has a function of its own, which private.keep_table makes of this: comparing two rows as JSON, which one function
+-- for all would have to, takes as long as writing one. A row that is saved as it was keeps updated_at. The version is the ETag of the object; an
+-- edit may name the version it is based on. What is generated is not compared: NEW does not have it yet.
+create function private.create_count_of_edits("table" name, columns text[], counted text[]) returns text
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_new constant jsonb := to_jsonb(new) - tg_argv[0]::text[];
-  v_old constant jsonb := to_jsonb(old) - tg_argv[0]::text[];
+  v_name constant text := format('tg_%s__count_edit', "table");
 begin
-  if v_new = v_old then
-    return new;
-  end if;
-  new.updated_at := now();
-  if tg_nargs > 1 and v_new - tg_argv[1]::text[] <> v_old - tg_argv[1]::text[] then
-    new.version := old.version + 1;
-  end if;
-  return new;
+  execute format(
+    $sql$
+      create function private.%I() returns trigger
+      language plpgsql volatile set search_path = ''
+      as $body$
+      begin
+        if (%s) is distinct from (%s) then
+          new.updated_at := now();
+          %s
+        end if;
+        return new;
+      end
+      $body$
+    $sql$,
+    v_name,
+    (select string_agg('new.' || quote_ident(c), ', ') from unnest(columns) c),
+    (select string_agg('old.' || quote_ident(c), ', ') from unnest(columns) c),
+    case when counted is not null then format(
+      'new.version := old.version + ((%s) is distinct from (%s))::integer;',
+      (select string_agg('new.' || quote_ident(c), ', ') from unnest(counted) c),
+      (select string_agg('old.' || quote_ident(c), ', ') from unnest(counted) c)
+    ) end
+  );
+  return v_name;
 end
 $$;
 
@@ -76,8 +92,8 @@ create function private.keep_table(
 language plpgsql volatile set search_path = ''
 as $$
 declare
+  v_name constant name := (select c.relname from pg_catalog.pg_class c where c.oid = "table");
   v_own text[];
-  v_generated text[];
   v_kept jsonb;
   v_trigger record;
 begin
@@ -90,9 +106,8 @@ begin
   end loop;
   select
     array_agg(a.attname::text order by a.attnum) filter (where a.attgenerated = ''),
-    coalesce(array_agg(a.attname::text order by a.attnum) filter (where a.attgenerated <> ''), '{}'),
     coalesce(required, array_agg(a.attname::text order by a.attnum) filter (where a.attnotnull and not a.atthasdef), '{}')
-  into v_own, v_generated, required
+  into v_own, required
   from pg_catalog.pg_attribute a
   where a.attrelid = "table" and a.attnum > 0 and not a.attisdropped;
   v_kept := (
@@ -133,18 +148,17 @@ begin
           case when 'updated_at' = any (v_own) then 'update' || coalesce(
             (select ' of ' || string_agg(quote_ident(c), ', ') from unnest(v_own) c where exempt <> '{}' and c <> all (exempt)), ''
           ) end,
-          'tg__count_edit',
-          array[v_generated::text] || case when versioned then
-            (array['version', 'updated_at'] || exempt || uncounted || array(select jsonb_object_keys(v_kept)))::text
-          end
+          case when 'updated_at' = any (v_own) then private.create_count_of_edits(v_name, v_own, case when versioned then array(
+            select c from unnest(v_own) c where c <> all (array['version', 'updated_at'] || exempt || uncounted) and not v_kept ? c
+          ) end) end,
+          '{}'
         )
     ) t (is_typed, name, event, function, arguments)
     where t.event is not null and (typed or not t.is_typed)
   loop
     execute format(
       'create trigger %I before %s on %s for each %s execute function private.%I(%s)',
-      (select c.relname from pg_catalog.pg_class c where c.oid = "table") || '_' || v_trigger.name,
-      v_trigger.event, "table",
+      v_name || '_' || v_trigger.name, v_trigger.event, "table",
       case when v_trigger.is_typed then 'row when (private.is_typed())' when v_trigger.event = 'truncate' then 'statement' else 'row' end,
       v_trigger.function,
       (select string_agg(quote_literal(a), ', ' order by a.place) from unnest(v_trigger.arguments) with ordinality a (a, place))
