@@ -8942,13 +8942,21 @@ create trigger attendees_500_count_places_update after update on public.attendee
 
 -- What a change of an event does to its orders and its waiting list.
 
--- Cancelling an event cancels its orders. The guard holds the exclusive event lock, so no registration is in flight.
+-- Cancelling an event cancels its orders, and tells of all of them at once. The guard holds the exclusive event lock, so no registration is in
+-- flight.
 create function private.tg_events__cancel_orders() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_ids uuid[];
 begin
-  update public.orders o set status = 'cancelled', cancellation_reason = 'event_cancelled'
-  where o.event_id = new.id and o.status <> 'cancelled';
+  with cancelled as (
+    update public.orders o set status = 'cancelled', cancellation_reason = 'event_cancelled'
+    where o.event_id = new.id and o.status <> 'cancelled'
+    returning o.id
+  )
+  select array_agg(c.id order by c.id) into v_ids from cancelled c;
+  perform private.notify_of_orders(v_ids, '{order.cancelled}');
   return null;
 end
 $$;
@@ -9671,7 +9679,8 @@ end
 $$;
 create constraint trigger orders_600_notify after update on public.orders
   deferrable initially deferred
-  for each row when (new.status <> old.status)
+  -- Of a cancelled event: 20-events/effects.sql.
+  for each row when (new.status <> old.status and new.cancellation_reason is distinct from 'event_cancelled')
   execute function private.tg_orders__notify();
 
 create function private.tg_payments__notify() returns trigger

@@ -54,7 +54,8 @@ end
 $$;
 create constraint trigger orders_600_notify after update on public.orders
   deferrable initially deferred
-  for each row when (new.status <> old.status)
+  -- Of a cancelled event: 20-events/effects.sql.
+  for each row when (new.status <> old.status and new.cancellation_reason is distinct from 'event_cancelled')
   execute function private.tg_orders__notify();
 
 create function private.tg_payments__notify() returns trigger
