@@ -528,6 +528,8 @@ test('a plan warns of a name that another event has, and of windows that stay', 
       return row?.warnings?.map(({ code }) => code) ?? []
     }
     expect(await warned(`api.apply_event(changes => '{"name": "TEST event"}')`)).toEqual(['name_taken'])
+    // Refused, for it has no name.
+    expect(await warned(`api.apply_event(changes => '{"capacity": 5}')`)).toEqual([])
     const later = `api.apply_event(event => $1, changes => '{"starts_at": "2020-05-01T00:00:00Z"}')`
     expect(await warned(later, [event.id])).toEqual(['windows_stay'])
     expect(await warned("api.apply_event(event => $1, move => 'P1D')", [event.id])).toEqual([])

@@ -287,7 +287,7 @@ begin
     request_fingerprint,
     private.with_warnings(
       json_build_object('status', 201, 'data', private.event_json(v_event)),
-      private.warning_of_offset_in(jsonb_build_object('starts_at', starts_at, 'ends_at', ends_at), v_event.timezone)
+      private.warning_of_offset(jsonb_build_object('starts_at', starts_at, 'ends_at', ends_at), v_event.id)
     )
   );
 end
@@ -372,8 +372,7 @@ begin
       )
     end;
     v_outcome := private.with_warnings(
-      v_outcome, private.warning_of_offset_in(changes, v_new.timezone), private.warning_of_capacity(v_event, v_new),
-      private.warning_of_windows(v_event, v_new), private.warning_of_timezone(v_event, v_new)
+      v_outcome, variadic private.warning_of_offset(changes, event_id) || private.warnings_of_event(v_event, v_new)
     );
     perform private.undo_if_dry_run(dry_run);
     if private.is_asking() then

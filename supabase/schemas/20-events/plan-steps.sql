@@ -321,7 +321,7 @@ begin
     else v_event := private.change_event(work.base, fields);
   end case;
   return jsonb_build_object(
-    'data', private.event_json(v_event), 'warnings', jsonb_build_array(private.warning_of_offset_in(fields, v_event.timezone))
+    'data', private.event_json(v_event), 'warnings', jsonb_build_array(private.warning_of_offset(fields, v_event.id))
   );
 end
 $$;
@@ -613,26 +613,6 @@ begin
 end
 $$;
 
--- What is allowed and yet likely to be meant otherwise, when all is done: a ticket type may have been raised as well.
-create function private.plan_warnings(work private.event_work) returns jsonb[]
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_event public.events := work.event;
-  v_is_new boolean := (work.base).id is distinct from v_event.id;
-begin
-  return array[
-    case when not v_is_new then private.warning_of_capacity(work.base, v_event) end,
-    case when not v_is_new then private.warning_of_timezone(work.base, v_event) end,
-    case when not v_is_new and work.distance is null then private.warning_of_windows(work.base, v_event) end,
-    case when v_is_new and exists (
-      select from public.events e
-      where e.organisation_id = v_event.organisation_id and e.id <> v_event.id and private.search_form(e.name) = private.search_form(v_event.name)
-    ) then private.warning('name_taken', 'Another event has this name. To change that one, name it as event.') end
-  ];
-end
-$$;
-
 -- Does what the arguments of apply_event say, to an event, a copy of one, or a new one, and answers what was read, each step, and the event.
 -- Whoever calls it rolls back if there are refusals.
 create function private.carry_out_event(arguments jsonb, organisation_id uuid, event_id uuid, source_id uuid) returns jsonb
@@ -676,10 +656,12 @@ begin
     v_notice := private.notify_of_event(event_id, (arguments ->> 'notify')::public.notify);
   end if;
   select e.* into v_event from public.events e where e.id = (v_work.event).id;
-  v_work.event := v_event;
   return jsonb_build_object(
     'warnings', to_jsonb(array(
-      select distinct w from unnest(v_work.warnings || private.plan_warnings(v_work)) w where w <> 'null' limit 20
+      select distinct w
+      from unnest(v_work.warnings || private.warnings_of_event(v_work.base, v_event, v_work.distance is not null)) w
+      where w <> 'null'
+      limit 20
     )),
     'read', v_work.read,
     'steps', to_jsonb(array(select s from unnest(v_work.steps) with ordinality s (s, n) order by s ->> 'action' <> 'refuse', n)),
@@ -704,5 +686,5 @@ grant execute on function
   private.items_of_plan, private.moved_times, private.move_distance, private.move_of_plan, private.zoned_time, private.plan_words,
   private.plan_changes, private.write_object, private.step_that_adds, private.step_that_changes, private.ticket_types_meant,
   private.fields_of_item, private.step_of_item, private.step_of_event, private.take_step, private.read_rows, private.lock_event_of_plan,
-  private.plan_warnings, private.carry_out_event, private.money_text
+  private.carry_out_event, private.money_text
 to scope_events_write;
