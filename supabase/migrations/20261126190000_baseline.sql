@@ -3324,10 +3324,9 @@ grant execute on function private.event_json to scope_events_read, scope_events_
 
 -- The rules of events: what a row may be and become, one trigger for each. They fire in the order of their names:
 --   100 a new event is a draft and has a slug; one with orders is not deleted, a draft goes with what belongs to it
---   110 the event lock, under which the rest counts orders and tickets
---   120 the status: from where to where, and what an event needs that is published
+--   120 the status: from where to where, what an event needs that is published, and its timestamps
 --   130 currency, capacity, time zone, address; values that another event has
---   140 the timestamps of the status
+-- Status, currency and capacity change under the event lock, which registrations hold shared: none is in flight while their rules count.
 -- What a value must be by itself the constraints of 20-events/table.sql say. Security definer is what counts orders and tickets, which
 -- the editing role may not be allowed to read.
 
@@ -3489,23 +3488,11 @@ $$;
 create trigger events_110_delete_belongings before delete on public.events
   for each row execute function private.tg_events__delete_belongings();
 
--- Registrations hold the event lock shared: none is in flight while the next rules count.
-create function private.tg_events__lock() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  perform private.lock_event_exclusive(new.id);
-  return new;
-end
-$$;
-create trigger events_110_lock before update on public.events
-  for each row when ((new.status, new.capacity, new.currency) is distinct from (old.status, old.capacity, old.currency))
-  execute function private.tg_events__lock();
-
 create function private.tg_events__transition() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  perform private.lock_event_exclusive(new.id);
   if (old.status, new.status) not in (
     ('draft', 'published'), ('published', 'draft'), ('published', 'cancelled'), ('published', 'completed'), ('completed', 'published')
   ) then
@@ -3516,23 +3503,12 @@ begin
       hint => 'To close registration set sales_end_at of its ticket types, or complete the event. Cancelling it is for good.',
       "row" => to_jsonb(new)
     );
-  end if;
-  return new;
-end
-$$;
-create trigger events_120_transition before update on public.events
-  for each row when (new.status <> old.status) execute function private.tg_events__transition();
-
-create function private.tg_events__is_publishable() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  if new.starts_at is null or new.ends_at is null then
+  elsif new.status = 'published' and num_nonnulls(new.starts_at, new.ends_at) < 2 then
     perform private.refuse(
       409, 'event_not_publishable', 'An event needs a start and an end before it is published.', 'starts_at',
       hint => 'Set starts_at and ends_at first.', "row" => to_jsonb(new)
     );
-  elsif new.ends_at <= now() then
+  elsif new.status = 'published' and new.ends_at <= now() then
     perform private.refuse_ended('ends_at', new.ends_at);
   -- Of an event that is published again all may be archived, as they may be while it is published.
   elsif old.status = 'draft' and not exists (select from public.ticket_types t where t.event_id = new.id and t.status = 'active') then
@@ -3541,11 +3517,15 @@ begin
       hint => 'Add a ticket type first.', "row" => to_jsonb(new)
     );
   end if;
+  new.published_at := case when new.status = 'draft' then null when old.status = 'draft' then now() else old.published_at end;
+  new.cancelling_since := case when new.status = 'published' then old.cancelling_since end;
+  new.cancelled_at := case when new.status = 'cancelled' then now() end;
+  new.completed_at := case when new.status = 'completed' then now() end;
   return new;
 end
 $$;
-create trigger events_125_publishable before update on public.events
-  for each row when (new.status = 'published' and old.status <> 'published') execute function private.tg_events__is_publishable();
+create trigger events_120_transition before update on public.events
+  for each row when (new.status <> old.status) execute function private.tg_events__transition();
 
 -- One that stays is not checked: currencies are withdrawn.
 create function private.tg_events__currency() returns trigger
@@ -3554,9 +3534,13 @@ as $$
 begin
   if new.currency is not distinct from old.currency then
     return new;
-  elsif tg_op = 'UPDATE' and exists (select from public.orders o where o.event_id = new.id) then
-    perform private.refuse(409, 'event_has_orders', 'The currency of an event with orders is fixed.', 'currency', "row" => to_jsonb(new));
-  elsif not private.is_currency(new.currency) then
+  elsif tg_op = 'UPDATE' then
+    perform private.lock_event_exclusive(new.id);
+    if exists (select from public.orders o where o.event_id = new.id) then
+      perform private.refuse(409, 'event_has_orders', 'The currency of an event with orders is fixed.', 'currency', "row" => to_jsonb(new));
+    end if;
+  end if;
+  if not private.is_currency(new.currency) then
     perform private.refuse_value(
       'currency', 'The currency is not an ISO 4217 currency in use.', 'Write its three capital letters, such as EUR.', "row" => to_jsonb(new)
     );
@@ -3589,6 +3573,7 @@ create function private.tg_events__capacity() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  perform private.lock_event_exclusive(new.id);
   -- A raised quantity is offered to the waiting list without the event lock.
   perform private.lock_event_capacity(new.id);
   if new.capacity > 0 and new.capacity < private.places_taken(new.id) then
@@ -3644,20 +3629,6 @@ end
 $$;
 create trigger events_130_not_taken before insert or update of slug, external_id on public.events
   for each row execute function private.tg_events__is_not_taken();
-
-create function private.tg_events__timestamps() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  new.published_at := case when new.status = 'draft' then null when old.status = 'draft' then now() else old.published_at end;
-  new.cancelling_since := case when new.status = 'published' then old.cancelling_since end;
-  new.cancelled_at := case when new.status = 'cancelled' then now() end;
-  new.completed_at := case when new.status = 'completed' then now() end;
-  return new;
-end
-$$;
-create trigger events_140_timestamps before update on public.events
-  for each row when (new.status <> old.status) execute function private.tg_events__timestamps();
 
 -- schemas/20-events/locks.sql
 
