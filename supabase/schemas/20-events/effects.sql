@@ -22,32 +22,25 @@ create trigger events_500_cancel_orders after update on public.events
   for each row when (new.status = 'cancelled' and old.status <> 'cancelled')
   execute function private.tg_events__cancel_orders();
 
--- More places of the event, or it goes on for longer. A change of the capacity holds the exclusive event lock.
-create function private.tg_events__offer() returns trigger
+-- Its waiting list: nobody waits for an event that is cancelled or completed, and more places, or a later end, are offered. After its orders,
+-- whose tickets lock ticket types first. A change of status or capacity holds the exclusive event lock.
+create function private.tg_events__waiting_list() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  if new.status <> 'published' then
+    update public.waiting_list_entries w set status = 'cancelled' where w.event_id = new.id and w.status in ('waiting', 'offered');
+    return null;
+  end if;
   perform private.lock_event_capacity(new.id);
   perform 1 from public.ticket_types t where t.event_id = new.id order by t.id for no key update;
   perform private.offer_places(new.id);
   return null;
 end
 $$;
-create trigger events_500_offer after update on public.events
+create trigger events_550_waiting_list after update on public.events
   for each row when (
-    new.status = 'published' and (new.status, new.capacity, new.ends_at) is distinct from (old.status, old.capacity, old.ends_at)
+    new.status in ('cancelled', 'completed') and new.status <> old.status
+    or new.status = 'published' and (new.status, new.capacity, new.ends_at) is distinct from (old.status, old.capacity, old.ends_at)
   )
-  execute function private.tg_events__offer();
-
--- Nobody waits for an event that is cancelled or completed. After its orders, whose tickets lock ticket types first.
-create function private.tg_events__close_waiting_list() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  update public.waiting_list_entries w set status = 'cancelled' where w.event_id = new.id and w.status in ('waiting', 'offered');
-  return null;
-end
-$$;
-create trigger events_550_close_waiting_list after update on public.events
-  for each row when (new.status in ('cancelled', 'completed') and new.status <> old.status)
-  execute function private.tg_events__close_waiting_list();
+  execute function private.tg_events__waiting_list();
