@@ -9514,25 +9514,11 @@ begin
 end
 $$;
 
-create function private.tg_events__notify_full() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_taken bigint := private.places_taken(new.id);
-begin
-  if v_taken >= new.capacity and (old.capacity is null or v_taken < old.capacity) then
-    perform private.notify_of_full_event(new.id);
-  end if;
-  return null;
-end
-$$;
-create trigger events_600_notify_full after update of capacity on public.events
-  for each row when (new.capacity < old.capacity or new.capacity is not null and old.capacity is null)
-  execute function private.tg_events__notify_full();
-
 create function private.tg_events__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_taken bigint;
 begin
   -- An update that changes nothing notifies of nothing.
   if new.version = old.version then
@@ -9549,6 +9535,12 @@ begin
     private.event_json(new),
     new.id
   );
+  if new.capacity < old.capacity or new.capacity is not null and old.capacity is null then
+    v_taken := private.places_taken(new.id);
+    if v_taken >= new.capacity and (old.capacity is null or v_taken < old.capacity) then
+      perform private.notify_of_full_event(new.id);
+    end if;
+  end if;
   return null;
 end
 $$;
