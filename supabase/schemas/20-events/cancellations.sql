@@ -21,6 +21,9 @@ create function private.cancel_later(
 ) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_recipients private.recipient[];
+  v_notice jsonb;
 begin
   perform private.assert_not_foreign(event.organisation_id, 'event_id');
   message := private.sound_message(message, notify);
@@ -37,9 +40,14 @@ begin
       set claims = excluded.claims, notify = excluded.notify, message = excluded.message, attempts = 0, next_attempt_at = now();
     update public.events e set cancelling_since = now() where e.id = event.id returning * into event;
   end if;
+  -- What private.notify_of_event will answer once it is cancelled.
+  if notify <> 'nobody' then
+    v_recipients := private.recipients_of_event(event, notify);
+    v_notice := private.told_of(v_recipients) || jsonb_build_object('emails', cardinality(private.addressees(v_recipients)));
+  end if;
   return json_build_object(
     'status', case when dry_run then 200 else 202 end,
-    'effect', private.effect_json(dry_run, affected, private.notice_of_cancellation(event, notify)),
+    'effect', private.effect_json(dry_run, affected, v_notice),
     'data', private.event_json(event)
   );
 end

@@ -53,52 +53,34 @@ create trigger events_500_note_change after update on public.events
   )
   execute function private.tg_events__note_change();
 
--- The attendees of an event, or of a cancelled one those whom it took with it.
-create function private.attendees_to_tell(event public.events) returns uuid[]
+-- Whom the cancellation of an event is told, or would be: whoever held a place, the buyers of the orders that it cancelled, and its waiting
+-- list. With `changed_at`, whom this change of it is told: its attendees and its waiting list.
+create function private.recipients_of_event(event public.events, notify public.notify, changed_at timestamptz default null)
+returns private.recipient[]
 language plpgsql stable security definer set search_path = ''
 as $$
-begin
-  return array(
+declare
+  v_attendee_ids uuid[] := array(
     select a.id
     from public.ticket_types t
     join public.attendees a on a.ticket_type_id = t.id
     where t.event_id = event.id
       and case event.status when 'cancelled' then a.cancelled_at = event.cancelled_at else a.status <> 'cancelled' end
   );
-end
-$$;
-
--- Whom the cancellation of an event is told, or would be: whoever held a place, the buyers of the orders that it cancelled, and its waiting
--- list.
-create function private.recipients_of_cancellation(event public.events, notify public.notify) returns private.recipient[]
-language plpgsql stable security definer set search_path = ''
-as $$
 begin
-  return private.with_buyers(
-    private.recipients(private.attendees_to_tell(event), notify),
-    array(
-      select o.id
-      from public.orders o
-      where o.event_id = event.id
-        and case event.status when 'cancelled' then o.cancelled_at = event.cancelled_at else o.status <> 'cancelled' end
-    ),
-    notify
-  ) || private.recipients_on_waiting_list(event, notify);
-end
-$$;
-
--- What private.notify_of_event will answer once the event is cancelled.
-create function private.notice_of_cancellation(event public.events, notify public.notify) returns jsonb
-language plpgsql stable security definer set search_path = ''
-as $$
-declare
-  v_recipients private.recipient[];
-begin
-  if coalesce(notify, 'nobody') = 'nobody' then
-    return null;
-  end if;
-  v_recipients := private.recipients_of_cancellation(event, notify);
-  return private.told_of(v_recipients) || jsonb_build_object('emails', cardinality(private.addressees(v_recipients)));
+  return case
+    when changed_at is not null then private.recipients(v_attendee_ids, notify, changed_at, 'event_changed')
+    else private.with_buyers(
+      private.recipients(v_attendee_ids, notify),
+      array(
+        select o.id
+        from public.orders o
+        where o.event_id = event.id
+          and case event.status when 'cancelled' then o.cancelled_at = event.cancelled_at else o.status <> 'cancelled' end
+      ),
+      notify
+    )
+  end || private.recipients_on_waiting_list(event, notify, changed_at);
 end
 $$;
 
@@ -203,12 +185,9 @@ begin
     return '{"nobody_because": "nothing_to_tell"}';
   end if;
 
-  if v_event.status = 'cancelled' then
-    v_recipients := private.recipients_of_cancellation(v_event, notify);
-  else
+  v_recipients := private.recipients_of_event(v_event, notify, case v_event.status when 'published' then v_change.changed_at end);
+  if v_event.status = 'published' then
     v_news := private.announced(v_event);
-    v_recipients := private.recipients(private.attendees_to_tell(v_event), notify, v_change.changed_at, 'event_changed')
-      || private.recipients_on_waiting_list(v_event, notify, v_change.changed_at);
     select w.* into v_pending, v_settled from private.waiting_news(v_recipients, v_news, message) w;
   end if;
   v_recipients := private.with_news(v_recipients, v_change, v_news, v_pending, v_settled);
