@@ -108,7 +108,6 @@ test('the functions that lend somebody the rights of their owner are these', asy
     // Plans of the family of the calling key.
     'private.keep_event_plan': ['scope_events_write'],
     'private.open_event_plan': ['scope_events_write'],
-    'private.close_event_plan': ['scope_events_write'],
     // Ids only; the rows are read under the policies of the caller.
     'private.erase_attendee': ['scope_attendees_write'],
     // Of the organisation of the caller, by the address.

@@ -1,29 +1,20 @@
 -- What apply_event, public.copy_event and public.move_event do: match what a list names, move, copy, and call the operations that add and
 -- change it. Each step has a savepoint and says what it changed, or why it is refused. Whether it stays, 20-events/plans.sql decides.
 
--- What belongs to an event, in the order in which it is made. A kind joins by its line here, its api.create_… and its api.update_….
+-- A kind of object: the list of it in a plan, the field that names one, and the status of one that is out of use.
 create type private.plan_kind as (kind text, list text, label text, archived text);
-create function private.plan_kinds() returns setof private.plan_kind
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return query values
-    ('ticket_type', 'ticket_types', 'name', 'archived'),
-    ('promo_code', 'promo_codes', 'code', 'disabled'),
-    ('check_in_point', 'check_in_points', 'name', 'archived');
-end
-$$;
 
--- An item of a list, or null for a row that no list names; the rows that it may mean; and whether the list has it already.
+-- An item of a list, or null for a row that no list names; the rows that it may mean; and whether the list has it already. The fields of the
+-- event itself are an item, too, without a name.
 create type private.plan_item as (item jsonb, name text, found jsonb[], is_again boolean);
 
 -- A plan while it is carried out. `base` is the event as it was, or the one that is copied; `event` the one that is made or changed, as it is
--- by now. `distance` is by how much all moves; null: it stays. `rows` are the objects of the kind that is at hand, as they were; `read` the
--- versions of all that were read. `types` are the ticket types by now, `copies` has the copy of each, `refused` the names of what could not be
+-- by now. `distance` is by how much all moves; null: it stays. `rows` are the objects of the kind that is at hand, as they were, and
+-- `items` what is to be done with them; `read` has the versions of all that were read. `types` are the ticket types by now, `copies` has the copy of each, `refused` the names of what could not be
 -- added.
 create type private.event_work as (
-  arguments jsonb, organisation_id uuid, base public.events, event public.events, is_copy boolean, distance interval, rows jsonb, read jsonb,
-  types jsonb, copies jsonb, refused text[], steps jsonb[], warnings jsonb[], unchanged integer, refusals integer
+  arguments jsonb, organisation_id uuid, base public.events, event public.events, is_copy boolean, distance interval, rows jsonb,
+  items private.plan_item[], read jsonb, types jsonb, copies jsonb, refused text[], steps jsonb[], warnings jsonb[], unchanged integer, refusals integer
 );
 
 -- What the names of objects are compared by: a promo code as buyers type it.
@@ -69,12 +60,12 @@ $$;
 
 -- Those of `rows` that an item means: what its id names, else its external_id, else its name, unless that one has another external_id. An id
 -- is never taken for a name, and of several that are called so the one in use wins.
-create function private.rows_meant(rows jsonb, kind private.plan_kind, item jsonb) returns jsonb[]
+create function private.rows_meant(rows jsonb, label text, item jsonb) returns jsonb[]
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_name text := coalesce(item ->> 'id', item ->> kind.label);
-  v_form text := private.form_of_name(kind.label, v_name);
+  v_name text := coalesce(item ->> 'id', item ->> label);
+  v_form text := private.form_of_name(label, v_name);
   v_external_id text := case when not item ? 'id' then item ->> 'external_id' end;
   v_found jsonb[] := array(select r from jsonb_array_elements(rows) r where r ->> 'external_id' = v_external_id);
 begin
@@ -107,14 +98,35 @@ begin
 end
 $$;
 
--- The items of a list with the rows that they mean. Then the other rows in use, where they are copied, moved or archived as well.
-create function private.items_of_plan(work private.event_work, kind private.plan_kind) returns setof private.plan_item
+-- Reads the objects of a kind, where the plan is about them, and matches the items of its list with the rows that they mean. Then come the other
+-- rows in use, where they are copied, moved or archived as well. Ticket types are named by the others as well.
+create function private.read_items(work private.event_work, kind private.plan_kind) returns private.event_work
 language plpgsql stable set search_path = ''
 as $$
 declare
   v_is_copy boolean := work.is_copy;
+  v_is_listed boolean := work.arguments ? kind.list
+    or kind.list = 'ticket_types' and work.arguments ?| '{promo_codes,check_in_points}';
   v_archives boolean := work.arguments ? kind.list and coalesce((work.arguments ->> 'archive_missing')::boolean, false);
-  v_listed private.plan_item[] := array(
+begin
+  work.rows := '[]';
+  if (work.base).id is not null
+    and (v_is_copy or v_is_listed or work.distance is not null)
+    -- What a copy leaves out is not read.
+    and not (v_is_copy and v_archives and work.arguments -> kind.list = '[]') then
+    work.rows := private.rows_of_event(kind, (work.base).id, v_is_copy or not v_is_listed, not (v_is_copy or v_is_listed));
+    work.read := work.read || jsonb_build_object(kind.list, (
+      select md5(string_agg(concat(r ->> 'id', r ->> 'version'), ' ' order by r ->> 'id')) from jsonb_array_elements(work.rows) r
+    ));
+    if v_is_copy then
+      -- A copy is in the same order, whichever row is added first.
+      work.rows := (
+        select coalesce(jsonb_agg(r || jsonb_build_object('position', n - 1) order by n), '[]')
+        from jsonb_array_elements(work.rows) with ordinality i (r, n)
+      );
+    end if;
+  end if;
+  work.items := array(
     select row(
       -- What a copy has in addition comes last.
       case when v_is_copy and f.found = '{}' then jsonb_build_object('position', jsonb_array_length(work.rows)) else '{}' end || i.item,
@@ -130,66 +142,62 @@ declare
     )::private.plan_item
     from jsonb_array_elements(coalesce(work.arguments -> kind.list, '[]')) with ordinality i (item, place)
     cross join lateral (select coalesce(i.item ->> kind.label, i.item ->> 'id') as name) n
-    cross join lateral (select private.rows_meant(work.rows, kind, i.item) as found) f
+    cross join lateral (select private.rows_meant(work.rows, kind.label, i.item) as found) f
     order by i.place
   );
-begin
-  return query select i.* from unnest(v_listed) i;
   if v_archives and not v_is_copy or not v_archives and (v_is_copy or work.distance is not null) then
-    return query
-    select null::jsonb, r ->> kind.label, array[r], false
-    from jsonb_array_elements(work.rows) r
-    where r ->> 'status' = 'active'
-      and not exists (select from unnest(v_listed) i where cardinality(i.found) = 1 and i.found[1] ->> 'id' = r ->> 'id');
+    work.items := work.items || array(
+      select row(null, r ->> kind.label, array[r], false)::private.plan_item
+      from jsonb_array_elements(work.rows) with ordinality o (r, place)
+      where r ->> 'status' = 'active'
+        and not exists (select from unnest(work.items) i where cardinality(i.found) = 1 and i.found[1] ->> 'id' = r ->> 'id')
+      order by o.place
+    );
   end if;
+  return work;
 end
 $$;
 
--- How far an event moves: by a duration, to a day at the same hour, or to a time. Always days and hours from the start, so that all times
--- keep their distance to it.
-create function private.move_distance(event public.events, "to" text, timezone text) returns interval
-language plpgsql stable set search_path = ''
-as $$
-declare
-  -- The times that move are those of the answers, which are of milliseconds.
-  v_start timestamp := date_trunc('milliseconds', event.starts_at) at time zone event.timezone;
-begin
-  if v_start is null then
-    perform private.refuse_value('move', 'The event has no start from which it could move.', 'Set starts_at and ends_at in changes.');
-  end if;
-  return case
-    when "to" ~ '^-P' then v_start - substr("to", 2)::interval
-    when "to" ~ '^P' then v_start + "to"::interval
-    when "to" ~ '^\d{4}-\d{2}-\d{2}$' then "to"::date + v_start::time
-    else "to"::timestamptz at time zone timezone
-  end - v_start;
-exception when data_exception then
-  perform private.refuse_value('move', 'This is no duration, day or time.', 'P7D, 2027-05-03 or 2027-05-03T10:00:00+02:00, for example.');
-end
-$$;
-
--- How far the event of a plan moves; null: it stays.
+-- How far the event of a plan moves: by a duration, to a day at the same hour, or to a time; null: it stays. Always days and hours from the
+-- start, so that all times keep their distance to it.
 create function private.move_of_plan(base public.events, arguments jsonb, is_copy boolean) returns interval
 language plpgsql stable set search_path = ''
 as $$
 declare
   v_timezone text := coalesce(arguments #>> '{changes,timezone}', base.timezone);
   v_starts_at text := arguments #>> '{changes,starts_at}';
-  v_distance interval;
+  v_move text := coalesce(arguments ->> 'move', v_starts_at);
+  -- The times that move are those of the answers, which are of milliseconds.
+  v_start timestamp := date_trunc('milliseconds', base.starts_at) at time zone base.timezone;
+  v_distances interval[];
 begin
   if arguments ? 'move' and base.id is null then
     perform private.refuse_value('move', 'Only an event that exists, or the copy of one, moves.', 'Name it as event or copy_of.');
-  elsif is_copy and base.starts_at is not null and coalesce(arguments ->> 'move', v_starts_at) is null then
+  elsif is_copy and v_start is not null and v_move is null then
     perform private.refuse_value(
       'move', 'A copy needs a start of its own.', 'Send move, such as P52W or 2028-05-03, or starts_at in changes.'
     );
-  elsif arguments ? 'move' or is_copy and base.starts_at is not null then
-    v_distance := private.move_distance(base, coalesce(arguments ->> 'move', v_starts_at), v_timezone);
-    if arguments -> 'changes' ? 'starts_at' and v_distance is distinct from private.move_distance(base, v_starts_at, v_timezone) then
-      perform private.refuse_value('move', 'The event would move to another time than starts_at says.', 'Send move or starts_at.');
-    end if;
+  elsif not (arguments ? 'move' or is_copy and v_start is not null) then
+    return null;
+  elsif v_start is null then
+    perform private.refuse_value('move', 'The event has no start from which it could move.', 'Set starts_at and ends_at in changes.');
   end if;
-  return v_distance;
+  v_distances := array(
+    select case
+      when m."to" ~ '^-P' then v_start - substr(m."to", 2)::interval
+      when m."to" ~ '^P' then v_start + m."to"::interval
+      when m."to" ~ '^\d{4}-\d{2}-\d{2}$' then m."to"::date + v_start::time
+      else m."to"::timestamptz at time zone v_timezone
+    end - v_start
+    from unnest(array[v_move, v_starts_at]) with ordinality m ("to", place)
+    order by m.place
+  );
+  if arguments -> 'changes' ? 'starts_at' and v_distances[1] is distinct from v_distances[2] then
+    perform private.refuse_value('move', 'The event would move to another time than starts_at says.', 'Send move or starts_at.');
+  end if;
+  return v_distances[1];
+exception when data_exception then
+  perform private.refuse_value('move', 'This is no duration, day or time.', 'P7D, 2027-05-03 or 2027-05-03T10:00:00+02:00, for example.');
 end
 $$;
 
@@ -393,13 +401,12 @@ create function private.ticket_types_meant(work private.event_work, names jsonb)
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_kind private.plan_kind := (select row(k.*)::private.plan_kind from private.plan_kinds() k where k.kind = 'ticket_type');
   v_name text;
   v_found jsonb[];
   v_ids uuid[] := '{}';
 begin
   for v_name in select coalesce(work.copies ->> n, n) from jsonb_array_elements_text(names) n loop
-    v_found := private.rows_meant(work.types, v_kind, jsonb_build_object('id', v_name));
+    v_found := private.rows_meant(work.types, 'name', jsonb_build_object('id', v_name));
     perform private.refuse_several(v_found, 'ticket_types');
     -- Of one that could not be added that is said already.
     if v_found = '{}' and private.form_of_name('name', v_name) <> all (work.refused) then
@@ -415,20 +422,32 @@ begin
 end
 $$;
 
--- What is to be written of an object, in the fields of its operations. Null: a copy leaves it out.
-create function private.fields_of_item(work private.event_work, kind private.plan_kind, item private.plan_item) returns jsonb
-language plpgsql stable set search_path = ''
+-- One object, or the event itself, as it is to be: changed where it is there, else added. Null: there is nothing to do, or a copy leaves it out.
+create function private.step_of_item(work private.event_work, kind private.plan_kind, item private.plan_item) returns jsonb
+language plpgsql volatile set search_path = ''
 as $$
 declare
   v_row jsonb := item.found[1];
   v_fields jsonb := coalesce(item.item, '{}') - '{id,ticket_types}'::text[];
 begin
-  if item.item is null and work.arguments ? kind.list and (work.arguments ->> 'archive_missing')::boolean then
-    return jsonb_build_object('status', kind.archived);
+  perform private.refuse_several(item.found, case when item.item ? 'id' then 'id' else kind.label end);
+  if v_row is null and item.item ? 'id' then
+    perform private.refuse(
+      404, 'not_found', 'The event has nothing with this id, external_id or name.', 'id',
+      jsonb_build_object('names', jsonb_path_query_array(work.rows, format('$[0 to 9].%s', kind.label)::jsonpath)),
+      'Leave id out to add it as new.'
+    );
+  elsif item.is_again then
+    perform private.refuse_value(kind.label, 'The list has this twice.', 'Leave one out, or tell them apart by id or external_id.');
+  elsif item.item is null and work.arguments ? kind.list and (work.arguments ->> 'archive_missing')::boolean then
+    return private.step_that_changes(work, kind, v_row, jsonb_build_object('status', kind.archived));
   end if;
+
   if num_nonnulls(v_fields ->> 'percent_off', v_fields ->> 'amount_off') = 1 then
     -- One kind of discount takes the place of the other.
     v_fields := '{"percent_off": null, "amount_off": null}' || v_fields;
+  elsif jsonb_typeof(v_fields -> 'venue') = 'object' then
+    v_fields := v_fields || jsonb_build_object('venue', coalesce(nullif(v_row -> 'venue', 'null'), '{}') || (v_fields -> 'venue'));
   end if;
   if item.item ? 'ticket_types' then
     v_fields := v_fields || jsonb_build_object('ticket_type_ids', private.ticket_types_meant(work, item.item -> 'ticket_types'));
@@ -448,67 +467,18 @@ begin
       return null;
     end if;
   end if;
-  return private.moved_times(work, v_row, v_fields) || v_fields;
-end
-$$;
+  v_fields := private.moved_times(work, v_row, v_fields) || v_fields;
 
--- One object as it is to be: changed where the event has it, else added.
-create function private.step_of_item(work private.event_work, kind private.plan_kind, item private.plan_item) returns jsonb
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_row jsonb := item.found[1];
-  v_fields jsonb;
-begin
-  perform private.refuse_several(item.found, case when item.item ? 'id' then 'id' else kind.label end);
-  if v_row is null and item.item ? 'id' then
-    perform private.refuse(
-      404, 'not_found', 'The event has nothing with this id, external_id or name.', 'id',
-      jsonb_build_object('names', jsonb_path_query_array(work.rows, format('$[0 to 9].%s', kind.label)::jsonpath)),
-      'Leave id out to add it as new.'
-    );
-  elsif item.is_again then
-    perform private.refuse_value(kind.label, 'The list has this twice.', 'Leave one out, or tell them apart by id or external_id.');
-  end if;
-  v_fields := private.fields_of_item(work, kind, item);
   return case
-    when v_fields is null then null
     when v_row is null or work.is_copy then private.step_that_adds(work, kind, v_row, v_fields)
-    when v_fields = '{}' then '{"action": "unchanged"}'
-    else private.step_that_changes(work, kind, v_row, v_fields)
-  end;
-end
-$$;
-
--- The event's own fields: added, copied or changed; or last of all its status, if nothing was refused.
-create function private.step_of_event(work private.event_work, kind private.plan_kind, is_status boolean) returns jsonb
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_before jsonb := case when (work.base).id is not null then private.event_json(work.base) end;
-  v_changes jsonb := coalesce(work.arguments -> 'changes', '{}') - 'status';
-  v_status text := work.arguments #>> '{changes,status}';
-  v_fields jsonb;
-begin
-  if is_status then
-    return case when work.refusals = 0 and v_status <> (work.event).status::text
-      then private.step_that_changes(work, kind, private.event_json(work.event)::jsonb, jsonb_build_object('status', v_status)) end;
-  end if;
-  if jsonb_typeof(v_changes -> 'venue') = 'object' then
-    v_changes := v_changes || jsonb_build_object('venue', coalesce(nullif(v_before -> 'venue', 'null'), '{}') || (v_changes -> 'venue'));
-  end if;
-  v_fields := private.moved_times(work, v_before, v_changes) || v_changes;
-  return case
-    when v_before is null or work.is_copy then private.step_that_adds(work, kind, v_before, v_fields)
-    when v_fields <> '{}' then private.step_that_changes(work, kind, v_before, v_fields)
+    when v_fields <> '{}' then private.step_that_changes(work, kind, v_row, v_fields)
+    when kind.kind <> 'event' then '{"action": "unchanged"}'
   end;
 end
 $$;
 
 -- A step in a savepoint, so that all refusals are named: what it did, or why it is refused.
-create function private.take_step(
-  work private.event_work, kind private.plan_kind, item private.plan_item default null, is_status boolean default false
-) returns private.event_work
+create function private.take_step(work private.event_work, kind private.plan_kind, item private.plan_item) returns private.event_work
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -520,8 +490,9 @@ declare
   v_rule text;
 begin
   begin
-    v_step := case kind.kind
-      when 'event' then private.step_of_event(work, kind, is_status) else private.step_of_item(work, kind, item)
+    v_step := case
+      when kind.kind = 'event' and item.item ? 'status' then private.step_that_changes(work, kind, item.found[1], item.item)
+      else private.step_of_item(work, kind, item)
     end;
   exception when others then
     get stacked diagnostics
@@ -531,9 +502,11 @@ begin
       raise;
     end if;
     work.refusals := work.refusals + 1;
-    work.refused := work.refused || array_remove(
-      array[private.form_of_name('name', item.name), private.form_of_name('name', item.item ->> 'external_id')], null
-    );
+    if kind.kind <> 'event' then
+      work.refused := work.refused || array_remove(
+        array[private.form_of_name('name', item.name), private.form_of_name('name', item.item ->> 'external_id')], null
+      );
+    end if;
     v_step := jsonb_build_object(
       'action', 'refuse', 'kind', kind.kind,
       'name', case kind.kind when 'event' then coalesce(work.arguments #>> '{changes,name}', (work.base).name) else item.name end,
@@ -553,7 +526,7 @@ begin
   elsif v_step is not null then
     work.steps := work.steps || (v_step - 'warnings');
     -- Of what a list names, not of what is copied or moved along.
-    if jsonb_typeof(v_step -> 'warnings') = 'array' and (kind.kind = 'event' or item.item is not null) then
+    if jsonb_typeof(v_step -> 'warnings') = 'array' and item.item is not null then
       work.warnings := work.warnings || array(select jsonb_array_elements(v_step -> 'warnings'));
     end if;
     if v_step ? 'id' and item.found <> '{}' then
@@ -567,89 +540,63 @@ begin
 end
 $$;
 
--- Reads the objects of a kind, where the plan is about them. Ticket types are named by the others as well.
-create function private.read_rows(work private.event_work, kind private.plan_kind) returns private.event_work
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_is_copy boolean := work.is_copy;
-  v_is_listed boolean := work.arguments ? kind.list
-    or kind.list = 'ticket_types' and work.arguments ?| array(select k.list from private.plan_kinds() k);
-begin
-  work.rows := '[]';
-  if (work.base).id is null
-    or not (v_is_copy or v_is_listed or work.distance is not null)
-    -- What a copy leaves out is not read.
-    or v_is_copy and work.arguments -> kind.list = '[]' and (work.arguments ->> 'archive_missing')::boolean then
-    return work;
-  end if;
-  work.rows := private.rows_of_event(kind, (work.base).id, v_is_copy or not v_is_listed, not (v_is_copy or v_is_listed));
-  work.read := work.read || jsonb_build_object(kind.list, (
-    select md5(string_agg(concat(r ->> 'id', r ->> 'version'), ' ' order by r ->> 'id')) from jsonb_array_elements(work.rows) r
-  ));
-  if v_is_copy then
-    -- A copy is in the same order, whichever row is added first.
-    work.rows := (
-      select coalesce(jsonb_agg(r || jsonb_build_object('position', n - 1) order by n), '[]')
-      from jsonb_array_elements(work.rows) with ordinality i (r, n)
-    );
-  end if;
-  return work;
-end
-$$;
-
--- Nobody registers meanwhile, and what is changed is locked in the order of 20-events/locks.sql.
-create function private.lock_event_of_plan(event_id uuid, arguments jsonb) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform from public.events e where e.id = lock_event_of_plan.event_id for no key update;
-  perform private.lock_event_exclusive(event_id);
-  if arguments ?| '{promo_codes,move}' then
-    perform from public.promo_codes c where c.event_id = lock_event_of_plan.event_id order by c.id for no key update;
-  end if;
-  perform private.lock_event_capacity(event_id);
-  perform from public.ticket_types t where t.event_id = lock_event_of_plan.event_id order by t.id for no key update;
-end
-$$;
-
 -- Does what the arguments of apply_event say, to an event, a copy of one, or a new one, and answers what was read, each step, and the event.
 -- Whoever calls it rolls back if there are refusals.
 create function private.carry_out_event(arguments jsonb, organisation_id uuid, event_id uuid, source_id uuid) returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
 declare
+  v_event_kind constant private.plan_kind := ('event', 'events', 'name', null);
+  v_status constant text := arguments #>> '{changes,status}';
   v_work private.event_work;
   v_kind private.plan_kind;
   v_item private.plan_item;
-  v_event_kind constant private.plan_kind := ('event', 'events', 'name', null);
   v_event public.events;
   v_notice jsonb;
 begin
+  -- Nobody registers meanwhile, and what is changed is locked in the order of 20-events/locks.sql.
   if event_id is not null then
-    perform private.lock_event_of_plan(event_id, arguments);
+    perform from public.events e where e.id = carry_out_event.event_id for no key update;
+    perform private.lock_event_exclusive(event_id);
+    if arguments ?| '{promo_codes,move}' then
+      perform from public.promo_codes c where c.event_id = carry_out_event.event_id order by c.id for no key update;
+    end if;
+    perform private.lock_event_capacity(event_id);
+    perform from public.ticket_types t where t.event_id = carry_out_event.event_id order by t.id for no key update;
   end if;
   select e.* into v_event from public.events e where e.id = coalesce(event_id, source_id);
   v_work := row(
     arguments, organisation_id, v_event, case when source_id is null then v_event end,
-    source_id is not null, private.move_of_plan(v_event, arguments, source_id is not null), null,
+    source_id is not null, private.move_of_plan(v_event, arguments, source_id is not null), null, null,
     case when v_event.id is null then '{}' else jsonb_build_object('event', v_event.version) end,
     '[]', '{}', '{}', '{}', '{}', 0, 0
   );
 
-  v_work := private.take_step(v_work, v_event_kind);
+  v_item.item := coalesce(arguments -> 'changes', '{}') - 'status';
+  v_item.found := case when v_event.id is null then '{}' else array[private.event_json(v_event)::jsonb] end;
+  v_work := private.take_step(v_work, v_event_kind, v_item);
   -- Without the event there is nothing to add to.
   if (v_work.event).id is not null then
-    for v_kind in select * from private.plan_kinds() loop
-      v_work := private.read_rows(v_work, v_kind);
-      for v_item in select * from private.items_of_plan(v_work, v_kind) loop
+    -- In the order in which they are made. A kind joins by its line here, its api.create_… and its api.update_….
+    for v_kind in
+      values
+        ('ticket_type', 'ticket_types', 'name', 'archived'),
+        ('promo_code', 'promo_codes', 'code', 'disabled'),
+        ('check_in_point', 'check_in_points', 'name', 'archived')
+    loop
+      v_work := private.read_items(v_work, v_kind);
+      foreach v_item in array v_work.items loop
         v_work := private.take_step(v_work, v_kind, v_item);
       end loop;
       if v_kind.list = 'ticket_types' and arguments ?| '{promo_codes,check_in_points}' then
         v_work.types := private.rows_of_event(v_kind, (v_work.event).id, false, false);
       end if;
     end loop;
-    v_work := private.take_step(v_work, v_event_kind, is_status => true);
+    -- Last of all.
+    if v_work.refusals = 0 and v_status <> (v_work.event).status::text then
+      v_item := row(jsonb_build_object('status', v_status), null, array[private.event_json(v_work.event)::jsonb], false);
+      v_work := private.take_step(v_work, v_event_kind, v_item);
+    end if;
   end if;
 
   if v_work.refusals = 0 and event_id is not null then
@@ -665,6 +612,8 @@ begin
     )),
     'read', v_work.read,
     'steps', to_jsonb(array(select s from unnest(v_work.steps) with ordinality s (s, n) order by s ->> 'action' <> 'refuse', n)),
+    -- What a plan promises: the steps, but for the ids that are given when it is applied.
+    'steps_digest', md5(array(select s - 'id' from unnest(v_work.steps) with ordinality s (s, n) order by n)::text),
     'unchanged', v_work.unchanged, 'refusals', v_work.refusals, 'notice', v_notice,
     -- What is only added concerns nobody who is there.
     'affected', case when event_id is not null and v_event.id is not null then private.affected_by_event(event_id) || case
@@ -682,9 +631,7 @@ end
 $$;
 
 grant execute on function
-  private.plan_kinds, private.form_of_name, private.rows_of_event, private.rows_meant, private.refuse_several,
-  private.items_of_plan, private.moved_times, private.move_distance, private.move_of_plan, private.zoned_time, private.plan_words,
-  private.plan_changes, private.write_object, private.step_that_adds, private.step_that_changes, private.ticket_types_meant,
-  private.fields_of_item, private.step_of_item, private.step_of_event, private.take_step, private.read_rows, private.lock_event_of_plan,
-  private.carry_out_event, private.money_text
+  private.form_of_name, private.rows_of_event, private.rows_meant, private.refuse_several, private.read_items, private.move_of_plan,
+  private.moved_times, private.zoned_time, private.plan_words, private.plan_changes, private.write_object, private.step_that_adds,
+  private.step_that_changes, private.ticket_types_meant, private.step_of_item, private.take_step, private.carry_out_event, private.money_text
 to scope_events_write;

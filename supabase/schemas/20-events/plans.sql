@@ -77,35 +77,33 @@ end
 $$;
 grant execute on function private.new_event_plan to scope_events_write;
 
--- What of a result a plan promises: the steps, but for the ids that are given when it is applied.
-create function private.digest_of_steps(result jsonb) returns text
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return md5(array(select s - 'id' from jsonb_array_elements(result -> 'steps') with ordinality s (s, n) order by n)::text);
-end
-$$;
-grant execute on function private.digest_of_steps to scope_events_write;
-
--- Keeps a plan, and drops the oldest ones of the organisation. Security definer, as what opens and closes one: plans are reached by these only.
+-- Keeps a new plan, and drops the oldest ones of the family; or that it is applied. Security definer, as what opens one: plans are reached by
+-- these only.
 create function private.keep_event_plan(plan private.event_plans, result jsonb) returns private.event_plans
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
+  v_organisation_id constant uuid := private.current_organisation_id();
+  v_family_id constant uuid := (private.claims() ->> 'family_id')::uuid;
   v_most constant integer := 50;
 begin
+  if plan.id is not null then
+    update private.event_plans p set applied_at = now(), event_id = (result #>> '{event,id}')::uuid
+    where p.id = plan.id and p.family_id = v_family_id;
+    return plan;
+  end if;
   delete from private.event_plans p
   where p.id in (
     select o.id from private.event_plans o
-    where o.organisation_id = private.current_organisation_id() and o.family_id = (private.claims() ->> 'family_id')::uuid
+    where o.organisation_id = v_organisation_id and o.family_id = v_family_id
     order by o.applied_at is not null, o.created_at desc, o.id
     offset v_most - 1
     for update skip locked
   );
   insert into private.event_plans (organisation_id, family_id, arguments, event_id, source_id, read, steps_digest, refusals)
   values (
-    private.current_organisation_id(), (private.claims() ->> 'family_id')::uuid, plan.arguments, plan.event_id, plan.source_id,
-    result -> 'read', private.digest_of_steps(result), (result ->> 'refusals')::integer
+    v_organisation_id, v_family_id, plan.arguments, plan.event_id, plan.source_id, result -> 'read', result ->> 'steps_digest',
+    (result ->> 'refusals')::integer
   )
   returning * into plan;
   return plan;
@@ -159,30 +157,6 @@ end
 $$;
 grant execute on function private.open_event_plan to scope_events_write;
 
-create function private.close_event_plan(plan_id text, event_id uuid) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  update private.event_plans p set applied_at = now(), event_id = close_event_plan.event_id
-  where p.id = plan_id and p.family_id = (private.claims() ->> 'family_id')::uuid;
-end
-$$;
-grant execute on function private.close_event_plan to scope_events_write;
-
--- The members of an object in this order, which jsonb does not keep.
-create function private.in_order(object jsonb, names text[]) returns json
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return (
-    select json_object_agg(n.name, object -> n.name order by n.place)
-    from unnest(names) with ordinality n (name, place)
-    where object ? n.name
-  );
-end
-$$;
-grant execute on function private.in_order to scope_events_write;
-
 -- Refuses what would be done if it is not what the plan said.
 create function private.assert_as_planned(plan private.event_plans, result jsonb) returns void
 language plpgsql volatile set search_path = ''
@@ -203,7 +177,7 @@ begin
     );
   elsif (result ->> 'refusals')::integer > 0 then
     perform private.refuse_plan('changed', 'A step of the plan is refused by now.', jsonb_build_object('step', result #> '{steps,0}'));
-  elsif private.digest_of_steps(result) <> plan.steps_digest then
+  elsif result ->> 'steps_digest' <> plan.steps_digest then
     perform private.refuse_plan('changed', 'The plan would do something else by now.');
   end if;
 end
@@ -216,24 +190,29 @@ language plpgsql stable set search_path = ''
 as $$
 declare
   v_most_steps constant integer := 100;
+  v_event constant jsonb := result -> 'event';
 begin
   return json_build_object(
     'object', 'event_plan',
     'plan_id', plan.id,
     'applied', is_applied,
     'expires_at', private.rfc3339(plan.expires_at),
-    'event', private.in_order(
-      (result -> 'event') || case when not is_applied and plan.event_id is null then '{"id": null}' else '{}' end::jsonb,
-      '{id,name,status,starts_at,ends_at,timezone}'
+    'event', json_build_object(
+      'id', case when is_applied or plan.event_id is not null then v_event -> 'id' end, 'name', v_event -> 'name', 'status', v_event -> 'status',
+      'starts_at', v_event -> 'starts_at', 'ends_at', v_event -> 'ends_at', 'timezone', v_event -> 'timezone'
     ),
     'notify', plan.arguments -> 'notify',
     'refusals', result -> 'refusals',
     'unchanged', result -> 'unchanged',
     'steps', (
-      select coalesce(json_agg(
-        private.in_order(s.s - case when is_applied then 'changes' else 'id' end, '{action,kind,name,id,status,changes,error}') order by s.n
-      ), '[]')
-      from jsonb_array_elements(result -> 'steps') with ordinality s (s, n)
+      select coalesce(json_agg(f.fields order by s.n), '[]')
+      from jsonb_array_elements(result -> 'steps') with ordinality s (step, n)
+      -- In this order, which jsonb does not keep.
+      cross join lateral (
+        select json_object_agg(f.name, s.step -> f.name order by f.n) as fields
+        from unnest('{action,kind,name,id,status,changes,error}'::text[]) with ordinality f (name, n)
+        where s.step ? f.name and f.name <> case when is_applied then 'changes' else 'id' end
+      ) f
       where s.n <= v_most_steps
     ),
     'more_steps', greatest(jsonb_array_length(result -> 'steps') - v_most_steps, 0)
@@ -294,10 +273,8 @@ begin
       ),
       json_build_object('attendees', v_result #> '{affected,attendees}', 'orders', v_result #> '{affected,orders}', 'told', v_result #> '{news,told}')
     );
-    perform private.close_event_plan(v_plan.id, (v_result #>> '{event,id}')::uuid);
-  else
-    v_plan := private.keep_event_plan(v_plan, v_result);
   end if;
+  v_plan := private.keep_event_plan(v_plan, v_result);
 
   v_outcome := json_build_object('status', 200, 'data', private.event_plan_json(v_plan, v_result, v_is_planned));
   if v_plan.event_id is not null then
