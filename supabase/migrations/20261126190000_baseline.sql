@@ -8056,23 +8056,14 @@ create index export_links_expires_at_idx on private.export_links (expires_at);
 
 alter table private.export_links enable row level security;
 
-create function private.hash_of_export_token(token text) returns bytea
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return sha256(convert_to(token, 'UTF8'));
-end
-$$;
-
 -- An export has no row that a trigger could tell of: who asked for what, or downloads it. Security definer: no role may write the trail.
 create function private.audit_export(export_id uuid, action public.audit_action, operation text, arguments jsonb) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, source, changes)
+  insert into public.audit_entries (organisation_id, action, object_type, object_id, changes)
   values (
-    private.current_organisation_id(), action, 'export', export_id, private.audit_actor(), private.current_api_key_id(),
-    private.current_source(),
+    private.current_organisation_id(), action, 'export', export_id,
     jsonb_build_object(
       'operation', jsonb_build_object('from', null, 'to', operation),
       'arguments', jsonb_build_object('from', null, 'to', jsonb_strip_nulls(arguments))
@@ -8082,37 +8073,17 @@ end
 $$;
 grant execute on function private.audit_export to scope_attendees_read, scope_orders_read;
 
--- The columns of a file, in the order of its view.
-create function private.export_columns(operation text) returns text[]
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return array(
-    select a.attname::text
-    from pg_catalog.pg_attribute a
-    where a.attrelid = case operation
-        when 'export_attendees' then 'public.attendee_export'
-        when 'export_orders' then 'public.order_export'
-        when 'export_payments' then 'public.payment_export'
-        when 'export_check_ins' then 'public.check_in_export'
-      end::regclass
-      and a.attnum > 0 and a.attname <> 'organisation_id'
-    order by a.attnum
-  );
-end
-$$;
-
 -- `url` is null where the database does not know where the API is, as private.ticket_url.
-create function private.export_json(id uuid, token text, expires_at timestamptz, "rows" bigint, columns json) returns json
+create function private.export_json(link private.export_links, token text, "rows" json, columns json) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
   return json_build_object(
     'object', 'export',
-    'id', id,
+    'id', link.id,
     'url', private.claims() ->> 'public_url' || '/exports/' || token,
-    'expires_at', private.rfc3339(expires_at),
-    'good_for_minutes', greatest(extract(epoch from expires_at - now())::integer / 60, 0),
+    'expires_at', private.rfc3339(link.expires_at),
+    'good_for_minutes', greatest(extract(epoch from link.expires_at - now())::integer / 60, 0),
     'rows', "rows",
     'columns', columns
   );
@@ -8139,12 +8110,12 @@ end
 $$;
 grant execute on function private.assert_own_objects to scope_attendees_read, scope_orders_read;
 
--- The outcome of an operation that makes a link to a file of the rows with these ids, which are counted where they are at most 10,000. The
--- token is in the answer alone. A recorded outcome lacks it: while the link is good a repeated call gets another, and the former is void, for
--- whoever repeats a call has not seen its answer.
+-- The outcome of an operation that makes a link to a file of the rows of a view with these ids, which are counted where they are at most
+-- 10,000. The token is in the answer alone. A recorded outcome lacks it: while the link is good a repeated call gets another, and the former
+-- is void, for whoever repeats a call has not seen its answer.
 -- Security definer: no role may read links.
 create function private.export_link(
-  operation text, arguments jsonb, ids uuid[], idempotency_key text, request_fingerprint text
+  operation text, "view" regclass, arguments jsonb, ids uuid[], idempotency_key text, request_fingerprint text
 ) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -8152,38 +8123,42 @@ declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_data json := v_outcome -> 'data';
   v_token text := private.random_token();
+  v_token_hash bytea := sha256(convert_to(v_token, 'UTF8'));
   v_link private.export_links;
-  v_rows bigint := case when cardinality(ids) <= 10000 then cardinality(ids) end;
+  v_rows json := to_json(case when cardinality(ids) <= 10000 then cardinality(ids) end);
   v_columns json;
 begin
   if v_outcome is not null then
-    update private.export_links l set token_hash = private.hash_of_export_token(v_token)
+    update private.export_links l set token_hash = v_token_hash
     where l.id = (v_data ->> 'id')::uuid and l.api_key_id = private.current_api_key_id() and l.expires_at > now()
     returning * into v_link;
     if not found then
       return v_outcome;
     end if;
     return json_build_object(
-      'replayed', true, 'status', 201,
-      'data', private.export_json(v_link.id, v_token, v_link.expires_at, (v_data ->> 'rows')::bigint, v_data -> 'columns')
+      'replayed', true, 'status', 201, 'data', private.export_json(v_link, v_token, v_data -> 'rows', v_data -> 'columns')
     );
   end if;
 
   perform private.assert_own_objects((arguments ->> 'event_id')::uuid, (arguments ->> 'ticket_type_id')::uuid);
   insert into private.export_links (organisation_id, api_key_id, token_hash, operation, arguments)
   values (
-    private.current_organisation_id(), private.current_api_key_id(), private.hash_of_export_token(v_token), export_link.operation,
+    private.current_organisation_id(), private.current_api_key_id(), v_token_hash, export_link.operation,
     jsonb_strip_nulls(export_link.arguments)
   )
   returning * into v_link;
   perform private.audit_export(v_link.id, 'created', v_link.operation, v_link.arguments);
 
-  v_columns := coalesce(v_link.arguments -> 'fields', to_jsonb(private.export_columns(v_link.operation)));
+  v_columns := coalesce(v_link.arguments -> 'fields', (
+    select jsonb_agg(a.attname order by a.attnum)
+    from pg_catalog.pg_attribute a
+    where a.attrelid = "view" and a.attnum > 0 and a.attname <> 'organisation_id'
+  ));
   perform private.record_outcome(
     idempotency_key, request_fingerprint,
-    json_build_object('status', 201, 'data', private.export_json(v_link.id, null, v_link.expires_at, v_rows, v_columns))
+    json_build_object('status', 201, 'data', private.export_json(v_link, null, v_rows, v_columns))
   );
-  return json_build_object('status', 201, 'data', private.export_json(v_link.id, v_token, v_link.expires_at, v_rows, v_columns));
+  return json_build_object('status', 201, 'data', private.export_json(v_link, v_token, v_rows, v_columns));
 end
 $$;
 grant execute on function private.export_link to scope_attendees_read, scope_orders_read;
@@ -18776,7 +18751,8 @@ grant select on public.order_export, public.payment_export to scope_orders_read;
 -- schemas/97-exports/operations.sql
 
 -- Exports: a file of many rows, which the gateway reads page by page, and the link to one. A file goes by keyset from the moment of its
--- first page: what is added later is left out, and each row is as it is when its page is read.
+-- first page: what is added later is left out, and each row is as it is when its page is read. A file that is newest first begins
+-- with what was there when the transaction of its first page began.
 
 -- It goes on after the last item that it has room for, or else at `next_cursor`, after the last row that was looked at.
 create function private.export_page(items json[], size integer, next_cursor text, cursors text[] default null) returns json
@@ -18793,16 +18769,6 @@ begin
 end
 $$;
 grant execute on function private.export_page to scope_attendees_read, scope_orders_read;
-
--- Where a file that is newest first continues, or begins: with what was there at the beginning of the transaction.
-create function private.before_export_cursor(cursor text) returns uuid
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return case when cursor is null then private.first_uuid_v7(now() + interval '1 millisecond') else private.decode_cursor(cursor) end;
-end
-$$;
-grant execute on function private.before_export_cursor to scope_attendees_read, scope_orders_read;
 
 create function api.export_attendees_page(
   event_id uuid default null,
@@ -18823,7 +18789,7 @@ begin
   perform private.assert_own_objects(export_attendees_page.event_id, export_attendees_page.ticket_type_id);
   v_ids := private.page_of_attendees(
     export_attendees_page.event_id, export_attendees_page.ticket_type_id, export_attendees_page.status, export_attendees_page.checked_in, null,
-    private.before_export_cursor(cursor), v_scanned
+    coalesce(private.decode_cursor(cursor), private.first_uuid_v7(now() + interval '1 millisecond')), v_scanned
   );
   return private.export_page(
     array(
@@ -18861,7 +18827,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   return private.export_link(
-    'export_attendees',
+    'export_attendees', 'public.attendee_export',
     jsonb_build_object(
       'event_id', event_id, 'ticket_type_id', ticket_type_id, 'status', status, 'checked_in', checked_in, 'updated_since', updated_since,
       'fields', fields
@@ -18894,7 +18860,7 @@ begin
   perform private.assert_own_objects(export_orders_page.event_id);
   v_ids := private.page_of_orders(
     export_orders_page.event_id, export_orders_page.status, export_orders_page.payment_status,
-    private.before_export_cursor(cursor), v_scanned
+    coalesce(private.decode_cursor(cursor), private.first_uuid_v7(now() + interval '1 millisecond')), v_scanned
   );
   return private.export_page(
     array(
@@ -18928,7 +18894,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   return private.export_link(
-    'export_orders',
+    'export_orders', 'public.order_export',
     jsonb_build_object(
       'event_id', event_id, 'status', status, 'payment_status', payment_status, 'updated_since', updated_since, 'fields', fields
     ),
@@ -18941,7 +18907,8 @@ comment on function api.export_orders is
   'Makes a link to a file of orders, good for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
 grant execute on function api.export_orders to scope_orders_read;
 
--- Where a file of payments is: it is in the order of the books, the oldest first, and leaves out what was recorded after its beginning.
+-- Where a file of payments is: it is in the order of the books, the oldest first, and leaves out what was recorded after its beginning. At
+-- the beginning only `as_of` is set.
 create type private.payment_position as (as_of timestamptz, booked_at timestamptz, id uuid);
 
 -- Ids of the lines of a page of payments, and when they were booked. A void is found by its organisation, for there are few. Security
@@ -18955,7 +18922,7 @@ as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();
   v_as_of timestamptz := "position".as_of;
-  v_at timestamptz := greatest(coalesce(received_after, '-infinity'), "position".booked_at);
+  v_at timestamptz := greatest(received_after, "position".booked_at, '-infinity');
   v_id uuid := case when v_at = "position".booked_at then "position".id else '00000000-0000-0000-0000-000000000000' end;
   v_until timestamptz := coalesce(received_before, 'infinity');
 begin
@@ -19017,21 +18984,6 @@ end
 $$;
 grant execute on function private.page_of_payment_lines to scope_orders_read;
 
--- The gateway sends back what it was answered.
-create function private.payment_position(cursor text) returns private.payment_position
-language plpgsql stable set search_path = ''
-as $$
-begin
-  if cursor is null then
-    return row(now(), '-infinity', '00000000-0000-0000-0000-000000000000')::private.payment_position;
-  end if;
-  return cursor::private.payment_position;
-exception when invalid_text_representation or datetime_field_overflow or invalid_datetime_format then
-  perform private.refuse_value('cursor', 'The cursor is not valid.');
-end
-$$;
-grant execute on function private.payment_position to scope_orders_read;
-
 create function api.export_payments_page(
   event_id uuid default null,
   received_after timestamptz default null,
@@ -19042,10 +18994,18 @@ create function api.export_payments_page(
 language plpgsql stable set search_path = '' set timezone = 'UTC'
 as $$
 declare
-  v_position private.payment_position := private.payment_position(cursor);
+  v_position private.payment_position := row(now(), null, null);
   v_items json[];
   v_cursors text[];
 begin
+  if cursor is not null then
+    begin
+      -- The gateway sends back what it was answered.
+      v_position := cursor::private.payment_position;
+    exception when invalid_text_representation or datetime_field_overflow or invalid_datetime_format then
+      perform private.refuse_value('cursor', 'The cursor is not valid.');
+    end;
+  end if;
   perform private.assert_own_objects(export_payments_page.event_id);
   select
     array_agg(to_json(v) order by l.booked_at, l.id),
@@ -19074,11 +19034,11 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   return private.export_link(
-    'export_payments',
+    'export_payments', 'public.payment_export',
     jsonb_build_object(
       'event_id', event_id, 'received_after', received_after, 'received_before', received_before, 'fields', fields
     ),
-    array(select l.id from private.page_of_payment_lines(event_id, received_after, received_before, private.payment_position(null), 10001) l),
+    array(select l.id from private.page_of_payment_lines(event_id, received_after, received_before, row(now(), null, null), 10001) l),
     idempotency_key, request_fingerprint
   );
 end
@@ -19100,7 +19060,8 @@ declare
 begin
   perform private.assert_own_objects(export_check_ins_page.event_id);
   v_ids := private.page_of_check_ins(
-    null, export_check_ins_page.event_id, export_check_ins_page.result, private.before_export_cursor(cursor), size + 1
+    null, export_check_ins_page.event_id, export_check_ins_page.result,
+    coalesce(private.decode_cursor(cursor), private.first_uuid_v7(now() + interval '1 millisecond')), size + 1
   );
   return private.export_page(
     array(
@@ -19129,7 +19090,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   return private.export_link(
-    'export_check_ins',
+    'export_check_ins', 'public.check_in_export',
     jsonb_build_object('event_id', event_id, 'result', result, 'fields', fields),
     private.page_of_check_ins(null, event_id, result, private.before_cursor(null), 10001),
     idempotency_key, request_fingerprint

@@ -231,7 +231,12 @@ test.each(exports)('$name is read by pages, with the same filters and the same r
 })
 
 test.each(exports)('$name has the columns of its view, in its order', async ({ name, csv }) => {
-  expect(await row('select private.export_columns($1) as columns', [name])).toEqual({ columns: csv?.columns })
+  const { columns } = await row(
+    `select array_agg(attname::text order by attnum) as columns from pg_attribute
+     where attrelid = $1::regclass and attnum > 0 and attname <> 'organisation_id'`,
+    [name.replace(/^export_(.+)s$/, 'public.$1_export')],
+  )
+  expect(columns).toEqual(csv?.columns)
 })
 
 test('only the gateway may look a link to an export up, with the rights of the function', () => {

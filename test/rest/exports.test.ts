@@ -210,6 +210,7 @@ test.each([
     csv?: { columns: string[] }
   }
   expect(Object.keys(rows[0] ?? {})).toEqual(declared.csv?.columns)
+  expect((await rest(key)('POST', `/exports/${path}`)).body.data.columns).toEqual(declared.csv?.columns)
 })
 
 test('the file of orders says what is to be returned, as the order does', async () => {

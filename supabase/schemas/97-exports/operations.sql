@@ -1,5 +1,6 @@
 -- Exports: a file of many rows, which the gateway reads page by page, and the link to one. A file goes by keyset from the moment of its
--- first page: what is added later is left out, and each row is as it is when its page is read.
+-- first page: what is added later is left out, and each row is as it is when its page is read. A file that is newest first begins
+-- with what was there when the transaction of its first page began.
 
 -- It goes on after the last item that it has room for, or else at `next_cursor`, after the last row that was looked at.
 create function private.export_page(items json[], size integer, next_cursor text, cursors text[] default null) returns json
@@ -16,16 +17,6 @@ begin
 end
 $$;
 grant execute on function private.export_page to scope_attendees_read, scope_orders_read;
-
--- Where a file that is newest first continues, or begins: with what was there at the beginning of the transaction.
-create function private.before_export_cursor(cursor text) returns uuid
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return case when cursor is null then private.first_uuid_v7(now() + interval '1 millisecond') else private.decode_cursor(cursor) end;
-end
-$$;
-grant execute on function private.before_export_cursor to scope_attendees_read, scope_orders_read;
 
 create function api.export_attendees_page(
   event_id uuid default null,
@@ -46,7 +37,7 @@ begin
   perform private.assert_own_objects(export_attendees_page.event_id, export_attendees_page.ticket_type_id);
   v_ids := private.page_of_attendees(
     export_attendees_page.event_id, export_attendees_page.ticket_type_id, export_attendees_page.status, export_attendees_page.checked_in, null,
-    private.before_export_cursor(cursor), v_scanned
+    coalesce(private.decode_cursor(cursor), private.first_uuid_v7(now() + interval '1 millisecond')), v_scanned
   );
   return private.export_page(
     array(
@@ -84,7 +75,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   return private.export_link(
-    'export_attendees',
+    'export_attendees', 'public.attendee_export',
     jsonb_build_object(
       'event_id', event_id, 'ticket_type_id', ticket_type_id, 'status', status, 'checked_in', checked_in, 'updated_since', updated_since,
       'fields', fields
@@ -117,7 +108,7 @@ begin
   perform private.assert_own_objects(export_orders_page.event_id);
   v_ids := private.page_of_orders(
     export_orders_page.event_id, export_orders_page.status, export_orders_page.payment_status,
-    private.before_export_cursor(cursor), v_scanned
+    coalesce(private.decode_cursor(cursor), private.first_uuid_v7(now() + interval '1 millisecond')), v_scanned
   );
   return private.export_page(
     array(
@@ -151,7 +142,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   return private.export_link(
-    'export_orders',
+    'export_orders', 'public.order_export',
     jsonb_build_object(
       'event_id', event_id, 'status', status, 'payment_status', payment_status, 'updated_since', updated_since, 'fields', fields
     ),
@@ -164,7 +155,8 @@ comment on function api.export_orders is
   'Makes a link to a file of orders, good for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
 grant execute on function api.export_orders to scope_orders_read;
 
--- Where a file of payments is: it is in the order of the books, the oldest first, and leaves out what was recorded after its beginning.
+-- Where a file of payments is: it is in the order of the books, the oldest first, and leaves out what was recorded after its beginning. At
+-- the beginning only `as_of` is set.
 create type private.payment_position as (as_of timestamptz, booked_at timestamptz, id uuid);
 
 -- Ids of the lines of a page of payments, and when they were booked. A void is found by its organisation, for there are few. Security
@@ -178,7 +170,7 @@ as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();
   v_as_of timestamptz := "position".as_of;
-  v_at timestamptz := greatest(coalesce(received_after, '-infinity'), "position".booked_at);
+  v_at timestamptz := greatest(received_after, "position".booked_at, '-infinity');
   v_id uuid := case when v_at = "position".booked_at then "position".id else '00000000-0000-0000-0000-000000000000' end;
   v_until timestamptz := coalesce(received_before, 'infinity');
 begin
@@ -240,21 +232,6 @@ end
 $$;
 grant execute on function private.page_of_payment_lines to scope_orders_read;
 
--- The gateway sends back what it was answered.
-create function private.payment_position(cursor text) returns private.payment_position
-language plpgsql stable set search_path = ''
-as $$
-begin
-  if cursor is null then
-    return row(now(), '-infinity', '00000000-0000-0000-0000-000000000000')::private.payment_position;
-  end if;
-  return cursor::private.payment_position;
-exception when invalid_text_representation or datetime_field_overflow or invalid_datetime_format then
-  perform private.refuse_value('cursor', 'The cursor is not valid.');
-end
-$$;
-grant execute on function private.payment_position to scope_orders_read;
-
 create function api.export_payments_page(
   event_id uuid default null,
   received_after timestamptz default null,
@@ -265,10 +242,18 @@ create function api.export_payments_page(
 language plpgsql stable set search_path = '' set timezone = 'UTC'
 as $$
 declare
-  v_position private.payment_position := private.payment_position(cursor);
+  v_position private.payment_position := row(now(), null, null);
   v_items json[];
   v_cursors text[];
 begin
+  if cursor is not null then
+    begin
+      -- The gateway sends back what it was answered.
+      v_position := cursor::private.payment_position;
+    exception when invalid_text_representation or datetime_field_overflow or invalid_datetime_format then
+      perform private.refuse_value('cursor', 'The cursor is not valid.');
+    end;
+  end if;
   perform private.assert_own_objects(export_payments_page.event_id);
   select
     array_agg(to_json(v) order by l.booked_at, l.id),
@@ -297,11 +282,11 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   return private.export_link(
-    'export_payments',
+    'export_payments', 'public.payment_export',
     jsonb_build_object(
       'event_id', event_id, 'received_after', received_after, 'received_before', received_before, 'fields', fields
     ),
-    array(select l.id from private.page_of_payment_lines(event_id, received_after, received_before, private.payment_position(null), 10001) l),
+    array(select l.id from private.page_of_payment_lines(event_id, received_after, received_before, row(now(), null, null), 10001) l),
     idempotency_key, request_fingerprint
   );
 end
@@ -323,7 +308,8 @@ declare
 begin
   perform private.assert_own_objects(export_check_ins_page.event_id);
   v_ids := private.page_of_check_ins(
-    null, export_check_ins_page.event_id, export_check_ins_page.result, private.before_export_cursor(cursor), size + 1
+    null, export_check_ins_page.event_id, export_check_ins_page.result,
+    coalesce(private.decode_cursor(cursor), private.first_uuid_v7(now() + interval '1 millisecond')), size + 1
   );
   return private.export_page(
     array(
@@ -352,7 +338,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   return private.export_link(
-    'export_check_ins',
+    'export_check_ins', 'public.check_in_export',
     jsonb_build_object('event_id', event_id, 'result', result, 'fields', fields),
     private.page_of_check_ins(null, event_id, result, private.before_cursor(null), 10001),
     idempotency_key, request_fingerprint

@@ -25,23 +25,14 @@ create index export_links_expires_at_idx on private.export_links (expires_at);
 
 alter table private.export_links enable row level security;
 
-create function private.hash_of_export_token(token text) returns bytea
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return sha256(convert_to(token, 'UTF8'));
-end
-$$;
-
 -- An export has no row that a trigger could tell of: who asked for what, or downloads it. Security definer: no role may write the trail.
 create function private.audit_export(export_id uuid, action public.audit_action, operation text, arguments jsonb) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, source, changes)
+  insert into public.audit_entries (organisation_id, action, object_type, object_id, changes)
   values (
-    private.current_organisation_id(), action, 'export', export_id, private.audit_actor(), private.current_api_key_id(),
-    private.current_source(),
+    private.current_organisation_id(), action, 'export', export_id,
     jsonb_build_object(
       'operation', jsonb_build_object('from', null, 'to', operation),
       'arguments', jsonb_build_object('from', null, 'to', jsonb_strip_nulls(arguments))
@@ -51,37 +42,17 @@ end
 $$;
 grant execute on function private.audit_export to scope_attendees_read, scope_orders_read;
 
--- The columns of a file, in the order of its view.
-create function private.export_columns(operation text) returns text[]
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return array(
-    select a.attname::text
-    from pg_catalog.pg_attribute a
-    where a.attrelid = case operation
-        when 'export_attendees' then 'public.attendee_export'
-        when 'export_orders' then 'public.order_export'
-        when 'export_payments' then 'public.payment_export'
-        when 'export_check_ins' then 'public.check_in_export'
-      end::regclass
-      and a.attnum > 0 and a.attname <> 'organisation_id'
-    order by a.attnum
-  );
-end
-$$;
-
 -- `url` is null where the database does not know where the API is, as private.ticket_url.
-create function private.export_json(id uuid, token text, expires_at timestamptz, "rows" bigint, columns json) returns json
+create function private.export_json(link private.export_links, token text, "rows" json, columns json) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
   return json_build_object(
     'object', 'export',
-    'id', id,
+    'id', link.id,
     'url', private.claims() ->> 'public_url' || '/exports/' || token,
-    'expires_at', private.rfc3339(expires_at),
-    'good_for_minutes', greatest(extract(epoch from expires_at - now())::integer / 60, 0),
+    'expires_at', private.rfc3339(link.expires_at),
+    'good_for_minutes', greatest(extract(epoch from link.expires_at - now())::integer / 60, 0),
     'rows', "rows",
     'columns', columns
   );
@@ -108,12 +79,12 @@ end
 $$;
 grant execute on function private.assert_own_objects to scope_attendees_read, scope_orders_read;
 
--- The outcome of an operation that makes a link to a file of the rows with these ids, which are counted where they are at most 10,000. The
--- token is in the answer alone. A recorded outcome lacks it: while the link is good a repeated call gets another, and the former is void, for
--- whoever repeats a call has not seen its answer.
+-- The outcome of an operation that makes a link to a file of the rows of a view with these ids, which are counted where they are at most
+-- 10,000. The token is in the answer alone. A recorded outcome lacks it: while the link is good a repeated call gets another, and the former
+-- is void, for whoever repeats a call has not seen its answer.
 -- Security definer: no role may read links.
 create function private.export_link(
-  operation text, arguments jsonb, ids uuid[], idempotency_key text, request_fingerprint text
+  operation text, "view" regclass, arguments jsonb, ids uuid[], idempotency_key text, request_fingerprint text
 ) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -121,38 +92,42 @@ declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_data json := v_outcome -> 'data';
   v_token text := private.random_token();
+  v_token_hash bytea := sha256(convert_to(v_token, 'UTF8'));
   v_link private.export_links;
-  v_rows bigint := case when cardinality(ids) <= 10000 then cardinality(ids) end;
+  v_rows json := to_json(case when cardinality(ids) <= 10000 then cardinality(ids) end);
   v_columns json;
 begin
   if v_outcome is not null then
-    update private.export_links l set token_hash = private.hash_of_export_token(v_token)
+    update private.export_links l set token_hash = v_token_hash
     where l.id = (v_data ->> 'id')::uuid and l.api_key_id = private.current_api_key_id() and l.expires_at > now()
     returning * into v_link;
     if not found then
       return v_outcome;
     end if;
     return json_build_object(
-      'replayed', true, 'status', 201,
-      'data', private.export_json(v_link.id, v_token, v_link.expires_at, (v_data ->> 'rows')::bigint, v_data -> 'columns')
+      'replayed', true, 'status', 201, 'data', private.export_json(v_link, v_token, v_data -> 'rows', v_data -> 'columns')
     );
   end if;
 
   perform private.assert_own_objects((arguments ->> 'event_id')::uuid, (arguments ->> 'ticket_type_id')::uuid);
   insert into private.export_links (organisation_id, api_key_id, token_hash, operation, arguments)
   values (
-    private.current_organisation_id(), private.current_api_key_id(), private.hash_of_export_token(v_token), export_link.operation,
+    private.current_organisation_id(), private.current_api_key_id(), v_token_hash, export_link.operation,
     jsonb_strip_nulls(export_link.arguments)
   )
   returning * into v_link;
   perform private.audit_export(v_link.id, 'created', v_link.operation, v_link.arguments);
 
-  v_columns := coalesce(v_link.arguments -> 'fields', to_jsonb(private.export_columns(v_link.operation)));
+  v_columns := coalesce(v_link.arguments -> 'fields', (
+    select jsonb_agg(a.attname order by a.attnum)
+    from pg_catalog.pg_attribute a
+    where a.attrelid = "view" and a.attnum > 0 and a.attname <> 'organisation_id'
+  ));
   perform private.record_outcome(
     idempotency_key, request_fingerprint,
-    json_build_object('status', 201, 'data', private.export_json(v_link.id, null, v_link.expires_at, v_rows, v_columns))
+    json_build_object('status', 201, 'data', private.export_json(v_link, null, v_rows, v_columns))
   );
-  return json_build_object('status', 201, 'data', private.export_json(v_link.id, v_token, v_link.expires_at, v_rows, v_columns));
+  return json_build_object('status', 201, 'data', private.export_json(v_link, v_token, v_rows, v_columns));
 end
 $$;
 grant execute on function private.export_link to scope_attendees_read, scope_orders_read;
