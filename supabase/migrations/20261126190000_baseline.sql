@@ -839,6 +839,12 @@ begin
 end
 $$;
 
+-- Whether the organisation is being deleted with everything of it: what guards single rows lets its rows pass.
+create function private.is_deleted_wholly(organisation_id uuid) returns boolean
+language plpgsql stable set search_path = ''
+as $$ begin return coalesce(current_setting('usher.deletes_organisation', true) = organisation_id::text, false); end $$;
+grant execute on function private.is_deleted_wholly to api_key, authenticated;
+
 -- Refuses to delete a row that is referenced. Arguments: message, hint, and each `table.column` that may refer to the row.
 -- The foreign keys remain behind it.
 create function private.tg__assert_not_in_use() returns trigger
@@ -881,10 +887,20 @@ begin
 end
 $$;
 
--- Arguments: status, code, message and hint.
+-- What the `when` of its trigger lets through. Arguments: status, code, message and hint; of a row perhaps the column that is at fault, and
+-- those whose values are the details.
 create function private.tg__refuse() returns trigger
 language plpgsql volatile set search_path = ''
-as $$ begin perform private.refuse(tg_argv[0]::integer, tg_argv[1], tg_argv[2], hint => tg_argv[3]); end $$;
+as $$
+begin
+  perform private.refuse(
+    tg_argv[0]::integer, tg_argv[1], tg_argv[2], tg_argv[4],
+    (select jsonb_object_agg(c, to_jsonb(new) -> c) from unnest(tg_argv[5:]) c),
+    tg_argv[3],
+    case tg_when when 'BEFORE' then to_jsonb(coalesce(new, old)) end
+  );
+end
+$$;
 
 -- Rows below an event belong to its organisation, so an insert may leave the organisation out.
 create function private.tg__inherit_organisation() returns trigger
@@ -4230,20 +4246,11 @@ $$;
 create trigger promo_codes_100_code before insert or update of code on public.promo_codes
   for each row execute function private.tg_promo_codes__assert_code_is_free();
 
-create function private.tg_promo_codes__refuse_limit() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse(
-    409, 'limit_below_redeemed', 'The limit cannot be less than the uses already made.', 'max_redemptions',
-    jsonb_build_object('times_redeemed', new.times_redeemed), "row" => to_jsonb(new)
-  );
-  return new;
-end
-$$;
 create trigger promo_codes_110_limit before update of max_redemptions on public.promo_codes
   for each row when (new.max_redemptions < new.times_redeemed)
-  execute function private.tg_promo_codes__refuse_limit();
+  execute function private.tg__refuse(
+    409, 'limit_below_redeemed', 'The limit cannot be less than the uses already made.', '', 'max_redemptions', 'times_redeemed'
+  );
 
 create trigger promo_codes_120_ticket_types before insert or update of ticket_type_ids on public.promo_codes
   for each row execute function private.tg__assert_ticket_types();
@@ -7297,22 +7304,6 @@ alter table public.emails add constraint emails_waiting_list_entry_id_fkey
 create unique index attendees_waiting_list_entry_id_key on public.attendees (waiting_list_entry_id)
   where waiting_list_entry_id is not null;
 
--- Who joins has to wait: there is no place left, and nobody else is giving one back at this moment.
-create function private.assert_sold_out(event public.events, ticket_type public.ticket_types) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if ticket_type.quantity_sold + ticket_type.quantity_held >= ticket_type.quantity
-    or private.places_taken(event.id) >= event.capacity then
-    return;
-  end if;
-  perform private.refuse(
-    409, 'not_sold_out', 'There are tickets of this type left.', 'ticket_type_id',
-    jsonb_build_object('ticket_type_id', ticket_type.id), 'Register the person instead.'
-  );
-end
-$$;
-
 -- Security definer: it reads events and ticket types beyond what a registering key may see.
 create function private.tg_waiting_list_entries__join() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -7342,8 +7333,16 @@ begin
       409, 'quantity_not_allowed', 'The waiting list is for one ticket, and an order has more of this type.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', v_ticket_type.id, 'min_per_order', v_ticket_type.min_per_order), "row" => to_jsonb(new)
     );
+  -- There is no place left, and nobody else is giving one back at this moment.
+  elsif (
+    v_ticket_type.quantity_sold + v_ticket_type.quantity_held >= v_ticket_type.quantity
+    or private.places_taken(v_event.id) >= v_event.capacity
+  ) is not true then
+    perform private.refuse(
+      409, 'not_sold_out', 'There are tickets of this type left.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', v_ticket_type.id), 'Register the person instead.'
+    );
   end if;
-  perform private.assert_sold_out(v_event, v_ticket_type);
   -- Made under the locks: the order of ids is that of joining.
   new.id := private.uuid_v7();
   return new;
@@ -7358,17 +7357,6 @@ begin
     409, 'invalid_transition', 'An entry of the waiting list cannot go from its present status to this one.', 'status',
     jsonb_build_object('from', old.status, 'to', new.status),
     'Allowed: waiting or offered to cancelled; offered to expired after its deadline. Places are offered by Usher.', "row" => to_jsonb(new)
-  );
-end
-$$;
-
-create function private.tg_waiting_list_entries__refuse_deadline() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse(
-    409, 'read_only_field', 'Only an offer that stands has a deadline to be moved.', 'offer_expires_at', hint => 'Leave it as it is.',
-    "row" => to_jsonb(new)
   );
 end
 $$;
@@ -7391,41 +7379,32 @@ begin
 end
 $$;
 
-create function private.tg_waiting_list_entries__assert_over() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if old.status in ('waiting', 'offered') and not private.is_deleted_wholly(old.organisation_id) then
-    perform private.refuse(
-      409, 'in_use', 'This person is still on the waiting list.', hint => 'Set status to cancelled first.', "row" => to_jsonb(old)
-    );
-  end if;
-  return old;
-end
-$$;
-
 select private.keep_table('public.waiting_list_entries', filled => '{organisation_id}',
   fixed => '{organisation_id,event_id,ticket_type_id}', versioned => true,
   in_use => array['The entry is in use: an attendee accepted its offer.', 'Erase or cancel the attendee instead.', 'attendees.waiting_list_entry_id']);
 create trigger waiting_list_entries_100_over before delete on public.waiting_list_entries
-  for each row execute function private.tg_waiting_list_entries__assert_over();
+  for each row when (old.status in ('waiting', 'offered') and not private.is_deleted_wholly(old.organisation_id))
+  execute function private.tg__refuse(409, 'in_use', 'This person is still on the waiting list.', 'Set status to cancelled first.');
 create trigger waiting_list_entries_100_join before insert on public.waiting_list_entries
   for each row execute function private.tg_waiting_list_entries__join();
 create trigger waiting_list_entries_110_transition before update of status on public.waiting_list_entries
-  for each row when (new.status <> old.status and (old.status, new.status) not in (
-    ('waiting', 'cancelled'), ('waiting', 'offered'), ('offered', 'cancelled'), ('offered', 'accepted'), ('offered', 'expired')
-  ) or new.status = 'expired' and old.status = 'offered' and new.offer_expires_at > now())
-  execute function private.tg_waiting_list_entries__refuse_transition();
--- Triggers offer and accept.
-create trigger waiting_list_entries_110_transition_by_hand before update of status on public.waiting_list_entries
-  for each row when (new.status <> old.status and new.status in ('offered', 'accepted') and private.is_typed())
+  for each row when (new.status <> old.status and (
+    (old.status, new.status) not in (
+      ('waiting', 'cancelled'), ('waiting', 'offered'), ('offered', 'cancelled'), ('offered', 'accepted'), ('offered', 'expired')
+    )
+    or new.status = 'expired' and new.offer_expires_at > now()
+    -- Triggers offer and accept.
+    or new.status in ('offered', 'accepted') and private.is_typed()
+  ))
   execute function private.tg_waiting_list_entries__refuse_transition();
 create trigger waiting_list_entries_120_deadline before update of offer_expires_at on public.waiting_list_entries
   for each row when (
     new.offer_expires_at is distinct from old.offer_expires_at
     and (old.status, new.status) not in (('waiting', 'offered'), ('offered', 'offered'))
   )
-  execute function private.tg_waiting_list_entries__refuse_deadline();
+  execute function private.tg__refuse(
+    409, 'read_only_field', 'Only an offer that stands has a deadline to be moved.', 'Leave it as it is.', 'offer_expires_at'
+  );
 create trigger waiting_list_entries_130_free before insert or update of email, external_id on public.waiting_list_entries
   for each row execute function private.tg_waiting_list_entries__assert_free();
 create trigger waiting_list_entries_140_contact before insert or update of name, email on public.waiting_list_entries
@@ -8547,21 +8526,12 @@ create trigger attendees_510_be_found before insert or update of name, email, co
 
 -- A ticket that stands is cancelled first: that takes it off the order, gives its place back and notifies. Nothing then hangs on a
 -- deletion, so no trigger adds up or counts one.
-create function private.tg_attendees__assert_over() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if old.status <> 'cancelled' and not private.is_deleted_wholly(old.organisation_id) then
-    perform private.refuse(
-      409, 'in_use', 'A ticket that stands cannot be deleted: its order and everybody who was told of it count on it.',
-      hint => 'Set status to cancelled instead; to remove what identifies the person, call erase_attendee.', "row" => to_jsonb(old)
-    );
-  end if;
-  return old;
-end
-$$;
 create trigger attendees_100_over before delete on public.attendees
-  for each row execute function private.tg_attendees__assert_over();
+  for each row when (old.status <> 'cancelled' and not private.is_deleted_wholly(old.organisation_id))
+  execute function private.tg__refuse(
+    409, 'in_use', 'A ticket that stands cannot be deleted: its order and everybody who was told of it count on it.',
+    'Set status to cancelled instead; to remove what identifies the person, call erase_attendee.'
+  );
 
 -- schemas/60-attendees/totals.sql
 
@@ -11833,13 +11803,8 @@ grant execute on function public.create_organisation to authenticated;
 
 -- Deleting an organisation wholly, for the operator whose customer leaves. No role may execute it: it is the database's owner who does.
 
--- Whether the organisation is being deleted with everything of it: what guards single rows lets its rows pass.
-create function private.is_deleted_wholly(organisation_id uuid) returns boolean
-language plpgsql stable set search_path = ''
-as $$ begin return coalesce(current_setting('usher.deletes_organisation', true) = organisation_id::text, false); end $$;
-grant execute on function private.is_deleted_wholly to api_key, authenticated;
-
--- Rows go in the opposite order of their foreign keys; what guards single rows lets those of this organisation pass. The
+-- Rows go in the opposite order of their foreign keys; what guards single rows lets those of this organisation pass
+-- (private.is_deleted_wholly). The
 -- rows by table are answered, for nothing of it is left in the audit trail.
 create function private.delete_organisation(slug text) returns jsonb
 language plpgsql volatile set search_path = ''

@@ -26,6 +26,12 @@ begin
 end
 $$;
 
+-- Whether the organisation is being deleted with everything of it: what guards single rows lets its rows pass.
+create function private.is_deleted_wholly(organisation_id uuid) returns boolean
+language plpgsql stable set search_path = ''
+as $$ begin return coalesce(current_setting('usher.deletes_organisation', true) = organisation_id::text, false); end $$;
+grant execute on function private.is_deleted_wholly to api_key, authenticated;
+
 -- Refuses to delete a row that is referenced. Arguments: message, hint, and each `table.column` that may refer to the row.
 -- The foreign keys remain behind it.
 create function private.tg__assert_not_in_use() returns trigger
@@ -68,10 +74,20 @@ begin
 end
 $$;
 
--- Arguments: status, code, message and hint.
+-- What the `when` of its trigger lets through. Arguments: status, code, message and hint; of a row perhaps the column that is at fault, and
+-- those whose values are the details.
 create function private.tg__refuse() returns trigger
 language plpgsql volatile set search_path = ''
-as $$ begin perform private.refuse(tg_argv[0]::integer, tg_argv[1], tg_argv[2], hint => tg_argv[3]); end $$;
+as $$
+begin
+  perform private.refuse(
+    tg_argv[0]::integer, tg_argv[1], tg_argv[2], tg_argv[4],
+    (select jsonb_object_agg(c, to_jsonb(new) -> c) from unnest(tg_argv[5:]) c),
+    tg_argv[3],
+    case tg_when when 'BEFORE' then to_jsonb(coalesce(new, old)) end
+  );
+end
+$$;
 
 -- Rows below an event belong to its organisation, so an insert may leave the organisation out.
 create function private.tg__inherit_organisation() returns trigger

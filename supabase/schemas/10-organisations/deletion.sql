@@ -1,12 +1,7 @@
 -- Deleting an organisation wholly, for the operator whose customer leaves. No role may execute it: it is the database's owner who does.
 
--- Whether the organisation is being deleted with everything of it: what guards single rows lets its rows pass.
-create function private.is_deleted_wholly(organisation_id uuid) returns boolean
-language plpgsql stable set search_path = ''
-as $$ begin return coalesce(current_setting('usher.deletes_organisation', true) = organisation_id::text, false); end $$;
-grant execute on function private.is_deleted_wholly to api_key, authenticated;
-
--- Rows go in the opposite order of their foreign keys; what guards single rows lets those of this organisation pass. The
+-- Rows go in the opposite order of their foreign keys; what guards single rows lets those of this organisation pass
+-- (private.is_deleted_wholly). The
 -- rows by table are answered, for nothing of it is left in the audit trail.
 create function private.delete_organisation(slug text) returns jsonb
 language plpgsql volatile set search_path = ''

@@ -23,20 +23,11 @@ $$;
 create trigger promo_codes_100_code before insert or update of code on public.promo_codes
   for each row execute function private.tg_promo_codes__assert_code_is_free();
 
-create function private.tg_promo_codes__refuse_limit() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse(
-    409, 'limit_below_redeemed', 'The limit cannot be less than the uses already made.', 'max_redemptions',
-    jsonb_build_object('times_redeemed', new.times_redeemed), "row" => to_jsonb(new)
-  );
-  return new;
-end
-$$;
 create trigger promo_codes_110_limit before update of max_redemptions on public.promo_codes
   for each row when (new.max_redemptions < new.times_redeemed)
-  execute function private.tg_promo_codes__refuse_limit();
+  execute function private.tg__refuse(
+    409, 'limit_below_redeemed', 'The limit cannot be less than the uses already made.', '', 'max_redemptions', 'times_redeemed'
+  );
 
 create trigger promo_codes_120_ticket_types before insert or update of ticket_type_ids on public.promo_codes
   for each row execute function private.tg__assert_ticket_types();

@@ -328,18 +328,9 @@ create trigger attendees_510_be_found before insert or update of name, email, co
 
 -- A ticket that stands is cancelled first: that takes it off the order, gives its place back and notifies. Nothing then hangs on a
 -- deletion, so no trigger adds up or counts one.
-create function private.tg_attendees__assert_over() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if old.status <> 'cancelled' and not private.is_deleted_wholly(old.organisation_id) then
-    perform private.refuse(
-      409, 'in_use', 'A ticket that stands cannot be deleted: its order and everybody who was told of it count on it.',
-      hint => 'Set status to cancelled instead; to remove what identifies the person, call erase_attendee.', "row" => to_jsonb(old)
-    );
-  end if;
-  return old;
-end
-$$;
 create trigger attendees_100_over before delete on public.attendees
-  for each row execute function private.tg_attendees__assert_over();
+  for each row when (old.status <> 'cancelled' and not private.is_deleted_wholly(old.organisation_id))
+  execute function private.tg__refuse(
+    409, 'in_use', 'A ticket that stands cannot be deleted: its order and everybody who was told of it count on it.',
+    'Set status to cancelled instead; to remove what identifies the person, call erase_attendee.'
+  );

@@ -96,22 +96,6 @@ alter table public.emails add constraint emails_waiting_list_entry_id_fkey
 create unique index attendees_waiting_list_entry_id_key on public.attendees (waiting_list_entry_id)
   where waiting_list_entry_id is not null;
 
--- Who joins has to wait: there is no place left, and nobody else is giving one back at this moment.
-create function private.assert_sold_out(event public.events, ticket_type public.ticket_types) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if ticket_type.quantity_sold + ticket_type.quantity_held >= ticket_type.quantity
-    or private.places_taken(event.id) >= event.capacity then
-    return;
-  end if;
-  perform private.refuse(
-    409, 'not_sold_out', 'There are tickets of this type left.', 'ticket_type_id',
-    jsonb_build_object('ticket_type_id', ticket_type.id), 'Register the person instead.'
-  );
-end
-$$;
-
 -- Security definer: it reads events and ticket types beyond what a registering key may see.
 create function private.tg_waiting_list_entries__join() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -141,8 +125,16 @@ begin
       409, 'quantity_not_allowed', 'The waiting list is for one ticket, and an order has more of this type.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', v_ticket_type.id, 'min_per_order', v_ticket_type.min_per_order), "row" => to_jsonb(new)
     );
+  -- There is no place left, and nobody else is giving one back at this moment.
+  elsif (
+    v_ticket_type.quantity_sold + v_ticket_type.quantity_held >= v_ticket_type.quantity
+    or private.places_taken(v_event.id) >= v_event.capacity
+  ) is not true then
+    perform private.refuse(
+      409, 'not_sold_out', 'There are tickets of this type left.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', v_ticket_type.id), 'Register the person instead.'
+    );
   end if;
-  perform private.assert_sold_out(v_event, v_ticket_type);
   -- Made under the locks: the order of ids is that of joining.
   new.id := private.uuid_v7();
   return new;
@@ -157,17 +149,6 @@ begin
     409, 'invalid_transition', 'An entry of the waiting list cannot go from its present status to this one.', 'status',
     jsonb_build_object('from', old.status, 'to', new.status),
     'Allowed: waiting or offered to cancelled; offered to expired after its deadline. Places are offered by Usher.', "row" => to_jsonb(new)
-  );
-end
-$$;
-
-create function private.tg_waiting_list_entries__refuse_deadline() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse(
-    409, 'read_only_field', 'Only an offer that stands has a deadline to be moved.', 'offer_expires_at', hint => 'Leave it as it is.',
-    "row" => to_jsonb(new)
   );
 end
 $$;
@@ -190,41 +171,32 @@ begin
 end
 $$;
 
-create function private.tg_waiting_list_entries__assert_over() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if old.status in ('waiting', 'offered') and not private.is_deleted_wholly(old.organisation_id) then
-    perform private.refuse(
-      409, 'in_use', 'This person is still on the waiting list.', hint => 'Set status to cancelled first.', "row" => to_jsonb(old)
-    );
-  end if;
-  return old;
-end
-$$;
-
 select private.keep_table('public.waiting_list_entries', filled => '{organisation_id}',
   fixed => '{organisation_id,event_id,ticket_type_id}', versioned => true,
   in_use => array['The entry is in use: an attendee accepted its offer.', 'Erase or cancel the attendee instead.', 'attendees.waiting_list_entry_id']);
 create trigger waiting_list_entries_100_over before delete on public.waiting_list_entries
-  for each row execute function private.tg_waiting_list_entries__assert_over();
+  for each row when (old.status in ('waiting', 'offered') and not private.is_deleted_wholly(old.organisation_id))
+  execute function private.tg__refuse(409, 'in_use', 'This person is still on the waiting list.', 'Set status to cancelled first.');
 create trigger waiting_list_entries_100_join before insert on public.waiting_list_entries
   for each row execute function private.tg_waiting_list_entries__join();
 create trigger waiting_list_entries_110_transition before update of status on public.waiting_list_entries
-  for each row when (new.status <> old.status and (old.status, new.status) not in (
-    ('waiting', 'cancelled'), ('waiting', 'offered'), ('offered', 'cancelled'), ('offered', 'accepted'), ('offered', 'expired')
-  ) or new.status = 'expired' and old.status = 'offered' and new.offer_expires_at > now())
-  execute function private.tg_waiting_list_entries__refuse_transition();
--- Triggers offer and accept.
-create trigger waiting_list_entries_110_transition_by_hand before update of status on public.waiting_list_entries
-  for each row when (new.status <> old.status and new.status in ('offered', 'accepted') and private.is_typed())
+  for each row when (new.status <> old.status and (
+    (old.status, new.status) not in (
+      ('waiting', 'cancelled'), ('waiting', 'offered'), ('offered', 'cancelled'), ('offered', 'accepted'), ('offered', 'expired')
+    )
+    or new.status = 'expired' and new.offer_expires_at > now()
+    -- Triggers offer and accept.
+    or new.status in ('offered', 'accepted') and private.is_typed()
+  ))
   execute function private.tg_waiting_list_entries__refuse_transition();
 create trigger waiting_list_entries_120_deadline before update of offer_expires_at on public.waiting_list_entries
   for each row when (
     new.offer_expires_at is distinct from old.offer_expires_at
     and (old.status, new.status) not in (('waiting', 'offered'), ('offered', 'offered'))
   )
-  execute function private.tg_waiting_list_entries__refuse_deadline();
+  execute function private.tg__refuse(
+    409, 'read_only_field', 'Only an offer that stands has a deadline to be moved.', 'Leave it as it is.', 'offer_expires_at'
+  );
 create trigger waiting_list_entries_130_free before insert or update of email, external_id on public.waiting_list_entries
   for each row execute function private.tg_waiting_list_entries__assert_free();
 create trigger waiting_list_entries_140_contact before insert or update of name, email on public.waiting_list_entries
