@@ -131,13 +131,30 @@ create trigger attendees_120_change_external_id before update of external_id on 
   for each row when (new.external_id is distinct from old.external_id)
   execute function private.tg_attendees__hold_external_id();
 
+-- Locks the offer, and accepts it. The place is the one that is held: see tg_attendees__count_places.
 create function private.tg_attendees__accept_offer() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_entry public.waiting_list_entries;
 begin
-  if new.waiting_list_entry_id is not null then
-    perform private.accept_offer(new);
+  if new.waiting_list_entry_id is null then
+    return new;
   end if;
+  select w.* into v_entry
+  from public.waiting_list_entries w
+  where w.id = new.waiting_list_entry_id and w.event_id = new.event_id
+  for no key update;
+  if not found then
+    perform private.refuse_not_found('waiting_list_entry_id');
+  end if;
+  perform private.assert_offered(v_entry);
+  if v_entry.ticket_type_id <> new.ticket_type_id then
+    perform private.refuse_value(
+      'ticket_type_id', 'The offer is for another ticket type.', 'Register the ticket type of the waiting list entry.'
+    );
+  end if;
+  update public.waiting_list_entries w set status = 'accepted' where w.id = v_entry.id;
   return new;
 end
 $$;

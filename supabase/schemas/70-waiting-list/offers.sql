@@ -94,30 +94,6 @@ end
 $$;
 grant execute on function private.assert_offered to scope_attendees_write;
 
--- Locks the offer that a new attendee accepts, and accepts it. Their place is the one that is held: see tg_attendees__count_places.
-create function private.accept_offer(attendee public.attendees) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_entry public.waiting_list_entries;
-begin
-  select w.* into v_entry
-  from public.waiting_list_entries w
-  where w.id = attendee.waiting_list_entry_id and w.event_id = attendee.event_id
-  for no key update;
-  if not found then
-    perform private.refuse_not_found('waiting_list_entry_id');
-  end if;
-  perform private.assert_offered(v_entry);
-  if v_entry.ticket_type_id <> attendee.ticket_type_id then
-    perform private.refuse_value(
-      'ticket_type_id', 'The offer is for another ticket type.', 'Register the ticket type of the waiting list entry.'
-    );
-  end if;
-  update public.waiting_list_entries w set status = 'accepted' where w.id = v_entry.id;
-end
-$$;
-
 -- An offer that is not accepted gives its place back, to whoever waits next. Locks as a cancelled ticket does.
 create function private.tg_waiting_list_entries__release() returns trigger
 language plpgsql volatile security definer set search_path = ''
