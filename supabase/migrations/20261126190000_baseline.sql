@@ -9722,6 +9722,9 @@ create function private.tg_waiting_list_entries__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  if tg_op = 'UPDATE' and new.status = old.status then
+    return null;
+  end if;
   insert into public.notifications (organisation_id, type, data, subject_id)
   values (
     new.organisation_id,
@@ -9736,10 +9739,8 @@ begin
   return null;
 end
 $$;
-create trigger waiting_list_entries_600_notify_insert after insert on public.waiting_list_entries
-  for each row execute function private.tg_waiting_list_entries__notify();
-create trigger waiting_list_entries_600_notify_update after update on public.waiting_list_entries
-  for each row when (new.status <> old.status and new.status <> 'accepted')
+create trigger waiting_list_entries_600_notify after insert or update of status on public.waiting_list_entries
+  for each row when (new.status <> 'accepted')
   execute function private.tg_waiting_list_entries__notify();
 create constraint trigger waiting_list_entries_600_notify_accepted after update on public.waiting_list_entries
   deferrable initially deferred
