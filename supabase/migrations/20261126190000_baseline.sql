@@ -3965,18 +3965,7 @@ create trigger ticket_types_110_external_id before insert or update of external_
 
 -- Places of a ticket type: whether it is on sale, and the counters that no registration exceeds.
 
-create function private.is_on_sale(ticket_type public.ticket_types) returns boolean
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return ticket_type.status = 'active'
-    and now() >= coalesce(ticket_type.sales_start_at, '-infinity')
-    and now() < coalesce(ticket_type.sales_end_at, 'infinity');
-end
-$$;
-grant execute on function private.is_on_sale to scope_events_write;
-
-create function private.refuse_not_on_sale(ticket_type public.ticket_types) returns void
+create function private.assert_on_sale(ticket_type public.ticket_types) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -3991,11 +3980,12 @@ begin
       409, 'sales_not_started', 'The sale of this ticket type has not started.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', ticket_type.id, 'sales_start_at', private.rfc3339(ticket_type.sales_start_at))
     );
+  elsif now() >= ticket_type.sales_end_at then
+    perform private.refuse(
+      409, 'sales_ended', 'The sale of this ticket type has ended.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', ticket_type.id, 'sales_end_at', private.rfc3339(ticket_type.sales_end_at))
+    );
   end if;
-  perform private.refuse(
-    409, 'sales_ended', 'The sale of this ticket type has ended.', 'ticket_type_id',
-    jsonb_build_object('ticket_type_id', ticket_type.id, 'sales_end_at', private.rfc3339(ticket_type.sales_end_at))
-  );
 end
 $$;
 
@@ -4003,7 +3993,7 @@ $$;
 -- offers, so that an offer which is accepted moves one from there. The update locks the row, so two buyers of the last place wait for
 -- each other; it comes as late in the transaction as possible.
 -- Security definer: callers may not change the counters.
-create function private.move_places(ticket_type_id uuid, places integer, held integer default 0) returns void
+create function private.move_places(ticket_type_id uuid, places integer, held integer) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -4029,8 +4019,8 @@ begin
     );
   end if;
   -- A ticket of an order that is reopened was sold in time.
-  if places > 0 and not private.is_on_sale(v_ticket_type) and coalesce(current_setting('usher.reopening', true), '') = '' then
-    perform private.refuse_not_on_sale(v_ticket_type);
+  if places > 0 and coalesce(current_setting('usher.reopening', true), '') = '' then
+    perform private.assert_on_sale(v_ticket_type);
   end if;
 end
 $$;
@@ -7326,9 +7316,9 @@ begin
   for no key update;
   if not found then
     perform private.refuse_not_found('ticket_type_id');
-  elsif not private.is_on_sale(v_ticket_type) then
-    perform private.refuse_not_on_sale(v_ticket_type);
-  elsif v_ticket_type.min_per_order > 1 then
+  end if;
+  perform private.assert_on_sale(v_ticket_type);
+  if v_ticket_type.min_per_order > 1 then
     perform private.refuse(
       409, 'quantity_not_allowed', 'The waiting list is for one ticket, and an order has more of this type.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', v_ticket_type.id, 'min_per_order', v_ticket_type.min_per_order), "row" => to_jsonb(new)
@@ -10807,7 +10797,8 @@ begin
         'The event has more places, but %s of its ticket types stay sold out: raise their quantity.', count(*)
       ))
       from public.ticket_types t
-      where t.event_id = event.id and private.is_on_sale(t) and t.quantity <= t.quantity_sold
+      where t.event_id = event.id and t.status = 'active' and t.quantity <= t.quantity_sold
+        and now() >= coalesce(t.sales_start_at, '-infinity') and now() < coalesce(t.sales_end_at, 'infinity')
       having count(*) > 0
     );
   end if;

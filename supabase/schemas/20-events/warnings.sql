@@ -51,7 +51,8 @@ begin
         'The event has more places, but %s of its ticket types stay sold out: raise their quantity.', count(*)
       ))
       from public.ticket_types t
-      where t.event_id = event.id and private.is_on_sale(t) and t.quantity <= t.quantity_sold
+      where t.event_id = event.id and t.status = 'active' and t.quantity <= t.quantity_sold
+        and now() >= coalesce(t.sales_start_at, '-infinity') and now() < coalesce(t.sales_end_at, 'infinity')
       having count(*) > 0
     );
   end if;

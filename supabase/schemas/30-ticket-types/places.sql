@@ -1,17 +1,6 @@
 -- Places of a ticket type: whether it is on sale, and the counters that no registration exceeds.
 
-create function private.is_on_sale(ticket_type public.ticket_types) returns boolean
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return ticket_type.status = 'active'
-    and now() >= coalesce(ticket_type.sales_start_at, '-infinity')
-    and now() < coalesce(ticket_type.sales_end_at, 'infinity');
-end
-$$;
-grant execute on function private.is_on_sale to scope_events_write;
-
-create function private.refuse_not_on_sale(ticket_type public.ticket_types) returns void
+create function private.assert_on_sale(ticket_type public.ticket_types) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -26,11 +15,12 @@ begin
       409, 'sales_not_started', 'The sale of this ticket type has not started.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', ticket_type.id, 'sales_start_at', private.rfc3339(ticket_type.sales_start_at))
     );
+  elsif now() >= ticket_type.sales_end_at then
+    perform private.refuse(
+      409, 'sales_ended', 'The sale of this ticket type has ended.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', ticket_type.id, 'sales_end_at', private.rfc3339(ticket_type.sales_end_at))
+    );
   end if;
-  perform private.refuse(
-    409, 'sales_ended', 'The sale of this ticket type has ended.', 'ticket_type_id',
-    jsonb_build_object('ticket_type_id', ticket_type.id, 'sales_end_at', private.rfc3339(ticket_type.sales_end_at))
-  );
 end
 $$;
 
@@ -38,7 +28,7 @@ $$;
 -- offers, so that an offer which is accepted moves one from there. The update locks the row, so two buyers of the last place wait for
 -- each other; it comes as late in the transaction as possible.
 -- Security definer: callers may not change the counters.
-create function private.move_places(ticket_type_id uuid, places integer, held integer default 0) returns void
+create function private.move_places(ticket_type_id uuid, places integer, held integer) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -64,8 +54,8 @@ begin
     );
   end if;
   -- A ticket of an order that is reopened was sold in time.
-  if places > 0 and not private.is_on_sale(v_ticket_type) and coalesce(current_setting('usher.reopening', true), '') = '' then
-    perform private.refuse_not_on_sale(v_ticket_type);
+  if places > 0 and coalesce(current_setting('usher.reopening', true), '') = '' then
+    perform private.assert_on_sale(v_ticket_type);
   end if;
 end
 $$;

@@ -118,9 +118,9 @@ begin
   for no key update;
   if not found then
     perform private.refuse_not_found('ticket_type_id');
-  elsif not private.is_on_sale(v_ticket_type) then
-    perform private.refuse_not_on_sale(v_ticket_type);
-  elsif v_ticket_type.min_per_order > 1 then
+  end if;
+  perform private.assert_on_sale(v_ticket_type);
+  if v_ticket_type.min_per_order > 1 then
     perform private.refuse(
       409, 'quantity_not_allowed', 'The waiting list is for one ticket, and an order has more of this type.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', v_ticket_type.id, 'min_per_order', v_ticket_type.min_per_order), "row" => to_jsonb(new)
