@@ -27,15 +27,6 @@ begin
 end
 $$;
 
--- The member who is signed in, if it is one who acts.
-create function private.audit_user_id() returns uuid
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return case private.audit_actor() when 'member' then private.claims() ->> 'sub' end;
-end
-$$;
-
 -- No foreign keys: an entry outlives what it is about. Whoever acts is filled in.
 create table public.audit_entries (
   created_at timestamptz not null default now(),
@@ -46,7 +37,7 @@ create table public.audit_entries (
   object_id uuid not null,
   changes jsonb,
   api_key_id uuid default private.current_api_key_id(),
-  user_id uuid default private.audit_user_id(),
+  user_id uuid default (case private.audit_actor() when 'member' then private.claims() ->> 'sub' end)::uuid,
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
   constraint audit_entries_pkey primary key (id)
