@@ -130,58 +130,45 @@ values
   ('emails', 'last_error', 'null', null),
   ('emails', 'message', 'null', null);
 
--- Any e-mail once more: what is overtaken meanwhile is cancelled as ever when it is claimed. One that waits after a
--- failure is due at once, a ticket too; what is being sent is left alone.
-create function private.tg_emails__send_again() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if new.kind = 'ticket' and old.status <> 'queued' then
-    perform private.refuse(
-      409, 'read_only_field', 'A ticket is sent once more by its attendee, not by the status of its e-mail.', 'status',
-      hint => 'Set ticket_email_status of the attendee to queued.'
-    );
-  end if;
-  new.attempts := 0;
-  new.next_attempt_at := now();
-  new.claim := null;
-  new.claimed_until := null;
-  new.last_error := null;
-  return new;
-end
-$$;
-create trigger emails_100_send_again before update of status on public.emails
-  for each row when (
-    new.status = 'queued' and (old.status <> 'queued' or old.claim is null and old.last_error is not null)
-  )
-  execute function private.tg_emails__send_again();
--- One that is not to be sent, by its status alone. It has no next attempt, and the attendee says so of a ticket, which can then be queued
--- again.
-create function private.tg_emails__cancel() returns trigger
+-- The status that somebody sets: queued sends any e-mail once more, cancelled keeps one from being sent. What is overtaken meanwhile is
+-- cancelled as ever when it is claimed. One that waits after a failure is due at once, a ticket too; what is being sent is left alone. One
+-- that is cancelled has no next attempt, and the attendee says so of a ticket, which can then be queued again.
+create function private.tg_emails__set_status() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
   if tg_when = 'AFTER' then
     update public.attendees a set ticket_email_status = 'cancelled' where a.id = new.attendee_id and a.ticket_email_status = 'queued';
     return null;
-  elsif old.status <> 'queued' then
+  elsif new.status = 'cancelled' and old.status <> 'queued' then
     perform private.refuse(
       409, 'invalid_transition', 'Only an e-mail that is queued can be cancelled.', 'status',
       jsonb_build_object('from', old.status, 'to', new.status), 'Leave it as it is: it shows what was sent.'
     );
+  elsif new.kind = 'ticket' and new.status = 'queued' and old.status <> 'queued' then
+    perform private.refuse(
+      409, 'read_only_field', 'A ticket is sent once more by its attendee, not by the status of its e-mail.', 'status',
+      hint => 'Set ticket_email_status of the attendee to queued.'
+    );
+  elsif new.status = 'queued' then
+    new.attempts := 0;
+    new.last_error := null;
   end if;
-  new.next_attempt_at := null;
+  new.next_attempt_at := case new.status when 'queued' then now() end;
   new.claim := null;
   new.claimed_until := null;
   return new;
 end
 $$;
-create trigger emails_100_cancel before update of status on public.emails
-  for each row when (new.status = 'cancelled' and old.status <> 'cancelled' and private.is_typed())
-  execute function private.tg_emails__cancel();
+create trigger emails_100_set_status before update of status on public.emails
+  for each row when (
+    new.status = 'queued' and (old.status <> 'queued' or old.claim is null and old.last_error is not null)
+    or new.status = 'cancelled' and old.status <> 'cancelled' and private.is_typed()
+  )
+  execute function private.tg_emails__set_status();
 create trigger emails_500_cancel_ticket after update of status on public.emails
   for each row when (new.status = 'cancelled' and old.status = 'queued' and new.kind = 'ticket' and private.is_typed())
-  execute function private.tg_emails__cancel();
+  execute function private.tg_emails__set_status();
 create trigger emails_100_append_only before delete on public.emails
   for each row when (private.is_typed())
   execute function private.tg__assert_append_only('E-mails are a log of what was sent: they are never deleted.', 'Set status to cancelled instead.');
