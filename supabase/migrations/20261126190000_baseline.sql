@@ -6639,17 +6639,9 @@ create table private.installations (
 comment on table private.installations is 'Where deliveries are sent from: the Postgres cluster and the names of the installation. newcomers are names that announced themselves and are not known yet.';
 alter table private.installations enable row level security;
 
--- The names in the caller's token. Null: it names none, as couriers of earlier versions do.
-create function private.announced_names() returns text[]
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return nullif(array(select jsonb_array_elements_text(private.claims() -> 'installation')), '{}');
-end
-$$;
-
 -- Whether the caller is where deliveries are sent from. A cluster may be exchanged below a `project:` name, as in an upgrade of
--- Postgres; any other name, such as http://kong:8000, may be that of another cluster elsewhere.
+-- Postgres; any other name, such as http://kong:8000, may be that of another cluster elsewhere. Without names a caller is an earlier version
+-- of the courier.
 create function private.is_at_home(installation private.installations, names text[]) returns boolean
 language plpgsql stable set search_path = ''
 as $$
@@ -6667,7 +6659,7 @@ create function private.is_held() returns boolean
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_names constant text[] := private.announced_names();
+  v_names constant text[] := nullif(array(select jsonb_array_elements_text(private.claims() -> 'installation')), '{}');
 begin
   return exists (select from private.installations i where not private.is_at_home(i, v_names));
 end
@@ -6680,7 +6672,7 @@ create function api.announce_installation() returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_names text[] := private.announced_names();
+  v_names constant text[] := nullif(array(select jsonb_array_elements_text(private.claims() -> 'installation')), '{}');
   v_system_identifier bigint := (select c.system_identifier from pg_control_system() c);
 begin
   if v_names is null then
