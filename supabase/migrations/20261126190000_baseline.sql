@@ -21257,18 +21257,6 @@ begin
 end
 $$;
 
--- Attendees are locked before their e-mails, as when tickets are cancelled or re-issued.
-create function private.lock_attendees_of(email_ids uuid[]) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  perform from public.attendees a
-  where a.id = any (array(select e.attendee_id from public.emails e where e.id = any (email_ids) and e.kind = 'ticket'))
-  order by a.id
-  for no key update;
-end
-$$;
-
 -- Transient failures are retried for five days: an SMTP password that expires on a Friday loses no ticket.
 create function api.settle_emails(results json) returns void
 language plpgsql volatile security definer set search_path = ''
@@ -21279,7 +21267,11 @@ declare
   v_ids constant uuid[] := array(select (r ->> 'email_id')::uuid from json_array_elements(results) r);
   v_tickets public.emails[];
 begin
-  perform private.lock_attendees_of(v_ids);
+  -- Attendees are locked before their e-mails, as when tickets are cancelled or re-issued.
+  perform from public.attendees a
+  where a.id = any (array(select e.attendee_id from public.emails e where e.id = any (v_ids) and e.kind = 'ticket'))
+  order by a.id
+  for no key update;
   with settled as (
     update public.emails e
     set claim = null,
@@ -21349,7 +21341,11 @@ begin
   if status is null or status not in ('delivered', 'bounced') then
     return;
   end if;
-  perform private.lock_attendees_of(v_ids);
+  -- Locked first, as in api.settle_emails.
+  perform from public.attendees a
+  where a.id = any (array(select e.attendee_id from public.emails e where e.id = any (v_ids) and e.kind = 'ticket'))
+  order by a.id
+  for no key update;
   with reported as (
     update public.emails e
     set status = record_email_event.status,
