@@ -7082,20 +7082,6 @@ begin
 end
 $$;
 
-create function private.switch_emails(attendee public.attendees, emails boolean) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if emails then
-    perform set_config('usher.switches_on', 'on', true);
-    delete from public.email_opt_outs u where u.event_id = attendee.event_id and u.email_lower = attendee.email_lower;
-    perform set_config('usher.switches_on', '', true);
-  else
-    insert into public.email_opt_outs (event_id, email) values (attendee.event_id, attendee.email) on conflict do nothing;
-  end if;
-end
-$$;
-
 -- One row, written with the first e-mail that can be switched off.
 create table private.opt_out_keys (
   is_only boolean not null default true,
@@ -7137,7 +7123,7 @@ begin
 end
 $$;
 
--- Security definer, both: the gateway may read no table.
+-- Security definer, these three: the gateway may read no table.
 create function api.get_opt_out(token text) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -7165,13 +7151,35 @@ declare
   v_attendee public.attendees := private.attendee_of_opt_out(token);
 begin
   if v_attendee.id is not null then
-    perform private.switch_emails(v_attendee, false);
+    insert into public.email_opt_outs (event_id, email) values (v_attendee.event_id, v_attendee.email) on conflict do nothing;
   end if;
   return api.get_opt_out(token);
 end
 $$;
 comment on function api.opt_out is 'Switches off the e-mails about changes by the link in one of them; answers as api.get_opt_out. For the gateway.';
 grant execute on function api.opt_out to gateway;
+
+-- By the page of a ticket its holder switches the e-mails about changes off, and on again. False where no ticket has the token.
+create function api.switch_ticket_emails(token text, emails boolean) returns boolean
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+begin
+  select a.* into v_attendee from public.attendees a where a.ticket_token = switch_ticket_emails.token and a.erased_at is null;
+  if v_attendee.id is null then
+    return false;
+  elsif emails then
+    delete from public.email_opt_outs u where u.event_id = v_attendee.event_id and u.email_lower = v_attendee.email_lower;
+  else
+    insert into public.email_opt_outs (event_id, email) values (v_attendee.event_id, v_attendee.email) on conflict do nothing;
+  end if;
+  return true;
+end
+$$;
+comment on function api.switch_ticket_emails is
+  'Switches the e-mails about changes to the address of a ticket off or on: whether there is such a ticket. For the gateway.';
+grant execute on function api.switch_ticket_emails to gateway;
 
 -- schemas/70-waiting-list/table.sql
 
@@ -17154,25 +17162,6 @@ $$;
 comment on function api.get_ticket_page is
   'What the ticket page of a token shows: { organisation, event, ticket_type, order, attendee }. null where no ticket has it. For the gateway.';
 grant execute on function api.get_ticket_page to gateway;
-
--- By the page of a ticket its holder switches the e-mails about changes off, and on again. False where no ticket has the token.
-create function api.switch_ticket_emails(token text, emails boolean) returns boolean
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_attendee public.attendees;
-begin
-  select a.* into v_attendee from public.attendees a where a.ticket_token = switch_ticket_emails.token and a.erased_at is null;
-  if v_attendee.id is null then
-    return false;
-  end if;
-  perform private.switch_emails(v_attendee, emails);
-  return true;
-end
-$$;
-comment on function api.switch_ticket_emails is
-  'Switches the e-mails about changes to the address of a ticket off or on: whether there is such a ticket. For the gateway.';
-grant execute on function api.switch_ticket_emails to gateway;
 
 -- schemas/70-waiting-list/erasure.sql
 

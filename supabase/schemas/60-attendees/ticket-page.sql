@@ -62,22 +62,3 @@ $$;
 comment on function api.get_ticket_page is
   'What the ticket page of a token shows: { organisation, event, ticket_type, order, attendee }. null where no ticket has it. For the gateway.';
 grant execute on function api.get_ticket_page to gateway;
-
--- By the page of a ticket its holder switches the e-mails about changes off, and on again. False where no ticket has the token.
-create function api.switch_ticket_emails(token text, emails boolean) returns boolean
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_attendee public.attendees;
-begin
-  select a.* into v_attendee from public.attendees a where a.ticket_token = switch_ticket_emails.token and a.erased_at is null;
-  if v_attendee.id is null then
-    return false;
-  end if;
-  perform private.switch_emails(v_attendee, emails);
-  return true;
-end
-$$;
-comment on function api.switch_ticket_emails is
-  'Switches the e-mails about changes to the address of a ticket off or on: whether there is such a ticket. For the gateway.';
-grant execute on function api.switch_ticket_emails to gateway;

@@ -25,7 +25,13 @@ async function arrange() {
 }
 
 const switchEmails = (attendeeId: string, on: boolean) =>
-  studio.query('select private.switch_emails(a, $2) from public.attendees a where a.id = $1', [attendeeId, on])
+  studio.query(
+    `select api.switch_ticket_emails(a.ticket_token, $2)
+     from (select set_config('request.jwt.claims', '{"role": "gateway"}', true) offset 0) as_gateway
+     cross join public.attendees a
+     where a.id = $1`,
+    [attendeeId, on],
+  )
 
 const optOutsOf = async (organisation: TestOrganisation): Promise<string[]> =>
   (
