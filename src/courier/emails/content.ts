@@ -342,7 +342,7 @@ function orderConfirmation(pending: Of<'order_confirmation'>, facts: Facts): Bod
   )
 }
 
-// As private.guests_json.
+// As private.pending_email_json.
 const mostGuests = 100
 
 /** Whom an order is for, with their ticket types where these differ. */

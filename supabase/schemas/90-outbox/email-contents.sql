@@ -14,34 +14,74 @@ begin
 end
 $$;
 
--- Whose tickets an e-mail to an address tells of: of a cancellation those that were cancelled together, of one ticket or an order those of
--- the order; else all that are good or to be paid. The first hundred, and one more where there are more. A link only where the ticket is
--- e-mailed.
-create function private.holders_json(kind public.email_kind, attendee public.attendees) returns json
+-- Of an e-mail to an attendee who they are, and which tickets it tells of. Others go with a ticket in its e-mail. Holders have a ticket of the
+-- address: of a cancellation those that were cancelled together, of one ticket or an order those of the order; else all that are good or to be
+-- paid. The first hundred, and one more where there are more. A link only where the ticket is e-mailed.
+create function private.guest_json(email public.emails, attendee public.attendees, is_mailed boolean) returns json
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_ids uuid[] := private.tickets_of_address(kind, attendee);
+  v_ids uuid[];
+  v_others json;
+  v_holders json;
 begin
-  return (
+  if email.kind = 'ticket' then
+    select coalesce(json_agg(json_build_object(
+      'email_id', e.id,
+      'name', a.name,
+      'company', a.company,
+      'ticket_type', t.name,
+      'ticket_code', a.ticket_code,
+      'ticket_url', private.ticket_url(a.ticket_token)
+    ) order by e.id), '[]') into v_others
+    from public.emails e
+    join public.attendees a on a.id = e.attendee_id
+    join public.ticket_types t on t.id = a.ticket_type_id
+    where e.sent_with = email.id and e.id <> email.id and e.claim = email.claim;
+  else
+    v_ids := private.tickets_of_address(email.kind, attendee);
     select json_agg(json_build_object(
       'name', h.name,
       'ticket_type', t.name,
       'reference', o.reference,
       'status', h.status,
       'ticket_url', case when h.status <> 'cancelled' and o.send_email then private.ticket_url(h.ticket_token) end
-    ) order by h.id)
+    ) order by h.id) into v_holders
     from (
       select a.*
       from public.attendees a
       where a.id = any (v_ids)
         and a.erased_at is null
-        and case when kind in ('ticket_cancelled', 'event_cancelled') then a.cancelled_at = attendee.cancelled_at else a.status <> 'cancelled' end
+        and case when email.kind in ('ticket_cancelled', 'event_cancelled') then a.cancelled_at = attendee.cancelled_at
+          else a.status <> 'cancelled' end
       order by a.id
       limit 101
     ) h
     join public.ticket_types t on t.id = h.ticket_type_id
-    join public.orders o on o.id = h.order_id
+    join public.orders o on o.id = h.order_id;
+  end if;
+  return json_build_object(
+    'attendee', json_build_object(
+      'id', attendee.id,
+      'name', attendee.name,
+      'email', attendee.email,
+      'company', attendee.company,
+      'status', attendee.status,
+      'ticket_code', case email.kind when 'ticket' then attendee.ticket_code end,
+      -- Where the tickets of the order are not e-mailed, no other e-mail brings one.
+      'ticket_url', case when email.kind = 'ticket' or email.kind not in ('event_cancelled', 'ticket_cancelled') and is_mailed
+        then private.ticket_url(attendee.ticket_token) end,
+      -- A calendar keeps the entry of the event while its mailbox has another ticket.
+      'has_another_ticket', exists (
+        select from public.attendees a
+        where a.organisation_id = attendee.organisation_id and a.email_lower = attendee.email_lower
+          and a.event_id = attendee.event_id and a.id <> attendee.id and a.status <> 'cancelled'
+      ),
+      -- The calendar entry is as new as the last change of the event or the ticket.
+      'updated_at', private.rfc3339(attendee.updated_at)
+    ),
+    'others', v_others,
+    'holders', v_holders
   );
 end
 $$;
@@ -82,96 +122,6 @@ begin
 end
 $$;
 
--- Whom an order is for: the first hundred, and one more where there are more.
-create function private.guests_json(order_id uuid) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(json_agg(json_build_object('name', g.name, 'ticket_type', t.name) order by g.id), '[]')
-    from (
-      select a.id, a.name, a.ticket_type_id
-      from public.attendees a
-      where a.order_id = guests_json.order_id and a.status <> 'cancelled'
-      order by a.id
-      limit 101
-    ) g
-    join public.ticket_types t on t.id = g.ticket_type_id
-  );
-end
-$$;
-
--- What it is for, a line for each ticket type and price.
-create function private.order_lines_json(order_id uuid) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(json_agg(json_build_object(
-      'name', l.name, 'quantity', l.quantity, 'price', l.price, 'discount', l.discount, 'total', l.quantity * l.price - l.discount
-    ) order by l.first_id), '[]')
-    from (
-      select t.name, a.price, count(*) as quantity, sum(a.discount)::bigint as discount, min(a.id::text) as first_id
-      from public.attendees a
-      join public.ticket_types t on t.id = a.ticket_type_id
-      join public.orders o on o.id = a.order_id
-      where a.order_id = order_lines_json.order_id
-        -- Of one that was cancelled what was cancelled with it, which its totals have.
-        and (a.status <> 'cancelled' or o.status = 'cancelled' and a.cancelled_at = o.cancelled_at)
-      group by t.id, a.price
-    ) l
-  );
-end
-$$;
-
--- The tickets that go with one in its e-mail.
-create function private.other_tickets_json(email public.emails) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(json_agg(json_build_object(
-      'email_id', e.id,
-      'name', a.name,
-      'company', a.company,
-      'ticket_type', t.name,
-      'ticket_code', a.ticket_code,
-      'ticket_url', private.ticket_url(a.ticket_token)
-    ) order by e.id), '[]')
-    from public.emails e
-    join public.attendees a on a.id = e.attendee_id
-    join public.ticket_types t on t.id = a.ticket_type_id
-    where e.sent_with = email.id and e.id <> email.id and e.claim = email.claim
-  );
-end
-$$;
-
-create function private.addressee_json(kind public.email_kind, attendee public.attendees, is_mailed boolean) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return json_build_object(
-    'id', attendee.id,
-    'name', attendee.name,
-    'email', attendee.email,
-    'company', attendee.company,
-    'status', attendee.status,
-    'ticket_code', case kind when 'ticket' then attendee.ticket_code end,
-    -- Where the tickets of the order are not e-mailed, no other e-mail brings one.
-    'ticket_url', case when kind = 'ticket' or kind not in ('event_cancelled', 'ticket_cancelled') and is_mailed
-      then private.ticket_url(attendee.ticket_token) end,
-    -- A calendar keeps the entry of the event while its mailbox has another ticket.
-    'has_another_ticket', exists (
-      select from public.attendees a
-      where a.organisation_id = attendee.organisation_id and a.email_lower = attendee.email_lower
-        and a.event_id = attendee.event_id and a.id <> attendee.id and a.status <> 'cancelled'
-    ),
-    -- The calendar entry is as new as the last change of the event or the ticket.
-    'updated_at', private.rfc3339(attendee.updated_at)
-  );
-end
-$$;
-
 -- It goes to the attendee, to the contact of the order, or to somebody who waits.
 create function private.pending_email_json(email public.emails) returns json
 language plpgsql stable security definer set search_path = ''
@@ -180,10 +130,14 @@ declare
   v_attendee public.attendees;
   v_order public.orders;
   v_entry public.waiting_list_entries;
+  v_guest json;
 begin
   select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
   select o.* into v_order from public.orders o where o.id = coalesce(email.order_id, v_attendee.order_id);
   select w.* into v_entry from public.waiting_list_entries w where w.id = email.waiting_list_entry_id;
+  if v_attendee.id is not null then
+    v_guest := private.guest_json(email, v_attendee, v_order.send_email);
+  end if;
   return json_build_object(
     'id', email.id,
     'claim', email.claim,
@@ -204,14 +158,38 @@ begin
     'previous', email.previous,
     'message', email.message,
     'ticket_type', (select json_build_object('name', t.name) from public.ticket_types t where t.id = v_attendee.ticket_type_id),
-    'attendee', case when v_attendee.id is not null then private.addressee_json(email.kind, v_attendee, v_order.send_email) end,
+    'attendee', v_guest -> 'attendee',
+    'others', v_guest -> 'others',
+    'holders', v_guest -> 'holders',
     'order', case when email.order_id is null then json_build_object('reference', v_order.reference)
       else private.order_json(v_order, '[]', '[]', '[]') end,
-    'others', case email.kind when 'ticket' then private.other_tickets_json(email) end,
-    'holders', case when v_attendee.id is not null and email.kind <> 'ticket' then private.holders_json(email.kind, v_attendee) end,
     'money', private.cancelled_money_json(email, v_attendee),
-    'guests', case email.kind when 'order_confirmation' then private.guests_json(v_order.id) end,
-    'lines', case when email.order_id is not null then private.order_lines_json(v_order.id) end,
+    -- Whom the order is for: the first hundred, and one more where there are more.
+    'guests', case email.kind when 'order_confirmation' then (
+      select coalesce(json_agg(json_build_object('name', g.name, 'ticket_type', t.name) order by g.id), '[]')
+      from (
+        select a.id, a.name, a.ticket_type_id
+        from public.attendees a
+        where a.order_id = v_order.id and a.status <> 'cancelled'
+        order by a.id
+        limit 101
+      ) g
+      join public.ticket_types t on t.id = g.ticket_type_id
+    ) end,
+    -- What it is for, a line for each ticket type and price: of an order that was cancelled what was cancelled with it, which its totals have.
+    'lines', case when email.order_id is not null then (
+      select coalesce(json_agg(json_build_object(
+        'name', l.name, 'quantity', l.quantity, 'price', l.price, 'discount', l.discount, 'total', l.quantity * l.price - l.discount
+      ) order by l.first_id), '[]')
+      from (
+        select t.name, a.price, count(*) as quantity, sum(a.discount)::bigint as discount, min(a.id::text) as first_id
+        from public.attendees a
+        join public.ticket_types t on t.id = a.ticket_type_id
+        where a.order_id = v_order.id
+          and (a.status <> 'cancelled' or v_order.status = 'cancelled' and a.cancelled_at = v_order.cancelled_at)
+        group by t.id, a.price
+      ) l
+    ) end,
     'payment', (
       select private.payment_json(p, v.created_at)::jsonb || jsonb_build_object('is_latest', not exists (
         select from public.payments l
