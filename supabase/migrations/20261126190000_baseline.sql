@@ -6071,30 +6071,36 @@ end
 $$;
 grant execute on function private.is_internal_url to scope_events_write, authenticated;
 
-create function private.tg_webhook_endpoints__guard() returns trigger
+create function private.tg_webhook_endpoints__assert_few() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
-declare
-  v_most_endpoints constant integer := 50;
 begin
   -- The policy refuses one of another organisation, which nobody waits for.
-  if tg_op = 'INSERT' and not private.is_foreign(new.organisation_id) then
+  if not private.is_foreign(new.organisation_id) then
     -- One at a time: two concurrent inserts would not count each other.
     perform pg_advisory_xact_lock(5, hashtext(new.organisation_id::text));
-    if (select count(*) from public.webhook_endpoints w where w.organisation_id = new.organisation_id) >= v_most_endpoints then
+    if (select count(*) from public.webhook_endpoints w where w.organisation_id = new.organisation_id) >= 50 then
       perform private.refuse(
-        409, 'too_many_webhook_endpoints', format('An organisation has at most %s webhook endpoints.', v_most_endpoints),
+        409, 'too_many_webhook_endpoints', 'An organisation has at most 50 webhook endpoints.',
         hint => 'Delete one that is not needed, or let one endpoint subscribe to more types.'
       );
     end if;
   end if;
+  return new;
+end
+$$;
+create trigger webhook_endpoints_100_few before insert on public.webhook_endpoints
+  for each row execute function private.tg_webhook_endpoints__assert_few();
+
+create function private.tg_webhook_endpoints__guard() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
   -- What is already pending is still sent, so the old types count, too. Disabling needs none of these scopes.
-  if private.current_api_key_id() is not null then
-    if tg_op = 'INSERT' then
-      perform private.assert_scopes_to_read(new.types);
-    elsif (new.url, new.types) is distinct from (old.url, old.types) or (old.status = 'disabled' and new.status = 'enabled') then
-      perform private.assert_scopes_to_read(new.types || old.types);
-    end if;
+  if private.current_api_key_id() is not null and (
+    tg_op = 'INSERT' or (new.url, new.types) is distinct from (old.url, old.types) or old.status = 'disabled' and new.status = 'enabled'
+  ) then
+    perform private.assert_scopes_to_read(new.types || old.types);
   end if;
   if (tg_op = 'INSERT' or new.url <> old.url) and private.is_internal_url(new.url) then
     perform private.refuse_value(
@@ -6107,8 +6113,7 @@ begin
     new.event_ids := array(select distinct e from unnest(new.event_ids) e order by e);
     if cardinality(new.event_ids) > 100 then
       perform private.refuse_value('event_ids', 'An endpoint names at most 100 events.', 'Leave event_ids empty for all events.');
-    end if;
-    if exists (
+    elsif exists (
       -- One of a draft that was deleted since may stay.
       select from unnest(new.event_ids) i (id)
       where i.id <> all (coalesce(old.event_ids, '{}'))
@@ -6120,7 +6125,7 @@ begin
   if new.status = 'enabled' then
     new.disabled_reason := null;
     -- Once enabled again or given a new URL, an endpoint has five days again before it is disabled.
-    if tg_op = 'UPDATE' and (old.status = 'disabled' or new.url <> old.url) then
+    if old.status = 'disabled' or new.url <> old.url then
       new.failing_since := null;
     end if;
   end if;
