@@ -1804,7 +1804,7 @@ comment on column public.organisation_members.created_at is 'When the row was ad
 comment on column public.organisation_members.organisation_id is 'The organisation.';
 
 create index organisation_members_user_id_idx on public.organisation_members (user_id);
--- For private.erase_members.
+-- For private.members_of_address.
 create index organisation_members_organisation_id_email_idx on public.organisation_members (organisation_id, lower(email))
   where email is not null;
 
@@ -14970,6 +14970,303 @@ comment on function public.the_payment is
 revoke all on function public.the_payment from public, anon, service_role;
 grant execute on function public.the_payment to authenticated;
 
+-- schemas/95-people/people.sql
+
+-- People by their e-mail address. A person is a name under an address, in one organisation: an address may be that of ten guests, of whom the
+-- buyer gave theirs. Names are compared as they are looked for, by private.search_form: whoever asks to be erased does not stay for an accent.
+
+-- What stands under an address: an attendee, the contact of an order, an entry of the waiting list, what was typed of a member; and what
+-- did, until it passed to somebody else or the member left, by an entry of the audit trail.
+create type private.personal_row as (
+  object text,
+  is_former boolean,
+  id uuid,
+  event_id uuid,
+  name text,
+  form text,
+  company text,
+  status text,
+  created_at timestamptz
+);
+
+-- Who had rows until each of their changes. An entry of the audit trail has only what it changed, so it is read from the newest back, and
+-- begins with the row as it is; of a row that was deleted the entry has every field. What was erased is null. `leaves`: the address was
+-- changed, or the row deleted. The row may have the address now, or be theirs now, by address and name.
+create function private.former_holders(object_ids uuid[])
+returns table (
+  object text, object_id uuid, entry_id uuid, event_id uuid, address text, name text, form text, company text, created_at timestamptz,
+  leaves boolean, has_address boolean, is_theirs boolean
+)
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_entry record;
+begin
+  for v_entry in
+    select e.object_type::text, e.object_id, e.id, e.changes, e.created_at, n.event_id, n.name, lower(n.email) as address
+    from public.audit_entries e
+    left join lateral (
+      select a.event_id, a.name, a.email from public.attendees a where a.id = e.object_id and e.object_type = 'attendee'
+      union all
+      select o.event_id, o.name, o.email from public.orders o where o.id = e.object_id and e.object_type = 'order'
+      union all
+      select w.event_id, w.name, w.email from public.waiting_list_entries w where w.id = e.object_id and e.object_type = 'waiting_list_entry'
+    ) n on true
+    where e.object_id = any (object_ids) and e.changes is not null
+    order by e.object_id desc, e.id desc
+  loop
+    if object_id is distinct from v_entry.object_id then
+      event_id := coalesce(v_entry.event_id, (v_entry.changes #>> '{event_id,from}')::uuid);
+      address := v_entry.address;
+      name := v_entry.name;
+    end if;
+    object := v_entry.object_type;
+    object_id := v_entry.object_id;
+    entry_id := v_entry.id;
+    leaves := v_entry.changes ? 'email' and lower(v_entry.changes #>> '{email,from}') is distinct from lower(v_entry.changes #>> '{email,to}');
+    if v_entry.changes ? 'email' then
+      address := lower(v_entry.changes #>> '{email,from}');
+    end if;
+    if v_entry.changes ? 'name' then
+      name := v_entry.changes #>> '{name,from}';
+    end if;
+    form := private.search_form(name);
+    company := v_entry.changes #>> '{company,from}';
+    created_at := v_entry.created_at;
+    has_address := coalesce(address = v_entry.address, false);
+    is_theirs := has_address and form = private.search_form(v_entry.name);
+    return next;
+  end loop;
+end
+$$;
+
+-- Of which members something was typed under an address. With `forms` those of these names, and those without one, whose form is ''. Who was
+-- removed, or has another address now, is in the trail alone.
+create function private.members_of_address(organisation_id uuid, address text, forms text[]) returns setof private.personal_row
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return query
+  select
+    'member', not bool_or(f.has_address), f.user_id, null::uuid, coalesce((array_agg(f.name order by f.created_at desc))[1], ''), n.form,
+    null, null, max(f.created_at)
+  from (
+    select m.user_id, m.name, true as has_address, m.created_at
+    from public.organisation_members m
+    where m.organisation_id = members_of_address.organisation_id and lower(m.email) = address
+    union all
+    -- Entries of members are few.
+    select
+      e.object_id, coalesce(m.name, e.changes #>> '{name,to}', e.changes #>> '{name,from}', l.name), false, e.created_at
+    from public.audit_entries e
+    left join public.organisation_members m on m.organisation_id = e.organisation_id and m.user_id = e.object_id
+    -- An entry has only what it changed.
+    left join lateral (
+      select coalesce(o.changes #>> '{name,to}', o.changes #>> '{name,from}') as name
+      from public.audit_entries o
+      where o.object_id = e.object_id and o.organisation_id = e.organisation_id and o.object_type = 'member'
+        and coalesce(o.changes #>> '{name,to}', o.changes #>> '{name,from}') is not null
+      order by o.id desc
+      limit 1
+    ) l on true
+    where e.organisation_id = members_of_address.organisation_id and e.object_type = 'member'
+      and address in (lower(e.changes #>> '{email,from}'), lower(e.changes #>> '{email,to}'))
+  ) f
+  cross join lateral coalesce(private.search_form(f.name), '') n (form)
+  where forms is null or n.form = '' or n.form = any (forms)
+  group by f.user_id, n.form;
+end
+$$;
+
+-- Of each kind the newest, at most so many; members all. With `forms` those of these names alone, and what was called so before. What left the
+-- address has each name that it had there: the entry by which these are found is erased with any of them.
+-- Security definer, as of every list: see 00-ground/pages.sql.
+create function private.rows_of_address(organisation_id uuid, address text, forms text[], most integer) returns setof private.personal_row
+language plpgsql stable security definer
+set search_path = ''
+as $$
+declare
+  v_organisation_ids constant uuid[] := array[organisation_id];
+  v_attendee_ids uuid[];
+  v_object_ids uuid[];
+begin
+  -- That of everybody who was erased.
+  if address = private.erased_fields() ->> 'email' then
+    return;
+  end if;
+  v_attendee_ids := array(
+    select a.id
+    from public.attendees a
+    where a.organisation_id = any (v_organisation_ids) and a.email_lower = address and a.erased_at is null
+      and (forms is null or private.search_form(a.name) = any (forms))
+    order by a.organisation_id desc, a.id desc
+    limit most
+  );
+  return query
+  select 'attendee', false, a.id, a.event_id, a.name, private.search_form(a.name), a.company, a.status::text, a.created_at
+  from public.attendees a
+  where a.id = any (v_attendee_ids);
+
+  return query
+  select 'order', false, o.id, o.event_id, o.name, private.search_form(o.name), o.company, o.status::text, o.created_at
+  from public.orders o
+  where o.id = any (array(
+    (
+      select o.id
+      from public.orders o
+      where o.organisation_id = any (v_organisation_ids) and o.email_lower = address
+        and (forms is null or private.search_form(o.name) = any (forms))
+      order by o.organisation_id desc, o.id desc
+      limit most
+    )
+    union
+    -- The contact of their ticket's order, by name.
+    select o.id
+    from public.attendees a
+    cross join lateral (select o.* from public.orders o where o.id = a.order_id offset 0) o
+    where a.id = any (v_attendee_ids) and private.search_form(o.name) = private.search_form(a.name)
+  ));
+
+  return query
+  select 'waiting_list_entry', false, w.id, w.event_id, w.name, private.search_form(w.name), w.company, w.status::text, w.created_at
+  from public.waiting_list_entries w
+  where w.organisation_id = any (v_organisation_ids) and w.email_lower = address
+    and (forms is null or private.search_form(w.name) = any (forms))
+  order by w.organisation_id desc, w.id desc
+  limit most;
+
+  -- What left the address; and, of names that are meant, what stayed under it and was called so before.
+  if forms is null then
+    v_object_ids := array(
+      select e.object_id
+      from public.audit_entries e
+      where e.organisation_id = any (v_organisation_ids) and e.changes #>> '{email,from}' is not null
+        and lower(e.changes #>> '{email,from}') = address
+        and e.object_type in ('attendee', 'order', 'waiting_list_entry')
+      order by e.organisation_id desc, e.id desc
+      limit most
+    );
+  else
+    v_object_ids := array(select r.id from private.rows_of_address(organisation_id, address, null, most) r where r.object <> 'member');
+  end if;
+  return query
+  select distinct on (f.object_id, f.form)
+    f.object, true, f.object_id, f.event_id, f.name, f.form, f.company, null, f.created_at
+  from (
+    select
+      h.*,
+      bool_or(h.form = any (forms)) over (partition by h.object_id) as is_meant,
+      bool_or(h.leaves) over (partition by h.object_id order by h.entry_id desc) as is_over
+    from private.former_holders(v_object_ids) h
+    where h.address = rows_of_address.address and h.name is not null
+  ) f
+  where (forms is null or f.form = any (forms) or f.is_meant and f.is_over) and not f.is_theirs
+  order by f.object_id, f.form, f.entry_id desc;
+
+  return query
+  select m.* from private.members_of_address(organisation_id, address, forms) m;
+end
+$$;
+
+-- Who is meant by an address with names, with everyone, or with neither: the forms of their names, null for everybody. With neither it is
+-- whoever alone has the address: members go with the guest of their name, and by themselves where there is no guest. `rows` are those of the
+-- address.
+create function private.forms_meant(rows private.personal_row[], names text[], everyone boolean) returns text[]
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case
+    when everyone then null
+    when names is not null then array(select distinct private.search_form(n) from unnest(names) n)
+    else array(
+      select distinct r.form
+      from unnest(forms_meant.rows) r
+      where r.object <> 'member' or not exists (select from unnest(forms_meant.rows) g where g.object <> 'member')
+    )
+  end;
+end
+$$;
+
+-- Whether the caller may read people, and contacts of orders. Whoever comes without a key was asked for their role.
+create function private.may_read_rows(object text) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_claims jsonb := private.claims();
+begin
+  return not v_claims ? 'organisation_id'
+    or v_claims ->> 'role' = case object when 'order' then 'scope_orders_read' else 'scope_attendees_read' end
+    or coalesce(
+      case object when 'order' then 'orders:read' else 'attendees:read' end::public.api_scope = any (private.current_scopes()), false
+    );
+end
+$$;
+
+-- The people among rows, newest first: { people, hidden, more }. `people` have what tells them apart, as far as the caller may read it;
+-- of the others there is the number. Each has at most so many records, and all together about a hundred.
+create function private.people_json(rows private.personal_row[], most integer, most_records integer) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_reads_orders constant boolean := private.may_read_rows('order');
+  v_reads_people constant boolean := private.may_read_rows('attendee');
+  v_scopes constant public.api_scope[] :=
+    case when private.claims() ? 'organisation_id' then private.current_scopes() else '{events:read}' end;
+  v_people jsonb;
+  v_visible integer;
+  v_all integer;
+begin
+  with people as (
+    select
+      r.form,
+      bool_or(m.may_read) as may_read,
+      max(r.created_at) as last_at,
+      (array_agg(r.name order by r.created_at desc, r.id) filter (where m.may_read))[1] as name,
+      (array_agg(distinct r.company) filter (where m.may_read and r.company is not null))[:3] as companies,
+      count(*) filter (where r.object = 'attendee' and not r.is_former) as attendees,
+      count(*) filter (where r.object = 'order' and not r.is_former) as orders,
+      count(*) filter (where r.object = 'waiting_list_entry' and not r.is_former) as waiting_list_entries,
+      count(*) filter (where r.object = 'member' and not r.is_former) as members,
+      count(*) filter (where r.is_former) as passed_on,
+      array_agg(r order by r.created_at desc, r.id) filter (where m.may_read) as rows
+    from unnest(people_json.rows) r
+    cross join lateral (select case r.object when 'order' then v_reads_orders else v_reads_people end) m (may_read)
+    group by r.form
+  )
+  select
+    count(*), count(*) filter (where p.may_read),
+    jsonb_agg(
+      jsonb_build_object(
+        'name', p.name,
+        'companies', coalesce(to_jsonb(p.companies), '[]'),
+        'attendees', p.attendees,
+        'orders', p.orders,
+        'waiting_list_entries', p.waiting_list_entries,
+        'members', p.members,
+        'passed_on', p.passed_on,
+        'records', (
+          select coalesce(jsonb_agg(jsonb_build_object(
+            'object', r.object,
+            'id', r.id,
+            'passed_on', r.is_former,
+            'event', case when exists (select from public.events e where e.id = r.event_id)
+              then private.object_shown('event', r.event_id, v_scopes) - '{status,slug,starts_at,object}'::text[] end,
+            'status', r.status,
+            'created_at', private.rfc3339(r.created_at)
+          ) order by r.created_at desc, r.id), '[]')
+          from unnest(p.rows[:greatest(2, least(most_records, 100 / (select count(*)::integer from people)))]) r
+        )
+      )
+      order by p.last_at desc, p.form
+    ) filter (where p.may_read and p.place <= most)
+  into v_all, v_visible, v_people
+  from (select p.*, row_number() over (order by p.may_read desc, p.last_at desc, p.form) as place from people p) p;
+  return jsonb_build_object(
+    'people', coalesce(v_people, '[]'), 'hidden', v_all - v_visible, 'more', v_visible > most
+  );
+end
+$$;
+
 -- schemas/95-people/erasure.sql
 
 -- Erasing people: what identifies them is replaced wherever it stands, the copies in logs included. Figures, money and the tickets stay.
@@ -15046,18 +15343,17 @@ begin
 end
 $$;
 
--- What is erased: rows of people, and what passed from them to somebody else and is theirs only in logs. `former_names` has its ids, each with
--- the form of a name by which it was theirs; for `everyone` who had the address, whatever they were called: `forms` is null then.
+-- What is erased: rows of people, and what passed from them to somebody else and is theirs only in logs. `forms`: of the names that are meant,
+-- null for whoever has or had the address. `rows`: of the address, with each name by which they were theirs, and its members.
 create type private.erasing as (
   organisation_id uuid,
+  address text,
+  forms text[],
+  rows private.personal_row[],
   attendee_ids uuid[],
   order_ids uuid[],
   entry_ids uuid[],
-  former_ids uuid[],
-  address text,
-  forms text[],
-  former_names text[],
-  everyone boolean
+  former_ids uuid[]
 );
 
 -- How many rows of each kind were erased.
@@ -15074,7 +15370,7 @@ create type private.erased as (
 
 -- Whose documents are, for private.whose_document. Of what passed on each of their addresses, for with their names these are erased from the
 -- trail, and nobody is found by them any more. Where whoever has the row now has the address as well, its e-mails are theirs.
-create function private.whose_copies(erasing private.erasing, external_ids text[]) returns jsonb
+create function private.whose_copies(erasing private.erasing) returns jsonb
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -15086,10 +15382,10 @@ begin
       where i <> all (erasing.attendee_ids || erasing.entry_ids || erasing.order_ids)
       union all select i::text, 'person' from unnest(erasing.attendee_ids || erasing.entry_ids) i
       union all select i::text, 'order' from unnest(erasing.order_ids) i
-      union all select 'external_id ' || i, '' from unnest(external_ids) i
-      union all select 'name ' || i, '' from unnest(erasing.former_names) i
+      union all select 'external_id ' || a.external_id, '' from public.attendees a where a.id = any (erasing.attendee_ids) and a.external_id is not null
+      union all select concat_ws(' ', 'name', r.id, r.form), '' from unnest(erasing.rows) r where r.is_former
       union all select 'address', erasing.address where erasing.former_ids <> '{}'
-      union all select 'everyone', '' where erasing.everyone
+      union all select 'everyone', '' where erasing.forms is null
       union all
       select k.key, ''
       from private.former_holders(erasing.former_ids) h
@@ -15098,14 +15394,18 @@ begin
         union all
         select concat_ws(' ', 'address', h.object_id, h.address) where not h.has_address
       ) k
-      where h.object_id || ' ' || h.form = any (erasing.former_names) and not h.is_theirs
+      where (h.object_id, h.form) in (select r.id, r.form from unnest(erasing.rows) r where r.is_former) and not h.is_theirs
     ) w
   );
 end
 $$;
 
--- Answers the ids of those that are of people who are erased.
-create function private.erase_notifications(subject_ids uuid[], whose jsonb) returns uuid[]
+-- Answers the deliveries of what is of people who are erased, and the numbers of both. A response may repeat what was sent. What is in flight
+-- is sent once more, and its response of now is not recorded. What is pending is locked, so that it is not claimed with the data of before;
+-- endpoints before their deliveries, as everywhere.
+create function private.erase_notifications(
+  subject_ids uuid[], whose jsonb, out delivery_ids uuid[], out notifications integer, out responses integer
+)
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -15120,91 +15420,65 @@ begin
   written as (
     update public.notifications n set data = t.erased::json from theirs t where n.id = t.id and t.erased <> t.data
   )
-  select array_agg(t.id) into v_ids
+  select array_agg(t.id), count(*) into v_ids, notifications
   from theirs t
   -- Of them without their name, as a payment is: the response may have it all the same.
   where t.erased <> t.data or whose ->> (t.data ->> 'id') in ('person', 'order') or whose ->> (t.data ->> 'order_id') = 'order';
-  return coalesce(v_ids, '{}');
-end
-$$;
 
--- A response may repeat what was sent. What is in flight is sent once more, and its response of now is not recorded. What is pending is
--- locked, so that it is not claimed with the data of before; endpoints before their deliveries, as everywhere.
-create function private.erase_responses(notification_ids uuid[]) returns integer
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_endpoint_ids constant uuid[] := array(
+  perform from public.webhook_endpoints w
+  where w.id = any (array(
     select d.webhook_endpoint_id
     from public.webhook_deliveries d
-    where d.notification_id = any (notification_ids) and (d.status = 'pending' or d.claim is not null)
-  );
-  v_rows integer;
-begin
-  perform from public.webhook_endpoints w where w.id = any (v_endpoint_ids) order by w.id for no key update;
-  perform from public.webhook_deliveries d
-  where d.notification_id = any (notification_ids) and d.status = 'pending'
-  order by d.id for no key update;
+    where d.notification_id = any (v_ids) and (d.status = 'pending' or d.claim is not null)
+  ))
+  order by w.id
+  for no key update;
+  perform from public.webhook_deliveries d where d.notification_id = any (v_ids) and d.status = 'pending' order by d.id for no key update;
+  delivery_ids := array(select d.id from public.webhook_deliveries d where d.notification_id = any (v_ids));
   execute format(
     'update public.webhook_deliveries d set %s, claim = null
-     where d.notification_id = any ($1) and (d.last_response_body is not null or d.claim is not null)',
+     where d.id = any ($1) and (d.last_response_body is not null or d.claim is not null)',
     private.erasing_assignments('webhook_deliveries')
-  ) using notification_ids;
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  ) using delivery_ids;
+  get diagnostics responses = row_count;
 end
 $$;
 
--- What is in flight is cancelled as well, so that its result, which may have the address in it, is not recorded.
+-- What is in flight is cancelled as well, so that its result, which may have the address in it, is not recorded. What is still to be sent of
+-- what passed on goes to whoever has it now.
 create function private.erase_emails(erasing private.erasing, whose jsonb) returns integer
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_ids uuid[] := array(
-    select e.id from public.emails e where e.attendee_id = any (erasing.attendee_ids)
-    union
-    select e.id from public.emails e where e.order_id = any (erasing.order_ids)
-    union
-    select e.id from public.emails e where e.waiting_list_entry_id = any (erasing.entry_ids)
-  );
+  v_person_ids constant uuid[] := erasing.attendee_ids || erasing.order_ids || erasing.entry_ids;
+  v_ids constant uuid[] := v_person_ids || erasing.former_ids;
+  v_email_ids uuid[];
+  v_own_ids uuid[];
   v_rows integer;
-  v_former integer := 0;
 begin
-  execute format(
-    $sql$update public.emails e
-    set %s, claim = null, claimed_until = null, next_attempt_at = null,
-      status = case e.status when 'queued' then 'cancelled' else e.status end
-    where e.id = any ($1)$sql$,
-    private.erasing_assignments('emails')
-  ) using v_ids;
+  select array_agg(e.id), array_agg(e.id) filter (where e.recipient_id = any (v_person_ids)) into v_email_ids, v_own_ids
+  from (
+    select e.id, e.attendee_id as recipient_id, e.sent_to from public.emails e where e.attendee_id = any (v_ids)
+    union all
+    select e.id, e.order_id, e.sent_to from public.emails e where e.order_id = any (v_ids)
+    union all
+    select e.id, e.waiting_list_entry_id, e.sent_to from public.emails e where e.waiting_list_entry_id = any (v_ids)
+  ) e
+  where e.recipient_id = any (v_person_ids) or whose ? concat_ws(' ', 'address', e.recipient_id, lower(e.sent_to));
+  execute format('update public.emails e set %s, claim = null where e.id = any ($1)', private.erasing_assignments('emails')) using v_email_ids;
   get diagnostics v_rows = row_count;
-  if erasing.former_ids <> '{}' then
-    -- What is still to be sent goes to whoever has the ticket now.
-    v_ids := array(
-      select e.id
-      from (
-        select e.* from public.emails e where e.attendee_id = any (erasing.former_ids)
-        union all
-        select e.* from public.emails e where e.order_id = any (erasing.former_ids)
-        union all
-        select e.* from public.emails e where e.waiting_list_entry_id = any (erasing.former_ids)
-      ) e
-      where whose ?| array[
-        concat_ws(' ', 'address', e.attendee_id, lower(e.sent_to)), concat_ws(' ', 'address', e.order_id, lower(e.sent_to)),
-        concat_ws(' ', 'address', e.waiting_list_entry_id, lower(e.sent_to))
-      ]
-    );
-    execute format('update public.emails e set %s, claim = null where e.id = any ($1)', private.erasing_assignments('emails')) using v_ids;
-    get diagnostics v_former = row_count;
-    update public.attendees a set ticket_email_last_error = null
-    where a.id = any (erasing.former_ids) and a.email_lower <> erasing.address
-      and strpos(lower(a.ticket_email_last_error), erasing.address) > 0;
-  end if;
-  return v_rows + v_former;
+  update public.emails e
+  set claimed_until = null, next_attempt_at = null, status = case e.status when 'queued' then 'cancelled' else e.status end
+  where e.id = any (v_own_ids) and (e.status = 'queued' or e.claimed_until is not null);
+  update public.attendees a set ticket_email_last_error = null
+  where a.id = any (erasing.former_ids) and a.email_lower <> erasing.address
+    and strpos(lower(a.ticket_email_last_error), erasing.address) > 0;
+  return v_rows;
 end
 $$;
 
--- Of what passed to somebody else what it was while it was theirs, and what it became then. Others have been before them, or after.
+-- Of what passed to somebody else what it was while it was theirs, and what it became then. Others have been before them, or after. Of members
+-- what the organisation has: they may be members of another.
 create function private.erase_audit_entries(erasing private.erasing, whose jsonb) returns integer
 language plpgsql volatile set search_path = ''
 as $$
@@ -15216,7 +15490,10 @@ declare
 begin
   update public.audit_entries e
   set changes = (select jsonb_object_agg(f.key, case when v_fields ? f.key then '{}' else f.value end) from jsonb_each(e.changes) f)
-  where e.object_id = any (erasing.attendee_ids || erasing.entry_ids || erasing.order_ids) and e.changes ?| v_keys;
+  where e.object_id = any (
+      erasing.attendee_ids || erasing.entry_ids || erasing.order_ids || array(select r.id from unnest(erasing.rows) r where r.object = 'member')
+    )
+    and (e.object_type <> 'member' or e.organisation_id = erasing.organisation_id) and e.changes ?| v_keys;
   get diagnostics v_rows = row_count;
   update public.audit_entries e
   set changes = (select jsonb_object_agg(f.key, case when v_fields ? f.key then f.value - h.sides else f.value end) from jsonb_each(e.changes) f)
@@ -15226,7 +15503,7 @@ begin
     from (
       select
         h.object_id, h.entry_id,
-        whose ? concat_ws(' ', 'held', h.object_id, h.address, h.form) or erasing.everyone and h.address = erasing.address as is_held
+        whose ? concat_ws(' ', 'held', h.object_id, h.address, h.form) or erasing.forms is null and h.address = erasing.address as is_held
       from private.former_holders(erasing.former_ids) h
     ) h
     window later as (partition by h.object_id order by h.entry_id)
@@ -15238,13 +15515,12 @@ end
 $$;
 
 -- Answers that are replayed. That of a delivery that was sent again has the response of before.
-create function private.erase_outcomes(erasing private.erasing, subject_ids uuid[], notification_ids uuid[], whose jsonb) returns integer
+create function private.erase_outcomes(erasing private.erasing, subject_ids uuid[], delivery_ids uuid[], whose jsonb) returns integer
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_fields constant jsonb := private.erased_fields();
   v_person_ids constant uuid[] := erasing.attendee_ids || erasing.entry_ids || erasing.former_ids;
-  v_delivery_ids constant uuid[] := array(select d.id from public.webhook_deliveries d where d.notification_id = any (notification_ids));
   v_rows integer;
   v_responses integer;
 begin
@@ -15264,50 +15540,18 @@ begin
   where r.family_id = t.family_id and r.idempotency_key = t.idempotency_key and t.erased <> t.outcome;
   get diagnostics v_rows = row_count;
   update private.idempotency_records r set outcome = jsonb_set(r.outcome::jsonb, '{data,last_response,body}', 'null')::json
-  where r.organisation_id = erasing.organisation_id and private.subject_of_outcome(r.outcome) = any (v_delivery_ids::text[])
+  where r.organisation_id = erasing.organisation_id and private.subject_of_outcome(r.outcome) = any (delivery_ids::text[])
     and r.outcome #>> '{data,last_response,body}' is not null;
   get diagnostics v_responses = row_count;
   return v_rows + v_responses;
 end
 $$;
 
--- Erases what was typed of a member who has the address and one of the names, in their row and in the trail. What their account is called
--- is Auth's. Answers the number of entries.
-create function private.erase_members(erasing private.erasing) returns integer
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_user_ids constant uuid[] := array(
-    select m.id from private.members_of_address(erasing.organisation_id, erasing.address, erasing.forms) m
-  );
-  v_entries integer;
-begin
-  if v_user_ids = '{}' then
-    return 0;
-  end if;
-  execute format(
-    'update public.organisation_members m set %s where m.organisation_id = $1 and m.user_id = any ($2) and lower(m.email) = $3',
-    private.erasing_assignments('organisation_members')
-  ) using erasing.organisation_id, v_user_ids, erasing.address;
-  update public.audit_entries e
-  set changes = e.changes || jsonb_strip_nulls(jsonb_build_object(
-    'name', case when e.changes ? 'name' then '{}'::jsonb end, 'email', case when e.changes ? 'email' then '{}'::jsonb end
-  ))
-  where e.object_id = any (v_user_ids) and coalesce(e.organisation_id = erasing.organisation_id and e.object_type = 'member', false)
-    and e.changes ?| '{name,email}';
-  get diagnostics v_entries = row_count;
-  return v_entries;
-end
-$$;
-
--- Erases rows, whose locks are held, and their copies. External ids are read before, for copies have them.
+-- Erases rows, whose locks are held, and their copies. Of a member what was typed: what their account is called is Auth's.
 create function private.erase_rows(erasing private.erasing) returns private.erased
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_external_ids constant text[] := array(
-    select a.external_id from public.attendees a where a.id = any (erasing.attendee_ids) and a.external_id is not null
-  );
   v_subject_ids constant uuid[] := array(
     select a.order_id from public.attendees a where a.id = any (erasing.attendee_ids || erasing.former_ids)
     union
@@ -15318,8 +15562,9 @@ declare
     union
     select i from unnest(erasing.order_ids || erasing.entry_ids || erasing.former_ids) i
   );
-  v_notification_ids uuid[];
-  v_whose jsonb;
+  -- Before external ids are erased, which copies have.
+  v_whose constant jsonb := private.whose_copies(erasing);
+  v_delivery_ids uuid[];
   v_erased private.erased;
 begin
   perform set_config('usher.erasing', 'on', true);
@@ -15336,39 +15581,29 @@ begin
   -- What is searched of the others has the contact.
   update public.attendees a set search_text = '' where a.order_id = any (erasing.order_ids) and a.id <> all (erasing.attendee_ids);
   v_erased.waiting_list_entries := private.erase_waiting_list_entries(erasing.entry_ids);
+  execute format(
+    'update public.organisation_members m set %s where m.organisation_id = $1 and m.user_id = any ($2) and lower(m.email) = $3',
+    private.erasing_assignments('organisation_members')
+  ) using erasing.organisation_id, array(select r.id from unnest(erasing.rows) r where r.object = 'member'), erasing.address;
 
-  v_whose := private.whose_copies(erasing, v_external_ids);
-  v_notification_ids := private.erase_notifications(v_subject_ids, v_whose);
-  v_erased.notifications := cardinality(v_notification_ids);
-  v_erased.webhook_deliveries := private.erase_responses(v_notification_ids);
+  select n.delivery_ids, n.notifications, n.responses into v_delivery_ids, v_erased.notifications, v_erased.webhook_deliveries
+  from private.erase_notifications(v_subject_ids, v_whose) n;
   v_erased.emails := private.erase_emails(erasing, v_whose);
-  v_erased.audit_entries := private.erase_audit_entries(erasing, v_whose) + private.erase_members(erasing);
-  v_erased.idempotency_records := private.erase_outcomes(erasing, v_subject_ids, v_notification_ids, v_whose);
+  v_erased.audit_entries := private.erase_audit_entries(erasing, v_whose);
+  v_erased.idempotency_records := private.erase_outcomes(erasing, v_subject_ids, v_delivery_ids, v_whose);
   perform set_config('usher.erasing', '', true);
   return v_erased;
 end
 $$;
 
--- References by which somebody looks after what is kept, as far as the caller may read them.
-create function private.some_references(order_ids uuid[], object text) returns jsonb
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  if not private.may_read_rows(object) then
-    return '[]';
-  end if;
-  return (
-    select coalesce(jsonb_agg(o.reference order by o.id desc), '[]')
-    from (select o.id, o.reference from public.orders o where o.id = any (order_ids) order by o.id desc limit 20) o
-  );
-end
-$$;
-
--- What an erasure leaves, and why.
-create function private.kept_of(erasing private.erasing) returns jsonb
+-- What an erasure leaves, and why; with references by which somebody looks after it, as far as the caller may read them. Of the erasure of an
+-- address also what stays of an account and of the organisation, other people, and names that nobody there has.
+create function private.kept_of(erasing private.erasing, others bigint default null, names_not_found bigint default null) returns jsonb
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
+  v_reads_orders constant boolean := private.may_read_rows('order');
+  v_reads_people constant boolean := private.may_read_rows('attendee');
   v_order_ids constant uuid[] := array(
     select a.order_id from public.attendees a where a.id = any (erasing.attendee_ids)
     union
@@ -15385,33 +15620,58 @@ declare
 begin
   return (
     select coalesce(jsonb_agg(
-      jsonb_build_object('what', k.what, 'count', k.count, 'why', k.why, 'order_references', coalesce(k.order_references, '[]'))
+      jsonb_build_object('what', k.what, 'count', k.count, 'why', k.why, 'order_references', (
+        select coalesce(jsonb_agg(o.reference order by o.id desc), '[]')
+        from (select o.id, o.reference from public.orders o where o.id = any (k.order_ids) order by o.id desc limit 20) o
+      ))
       order by k.place
     ), '[]')
     from (
       values
         (
           1, 'orders', cardinality(v_order_ids), 'Amounts, payments, refunds and references stay: the books need them, and they name nobody.',
-          private.some_references(v_order_ids, 'order')
+          case when v_reads_orders then v_order_ids end
         ),
         (
           2, 'tickets', cardinality(erasing.attendee_ids),
           'Ticket codes, places and figures stay. Whose ticket stands can still come: cancel it first if they do not.',
-          private.some_references(
-            array(select a.order_id from public.attendees a where a.id = any (erasing.attendee_ids) and a.status <> 'cancelled'), 'attendee'
-          )
+          array(select a.order_id from public.attendees a where a.id = any (erasing.attendee_ids) and a.status <> 'cancelled' and v_reads_people)
         ),
         (
-          3, 'check_ins', (select count(*)::integer from public.check_ins c where c.attendee_id = any (erasing.attendee_ids)),
+          3, 'check_ins', (select count(*) from public.check_ins c where c.attendee_id = any (erasing.attendee_ids)),
           'The log of the door stays, without the name.', null
         ),
         (
           4, 'payment_notes', cardinality(v_noted_ids),
           'References of payments and refunds and reasons of voids belong to the books. Look whether somebody typed a name into one.',
-          private.some_references(v_noted_ids, 'order')
-        )
-    ) k (place, what, count, why, order_references)
-    where k.count > 0
+          case when v_reads_orders then v_noted_ids end
+        ),
+        (5, 'other_people', others, 'Others have this e-mail address: what is theirs stays, the address included.', null),
+        (
+          6, 'members',
+          (
+            select count(*)
+            from public.organisation_members m
+            where m.organisation_id = erasing.organisation_id and v_reads_people
+              and (
+                exists (select from auth.users u where u.id = m.user_id and lower(u.email) = erasing.address) or lower(m.email) = erasing.address
+              )
+          ),
+          'A member of the organisation has this address. An account, its keys and what it did stay: remove the member, or the user in Supabase.',
+          null
+        ),
+        (
+          7, 'settings',
+          (select count(*) from public.organisations o where o.id = erasing.organisation_id and lower(o.reply_to_email) = erasing.address),
+          'Guests answer to this address: it is reply_to_email of the organisation.', null
+        ),
+        (
+          8, 'names_not_found', names_not_found,
+          'Of these names nobody has the address, or nobody any more. See find_person if one was mistyped.', null
+        ),
+        (9, 'sent', null, 'What e-mails, webhooks and backups have carried elsewhere is out of reach.', null)
+    ) k (place, what, count, why, order_ids)
+    where (k.count > 0 or k.what = 'sent') and (k.place < 5 or others is not null)
   );
 end
 $$;
@@ -15451,7 +15711,8 @@ begin
     where a.order_id = v_order.id and a.email_lower = v_attendee.email_lower and private.search_form(a.name) <> v_form
   );
   v_erasing := row(
-    v_attendee.organisation_id,
+    v_attendee.organisation_id, v_attendee.email_lower, array[v_form],
+    array(select m from private.members_of_address(v_attendee.organisation_id, v_attendee.email_lower, array[v_form]) m),
     array[v_attendee.id],
     case when private.search_form(v_order.name) = v_form or v_is_alone and v_order.email_lower = v_attendee.email_lower
       then array[v_order.id] else '{}' end,
@@ -15463,7 +15724,7 @@ begin
           or w.email_lower = v_attendee.email_lower and private.search_form(w.name) = v_form
         )
     ),
-    '{}', v_attendee.email_lower, array[v_form], '{}', false
+    '{}'
   );
   v_erased := private.erase_rows(v_erasing);
   return json_build_object(
@@ -22054,362 +22315,6 @@ comment on function public.the_webhook_endpoint is 'The id of the webhook endpoi
 revoke all on function public.the_webhook_endpoint from public, anon, service_role;
 grant execute on function public.the_webhook_endpoint to authenticated;
 
--- schemas/95-people/people.sql
-
--- People by their e-mail address. A person is a name under an address, in one organisation: an address may be that of ten guests, of whom the
--- buyer gave theirs. Names are compared as they are looked for, by private.search_form: whoever asks to be erased does not stay for an accent.
-
--- What stands under an address: an attendee, the contact of an order, an entry of the waiting list, what was typed of a member; and what
--- did, until it passed to somebody else or the member left, by an entry of the audit trail.
-create type private.personal_row as (
-  object text,
-  is_former boolean,
-  id uuid,
-  event_id uuid,
-  name text,
-  form text,
-  company text,
-  status text,
-  created_at timestamptz
-);
-
--- Who had a row until one of its changes. `leaves`: the address was changed, or the row deleted. The row may have the address now, or be
--- theirs now, by address and name.
-create type private.former_holder as (
-  object text,
-  object_id uuid,
-  entry_id uuid,
-  event_id uuid,
-  address text,
-  name text,
-  form text,
-  company text,
-  created_at timestamptz,
-  leaves boolean,
-  has_address boolean,
-  is_theirs boolean
-);
-
--- Who had rows until each of their changes. An entry of the audit trail has only what it changed, so it is read from the newest back, and
--- begins with the row as it is; of a row that was deleted the entry has every field. What was erased is null.
-create function private.former_holders(object_ids uuid[]) returns setof private.former_holder
-language plpgsql stable security definer set search_path = ''
-as $$
-declare
-  v_entry record;
-  h private.former_holder;
-begin
-  for v_entry in
-    select e.object_type::text as object, e.object_id, e.id, e.changes, e.created_at, n.event_id, n.name, lower(n.email) as address
-    from public.audit_entries e
-    left join lateral (
-      select a.event_id, a.name, a.email from public.attendees a where a.id = e.object_id and e.object_type = 'attendee'
-      union all
-      select o.event_id, o.name, o.email from public.orders o where o.id = e.object_id and e.object_type = 'order'
-      union all
-      select w.event_id, w.name, w.email from public.waiting_list_entries w where w.id = e.object_id and e.object_type = 'waiting_list_entry'
-    ) n on true
-    where e.object_id = any (object_ids) and e.changes is not null
-    order by e.object_id desc, e.id desc
-  loop
-    if v_entry.object_id is distinct from h.object_id then
-      h.object := v_entry.object;
-      h.object_id := v_entry.object_id;
-      h.event_id := coalesce(v_entry.event_id, (v_entry.changes #>> '{event_id,from}')::uuid);
-      h.address := v_entry.address;
-      h.name := v_entry.name;
-    end if;
-    h.entry_id := v_entry.id;
-    h.leaves := v_entry.changes ? 'email' and lower(v_entry.changes #>> '{email,from}') is distinct from lower(v_entry.changes #>> '{email,to}');
-    if v_entry.changes ? 'email' then
-      h.address := lower(v_entry.changes #>> '{email,from}');
-    end if;
-    if v_entry.changes ? 'name' then
-      h.name := v_entry.changes #>> '{name,from}';
-    end if;
-    h.form := private.search_form(h.name);
-    h.company := v_entry.changes #>> '{company,from}';
-    h.created_at := v_entry.created_at;
-    h.has_address := coalesce(h.address = v_entry.address, false);
-    h.is_theirs := h.has_address and h.form = private.search_form(v_entry.name);
-    return next h;
-  end loop;
-end
-$$;
-
--- Of which members something was typed under an address. With `forms` those of these names, and those without one, whose form is ''. Who was
--- removed, or has another address now, is in the trail alone.
-create function private.members_of_address(organisation_id uuid, address text, forms text[]) returns setof private.personal_row
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return query
-  select
-    'member', not bool_or(f.has_address), f.user_id, null::uuid, coalesce((array_agg(f.name order by f.created_at desc))[1], ''), f.form,
-    null, null, max(f.created_at)
-  from (
-    select m.user_id, m.name, coalesce(private.search_form(m.name), '') as form, true as has_address, m.created_at
-    from public.organisation_members m
-    where m.organisation_id = members_of_address.organisation_id and lower(m.email) = address
-    union all
-    -- Entries of members are few.
-    select n.user_id, n.name, coalesce(private.search_form(n.name), ''), false, n.created_at
-    from (
-      select
-        e.object_id as user_id, coalesce(m.name, e.changes #>> '{name,to}', e.changes #>> '{name,from}', l.name) as name, e.created_at
-      from public.audit_entries e
-      left join public.organisation_members m on m.organisation_id = e.organisation_id and m.user_id = e.object_id
-      -- An entry has only what it changed.
-      left join lateral (
-        select coalesce(o.changes #>> '{name,to}', o.changes #>> '{name,from}') as name
-        from public.audit_entries o
-        where o.object_id = e.object_id and o.organisation_id = e.organisation_id and o.object_type = 'member'
-          and coalesce(o.changes #>> '{name,to}', o.changes #>> '{name,from}') is not null
-        order by o.id desc
-        limit 1
-      ) l on true
-      where e.organisation_id = members_of_address.organisation_id and e.object_type = 'member'
-        and address in (lower(e.changes #>> '{email,from}'), lower(e.changes #>> '{email,to}'))
-    ) n
-  ) f
-  where forms is null or f.form = '' or f.form = any (forms)
-  group by f.user_id, f.form;
-end
-$$;
-
--- Of each kind the newest, at most so many; members all. With `forms` those of these names alone, and what was called so before. What left the
--- address has each name that it had there: the entry by which these are found is erased with any of them.
--- Security definer, as of every list: see 00-ground/pages.sql.
-create function private.rows_of_address(organisation_id uuid, address text, forms text[], most integer) returns setof private.personal_row
-language plpgsql stable security definer
-set search_path = ''
-as $$
-declare
-  v_organisation_ids constant uuid[] := array[organisation_id];
-  v_attendee_ids uuid[];
-  v_object_ids uuid[];
-begin
-  -- That of everybody who was erased.
-  if address = private.erased_fields() ->> 'email' then
-    return;
-  end if;
-  v_attendee_ids := array(
-    select a.id
-    from public.attendees a
-    where a.organisation_id = any (v_organisation_ids) and a.email_lower = address and a.erased_at is null
-      and (forms is null or private.search_form(a.name) = any (forms))
-    order by a.organisation_id desc, a.id desc
-    limit most
-  );
-  return query
-  select 'attendee', false, a.id, a.event_id, a.name, private.search_form(a.name), a.company, a.status::text, a.created_at
-  from public.attendees a
-  where a.id = any (v_attendee_ids);
-
-  return query
-  select 'order', false, o.id, o.event_id, o.name, o.form, o.company, o.status::text, o.created_at
-  from (
-    select o.*, private.search_form(o.name) as form
-    from public.orders o
-    where o.id = any (array(
-      select o.id
-      from public.orders o
-      where o.organisation_id = any (v_organisation_ids) and o.email_lower = address
-        and (forms is null or private.search_form(o.name) = any (forms))
-      order by o.organisation_id desc, o.id desc
-      limit most
-    ))
-    union
-    -- The contact of their ticket's order, by name.
-    select o.*, private.search_form(o.name)
-    from public.attendees a
-    cross join lateral (select o.* from public.orders o where o.id = a.order_id offset 0) o
-    where a.id = any (v_attendee_ids) and private.search_form(o.name) = private.search_form(a.name)
-  ) o;
-
-  return query
-  select 'waiting_list_entry', false, w.id, w.event_id, w.name, private.search_form(w.name), w.company, w.status::text, w.created_at
-  from public.waiting_list_entries w
-  where w.id = any (array(
-    select w.id
-    from public.waiting_list_entries w
-    where w.organisation_id = any (v_organisation_ids) and w.email_lower = address
-      and (forms is null or private.search_form(w.name) = any (forms))
-    order by w.organisation_id desc, w.id desc
-    limit most
-  ));
-
-  -- What left the address; and, of names that are meant, what stayed under it and was called so before.
-  if forms is null then
-    v_object_ids := array(
-      select e.object_id
-      from public.audit_entries e
-      where e.organisation_id = any (v_organisation_ids) and e.changes #>> '{email,from}' is not null
-        and lower(e.changes #>> '{email,from}') = address
-        and e.object_type in ('attendee', 'order', 'waiting_list_entry')
-      order by e.organisation_id desc, e.id desc
-      limit most
-    );
-  else
-    v_object_ids := array(select r.id from private.rows_of_address(organisation_id, address, null, most) r where r.object <> 'member');
-  end if;
-  return query
-  select distinct on (f.object_id, f.form)
-    f.object, true, f.object_id, f.event_id, f.name, f.form, f.company, null, f.created_at
-  from (
-    select
-      h.*,
-      bool_or(h.form = any (forms)) over (partition by h.object_id) as is_meant,
-      bool_or(h.leaves) over (partition by h.object_id order by h.entry_id desc) as is_over
-    from private.former_holders(v_object_ids) h
-    where h.address = rows_of_address.address and h.name is not null
-  ) f
-  where (forms is null or f.form = any (forms) or f.is_meant and f.is_over) and not f.is_theirs
-  order by f.object_id, f.form, f.entry_id desc;
-
-  return query
-  select m.* from private.members_of_address(organisation_id, address, forms) m;
-end
-$$;
-
--- Who is meant by an address with names, with everyone, or with neither: the forms of their names, null for everybody. With neither it is
--- whoever alone has the address: members go with the guest of their name, and by themselves where there is no guest. `rows` are those of the
--- address.
-create function private.forms_meant(rows private.personal_row[], names text[], everyone boolean) returns text[]
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return case
-    when everyone then null
-    when names is not null then array(select distinct private.search_form(n) from unnest(names) n)
-    else array(
-      select distinct r.form
-      from unnest(forms_meant.rows) r
-      where r.object <> 'member' or not exists (select from unnest(forms_meant.rows) g where g.object <> 'member')
-    )
-  end;
-end
-$$;
-
--- Whether the caller may read people, and contacts of orders. Whoever comes without a key was asked for their role.
-create function private.may_read_rows(object text) returns boolean
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_claims jsonb := private.claims();
-begin
-  return not v_claims ? 'organisation_id'
-    or v_claims ->> 'role' = case object when 'order' then 'scope_orders_read' else 'scope_attendees_read' end
-    or coalesce(
-      case object when 'order' then 'orders:read' else 'attendees:read' end::public.api_scope = any (private.current_scopes()), false
-    );
-end
-$$;
-
--- The people among rows, newest first: { people, hidden, more }. `people` have what tells them apart, as far as the caller may read it;
--- of the others there is the number. Each has at most so many records, and all together about a hundred.
-create function private.people_json(rows private.personal_row[], most integer, most_records integer) returns jsonb
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_reads_orders constant boolean := private.may_read_rows('order');
-  v_reads_people constant boolean := private.may_read_rows('attendee');
-  v_scopes constant public.api_scope[] :=
-    case when private.claims() ? 'organisation_id' then private.current_scopes() else '{events:read}' end;
-  v_people jsonb;
-  v_visible integer;
-  v_all integer;
-begin
-  with people as (
-    select
-      r.form,
-      bool_or(r.may_read) as may_read,
-      max(r.created_at) as last_at,
-      (array_agg(r.name order by r.created_at desc, r.id) filter (where r.may_read))[1] as name,
-      (array_agg(distinct r.company) filter (where r.may_read and r.company is not null))[:3] as companies,
-      count(*) filter (where r.object = 'attendee' and not r.is_former) as attendees,
-      count(*) filter (where r.object = 'order' and not r.is_former) as orders,
-      count(*) filter (where r.object = 'waiting_list_entry' and not r.is_former) as waiting_list_entries,
-      count(*) filter (where r.object = 'member' and not r.is_former) as members,
-      count(*) filter (where r.is_former) as passed_on,
-      array_agg(row(r.object, r.is_former, r.id, r.event_id, r.name, r.form, r.company, r.status, r.created_at)::private.personal_row
-        order by r.created_at desc, r.id) filter (where r.may_read) as rows
-    from (
-      select r.*, case r.object when 'order' then v_reads_orders else v_reads_people end as may_read
-      from unnest(people_json.rows) r
-    ) r
-    group by r.form
-  )
-  select
-    count(*), count(*) filter (where p.may_read),
-    jsonb_agg(
-      jsonb_build_object(
-        'name', p.name,
-        'companies', coalesce(to_jsonb(p.companies), '[]'),
-        'attendees', p.attendees,
-        'orders', p.orders,
-        'waiting_list_entries', p.waiting_list_entries,
-        'members', p.members,
-        'passed_on', p.passed_on,
-        'records', (
-          select coalesce(jsonb_agg(jsonb_build_object(
-            'object', r.object,
-            'id', r.id,
-            'passed_on', r.is_former,
-            'event', case when exists (select from public.events e where e.id = r.event_id)
-              then private.object_shown('event', r.event_id, v_scopes) - '{status,slug,starts_at,object}'::text[] end,
-            'status', r.status,
-            'created_at', private.rfc3339(r.created_at)
-          ) order by r.place), '[]')
-          from unnest(p.rows[:greatest(2, least(most_records, 100 / (select count(*)::integer from people)))])
-            with ordinality r (object, is_former, id, event_id, name, form, company, status, created_at, place)
-        )
-      )
-      order by p.last_at desc, p.form
-    ) filter (where p.may_read and p.place <= most)
-  into v_all, v_visible, v_people
-  from (select p.*, row_number() over (order by p.may_read desc, p.last_at desc, p.form) as place from people p) p;
-  return jsonb_build_object(
-    'people', coalesce(v_people, '[]'), 'hidden', v_all - v_visible, 'more', v_visible > most
-  );
-end
-$$;
-
--- What an erasure leaves besides: of an account and of the organisation, other people under the address, and names that nobody there has.
-create function private.kept_besides(organisation_id uuid, address text, others integer, not_found integer) returns jsonb
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(jsonb_agg(jsonb_build_object('what', k.what, 'count', k.count, 'why', k.why, 'order_references', '[]'::jsonb) order by k.place), '[]')
-    from (
-      values
-        (1, 'other_people', others::bigint, 'Others have this e-mail address: what is theirs stays, the address included.'),
-        (
-          2, 'members',
-          case when private.may_read_rows('attendee') then (
-            select count(*)
-            from public.organisation_members m
-            where m.organisation_id = kept_besides.organisation_id
-              and (exists (select from auth.users u where u.id = m.user_id and lower(u.email) = address) or lower(m.email) = address)
-          ) else 0 end,
-          'A member of the organisation has this address. An account, its keys and what it did stay: remove the member, or the user in Supabase.'
-        ),
-        (
-          3, 'settings',
-          (select count(*) from public.organisations o where o.id = kept_besides.organisation_id and lower(o.reply_to_email) = address),
-          'Guests answer to this address: it is reply_to_email of the organisation.'
-        ),
-        (
-          4, 'names_not_found', not_found, 'Of these names nobody has the address, or nobody any more. See find_person if one was mistyped.'
-        ),
-        (5, 'sent', null, 'What e-mails, webhooks and backups have carried elsewhere is out of reach.')
-    ) k (place, what, count, why)
-    where k.count is null or k.count > 0
-  );
-end
-$$;
-
 -- schemas/95-people/operations.sql
 
 -- Operations on people: who stands under an e-mail address, and erasing them.
@@ -22427,6 +22332,7 @@ declare
   v_rows private.personal_row[] := array(select r from private.rows_of_address(organisation_id, v_address, null, c_rows) r);
   v_people jsonb := private.people_json(v_rows, c_people, c_records);
 begin
+  perform private.assert_not_foreign(organisation_id, 'organisation_id');
   return json_build_object(
     'object', 'person',
     'email', v_address,
@@ -22436,21 +22342,13 @@ begin
   );
 end
 $$;
-
-create function private.find_own_people(email text) returns json
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return private.find_people(private.current_organisation_id(), email);
-end
-$$;
-grant execute on function private.find_own_people to scope_attendees_read;
+grant execute on function private.find_people to scope_attendees_read;
 
 create function api.find_person(email text) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return private.find_own_people(email);
+  return private.find_people(private.current_organisation_id(), email);
 end
 $$;
 comment on function api.find_person is
@@ -22464,11 +22362,8 @@ as $$
 declare
   c_most constant integer := 5000;
   v_address text := lower(btrim(arguments ->> 'email'));
-  v_names text[];
+  v_names text[] := case when jsonb_typeof(arguments -> 'names') = 'array' then array(select jsonb_array_elements_text(arguments -> 'names')) end;
 begin
-  if jsonb_typeof(arguments -> 'names') = 'array' then
-    v_names := array(select jsonb_array_elements_text(arguments -> 'names'));
-  end if;
   return query
   select r.*
   from private.rows_of_address(
@@ -22492,7 +22387,7 @@ $$;
 -- Locks what is erased, in the order of 20-events/locks.sql, until nothing is left to lock, and answers it. An offer that is accepted
 -- meanwhile adds a ticket. All tickets of an order are locked at once: where its contact is erased, what is searched of each changes. Entries
 -- that wait are locked last, by their update; rows of members after them.
-create function private.lock_people(organisation_id uuid, address text, forms text[], most integer) returns private.personal_row[]
+create function private.lock_people(organisation_id uuid, address text, forms text[], most integer) returns private.erasing
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -22525,7 +22420,17 @@ begin
     perform from public.waiting_list_entries w where w.id = any (v_ids) and w.status <> 'waiting' order by w.id for no key update;
     v_locked := v_ids;
   end loop;
-  return v_rows;
+  v_attendee_ids := array(select r.id from unnest(v_rows) r where r.object = 'attendee' and not r.is_former);
+  return row(
+    organisation_id, address, forms, v_rows, v_attendee_ids,
+    array(select r.id from unnest(v_rows) r where r.object = 'order' and not r.is_former),
+    array(
+      select r.id from unnest(v_rows) r where r.object = 'waiting_list_entry' and not r.is_former
+      union
+      select a.waiting_list_entry_id from public.attendees a where a.id = any (v_attendee_ids) and a.waiting_list_entry_id is not null
+    ),
+    array(select r.id from unnest(v_rows) r where r.is_former and r.object <> 'member')
+  )::private.erasing;
 end
 $$;
 
@@ -22546,32 +22451,6 @@ begin
   get diagnostics v_rows = row_count;
   perform set_config('usher.switches_on', '', true);
   return v_rows;
-end
-$$;
-
-create function private.erasing_of_rows(
-  organisation_id uuid, address text, rows private.personal_row[], forms text[], everyone boolean
-) returns private.erasing
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_attendee_ids constant uuid[] := array(select r.id from unnest(rows) r where r.object = 'attendee' and not r.is_former);
-begin
-  return row(
-    organisation_id,
-    v_attendee_ids,
-    array(select r.id from unnest(rows) r where r.object = 'order' and not r.is_former),
-    array(
-      select r.id from unnest(rows) r where r.object = 'waiting_list_entry' and not r.is_former
-      union
-      select a.waiting_list_entry_id from public.attendees a where a.id = any (v_attendee_ids) and a.waiting_list_entry_id is not null
-    ),
-    array(select r.id from unnest(rows) r where r.is_former and r.object <> 'member'),
-    address,
-    forms,
-    array(select r.id || ' ' || r.form from unnest(rows) r where r.is_former and r.object <> 'member'),
-    coalesce(everyone, false)
-  )::private.erasing;
 end
 $$;
 
@@ -22605,6 +22484,7 @@ begin
     v_parts := v_parts || private.erase_rows(v_part);
     v_part.entry_ids := '{}';
     v_part.former_ids := '{}';
+    v_part.rows := '{}';
     v_done := v_done + c_part;
     is_complete := v_done >= cardinality(v_order_ids);
     exit when is_complete or private.is_time_up(0.5);
@@ -22627,7 +22507,6 @@ declare
   c_most constant integer := 5000;
   v_address text := lower(btrim(email));
   v_all private.personal_row[];
-  v_rows private.personal_row[];
   v_forms text[];
   -- Of the rows those of the names that are meant: a member without a name goes with whoever does.
   v_meant text[];
@@ -22661,9 +22540,9 @@ begin
     );
   end if;
 
-  v_rows := private.lock_people(organisation_id, v_address, v_forms, c_most);
+  v_erasing := private.lock_people(organisation_id, v_address, v_forms, c_most);
   v_meant := array(
-    select distinct r.form from unnest(v_rows) r where v_forms is null or r.object <> 'member' or r.form = any (v_forms)
+    select distinct r.form from unnest(v_erasing.rows) r where v_forms is null or r.object <> 'member' or r.form = any (v_forms)
   );
   if v_meant = '{}' and v_all <> '{}' then
     perform private.refuse(
@@ -22675,22 +22554,21 @@ begin
     select count(distinct r.form)
     from unnest(v_all) r
     where r.object <> 'member' and r.form <> all (v_forms)
-      and not exists (select from unnest(v_rows) w where (w.id, w.form) = (r.id, r.form))
+      and not exists (select from unnest(v_erasing.rows) w where (w.id, w.form) = (r.id, r.form))
   );
   v_not_found := (select count(*) from unnest(v_forms) f where names is not null and f <> all (v_meant));
 
-  v_erasing := private.erasing_of_rows(organisation_id, v_address, v_rows, v_forms, everyone);
   v_erased := private.erase_in_parts(v_erasing);
   return to_jsonb(v_erased.erased) || jsonb_build_object(
     'object', 'person_erasure',
     'erased_at', case when dry_run is not true then private.rfc3339(now()) end,
     'people', cardinality(v_meant),
-    'remaining', case when v_erased.is_complete and cardinality(v_rows) < c_most then 0
+    'remaining', case when v_erased.is_complete and cardinality(v_erasing.rows) < c_most then 0
       else (select count(*) from private.rows_of_address(organisation_id, v_address, v_forms, c_most)) end,
-    'kept', private.kept_of(v_erasing) || private.kept_besides(organisation_id, v_address, v_others, v_not_found),
-    'digest', private.digest_of_people(v_rows),
+    'kept', private.kept_of(v_erasing, v_others, v_not_found),
+    'digest', private.digest_of_people(v_erasing.rows),
     'currency', coalesce(
-      (select e.currency from public.events e where e.id = any (array(select r.event_id from unnest(v_rows) r)) limit 1), 'EUR'
+      (select e.currency from public.events e where e.id = any (array(select r.event_id from unnest(v_erasing.rows) r)) limit 1), 'EUR'
     )
   );
 end

@@ -112,7 +112,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.erase_attendee': ['scope_attendees_write'],
     // Of the organisation of the caller, by the address.
     'private.erase_people': ['scope_attendees_write'],
-    'private.find_own_people': ['scope_attendees_read'],
+    'private.find_people': ['scope_attendees_read'],
     'private.orders_found': ['scope_orders_read'],
     'private.page_of_attendees': ['scope_attendees_read'],
     'private.attendees_found': ['scope_attendees_read'],

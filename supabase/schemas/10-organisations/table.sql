@@ -91,7 +91,7 @@ comment on column public.organisation_members.created_at is 'When the row was ad
 comment on column public.organisation_members.organisation_id is 'The organisation.';
 
 create index organisation_members_user_id_idx on public.organisation_members (user_id);
--- For private.erase_members.
+-- For private.members_of_address.
 create index organisation_members_organisation_id_email_idx on public.organisation_members (organisation_id, lower(email))
   where email is not null;
 

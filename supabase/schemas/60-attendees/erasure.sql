@@ -31,7 +31,8 @@ begin
     where a.order_id = v_order.id and a.email_lower = v_attendee.email_lower and private.search_form(a.name) <> v_form
   );
   v_erasing := row(
-    v_attendee.organisation_id,
+    v_attendee.organisation_id, v_attendee.email_lower, array[v_form],
+    array(select m from private.members_of_address(v_attendee.organisation_id, v_attendee.email_lower, array[v_form]) m),
     array[v_attendee.id],
     case when private.search_form(v_order.name) = v_form or v_is_alone and v_order.email_lower = v_attendee.email_lower
       then array[v_order.id] else '{}' end,
@@ -43,7 +44,7 @@ begin
           or w.email_lower = v_attendee.email_lower and private.search_form(w.name) = v_form
         )
     ),
-    '{}', v_attendee.email_lower, array[v_form], '{}', false
+    '{}'
   );
   v_erased := private.erase_rows(v_erasing);
   return json_build_object(

@@ -72,18 +72,17 @@ begin
 end
 $$;
 
--- What is erased: rows of people, and what passed from them to somebody else and is theirs only in logs. `former_names` has its ids, each with
--- the form of a name by which it was theirs; for `everyone` who had the address, whatever they were called: `forms` is null then.
+-- What is erased: rows of people, and what passed from them to somebody else and is theirs only in logs. `forms`: of the names that are meant,
+-- null for whoever has or had the address. `rows`: of the address, with each name by which they were theirs, and its members.
 create type private.erasing as (
   organisation_id uuid,
+  address text,
+  forms text[],
+  rows private.personal_row[],
   attendee_ids uuid[],
   order_ids uuid[],
   entry_ids uuid[],
-  former_ids uuid[],
-  address text,
-  forms text[],
-  former_names text[],
-  everyone boolean
+  former_ids uuid[]
 );
 
 -- How many rows of each kind were erased.
@@ -100,7 +99,7 @@ create type private.erased as (
 
 -- Whose documents are, for private.whose_document. Of what passed on each of their addresses, for with their names these are erased from the
 -- trail, and nobody is found by them any more. Where whoever has the row now has the address as well, its e-mails are theirs.
-create function private.whose_copies(erasing private.erasing, external_ids text[]) returns jsonb
+create function private.whose_copies(erasing private.erasing) returns jsonb
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -112,10 +111,10 @@ begin
       where i <> all (erasing.attendee_ids || erasing.entry_ids || erasing.order_ids)
       union all select i::text, 'person' from unnest(erasing.attendee_ids || erasing.entry_ids) i
       union all select i::text, 'order' from unnest(erasing.order_ids) i
-      union all select 'external_id ' || i, '' from unnest(external_ids) i
-      union all select 'name ' || i, '' from unnest(erasing.former_names) i
+      union all select 'external_id ' || a.external_id, '' from public.attendees a where a.id = any (erasing.attendee_ids) and a.external_id is not null
+      union all select concat_ws(' ', 'name', r.id, r.form), '' from unnest(erasing.rows) r where r.is_former
       union all select 'address', erasing.address where erasing.former_ids <> '{}'
-      union all select 'everyone', '' where erasing.everyone
+      union all select 'everyone', '' where erasing.forms is null
       union all
       select k.key, ''
       from private.former_holders(erasing.former_ids) h
@@ -124,14 +123,18 @@ begin
         union all
         select concat_ws(' ', 'address', h.object_id, h.address) where not h.has_address
       ) k
-      where h.object_id || ' ' || h.form = any (erasing.former_names) and not h.is_theirs
+      where (h.object_id, h.form) in (select r.id, r.form from unnest(erasing.rows) r where r.is_former) and not h.is_theirs
     ) w
   );
 end
 $$;
 
--- Answers the ids of those that are of people who are erased.
-create function private.erase_notifications(subject_ids uuid[], whose jsonb) returns uuid[]
+-- Answers the deliveries of what is of people who are erased, and the numbers of both. A response may repeat what was sent. What is in flight
+-- is sent once more, and its response of now is not recorded. What is pending is locked, so that it is not claimed with the data of before;
+-- endpoints before their deliveries, as everywhere.
+create function private.erase_notifications(
+  subject_ids uuid[], whose jsonb, out delivery_ids uuid[], out notifications integer, out responses integer
+)
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -146,91 +149,65 @@ begin
   written as (
     update public.notifications n set data = t.erased::json from theirs t where n.id = t.id and t.erased <> t.data
   )
-  select array_agg(t.id) into v_ids
+  select array_agg(t.id), count(*) into v_ids, notifications
   from theirs t
   -- Of them without their name, as a payment is: the response may have it all the same.
   where t.erased <> t.data or whose ->> (t.data ->> 'id') in ('person', 'order') or whose ->> (t.data ->> 'order_id') = 'order';
-  return coalesce(v_ids, '{}');
-end
-$$;
 
--- A response may repeat what was sent. What is in flight is sent once more, and its response of now is not recorded. What is pending is
--- locked, so that it is not claimed with the data of before; endpoints before their deliveries, as everywhere.
-create function private.erase_responses(notification_ids uuid[]) returns integer
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_endpoint_ids constant uuid[] := array(
+  perform from public.webhook_endpoints w
+  where w.id = any (array(
     select d.webhook_endpoint_id
     from public.webhook_deliveries d
-    where d.notification_id = any (notification_ids) and (d.status = 'pending' or d.claim is not null)
-  );
-  v_rows integer;
-begin
-  perform from public.webhook_endpoints w where w.id = any (v_endpoint_ids) order by w.id for no key update;
-  perform from public.webhook_deliveries d
-  where d.notification_id = any (notification_ids) and d.status = 'pending'
-  order by d.id for no key update;
+    where d.notification_id = any (v_ids) and (d.status = 'pending' or d.claim is not null)
+  ))
+  order by w.id
+  for no key update;
+  perform from public.webhook_deliveries d where d.notification_id = any (v_ids) and d.status = 'pending' order by d.id for no key update;
+  delivery_ids := array(select d.id from public.webhook_deliveries d where d.notification_id = any (v_ids));
   execute format(
     'update public.webhook_deliveries d set %s, claim = null
-     where d.notification_id = any ($1) and (d.last_response_body is not null or d.claim is not null)',
+     where d.id = any ($1) and (d.last_response_body is not null or d.claim is not null)',
     private.erasing_assignments('webhook_deliveries')
-  ) using notification_ids;
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  ) using delivery_ids;
+  get diagnostics responses = row_count;
 end
 $$;
 
--- What is in flight is cancelled as well, so that its result, which may have the address in it, is not recorded.
+-- What is in flight is cancelled as well, so that its result, which may have the address in it, is not recorded. What is still to be sent of
+-- what passed on goes to whoever has it now.
 create function private.erase_emails(erasing private.erasing, whose jsonb) returns integer
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_ids uuid[] := array(
-    select e.id from public.emails e where e.attendee_id = any (erasing.attendee_ids)
-    union
-    select e.id from public.emails e where e.order_id = any (erasing.order_ids)
-    union
-    select e.id from public.emails e where e.waiting_list_entry_id = any (erasing.entry_ids)
-  );
+  v_person_ids constant uuid[] := erasing.attendee_ids || erasing.order_ids || erasing.entry_ids;
+  v_ids constant uuid[] := v_person_ids || erasing.former_ids;
+  v_email_ids uuid[];
+  v_own_ids uuid[];
   v_rows integer;
-  v_former integer := 0;
 begin
-  execute format(
-    $sql$update public.emails e
-    set %s, claim = null, claimed_until = null, next_attempt_at = null,
-      status = case e.status when 'queued' then 'cancelled' else e.status end
-    where e.id = any ($1)$sql$,
-    private.erasing_assignments('emails')
-  ) using v_ids;
+  select array_agg(e.id), array_agg(e.id) filter (where e.recipient_id = any (v_person_ids)) into v_email_ids, v_own_ids
+  from (
+    select e.id, e.attendee_id as recipient_id, e.sent_to from public.emails e where e.attendee_id = any (v_ids)
+    union all
+    select e.id, e.order_id, e.sent_to from public.emails e where e.order_id = any (v_ids)
+    union all
+    select e.id, e.waiting_list_entry_id, e.sent_to from public.emails e where e.waiting_list_entry_id = any (v_ids)
+  ) e
+  where e.recipient_id = any (v_person_ids) or whose ? concat_ws(' ', 'address', e.recipient_id, lower(e.sent_to));
+  execute format('update public.emails e set %s, claim = null where e.id = any ($1)', private.erasing_assignments('emails')) using v_email_ids;
   get diagnostics v_rows = row_count;
-  if erasing.former_ids <> '{}' then
-    -- What is still to be sent goes to whoever has the ticket now.
-    v_ids := array(
-      select e.id
-      from (
-        select e.* from public.emails e where e.attendee_id = any (erasing.former_ids)
-        union all
-        select e.* from public.emails e where e.order_id = any (erasing.former_ids)
-        union all
-        select e.* from public.emails e where e.waiting_list_entry_id = any (erasing.former_ids)
-      ) e
-      where whose ?| array[
-        concat_ws(' ', 'address', e.attendee_id, lower(e.sent_to)), concat_ws(' ', 'address', e.order_id, lower(e.sent_to)),
-        concat_ws(' ', 'address', e.waiting_list_entry_id, lower(e.sent_to))
-      ]
-    );
-    execute format('update public.emails e set %s, claim = null where e.id = any ($1)', private.erasing_assignments('emails')) using v_ids;
-    get diagnostics v_former = row_count;
-    update public.attendees a set ticket_email_last_error = null
-    where a.id = any (erasing.former_ids) and a.email_lower <> erasing.address
-      and strpos(lower(a.ticket_email_last_error), erasing.address) > 0;
-  end if;
-  return v_rows + v_former;
+  update public.emails e
+  set claimed_until = null, next_attempt_at = null, status = case e.status when 'queued' then 'cancelled' else e.status end
+  where e.id = any (v_own_ids) and (e.status = 'queued' or e.claimed_until is not null);
+  update public.attendees a set ticket_email_last_error = null
+  where a.id = any (erasing.former_ids) and a.email_lower <> erasing.address
+    and strpos(lower(a.ticket_email_last_error), erasing.address) > 0;
+  return v_rows;
 end
 $$;
 
--- Of what passed to somebody else what it was while it was theirs, and what it became then. Others have been before them, or after.
+-- Of what passed to somebody else what it was while it was theirs, and what it became then. Others have been before them, or after. Of members
+-- what the organisation has: they may be members of another.
 create function private.erase_audit_entries(erasing private.erasing, whose jsonb) returns integer
 language plpgsql volatile set search_path = ''
 as $$
@@ -242,7 +219,10 @@ declare
 begin
   update public.audit_entries e
   set changes = (select jsonb_object_agg(f.key, case when v_fields ? f.key then '{}' else f.value end) from jsonb_each(e.changes) f)
-  where e.object_id = any (erasing.attendee_ids || erasing.entry_ids || erasing.order_ids) and e.changes ?| v_keys;
+  where e.object_id = any (
+      erasing.attendee_ids || erasing.entry_ids || erasing.order_ids || array(select r.id from unnest(erasing.rows) r where r.object = 'member')
+    )
+    and (e.object_type <> 'member' or e.organisation_id = erasing.organisation_id) and e.changes ?| v_keys;
   get diagnostics v_rows = row_count;
   update public.audit_entries e
   set changes = (select jsonb_object_agg(f.key, case when v_fields ? f.key then f.value - h.sides else f.value end) from jsonb_each(e.changes) f)
@@ -252,7 +232,7 @@ begin
     from (
       select
         h.object_id, h.entry_id,
-        whose ? concat_ws(' ', 'held', h.object_id, h.address, h.form) or erasing.everyone and h.address = erasing.address as is_held
+        whose ? concat_ws(' ', 'held', h.object_id, h.address, h.form) or erasing.forms is null and h.address = erasing.address as is_held
       from private.former_holders(erasing.former_ids) h
     ) h
     window later as (partition by h.object_id order by h.entry_id)
@@ -264,13 +244,12 @@ end
 $$;
 
 -- Answers that are replayed. That of a delivery that was sent again has the response of before.
-create function private.erase_outcomes(erasing private.erasing, subject_ids uuid[], notification_ids uuid[], whose jsonb) returns integer
+create function private.erase_outcomes(erasing private.erasing, subject_ids uuid[], delivery_ids uuid[], whose jsonb) returns integer
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_fields constant jsonb := private.erased_fields();
   v_person_ids constant uuid[] := erasing.attendee_ids || erasing.entry_ids || erasing.former_ids;
-  v_delivery_ids constant uuid[] := array(select d.id from public.webhook_deliveries d where d.notification_id = any (notification_ids));
   v_rows integer;
   v_responses integer;
 begin
@@ -290,50 +269,18 @@ begin
   where r.family_id = t.family_id and r.idempotency_key = t.idempotency_key and t.erased <> t.outcome;
   get diagnostics v_rows = row_count;
   update private.idempotency_records r set outcome = jsonb_set(r.outcome::jsonb, '{data,last_response,body}', 'null')::json
-  where r.organisation_id = erasing.organisation_id and private.subject_of_outcome(r.outcome) = any (v_delivery_ids::text[])
+  where r.organisation_id = erasing.organisation_id and private.subject_of_outcome(r.outcome) = any (delivery_ids::text[])
     and r.outcome #>> '{data,last_response,body}' is not null;
   get diagnostics v_responses = row_count;
   return v_rows + v_responses;
 end
 $$;
 
--- Erases what was typed of a member who has the address and one of the names, in their row and in the trail. What their account is called
--- is Auth's. Answers the number of entries.
-create function private.erase_members(erasing private.erasing) returns integer
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_user_ids constant uuid[] := array(
-    select m.id from private.members_of_address(erasing.organisation_id, erasing.address, erasing.forms) m
-  );
-  v_entries integer;
-begin
-  if v_user_ids = '{}' then
-    return 0;
-  end if;
-  execute format(
-    'update public.organisation_members m set %s where m.organisation_id = $1 and m.user_id = any ($2) and lower(m.email) = $3',
-    private.erasing_assignments('organisation_members')
-  ) using erasing.organisation_id, v_user_ids, erasing.address;
-  update public.audit_entries e
-  set changes = e.changes || jsonb_strip_nulls(jsonb_build_object(
-    'name', case when e.changes ? 'name' then '{}'::jsonb end, 'email', case when e.changes ? 'email' then '{}'::jsonb end
-  ))
-  where e.object_id = any (v_user_ids) and coalesce(e.organisation_id = erasing.organisation_id and e.object_type = 'member', false)
-    and e.changes ?| '{name,email}';
-  get diagnostics v_entries = row_count;
-  return v_entries;
-end
-$$;
-
--- Erases rows, whose locks are held, and their copies. External ids are read before, for copies have them.
+-- Erases rows, whose locks are held, and their copies. Of a member what was typed: what their account is called is Auth's.
 create function private.erase_rows(erasing private.erasing) returns private.erased
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_external_ids constant text[] := array(
-    select a.external_id from public.attendees a where a.id = any (erasing.attendee_ids) and a.external_id is not null
-  );
   v_subject_ids constant uuid[] := array(
     select a.order_id from public.attendees a where a.id = any (erasing.attendee_ids || erasing.former_ids)
     union
@@ -344,8 +291,9 @@ declare
     union
     select i from unnest(erasing.order_ids || erasing.entry_ids || erasing.former_ids) i
   );
-  v_notification_ids uuid[];
-  v_whose jsonb;
+  -- Before external ids are erased, which copies have.
+  v_whose constant jsonb := private.whose_copies(erasing);
+  v_delivery_ids uuid[];
   v_erased private.erased;
 begin
   perform set_config('usher.erasing', 'on', true);
@@ -362,39 +310,29 @@ begin
   -- What is searched of the others has the contact.
   update public.attendees a set search_text = '' where a.order_id = any (erasing.order_ids) and a.id <> all (erasing.attendee_ids);
   v_erased.waiting_list_entries := private.erase_waiting_list_entries(erasing.entry_ids);
+  execute format(
+    'update public.organisation_members m set %s where m.organisation_id = $1 and m.user_id = any ($2) and lower(m.email) = $3',
+    private.erasing_assignments('organisation_members')
+  ) using erasing.organisation_id, array(select r.id from unnest(erasing.rows) r where r.object = 'member'), erasing.address;
 
-  v_whose := private.whose_copies(erasing, v_external_ids);
-  v_notification_ids := private.erase_notifications(v_subject_ids, v_whose);
-  v_erased.notifications := cardinality(v_notification_ids);
-  v_erased.webhook_deliveries := private.erase_responses(v_notification_ids);
+  select n.delivery_ids, n.notifications, n.responses into v_delivery_ids, v_erased.notifications, v_erased.webhook_deliveries
+  from private.erase_notifications(v_subject_ids, v_whose) n;
   v_erased.emails := private.erase_emails(erasing, v_whose);
-  v_erased.audit_entries := private.erase_audit_entries(erasing, v_whose) + private.erase_members(erasing);
-  v_erased.idempotency_records := private.erase_outcomes(erasing, v_subject_ids, v_notification_ids, v_whose);
+  v_erased.audit_entries := private.erase_audit_entries(erasing, v_whose);
+  v_erased.idempotency_records := private.erase_outcomes(erasing, v_subject_ids, v_delivery_ids, v_whose);
   perform set_config('usher.erasing', '', true);
   return v_erased;
 end
 $$;
 
--- References by which somebody looks after what is kept, as far as the caller may read them.
-create function private.some_references(order_ids uuid[], object text) returns jsonb
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  if not private.may_read_rows(object) then
-    return '[]';
-  end if;
-  return (
-    select coalesce(jsonb_agg(o.reference order by o.id desc), '[]')
-    from (select o.id, o.reference from public.orders o where o.id = any (order_ids) order by o.id desc limit 20) o
-  );
-end
-$$;
-
--- What an erasure leaves, and why.
-create function private.kept_of(erasing private.erasing) returns jsonb
+-- What an erasure leaves, and why; with references by which somebody looks after it, as far as the caller may read them. Of the erasure of an
+-- address also what stays of an account and of the organisation, other people, and names that nobody there has.
+create function private.kept_of(erasing private.erasing, others bigint default null, names_not_found bigint default null) returns jsonb
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
+  v_reads_orders constant boolean := private.may_read_rows('order');
+  v_reads_people constant boolean := private.may_read_rows('attendee');
   v_order_ids constant uuid[] := array(
     select a.order_id from public.attendees a where a.id = any (erasing.attendee_ids)
     union
@@ -411,33 +349,58 @@ declare
 begin
   return (
     select coalesce(jsonb_agg(
-      jsonb_build_object('what', k.what, 'count', k.count, 'why', k.why, 'order_references', coalesce(k.order_references, '[]'))
+      jsonb_build_object('what', k.what, 'count', k.count, 'why', k.why, 'order_references', (
+        select coalesce(jsonb_agg(o.reference order by o.id desc), '[]')
+        from (select o.id, o.reference from public.orders o where o.id = any (k.order_ids) order by o.id desc limit 20) o
+      ))
       order by k.place
     ), '[]')
     from (
       values
         (
           1, 'orders', cardinality(v_order_ids), 'Amounts, payments, refunds and references stay: the books need them, and they name nobody.',
-          private.some_references(v_order_ids, 'order')
+          case when v_reads_orders then v_order_ids end
         ),
         (
           2, 'tickets', cardinality(erasing.attendee_ids),
           'Ticket codes, places and figures stay. Whose ticket stands can still come: cancel it first if they do not.',
-          private.some_references(
-            array(select a.order_id from public.attendees a where a.id = any (erasing.attendee_ids) and a.status <> 'cancelled'), 'attendee'
-          )
+          array(select a.order_id from public.attendees a where a.id = any (erasing.attendee_ids) and a.status <> 'cancelled' and v_reads_people)
         ),
         (
-          3, 'check_ins', (select count(*)::integer from public.check_ins c where c.attendee_id = any (erasing.attendee_ids)),
+          3, 'check_ins', (select count(*) from public.check_ins c where c.attendee_id = any (erasing.attendee_ids)),
           'The log of the door stays, without the name.', null
         ),
         (
           4, 'payment_notes', cardinality(v_noted_ids),
           'References of payments and refunds and reasons of voids belong to the books. Look whether somebody typed a name into one.',
-          private.some_references(v_noted_ids, 'order')
-        )
-    ) k (place, what, count, why, order_references)
-    where k.count > 0
+          case when v_reads_orders then v_noted_ids end
+        ),
+        (5, 'other_people', others, 'Others have this e-mail address: what is theirs stays, the address included.', null),
+        (
+          6, 'members',
+          (
+            select count(*)
+            from public.organisation_members m
+            where m.organisation_id = erasing.organisation_id and v_reads_people
+              and (
+                exists (select from auth.users u where u.id = m.user_id and lower(u.email) = erasing.address) or lower(m.email) = erasing.address
+              )
+          ),
+          'A member of the organisation has this address. An account, its keys and what it did stay: remove the member, or the user in Supabase.',
+          null
+        ),
+        (
+          7, 'settings',
+          (select count(*) from public.organisations o where o.id = erasing.organisation_id and lower(o.reply_to_email) = erasing.address),
+          'Guests answer to this address: it is reply_to_email of the organisation.', null
+        ),
+        (
+          8, 'names_not_found', names_not_found,
+          'Of these names nobody has the address, or nobody any more. See find_person if one was mistyped.', null
+        ),
+        (9, 'sent', null, 'What e-mails, webhooks and backups have carried elsewhere is out of reach.', null)
+    ) k (place, what, count, why, order_ids)
+    where (k.count > 0 or k.what = 'sent') and (k.place < 5 or others is not null)
   );
 end
 $$;

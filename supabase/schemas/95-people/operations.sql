@@ -13,6 +13,7 @@ declare
   v_rows private.personal_row[] := array(select r from private.rows_of_address(organisation_id, v_address, null, c_rows) r);
   v_people jsonb := private.people_json(v_rows, c_people, c_records);
 begin
+  perform private.assert_not_foreign(organisation_id, 'organisation_id');
   return json_build_object(
     'object', 'person',
     'email', v_address,
@@ -22,21 +23,13 @@ begin
   );
 end
 $$;
-
-create function private.find_own_people(email text) returns json
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return private.find_people(private.current_organisation_id(), email);
-end
-$$;
-grant execute on function private.find_own_people to scope_attendees_read;
+grant execute on function private.find_people to scope_attendees_read;
 
 create function api.find_person(email text) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return private.find_own_people(email);
+  return private.find_people(private.current_organisation_id(), email);
 end
 $$;
 comment on function api.find_person is
@@ -50,11 +43,8 @@ as $$
 declare
   c_most constant integer := 5000;
   v_address text := lower(btrim(arguments ->> 'email'));
-  v_names text[];
+  v_names text[] := case when jsonb_typeof(arguments -> 'names') = 'array' then array(select jsonb_array_elements_text(arguments -> 'names')) end;
 begin
-  if jsonb_typeof(arguments -> 'names') = 'array' then
-    v_names := array(select jsonb_array_elements_text(arguments -> 'names'));
-  end if;
   return query
   select r.*
   from private.rows_of_address(
@@ -78,7 +68,7 @@ $$;
 -- Locks what is erased, in the order of 20-events/locks.sql, until nothing is left to lock, and answers it. An offer that is accepted
 -- meanwhile adds a ticket. All tickets of an order are locked at once: where its contact is erased, what is searched of each changes. Entries
 -- that wait are locked last, by their update; rows of members after them.
-create function private.lock_people(organisation_id uuid, address text, forms text[], most integer) returns private.personal_row[]
+create function private.lock_people(organisation_id uuid, address text, forms text[], most integer) returns private.erasing
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -111,7 +101,17 @@ begin
     perform from public.waiting_list_entries w where w.id = any (v_ids) and w.status <> 'waiting' order by w.id for no key update;
     v_locked := v_ids;
   end loop;
-  return v_rows;
+  v_attendee_ids := array(select r.id from unnest(v_rows) r where r.object = 'attendee' and not r.is_former);
+  return row(
+    organisation_id, address, forms, v_rows, v_attendee_ids,
+    array(select r.id from unnest(v_rows) r where r.object = 'order' and not r.is_former),
+    array(
+      select r.id from unnest(v_rows) r where r.object = 'waiting_list_entry' and not r.is_former
+      union
+      select a.waiting_list_entry_id from public.attendees a where a.id = any (v_attendee_ids) and a.waiting_list_entry_id is not null
+    ),
+    array(select r.id from unnest(v_rows) r where r.is_former and r.object <> 'member')
+  )::private.erasing;
 end
 $$;
 
@@ -132,32 +132,6 @@ begin
   get diagnostics v_rows = row_count;
   perform set_config('usher.switches_on', '', true);
   return v_rows;
-end
-$$;
-
-create function private.erasing_of_rows(
-  organisation_id uuid, address text, rows private.personal_row[], forms text[], everyone boolean
-) returns private.erasing
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_attendee_ids constant uuid[] := array(select r.id from unnest(rows) r where r.object = 'attendee' and not r.is_former);
-begin
-  return row(
-    organisation_id,
-    v_attendee_ids,
-    array(select r.id from unnest(rows) r where r.object = 'order' and not r.is_former),
-    array(
-      select r.id from unnest(rows) r where r.object = 'waiting_list_entry' and not r.is_former
-      union
-      select a.waiting_list_entry_id from public.attendees a where a.id = any (v_attendee_ids) and a.waiting_list_entry_id is not null
-    ),
-    array(select r.id from unnest(rows) r where r.is_former and r.object <> 'member'),
-    address,
-    forms,
-    array(select r.id || ' ' || r.form from unnest(rows) r where r.is_former and r.object <> 'member'),
-    coalesce(everyone, false)
-  )::private.erasing;
 end
 $$;
 
@@ -191,6 +165,7 @@ begin
     v_parts := v_parts || private.erase_rows(v_part);
     v_part.entry_ids := '{}';
     v_part.former_ids := '{}';
+    v_part.rows := '{}';
     v_done := v_done + c_part;
     is_complete := v_done >= cardinality(v_order_ids);
     exit when is_complete or private.is_time_up(0.5);
@@ -213,7 +188,6 @@ declare
   c_most constant integer := 5000;
   v_address text := lower(btrim(email));
   v_all private.personal_row[];
-  v_rows private.personal_row[];
   v_forms text[];
   -- Of the rows those of the names that are meant: a member without a name goes with whoever does.
   v_meant text[];
@@ -247,9 +221,9 @@ begin
     );
   end if;
 
-  v_rows := private.lock_people(organisation_id, v_address, v_forms, c_most);
+  v_erasing := private.lock_people(organisation_id, v_address, v_forms, c_most);
   v_meant := array(
-    select distinct r.form from unnest(v_rows) r where v_forms is null or r.object <> 'member' or r.form = any (v_forms)
+    select distinct r.form from unnest(v_erasing.rows) r where v_forms is null or r.object <> 'member' or r.form = any (v_forms)
   );
   if v_meant = '{}' and v_all <> '{}' then
     perform private.refuse(
@@ -261,22 +235,21 @@ begin
     select count(distinct r.form)
     from unnest(v_all) r
     where r.object <> 'member' and r.form <> all (v_forms)
-      and not exists (select from unnest(v_rows) w where (w.id, w.form) = (r.id, r.form))
+      and not exists (select from unnest(v_erasing.rows) w where (w.id, w.form) = (r.id, r.form))
   );
   v_not_found := (select count(*) from unnest(v_forms) f where names is not null and f <> all (v_meant));
 
-  v_erasing := private.erasing_of_rows(organisation_id, v_address, v_rows, v_forms, everyone);
   v_erased := private.erase_in_parts(v_erasing);
   return to_jsonb(v_erased.erased) || jsonb_build_object(
     'object', 'person_erasure',
     'erased_at', case when dry_run is not true then private.rfc3339(now()) end,
     'people', cardinality(v_meant),
-    'remaining', case when v_erased.is_complete and cardinality(v_rows) < c_most then 0
+    'remaining', case when v_erased.is_complete and cardinality(v_erasing.rows) < c_most then 0
       else (select count(*) from private.rows_of_address(organisation_id, v_address, v_forms, c_most)) end,
-    'kept', private.kept_of(v_erasing) || private.kept_besides(organisation_id, v_address, v_others, v_not_found),
-    'digest', private.digest_of_people(v_rows),
+    'kept', private.kept_of(v_erasing, v_others, v_not_found),
+    'digest', private.digest_of_people(v_erasing.rows),
     'currency', coalesce(
-      (select e.currency from public.events e where e.id = any (array(select r.event_id from unnest(v_rows) r)) limit 1), 'EUR'
+      (select e.currency from public.events e where e.id = any (array(select r.event_id from unnest(v_erasing.rows) r)) limit 1), 'EUR'
     )
   );
 end

@@ -15,34 +15,21 @@ create type private.personal_row as (
   created_at timestamptz
 );
 
--- Who had a row until one of its changes. `leaves`: the address was changed, or the row deleted. The row may have the address now, or be
--- theirs now, by address and name.
-create type private.former_holder as (
-  object text,
-  object_id uuid,
-  entry_id uuid,
-  event_id uuid,
-  address text,
-  name text,
-  form text,
-  company text,
-  created_at timestamptz,
-  leaves boolean,
-  has_address boolean,
-  is_theirs boolean
-);
-
 -- Who had rows until each of their changes. An entry of the audit trail has only what it changed, so it is read from the newest back, and
--- begins with the row as it is; of a row that was deleted the entry has every field. What was erased is null.
-create function private.former_holders(object_ids uuid[]) returns setof private.former_holder
+-- begins with the row as it is; of a row that was deleted the entry has every field. What was erased is null. `leaves`: the address was
+-- changed, or the row deleted. The row may have the address now, or be theirs now, by address and name.
+create function private.former_holders(object_ids uuid[])
+returns table (
+  object text, object_id uuid, entry_id uuid, event_id uuid, address text, name text, form text, company text, created_at timestamptz,
+  leaves boolean, has_address boolean, is_theirs boolean
+)
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
   v_entry record;
-  h private.former_holder;
 begin
   for v_entry in
-    select e.object_type::text as object, e.object_id, e.id, e.changes, e.created_at, n.event_id, n.name, lower(n.email) as address
+    select e.object_type::text, e.object_id, e.id, e.changes, e.created_at, n.event_id, n.name, lower(n.email) as address
     from public.audit_entries e
     left join lateral (
       select a.event_id, a.name, a.email from public.attendees a where a.id = e.object_id and e.object_type = 'attendee'
@@ -54,27 +41,27 @@ begin
     where e.object_id = any (object_ids) and e.changes is not null
     order by e.object_id desc, e.id desc
   loop
-    if v_entry.object_id is distinct from h.object_id then
-      h.object := v_entry.object;
-      h.object_id := v_entry.object_id;
-      h.event_id := coalesce(v_entry.event_id, (v_entry.changes #>> '{event_id,from}')::uuid);
-      h.address := v_entry.address;
-      h.name := v_entry.name;
+    if object_id is distinct from v_entry.object_id then
+      event_id := coalesce(v_entry.event_id, (v_entry.changes #>> '{event_id,from}')::uuid);
+      address := v_entry.address;
+      name := v_entry.name;
     end if;
-    h.entry_id := v_entry.id;
-    h.leaves := v_entry.changes ? 'email' and lower(v_entry.changes #>> '{email,from}') is distinct from lower(v_entry.changes #>> '{email,to}');
+    object := v_entry.object_type;
+    object_id := v_entry.object_id;
+    entry_id := v_entry.id;
+    leaves := v_entry.changes ? 'email' and lower(v_entry.changes #>> '{email,from}') is distinct from lower(v_entry.changes #>> '{email,to}');
     if v_entry.changes ? 'email' then
-      h.address := lower(v_entry.changes #>> '{email,from}');
+      address := lower(v_entry.changes #>> '{email,from}');
     end if;
     if v_entry.changes ? 'name' then
-      h.name := v_entry.changes #>> '{name,from}';
+      name := v_entry.changes #>> '{name,from}';
     end if;
-    h.form := private.search_form(h.name);
-    h.company := v_entry.changes #>> '{company,from}';
-    h.created_at := v_entry.created_at;
-    h.has_address := coalesce(h.address = v_entry.address, false);
-    h.is_theirs := h.has_address and h.form = private.search_form(v_entry.name);
-    return next h;
+    form := private.search_form(name);
+    company := v_entry.changes #>> '{company,from}';
+    created_at := v_entry.created_at;
+    has_address := coalesce(address = v_entry.address, false);
+    is_theirs := has_address and form = private.search_form(v_entry.name);
+    return next;
   end loop;
 end
 $$;
@@ -87,35 +74,33 @@ as $$
 begin
   return query
   select
-    'member', not bool_or(f.has_address), f.user_id, null::uuid, coalesce((array_agg(f.name order by f.created_at desc))[1], ''), f.form,
+    'member', not bool_or(f.has_address), f.user_id, null::uuid, coalesce((array_agg(f.name order by f.created_at desc))[1], ''), n.form,
     null, null, max(f.created_at)
   from (
-    select m.user_id, m.name, coalesce(private.search_form(m.name), '') as form, true as has_address, m.created_at
+    select m.user_id, m.name, true as has_address, m.created_at
     from public.organisation_members m
     where m.organisation_id = members_of_address.organisation_id and lower(m.email) = address
     union all
     -- Entries of members are few.
-    select n.user_id, n.name, coalesce(private.search_form(n.name), ''), false, n.created_at
-    from (
-      select
-        e.object_id as user_id, coalesce(m.name, e.changes #>> '{name,to}', e.changes #>> '{name,from}', l.name) as name, e.created_at
-      from public.audit_entries e
-      left join public.organisation_members m on m.organisation_id = e.organisation_id and m.user_id = e.object_id
-      -- An entry has only what it changed.
-      left join lateral (
-        select coalesce(o.changes #>> '{name,to}', o.changes #>> '{name,from}') as name
-        from public.audit_entries o
-        where o.object_id = e.object_id and o.organisation_id = e.organisation_id and o.object_type = 'member'
-          and coalesce(o.changes #>> '{name,to}', o.changes #>> '{name,from}') is not null
-        order by o.id desc
-        limit 1
-      ) l on true
-      where e.organisation_id = members_of_address.organisation_id and e.object_type = 'member'
-        and address in (lower(e.changes #>> '{email,from}'), lower(e.changes #>> '{email,to}'))
-    ) n
+    select
+      e.object_id, coalesce(m.name, e.changes #>> '{name,to}', e.changes #>> '{name,from}', l.name), false, e.created_at
+    from public.audit_entries e
+    left join public.organisation_members m on m.organisation_id = e.organisation_id and m.user_id = e.object_id
+    -- An entry has only what it changed.
+    left join lateral (
+      select coalesce(o.changes #>> '{name,to}', o.changes #>> '{name,from}') as name
+      from public.audit_entries o
+      where o.object_id = e.object_id and o.organisation_id = e.organisation_id and o.object_type = 'member'
+        and coalesce(o.changes #>> '{name,to}', o.changes #>> '{name,from}') is not null
+      order by o.id desc
+      limit 1
+    ) l on true
+    where e.organisation_id = members_of_address.organisation_id and e.object_type = 'member'
+      and address in (lower(e.changes #>> '{email,from}'), lower(e.changes #>> '{email,to}'))
   ) f
-  where forms is null or f.form = '' or f.form = any (forms)
-  group by f.user_id, f.form;
+  cross join lateral coalesce(private.search_form(f.name), '') n (form)
+  where forms is null or n.form = '' or n.form = any (forms)
+  group by f.user_id, n.form;
 end
 $$;
 
@@ -149,37 +134,32 @@ begin
   where a.id = any (v_attendee_ids);
 
   return query
-  select 'order', false, o.id, o.event_id, o.name, o.form, o.company, o.status::text, o.created_at
-  from (
-    select o.*, private.search_form(o.name) as form
-    from public.orders o
-    where o.id = any (array(
+  select 'order', false, o.id, o.event_id, o.name, private.search_form(o.name), o.company, o.status::text, o.created_at
+  from public.orders o
+  where o.id = any (array(
+    (
       select o.id
       from public.orders o
       where o.organisation_id = any (v_organisation_ids) and o.email_lower = address
         and (forms is null or private.search_form(o.name) = any (forms))
       order by o.organisation_id desc, o.id desc
       limit most
-    ))
+    )
     union
     -- The contact of their ticket's order, by name.
-    select o.*, private.search_form(o.name)
+    select o.id
     from public.attendees a
     cross join lateral (select o.* from public.orders o where o.id = a.order_id offset 0) o
     where a.id = any (v_attendee_ids) and private.search_form(o.name) = private.search_form(a.name)
-  ) o;
+  ));
 
   return query
   select 'waiting_list_entry', false, w.id, w.event_id, w.name, private.search_form(w.name), w.company, w.status::text, w.created_at
   from public.waiting_list_entries w
-  where w.id = any (array(
-    select w.id
-    from public.waiting_list_entries w
-    where w.organisation_id = any (v_organisation_ids) and w.email_lower = address
-      and (forms is null or private.search_form(w.name) = any (forms))
-    order by w.organisation_id desc, w.id desc
-    limit most
-  ));
+  where w.organisation_id = any (v_organisation_ids) and w.email_lower = address
+    and (forms is null or private.search_form(w.name) = any (forms))
+  order by w.organisation_id desc, w.id desc
+  limit most;
 
   -- What left the address; and, of names that are meant, what stayed under it and was called so before.
   if forms is null then
@@ -265,21 +245,18 @@ begin
   with people as (
     select
       r.form,
-      bool_or(r.may_read) as may_read,
+      bool_or(m.may_read) as may_read,
       max(r.created_at) as last_at,
-      (array_agg(r.name order by r.created_at desc, r.id) filter (where r.may_read))[1] as name,
-      (array_agg(distinct r.company) filter (where r.may_read and r.company is not null))[:3] as companies,
+      (array_agg(r.name order by r.created_at desc, r.id) filter (where m.may_read))[1] as name,
+      (array_agg(distinct r.company) filter (where m.may_read and r.company is not null))[:3] as companies,
       count(*) filter (where r.object = 'attendee' and not r.is_former) as attendees,
       count(*) filter (where r.object = 'order' and not r.is_former) as orders,
       count(*) filter (where r.object = 'waiting_list_entry' and not r.is_former) as waiting_list_entries,
       count(*) filter (where r.object = 'member' and not r.is_former) as members,
       count(*) filter (where r.is_former) as passed_on,
-      array_agg(row(r.object, r.is_former, r.id, r.event_id, r.name, r.form, r.company, r.status, r.created_at)::private.personal_row
-        order by r.created_at desc, r.id) filter (where r.may_read) as rows
-    from (
-      select r.*, case r.object when 'order' then v_reads_orders else v_reads_people end as may_read
-      from unnest(people_json.rows) r
-    ) r
+      array_agg(r order by r.created_at desc, r.id) filter (where m.may_read) as rows
+    from unnest(people_json.rows) r
+    cross join lateral (select case r.object when 'order' then v_reads_orders else v_reads_people end) m (may_read)
     group by r.form
   )
   select
@@ -302,9 +279,8 @@ begin
               then private.object_shown('event', r.event_id, v_scopes) - '{status,slug,starts_at,object}'::text[] end,
             'status', r.status,
             'created_at', private.rfc3339(r.created_at)
-          ) order by r.place), '[]')
-          from unnest(p.rows[:greatest(2, least(most_records, 100 / (select count(*)::integer from people)))])
-            with ordinality r (object, is_former, id, event_id, name, form, company, status, created_at, place)
+          ) order by r.created_at desc, r.id), '[]')
+          from unnest(p.rows[:greatest(2, least(most_records, 100 / (select count(*)::integer from people)))]) r
         )
       )
       order by p.last_at desc, p.form
@@ -313,41 +289,6 @@ begin
   from (select p.*, row_number() over (order by p.may_read desc, p.last_at desc, p.form) as place from people p) p;
   return jsonb_build_object(
     'people', coalesce(v_people, '[]'), 'hidden', v_all - v_visible, 'more', v_visible > most
-  );
-end
-$$;
-
--- What an erasure leaves besides: of an account and of the organisation, other people under the address, and names that nobody there has.
-create function private.kept_besides(organisation_id uuid, address text, others integer, not_found integer) returns jsonb
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(jsonb_agg(jsonb_build_object('what', k.what, 'count', k.count, 'why', k.why, 'order_references', '[]'::jsonb) order by k.place), '[]')
-    from (
-      values
-        (1, 'other_people', others::bigint, 'Others have this e-mail address: what is theirs stays, the address included.'),
-        (
-          2, 'members',
-          case when private.may_read_rows('attendee') then (
-            select count(*)
-            from public.organisation_members m
-            where m.organisation_id = kept_besides.organisation_id
-              and (exists (select from auth.users u where u.id = m.user_id and lower(u.email) = address) or lower(m.email) = address)
-          ) else 0 end,
-          'A member of the organisation has this address. An account, its keys and what it did stay: remove the member, or the user in Supabase.'
-        ),
-        (
-          3, 'settings',
-          (select count(*) from public.organisations o where o.id = kept_besides.organisation_id and lower(o.reply_to_email) = address),
-          'Guests answer to this address: it is reply_to_email of the organisation.'
-        ),
-        (
-          4, 'names_not_found', not_found, 'Of these names nobody has the address, or nobody any more. See find_person if one was mistyped.'
-        ),
-        (5, 'sent', null, 'What e-mails, webhooks and backups have carried elsewhere is out of reach.')
-    ) k (place, what, count, why)
-    where k.count is null or k.count > 0
   );
 end
 $$;
