@@ -204,12 +204,14 @@ as $$ begin return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.M
 grant execute on function private.rfc3339 to api_key, authenticated;
 
 -- Addresses that fit an e-mail header without quotes or another alphabet. src/operations/fields.ts has the same rule.
+-- That a label of a domain has at most 63 characters is asked of long ones alone: in the expression it takes 50 µs in place of 10.
 create function private.is_email_address(address text) returns boolean
 language plpgsql immutable set search_path = ''
 as $$
 begin
   return length(address) <= 254 and strpos(address, '@') <= 65
-    and address ~ '^[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+([.][A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+)*@([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?[.])+[A-Za-z][A-Za-z0-9-]{0,61}[A-Za-z0-9]$';
+    and address ~ '^[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+([.][A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+)*@([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?[.])+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]$'
+    and (length(address) <= 66 or split_part(address, '@', 2) !~ '[^.]{64}');
 end
 $$;
 grant execute on function private.is_email_address to api_key, authenticated;
