@@ -42,34 +42,6 @@ end
 $$;
 grant execute on function private.import_calls to scope_attendees_write;
 
--- One line of text, as a name is.
-create function private.is_line(value jsonb, max_length integer) returns boolean
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return jsonb_typeof(value) = 'string'
-    and private.is_one_line(value #>> '{}', max_length);
-end
-$$;
-grant execute on function private.is_line to scope_attendees_write;
-
--- An empty text of an optional line is none, as an empty cell is in Studio: exports of other systems have one where they know nothing.
-create function private.without_empty_lines(guest jsonb) returns jsonb
-language plpgsql immutable set search_path = ''
-as $$
-declare
-  v_field text;
-begin
-  foreach v_field in array '{company,external_id}'::text[] loop
-    if guest -> v_field = '""' then
-      guest := jsonb_set(guest, array[v_field], 'null');
-    end if;
-  end loop;
-  return guest;
-end
-$$;
-grant execute on function private.without_empty_lines to scope_attendees_write;
-
 -- What is wrong with the form of a guest, as the error of a verdict; null if nothing is. The constraints say the same, but of the
 -- statement that adds many.
 create function private.error_of_guest(guest jsonb) returns json
@@ -81,9 +53,12 @@ declare
 begin
   -- Most guests have these fields alone, in form.
   if jsonb_typeof(guest) = 'object' then
-    if guest - '{name,email,external_id}'::text[] = '{}' and private.is_line(guest -> 'name', 200)
+    if guest - '{name,email,external_id}'::text[] = '{}' and jsonb_typeof(guest -> 'name') = 'string' and private.is_one_line(guest ->> 'name', 200)
       and jsonb_typeof(guest -> 'email') = 'string' and private.is_email_address(guest ->> 'email')
-      and (guest -> 'external_id' is null or private.is_line(guest -> 'external_id', 255)) then
+      and (
+        guest -> 'external_id' is null
+        or jsonb_typeof(guest -> 'external_id') = 'string' and private.is_one_line(guest ->> 'external_id', 255)
+      ) then
       return null;
     end if;
   end if;
@@ -91,7 +66,7 @@ begin
   if jsonb_typeof(guest) <> 'object' then
     v_fields := '[{"param": null, "message": "A guest is an object with a name and an email."}]';
   else
-    if private.is_line(guest -> 'name', 200) is not true then
+    if (jsonb_typeof(guest -> 'name') = 'string' and private.is_one_line(guest ->> 'name', 200)) is not true then
       v_fields := v_fields || '{"param": "name", "message": "A name is one line of 1 to 200 characters."}'::jsonb;
     end if;
     if coalesce(guest ->> 'email', '') = '' then
@@ -106,7 +81,7 @@ begin
         '%s %s is one line of 1 to %s characters.', case when l.field ~ '^[aeiou]' then 'An' else 'A' end, l.field, l.characters
       ))), '[]')
       from (values ('company', 200), ('external_id', 255)) l (field, characters)
-      where guest ->> l.field is not null and not private.is_line(guest -> l.field, l.characters)
+      where guest ->> l.field is not null and not (jsonb_typeof(guest -> l.field) = 'string' and private.is_one_line(guest ->> l.field, l.characters))
     );
     if guest ? 'metadata' and not private.is_metadata(guest -> 'metadata') then
       v_fields := v_fields || '{"param": "metadata", "message": "Metadata is a flat object of at most 50 keys with text, numbers that are kept exactly, true, false or null."}'::jsonb;
@@ -194,11 +169,12 @@ declare
   v_ticket_type_id text := lower(coalesce(guest ->> 'ticket_type_id', attendee_of_guest.ticket_type_id::text));
   v_email text := lower(guest ->> 'email');
   v_form text := private.person_form(guest ->> 'name');
-  -- What is searched begins with the name. Where an address has 2,000 guests, an import of 1,000 more ends by it, and not in time without.
-  v_searched text := private.search_form(v_form) || ' ';
+  v_searched text;
   v_attendee public.attendees;
 begin
   if v_external_id is null then
+    -- What is searched begins with the name. Where an address has 2,000 guests, an import of 1,000 more ends by it, and not in time without.
+    v_searched := private.search_form(v_form) || ' ';
     select a.* into v_attendee
     from public.attendees a
     where a.organisation_id = v_organisation_id
@@ -238,28 +214,6 @@ end
 $$;
 grant execute on function private.attendee_of_guest to scope_attendees_write;
 
--- Locks what the guests of a list are matched by, in one order: another import of the same guests waits, and so does a registration with
--- one of the external_ids.
-create function private.lock_guests(event_id uuid, guests jsonb) returns void
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_lock_key integer;
-begin
-  for v_lock_key in
-    select private.lock_key_of_external_id('attendee', g ->> 'external_id') from jsonb_array_elements(guests) g where g ->> 'external_id' is not null
-    union
-    select hashtext(concat_ws(' ', lock_guests.event_id, 'guest', lower(g.guest ->> 'email'), private.person_form(g.guest ->> 'name')))
-    from jsonb_array_elements(guests) g (guest)
-    where g.guest ->> 'external_id' is null
-    order by 1
-  loop
-    perform pg_advisory_xact_lock(6, v_lock_key);
-  end loop;
-end
-$$;
-grant execute on function private.lock_guests to scope_attendees_write;
-
 -- The event lock, the orders of the attendees that the guests are, for a cancellation of one locks its attendees in any order, and then the
 -- attendees, before any ticket type: see 20-events/locks.sql. Security definer: a key with attendees:write has no right to orders.
 create function private.lock_attendees_of_import(event_id uuid, ticket_type_id uuid, guests jsonb) returns void
@@ -296,7 +250,7 @@ create function private.verdict_on_answer(result text, answer json, attendee jso
 language plpgsql immutable set search_path = ''
 as $$
 declare
-  v_detail json := answer #>> '{error,details}';
+  v_detail json;
 begin
   if attendee is not null then
     return json_build_object(
@@ -304,6 +258,7 @@ begin
       'is_at_former_address', is_at_former_address
     );
   end if;
+  v_detail := answer #>> '{error,details}';
   return json_build_object('result', 'refused', 'error', json_build_object(
     'code', v_detail -> 'code',
     'message', answer #> '{error,message}',
@@ -316,17 +271,6 @@ end
 $$;
 grant execute on function private.verdict_on_answer to scope_attendees_write;
 
-create function private.refusal_of_guest(code text, message text, param text, hint text, attendee_id uuid default null, details json default null) returns json
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return json_strip_nulls(json_build_object('result', 'refused', 'attendee_id', attendee_id, 'error', json_build_object(
-    'code', code, 'message', message, 'param', param, 'details', details, 'hint', hint
-  )));
-end
-$$;
-grant execute on function private.refusal_of_guest to scope_attendees_write;
-
 -- The verdict on a guest that nothing has to be written for; null: the guest is added, or an attendee changed. `attendee` is whom the guest
 -- is, `changed` what would become of them.
 create function private.verdict_on_guest(
@@ -334,29 +278,38 @@ create function private.verdict_on_guest(
 ) returns json
 language plpgsql immutable set search_path = ''
 as $$
-begin
-  return case
-    when attendee.id is null then case when coalesce(guest ->> 'ticket_type_id', ticket_type_id::text) is null then private.refusal_of_guest(
-      'validation_failed', 'A new attendee needs a ticket type.', 'ticket_type_id',
-      'Give each new attendee a ticket_type_id, or one beside the list.'
-    ) end
-    when attendee.event_id <> verdict_on_guest.event_id then private.refusal_of_guest(
-      'already_exists', 'An attendee of another event has this external_id.', 'external_id', 'Use one external_id for each person and event.',
-      details => json_build_object('id', attendee.id)
-    )
+declare
+  v_is_elsewhere constant boolean := attendee.event_id <> verdict_on_guest.event_id;
+  -- Code, message, param and hint.
+  v_refusal constant text[] := case
+    when attendee.id is null then case when coalesce(guest ->> 'ticket_type_id', ticket_type_id::text) is null then array[
+      'validation_failed', 'A new attendee needs a ticket type.', 'ticket_type_id', 'Give each new attendee a ticket_type_id, or one beside the list.'
+    ] end
+    when v_is_elsewhere then array[
+      'already_exists', 'An attendee of another event has this external_id.', 'external_id', 'Use one external_id for each person and event.'
+    ]
     -- Not registered anew: a sync that sends whom it knows would undo every cancellation.
-    when attendee.status = 'cancelled' then private.refusal_of_guest(
+    when attendee.status = 'cancelled' then array[
       'cancelled', 'The ticket of this guest was cancelled.', case when guest ->> 'external_id' is null then 'email' else 'external_id' end,
-      'If they come after all, register them with register_attendee, which takes the same external_id.', attendee.id
-    )
-    when attendee.ticket_type_id <> (guest ->> 'ticket_type_id')::uuid then private.refusal_of_guest(
+      'If they come after all, register them with register_attendee, which takes the same external_id.'
+    ]
+    when attendee.ticket_type_id <> (guest ->> 'ticket_type_id')::uuid then array[
       'read_only_field', 'The ticket type of an attendee cannot be changed.', 'ticket_type_id',
-      'Cancel the attendee, and register the person again.', attendee.id
-    )
-    when changed is not distinct from attendee then json_build_object(
-      'result', 'unchanged', 'attendee_id', attendee.id, 'order_id', attendee.order_id, 'status', attendee.status
-    )
+      'Cancel the attendee, and register the person again.'
+    ]
   end;
+begin
+  if v_refusal is not null then
+    return json_strip_nulls(json_build_object(
+      'result', 'refused', 'attendee_id', case when not v_is_elsewhere then attendee.id end, 'error', json_build_object(
+        'code', v_refusal[1], 'message', v_refusal[2], 'param', v_refusal[3],
+        'details', case when v_is_elsewhere then json_build_object('id', attendee.id) end, 'hint', v_refusal[4]
+      )
+    ));
+  elsif attendee.id is not null and changed is not distinct from attendee then
+    return json_build_object('result', 'unchanged', 'attendee_id', attendee.id, 'order_id', attendee.order_id, 'status', attendee.status);
+  end if;
+  return null;
 end
 $$;
 grant execute on function private.verdict_on_guest to scope_attendees_write;
@@ -512,8 +465,11 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_has_empty_lines constant boolean := attendees::text like '%""%';
+  -- An empty text of an optional line is none, as an empty cell is in Studio: exports of other systems have one where they know nothing.
   v_guests jsonb[] := array(
-    select case when v_has_empty_lines then private.without_empty_lines(g.guest) else g.guest end
+    select case when v_has_empty_lines and jsonb_typeof(g.guest) = 'object' then g.guest || (
+      select coalesce(jsonb_object_agg(f, null), '{}') from unnest('{company,external_id}'::text[]) f where g.guest -> f = '""'
+    ) else g.guest end
     from jsonb_array_elements(attendees) with ordinality g (guest, place)
     order by g.place
   );
@@ -530,7 +486,18 @@ begin
 
   -- Locks in the order of 20-events/locks.sql.
   perform private.limit_lock_waits();
-  perform private.lock_guests(event_id, to_jsonb(v_guests));
+  -- What the guests of a list are matched by, in one order: another import of the same guests waits, and so does a registration with one of
+  -- the external_ids.
+  perform pg_advisory_xact_lock(6, k.lock_key)
+  from (
+    select case
+      when g ->> 'external_id' is not null then private.lock_key_of_external_id('attendee', g ->> 'external_id')
+      else hashtext(concat_ws(' ', import_attendees.event_id, 'guest', lower(g ->> 'email'), private.person_form(g ->> 'name')))
+    end as lock_key
+    from unnest(v_guests) g
+    group by 1
+    order by 1
+  ) k;
   -- Whoever waited long does one part, and makes way.
   if private.is_time_up() then
     v_guests := v_guests[:50];
