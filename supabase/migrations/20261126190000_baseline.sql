@@ -17265,7 +17265,7 @@ begin
   return query
   select
     a.id, a.name, a.company, t.name, a.status, a.checked_in_at, a.ticket_code,
-    case when a.erased_at is null then private.ticket_path(a.ticket_token) end
+    case when a.erased_at is null then '/t/' || a.ticket_token end
   from public.attendees a
   join public.ticket_types t on t.id = a.ticket_type_id
   where a.event_id = ticket_codes.event_id and a.status <> 'cancelled'
@@ -17335,21 +17335,12 @@ grant execute on function public.the_attendee to authenticated;
 
 -- The ticket page: what the holder of a ticket sees at /t/TOKEN, without a key. The token is attendees.ticket_token.
 
-create function private.ticket_path(ticket_token text) returns text
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return '/t/' || ticket_token;
-end
-$$;
-grant execute on function private.ticket_path to scope_attendees_read, scope_attendees_write;
-
 -- The database does not know where the API is: its tokens say so. Null in a session without one.
 create function private.ticket_url(ticket_token text) returns text
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return private.claims() ->> 'public_url' || private.ticket_path(ticket_token);
+  return private.claims() ->> 'public_url' || '/t/' || ticket_token;
 end
 $$;
 grant execute on function private.ticket_url to scope_attendees_read, scope_attendees_write;

@@ -20,7 +20,7 @@ begin
   return query
   select
     a.id, a.name, a.company, t.name, a.status, a.checked_in_at, a.ticket_code,
-    case when a.erased_at is null then private.ticket_path(a.ticket_token) end
+    case when a.erased_at is null then '/t/' || a.ticket_token end
   from public.attendees a
   join public.ticket_types t on t.id = a.ticket_type_id
   where a.event_id = ticket_codes.event_id and a.status <> 'cancelled'

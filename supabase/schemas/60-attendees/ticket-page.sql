@@ -1,20 +1,11 @@
 -- The ticket page: what the holder of a ticket sees at /t/TOKEN, without a key. The token is attendees.ticket_token.
 
-create function private.ticket_path(ticket_token text) returns text
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return '/t/' || ticket_token;
-end
-$$;
-grant execute on function private.ticket_path to scope_attendees_read, scope_attendees_write;
-
 -- The database does not know where the API is: its tokens say so. Null in a session without one.
 create function private.ticket_url(ticket_token text) returns text
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return private.claims() ->> 'public_url' || private.ticket_path(ticket_token);
+  return private.claims() ->> 'public_url' || '/t/' || ticket_token;
 end
 $$;
 grant execute on function private.ticket_url to scope_attendees_read, scope_attendees_write;
