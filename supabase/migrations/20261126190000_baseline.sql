@@ -16205,30 +16205,24 @@ end
 $$;
 grant execute on function private.lock_order_of to scope_attendees_write;
 
--- What is to be returned of an order; null for keys that may not read it. Security definer, for the same reason.
-create function private.refundable_of(order_id uuid) returns bigint
+-- Keeps so much more of what was received for an order, and answers what is to be returned of it then: null for keys that may not read it.
+-- Security definer, for the same reason; money is for keys that may write orders.
+create function private.retain_of(order_id uuid, amount bigint) returns bigint
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  if amount > 0 then
+    if ('orders:write' = any (private.current_scopes())) is not true then
+      perform private.refuse(403, 'missing_scope', 'What is retained of an order needs the scope orders:write.', 'amount_retained');
+    end if;
+    update public.orders o set amount_retained = o.amount_retained + amount
+    where o.id = retain_of.order_id and o.organisation_id = private.current_organisation_id();
+  end if;
   return (
     select private.amount_refundable(o)
     from public.orders o
-    where o.id = refundable_of.order_id and o.organisation_id = private.current_organisation_id() and private.reads_orders()
+    where o.id = retain_of.order_id and o.organisation_id = private.current_organisation_id() and private.reads_orders()
   );
-end
-$$;
-grant execute on function private.refundable_of to scope_attendees_write;
-
--- Keeps so much more of what was received for an order. Security definer, for the same reason; money is for keys that may write orders.
-create function private.retain_of(order_id uuid, amount bigint) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  if ('orders:write' = any (private.current_scopes())) is not true then
-    perform private.refuse(403, 'missing_scope', 'What is retained of an order needs the scope orders:write.', 'amount_retained');
-  end if;
-  update public.orders o set amount_retained = o.amount_retained + amount
-  where o.id = retain_of.order_id and o.organisation_id = private.current_organisation_id();
 end
 $$;
 grant execute on function private.retain_of to scope_attendees_write;
@@ -16272,15 +16266,12 @@ begin
       select from public.attendees a
       where a.order_id = v_attendee.order_id and a.id <> v_attendee.id and a.status <> 'cancelled'
     ))::integer);
-    v_refundable := private.refundable_of(v_attendee.order_id);
+    v_refundable := private.retain_of(v_attendee.order_id, 0);
     if dry_run then
       v_data := private.attendee_json(v_attendee);
     end if;
     update public.attendees a set status = 'cancelled' where a.id = v_attendee.id returning * into v_attendee;
-    if amount_retained > 0 then
-      perform private.retain_of(v_attendee.order_id, amount_retained);
-    end if;
-    v_affected := v_affected || jsonb_build_object('refund_due', private.refundable_of(v_attendee.order_id) - v_refundable);
+    v_affected := v_affected || jsonb_build_object('refund_due', private.retain_of(v_attendee.order_id, amount_retained) - v_refundable);
     v_outcome := json_build_object(
       'status', 200,
       'effect', private.effect_json(

@@ -156,7 +156,6 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.whole_order_json': ['scope_orders_read', 'scope_orders_write'],
     'private.places_taken': ['scope_events_write'],
     'private.record_outcome': ['api_key'],
-    'private.refundable_of': ['scope_attendees_write'],
     'private.retain_of': ['scope_attendees_write'],
     'private.remind_buyer': ['scope_orders_write'],
     'private.remind_buyers': ['scope_orders_write'],
