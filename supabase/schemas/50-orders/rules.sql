@@ -1,7 +1,7 @@
 -- What holds for an order whoever writes it: one trigger for each rule, which fire in the order of their numbers. 100 to 150 look at what was
--- written, 200 to 220 say what follows from it for the status, 300 to 320 for the deadline of the payment.
---   A new order: event, external_id, promo_code, contact; complete, payment_status; deadline, give_time, reminder.
---   A change: external_id, contact, kept, retained; transition, complete, payment_status; deadline, give_time, reminder.
+-- written, 200 and 210 say what follows from it for the status, 300 and 310 for the deadline of the payment.
+--   A new order: event, external_id, promo_code, contact; follow_amounts; deadline, schedule.
+--   A change: external_id, contact, kept, retained; transition, follow_amounts; deadline, schedule.
 -- Security definer where a rule reads what a registering key may not see, or calls what it may not call.
 
 -- Its event takes registrations, and says organisation and currency. People leave out what Usher sets; keys have no right to these columns.
@@ -170,20 +170,24 @@ create trigger orders_200_transition before update on public.orders
   for each row when (new.status <> old.status)
   execute function private.tg_orders__change_status();
 
--- An order completes when nothing is due; one that is to be paid needs tickets as well, and has them where it has a subtotal. The generated
--- column total has no value yet in a BEFORE trigger, hence the differences.
-create function private.tg_orders__complete() returns trigger
+-- An order completes when nothing is due; one that is to be paid needs tickets as well, and has them where it has a subtotal. Its payment
+-- status follows.
+create function private.tg_orders__follow_amounts() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  -- The generated column total has no value yet in a BEFORE trigger.
+  v_total bigint := new.subtotal - new.discount_total;
+  v_received bigint := new.amount_paid - new.amount_refunded;
+  v_retainable bigint;
 begin
-  if old.status = 'completed' then
-    return new;
-  elsif new.amount_paid - new.amount_refunded >= new.subtotal - new.discount_total
-    and (new.payment_method is null or new.subtotal > 0 or tg_op = 'UPDATE' and private.has_tickets(new.id)) then
+  if new.status = 'cancelled' or old.status = 'completed' then
+    null; -- It stays what it is.
+  elsif v_received >= v_total and (new.payment_method is null or new.subtotal > 0 or tg_op = 'UPDATE' and private.has_tickets(new.id)) then
     new.status := 'completed';
     new.completed_at := coalesce(new.completed_at, now());
     -- It comes to nothing: nobody has anything to pay by a deadline.
-    if tg_op = 'UPDATE' and new.subtotal = new.discount_total and new.amount_paid = 0 then
+    if tg_op = 'UPDATE' and v_total = 0 and new.amount_paid = 0 then
       new.payment_due_at := null;
     end if;
   elsif new.status = 'completed' then
@@ -192,32 +196,22 @@ begin
       hint => 'Record the payment instead.', "row" => to_jsonb(new)
     );
   end if;
-  return new;
-end
-$$;
-create trigger orders_210_complete before insert or update on public.orders
-  for each row when (new.status <> 'cancelled')
-  execute function private.tg_orders__complete();
-
-create function private.tg_orders__derive_payment_status() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
   -- What is returned, voided or owed again is retained no longer.
-  new.amount_retained := least(new.amount_retained, private.amount_retainable(new));
+  v_retainable := private.amount_retainable(new);
+  new.amount_retained := least(new.amount_retained, v_retainable);
   new.payment_status := case
-    when new.status = 'pending' or new.status = 'completed' and private.amount_due(new) > 0
-      then case when new.amount_paid > new.amount_refunded then 'partially_paid' else 'awaiting_payment' end
+    when new.status = 'pending' or new.status = 'completed' and v_received < v_total
+      then case when v_received > 0 then 'partially_paid' else 'awaiting_payment' end
     when new.amount_paid = 0 then 'not_required'
-    when private.amount_refundable(new) > 0 then 'refund_due'
+    when v_retainable > new.amount_retained then 'refund_due'
     when new.amount_refunded > 0 and new.amount_refunded + new.amount_retained = new.amount_paid then 'refunded'
     else 'paid'
   end::public.payment_status;
   return new;
 end
 $$;
-create trigger orders_220_payment_status before insert or update on public.orders
-  for each row execute function private.tg_orders__derive_payment_status();
+create trigger orders_210_follow_amounts before insert or update on public.orders
+  for each row execute function private.tg_orders__follow_amounts();
 
 -- What was typed is shown as it was read: 10.12.2026 may be 12 October, and whose order expires is told within seconds.
 create function private.tg_orders__assert_deadline() returns trigger
@@ -252,33 +246,23 @@ $$;
 create trigger orders_300_deadline before insert or update of payment_due_at on public.orders
   for each row execute function private.tg_orders__assert_deadline();
 
-create function private.tg_orders__give_time() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  if tg_op = 'INSERT' then
-    new.payment_due_at := coalesce(new.payment_due_at, (
-      select new.created_at + make_interval(hours => 24 * e.payment_due_days) from public.events e where e.id = new.event_id
-    ));
-  -- What was overdue and paid in part is not paid at all: the buyer learns of it, and has time.
-  elsif old.amount_paid > old.amount_refunded and new.amount_paid = new.amount_refunded and new.payment_due_at <= now() then
-    new.payment_due_at := now() + interval '72 hours';
-  end if;
-  return new;
-end
-$$;
-create trigger orders_310_give_time before insert or update on public.orders
-  for each row when (new.status = 'pending')
-  execute function private.tg_orders__give_time();
-
--- When the courier reminds, 72 hours before the deadline, and when it looks next.
-create function private.tg_orders__schedule_reminder() returns trigger
+-- When it is to be paid by, when the courier reminds of that, 72 hours before, and when it looks next. An order that is pending is to be
+-- paid: a complimentary one is completed from the beginning.
+create function private.tg_orders__schedule_payment() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_is_paid_in_part boolean := new.status = 'pending' and new.amount_paid > new.amount_refunded;
   v_next timestamptz;
 begin
+  if new.status = 'pending' and tg_op = 'INSERT' then
+    new.payment_due_at := coalesce(new.payment_due_at, (
+      select new.created_at + make_interval(hours => 24 * e.payment_due_days) from public.events e where e.id = new.event_id
+    ));
+  -- What was overdue and paid in part is not paid at all: the buyer learns of it, and has time.
+  elsif new.status = 'pending' and old.amount_paid > old.amount_refunded and not v_is_paid_in_part and new.payment_due_at <= now() then
+    new.payment_due_at := now() + interval '72 hours';
+  end if;
   if new.payment_due_at is distinct from old.payment_due_at then
     new.payment_reminded_at := null;
     -- In the middle, where the deadline is near from the beginning.
@@ -309,6 +293,6 @@ begin
   return new;
 end
 $$;
-create trigger orders_320_reminder before insert or update on public.orders
+create trigger orders_310_schedule before insert or update on public.orders
   for each row when (new.payment_method is not null)
-  execute function private.tg_orders__schedule_reminder();
+  execute function private.tg_orders__schedule_payment();
