@@ -4422,15 +4422,6 @@ $$;
 grant execute on function private.amount_retainable, private.amount_refundable
   to scope_attendees_write, scope_orders_read, scope_orders_write, authenticated;
 
--- What cancelling an order would add to it.
-create function private.refundable_if_cancelled("order" public.orders) returns bigint
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return "order".amount_paid - "order".amount_refunded - "order".amount_retained - private.amount_refundable("order");
-end
-$$;
-
 -- Whether this transaction is reopening the order: see private.reopen_order.
 create function private.is_reopening(order_id uuid) returns boolean
 language plpgsql stable set search_path = ''
@@ -12842,7 +12833,7 @@ begin
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
   if is_cancelled then
     v_refund_due := (
-      select coalesce(sum(private.refundable_if_cancelled(o)), 0)
+      select coalesce(sum(o.amount_paid - o.amount_refunded - o.amount_retained - private.amount_refundable(o)), 0)
       from public.orders o
       where o.event_id = v_event.id and o.status <> 'cancelled' and o.amount_paid > 0
     );

@@ -483,7 +483,7 @@ begin
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
   if is_cancelled then
     v_refund_due := (
-      select coalesce(sum(private.refundable_if_cancelled(o)), 0)
+      select coalesce(sum(o.amount_paid - o.amount_refunded - o.amount_retained - private.amount_refundable(o)), 0)
       from public.orders o
       where o.event_id = v_event.id and o.status <> 'cancelled' and o.amount_paid > 0
     );

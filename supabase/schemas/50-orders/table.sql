@@ -171,15 +171,6 @@ $$;
 grant execute on function private.amount_retainable, private.amount_refundable
   to scope_attendees_write, scope_orders_read, scope_orders_write, authenticated;
 
--- What cancelling an order would add to it.
-create function private.refundable_if_cancelled("order" public.orders) returns bigint
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return "order".amount_paid - "order".amount_refunded - "order".amount_retained - private.amount_refundable("order");
-end
-$$;
-
 -- Whether this transaction is reopening the order: see private.reopen_order.
 create function private.is_reopening(order_id uuid) returns boolean
 language plpgsql stable set search_path = ''
