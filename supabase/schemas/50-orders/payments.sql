@@ -71,53 +71,44 @@ begin
 end
 $$;
 
-create function private.assert_takes_payment("order" public.orders, payment public.payments) returns void
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_due bigint := private.amount_due("order");
-  v_unrecorded constant text := 'Money that came for it is returned at the bank, and neither it nor its return is recorded.';
-begin
-  if payment.amount <= 0 then
-    perform private.refuse_broken('payments_amount_is_positive', to_jsonb(payment));
-  -- A completed order is payable again once a payment was voided, or money for a ticket that stands was returned.
-  elsif "order".cancellation_reason = 'expired' then
-    perform private.refuse_expired("order");
-  elsif "order".status <> 'pending' and v_due = 0 then
-    perform private.refuse(
-      409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', "order".status),
-      v_unrecorded || case when "order".amount_refunded > 0 and "order".status = 'cancelled'
-        then ' A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew.'
-        else ''
-      end
-    );
-  elsif payment.currency <> "order".currency then
-    perform private.refuse(
-      409, 'wrong_currency', 'The payment is in another currency than the order.', 'currency',
-      jsonb_build_object('currency', "order".currency)
-    );
-  elsif payment.amount > v_due then
-    perform private.refuse(
-      409, 'overpayment', 'The payment is more than what is due.', 'amount', jsonb_build_object('amount_due', v_due),
-      'Record amount_due. What was sent beyond it is returned at the bank, and not recorded: a refund of it would be due again.'
-    );
-  -- A day for clocks that differ, and for dates of another time zone.
-  elsif payment.received_at > now() + interval '1 day' then
-    perform private.refuse_value(
-      'received_at', 'received_at is more than a day ahead.', 'Record the payment when the money is there.'
-    );
-  end if;
-end
-$$;
-
--- Before the insert, so that a second payment in the same statement sees the first.
+-- Before the insert, so that a second payment in the same statement sees the first. A completed order is payable again once a payment was
+-- voided, or money for a ticket that stands was returned.
 create function private.tg_payments__pay() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_order public.orders := private.lock_order_of_money(new.order_id, 'order_id');
+  v_due bigint := private.amount_due(v_order);
 begin
-  perform private.assert_takes_payment(v_order, new);
+  if new.amount <= 0 then
+    perform private.refuse_broken('payments_amount_is_positive', to_jsonb(new));
+  elsif v_order.cancellation_reason = 'expired' then
+    perform private.refuse_expired(v_order);
+  elsif v_order.status <> 'pending' and v_due = 0 then
+    perform private.refuse(
+      409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status),
+      'Money that came for it is returned at the bank, and neither it nor its return is recorded.'
+        || case when v_order.amount_refunded > 0 and v_order.status = 'cancelled'
+          then ' A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew.'
+          else ''
+        end
+    );
+  elsif new.currency <> v_order.currency then
+    perform private.refuse(
+      409, 'wrong_currency', 'The payment is in another currency than the order.', 'currency',
+      jsonb_build_object('currency', v_order.currency)
+    );
+  elsif new.amount > v_due then
+    perform private.refuse(
+      409, 'overpayment', 'The payment is more than what is due.', 'amount', jsonb_build_object('amount_due', v_due),
+      'Record amount_due. What was sent beyond it is returned at the bank, and not recorded: a refund of it would be due again.'
+    );
+  -- A day for clocks that differ, and for dates of another time zone.
+  elsif new.received_at > now() + interval '1 day' then
+    perform private.refuse_value(
+      'received_at', 'received_at is more than a day ahead.', 'Record the payment when the money is there.'
+    );
+  end if;
   new.organisation_id := v_order.organisation_id;
   new.event_id := v_order.event_id;
   new.currency := v_order.currency;
@@ -253,51 +244,42 @@ select private.keep_table('public.payment_voids', filled => '{organisation_id}',
 create trigger payment_voids_100_take_back before insert on public.payment_voids
   for each row execute function private.tg_payment_voids__take_back();
 
-create function private.assert_takes_refund("order" public.orders, refund public.refunds) returns void
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_left bigint := "order".amount_paid - "order".amount_refunded;
-begin
-  if refund.amount <= 0 then
-    perform private.refuse_broken('refunds_amount_is_positive', to_jsonb(refund));
-  elsif "order".status <> 'cancelled' and ("order".status = 'pending' or "order".amount_paid < "order".total) then
-    perform private.refuse(
-      409, 'payment_due', 'Something is still due for this order.', 'order_id', jsonb_build_object('status', "order".status),
-      'Cancel the order first, or void the payment if it was recorded by mistake.'
-    );
-  elsif v_left = 0 then
-    perform private.refuse(
-      409, 'nothing_refundable', 'Nothing was paid for this order that is not refunded yet.', 'order_id',
-      hint => case when "order".amount_refunded > 0
-        then 'A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew without a second record.'
-      end
-    );
-  elsif refund.currency <> "order".currency then
-    perform private.refuse(
-      409, 'wrong_currency', 'The refund is in another currency than the order.', 'currency',
-      jsonb_build_object('currency', "order".currency)
-    );
-  elsif refund.amount > v_left then
-    perform private.refuse(
-      409, 'refund_too_high', 'The refund is more than what was paid and not refunded yet.', 'amount',
-      jsonb_build_object('amount_left', v_left), 'Record at most amount_left.'
-    );
-  elsif refund.refunded_at > now() + interval '1 day' then
-    perform private.refuse_value(
-      'refunded_at', 'refunded_at is more than a day ahead.', 'Record the refund when the money is sent.', to_jsonb(refund)
-    );
-  end if;
-end
-$$;
-
 create function private.tg_refunds__return() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_order public.orders := private.lock_order_of_money(new.order_id, 'order_id');
+  v_left bigint := v_order.amount_paid - v_order.amount_refunded;
 begin
-  perform private.assert_takes_refund(v_order, new);
+  if new.amount <= 0 then
+    perform private.refuse_broken('refunds_amount_is_positive', to_jsonb(new));
+  elsif v_order.status <> 'cancelled' and (v_order.status = 'pending' or v_order.amount_paid < v_order.total) then
+    perform private.refuse(
+      409, 'payment_due', 'Something is still due for this order.', 'order_id', jsonb_build_object('status', v_order.status),
+      'Cancel the order first, or void the payment if it was recorded by mistake.'
+    );
+  elsif v_left = 0 then
+    perform private.refuse(
+      409, 'nothing_refundable', 'Nothing was paid for this order that is not refunded yet.', 'order_id',
+      hint => case when v_order.amount_refunded > 0
+        then 'A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew without a second record.'
+      end
+    );
+  elsif new.currency <> v_order.currency then
+    perform private.refuse(
+      409, 'wrong_currency', 'The refund is in another currency than the order.', 'currency',
+      jsonb_build_object('currency', v_order.currency)
+    );
+  elsif new.amount > v_left then
+    perform private.refuse(
+      409, 'refund_too_high', 'The refund is more than what was paid and not refunded yet.', 'amount',
+      jsonb_build_object('amount_left', v_left), 'Record at most amount_left.'
+    );
+  elsif new.refunded_at > now() + interval '1 day' then
+    perform private.refuse_value(
+      'refunded_at', 'refunded_at is more than a day ahead.', 'Record the refund when the money is sent.', to_jsonb(new)
+    );
+  end if;
   new.organisation_id := v_order.organisation_id;
   new.event_id := v_order.event_id;
   new.currency := v_order.currency;
