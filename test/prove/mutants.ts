@@ -73,11 +73,11 @@ const inDatabase: Record<string, Mutate> = {
   'an e-mail is not queued': run(
     'alter table public.attendees disable trigger attendees_340_queue_ticket_email_insert, disable trigger attendees_340_queue_ticket_email_update',
   ),
-  'a refund forgets the order': patch('private.tg_refunds__guard', [
+  'a refund forgets the order': patch('private.tg_refunds__return', [
     'set amount_refunded = o.amount_refunded + new.amount',
     'set amount_refunded = o.amount_refunded',
   ]),
-  'a void forgets what was paid': patch('private.tg_payment_voids__guard', [
+  'a void forgets what was paid': patch('private.tg_payment_voids__take_back', [
     'set amount_paid = o.amount_paid - v_amount, amount_voided = o.amount_voided + v_amount',
     'set amount_voided = o.amount_voided',
   ]),
