@@ -63,12 +63,12 @@ begin
   insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, source)
   values (v_organisation_id, 'created', 'order', v_order.id, 'api_key', 'api');
   v_data := private.order_json(
-    v_order, json_build_array(private.attendee_json(v_attendee, false, 'Type', v_order.reference)), '[]'
+    v_order, json_build_array(private.attendee_json(v_attendee, false, 'Type', v_order.reference))
   );
   insert into public.notifications (organisation_id, type, data, subject_id)
   values (v_organisation_id, 'order.created', v_data, v_order.id), (v_organisation_id, 'order.completed', v_data, v_order.id);
   return json_build_object('status', 201, 'data', private.order_json(
-    v_order, json_build_array(private.attendee_json(v_attendee, true, 'Type', v_order.reference)), '[]'
+    v_order, json_build_array(private.attendee_json(v_attendee, true, 'Type', v_order.reference))
   ));
 end
 $$;
@@ -142,7 +142,7 @@ begin
   values (v_organisation_id, 'created', 'payment', v_payment.id, 'api_key', 'api');
   v_payment_data := private.payment_json(v_payment, null);
   v_attendee_data := private.attendee_json(v_attendee, false, 'Type', v_order.reference);
-  v_data := private.order_json(v_order, json_build_array(v_attendee_data), json_build_array(v_payment_data));
+  v_data := private.order_json(v_order, json_build_array(v_attendee_data));
   insert into public.notifications (organisation_id, type, data, subject_id)
   values
     (v_organisation_id, 'attendee.updated', v_attendee_data, v_order.id),
@@ -193,7 +193,7 @@ begin
   ), data as materialized (
     select
       a.id, a.external_id, o.id as order_id,
-      private.order_json(o, json_build_array(private.attendee_json(a, false, 'Type', o.reference)), '[]') as data
+      private.order_json(o, json_build_array(private.attendee_json(a, false, 'Type', o.reference))) as data
     from new_attendees a
     join new_orders o on o.id = a.order_id
   ), entries as (

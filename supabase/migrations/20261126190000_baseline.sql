@@ -4486,13 +4486,31 @@ grant insert (
 ) on public.orders to authenticated;
 grant update (name, email, company, status, amount_retained, payment_due_at, external_id, metadata) on public.orders to authenticated;
 
-create function private.order_json("order" public.orders, attendees json, payments json, refunds json default '[]') returns json
+-- Of an order that the caller may read, with its payments and refunds.
+create function private.order_json("order" public.orders, attendees json) returns json
 language plpgsql stable set search_path = ''
 as $$
 declare
   -- As private.rfc3339, without a call for each time.
   v_rfc3339 constant text := 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
+  v_payments json := '[]';
+  v_refunds json := '[]';
 begin
+  -- Statements of their own: an expression that contains a query costs every order, even where the query is not run.
+  if "order".amount_paid + "order".amount_voided > 0 then
+    v_payments := (
+      select coalesce(json_agg(
+        private.payment_json(p, (select v.created_at from public.payment_voids v where v.payment_id = p.id)) order by p.id
+      ), '[]')
+      from public.payments p
+      where p.order_id = "order".id
+    );
+  end if;
+  if "order".amount_refunded > 0 then
+    v_refunds := (
+      select coalesce(json_agg(private.refund_json(r) order by r.id), '[]') from public.refunds r where r.order_id = "order".id
+    );
+  end if;
   return json_build_object(
     'object', 'order',
     'id', "order".id,
@@ -4518,8 +4536,8 @@ begin
     'promo_code', "order".promo_code,
     'source', "order".source,
     'attendees', attendees,
-    'payments', payments,
-    'refunds', refunds,
+    'payments', v_payments,
+    'refunds', v_refunds,
     'completed_at', to_char("order".completed_at at time zone 'UTC', v_rfc3339),
     'cancelled_at', to_char("order".cancelled_at at time zone 'UTC', v_rfc3339),
     'cancellation_reason', "order".cancellation_reason,
@@ -4531,7 +4549,6 @@ begin
   );
 end
 $$;
-grant execute on function private.order_json to scope_attendees_write, scope_orders_read, scope_orders_write;
 
 -- schemas/60-attendees/table.sql
 
@@ -5154,21 +5171,6 @@ begin
 end
 $$;
 
--- Of an order that the caller may read, as that of refunds.
-create function private.order_payments_json(order_id uuid) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(json_agg(
-      private.payment_json(p, (select v.created_at from public.payment_voids v where v.payment_id = p.id)) order by p.id
-    ), '[]')
-    from public.payments p
-    where p.order_id = order_payments_json.order_id
-  );
-end
-$$;
-
 create function private.refund_json(refund public.refunds) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -5185,18 +5187,6 @@ begin
     'external_reference', refund.external_reference,
     'source', refund.source,
     'created_at', private.rfc3339(refund.created_at)
-  );
-end
-$$;
-
-create function private.order_refunds_json(order_id uuid) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(json_agg(private.refund_json(r) order by r.id), '[]')
-    from public.refunds r
-    where r.order_id = order_refunds_json.order_id
   );
 end
 $$;
@@ -9462,15 +9452,10 @@ begin
   from (
     select
       o.id, o.organisation_id, o.payment_method, i.place,
-      private.order_json(
-        o,
-        a.attendees,
-        case when o.amount_paid + o.amount_voided > 0 then private.order_payments_json(o.id) else '[]' end,
-        case when o.amount_refunded > 0 then private.order_refunds_json(o.id) else '[]' end
-      ) as data
+      private.order_json(o, a.attendees) as data
     from unnest(order_ids) with ordinality i (id, place)
     join public.orders o on o.id = i.id
-    -- As private.attendees_of_order_json, without a call for each order: a cancelled event has thousands.
+    -- A join, and no call for each order: a cancelled event has thousands.
     cross join lateral (
       select json_agg(private.attendee_json(a, false, t.name, o.reference) order by a.id) as attendees
       from public.attendees a
@@ -13713,38 +13698,21 @@ grant execute on function api.update_promo_code to scope_events_write;
 -- Operations on orders. The rules are in the triggers of 50-orders/rules.sql, so that they hold for Studio as well. An order is
 -- answered with its attendees and payments.
 
--- The attendees of an order without their ticket codes, which a key for orders may not see. The caller must have checked
--- access to the order.
-create function private.attendees_of_order_json(order_id uuid, reference text) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(json_agg(
-      private.attendee_json(
-        a, false, (select t.name from public.ticket_types t where t.id = a.ticket_type_id), attendees_of_order_json.reference
-      )
-      order by a.id
-    ), '[]')
-    from public.attendees a
-    where a.order_id = attendees_of_order_json.order_id
-  );
-end
-$$;
-
--- An order of the caller's organisation with its attendees, payments and refunds, or null. Security definer: a key for orders has no other
--- right to attendees, and a query that meets row level security is planned anew whenever the role changes.
+-- An order of the caller's organisation with its attendees, payments and refunds, or null: without ticket codes, which a key for orders may
+-- not see. Security definer: such a key has no other right to attendees, and a query that meets row level security is planned anew whenever
+-- the role changes.
 create function private.whole_order_json(order_id uuid) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return (
-    select private.order_json(
-      o,
-      private.attendees_of_order_json(o.id, o.reference),
-      case when o.amount_paid + o.amount_voided > 0 then private.order_payments_json(o.id) else '[]' end,
-      case when o.amount_refunded > 0 then private.order_refunds_json(o.id) else '[]' end
-    )
+    select private.order_json(o, (
+      select coalesce(json_agg(
+        private.attendee_json(a, false, (select t.name from public.ticket_types t where t.id = a.ticket_type_id), o.reference) order by a.id
+      ), '[]')
+      from public.attendees a
+      where a.order_id = o.id
+    ))
     from public.orders o
     where o.id = whole_order_json.order_id and not private.is_foreign(o.organisation_id)
   );
@@ -16453,7 +16421,7 @@ begin
       join public.ticket_types t on t.id = a.ticket_type_id
       where a.order_id = o.id
     ) a
-    cross join lateral (select private.order_json(o, a.attendees, '[]') as data) r
+    cross join lateral (select private.order_json(o, a.attendees) as data) r
     cross join lateral (select array_remove(
       array[
         case when a.has_price and o.payment_method is null then private.warning_of_gift() end,
@@ -21020,7 +20988,7 @@ begin
     'others', v_guest -> 'others',
     'holders', v_guest -> 'holders',
     'order', case when email.order_id is null then json_build_object('reference', v_order.reference)
-      else private.order_json(v_order, '[]', '[]', '[]') end,
+      else private.order_json(v_order, '[]') end,
     'money', private.cancelled_money_json(email, v_attendee),
     -- Whom the order is for: the first hundred, and one more where there are more.
     'guests', case email.kind when 'order_confirmation' then (

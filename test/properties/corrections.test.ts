@@ -74,8 +74,7 @@ const keyOf = ({ model, payments }: State) =>
 
 async function answered(client: pg.PoolClient, orderId: string) {
   const { rows } = await client.query<{ order: Record<string, unknown> }>(
-    `select private.order_json(o, private.attendees_of_order_json(o.id, o.reference), '[]') as order
-     from public.orders o where o.id = $1`,
+    'select private.whole_order_json($1) as order',
     [orderId],
   )
   return rows[0]?.order

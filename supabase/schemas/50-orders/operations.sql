@@ -1,38 +1,21 @@
 -- Operations on orders. The rules are in the triggers of 50-orders/rules.sql, so that they hold for Studio as well. An order is
 -- answered with its attendees and payments.
 
--- The attendees of an order without their ticket codes, which a key for orders may not see. The caller must have checked
--- access to the order.
-create function private.attendees_of_order_json(order_id uuid, reference text) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(json_agg(
-      private.attendee_json(
-        a, false, (select t.name from public.ticket_types t where t.id = a.ticket_type_id), attendees_of_order_json.reference
-      )
-      order by a.id
-    ), '[]')
-    from public.attendees a
-    where a.order_id = attendees_of_order_json.order_id
-  );
-end
-$$;
-
--- An order of the caller's organisation with its attendees, payments and refunds, or null. Security definer: a key for orders has no other
--- right to attendees, and a query that meets row level security is planned anew whenever the role changes.
+-- An order of the caller's organisation with its attendees, payments and refunds, or null: without ticket codes, which a key for orders may
+-- not see. Security definer: such a key has no other right to attendees, and a query that meets row level security is planned anew whenever
+-- the role changes.
 create function private.whole_order_json(order_id uuid) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return (
-    select private.order_json(
-      o,
-      private.attendees_of_order_json(o.id, o.reference),
-      case when o.amount_paid + o.amount_voided > 0 then private.order_payments_json(o.id) else '[]' end,
-      case when o.amount_refunded > 0 then private.order_refunds_json(o.id) else '[]' end
-    )
+    select private.order_json(o, (
+      select coalesce(json_agg(
+        private.attendee_json(a, false, (select t.name from public.ticket_types t where t.id = a.ticket_type_id), o.reference) order by a.id
+      ), '[]')
+      from public.attendees a
+      where a.order_id = o.id
+    ))
     from public.orders o
     where o.id = whole_order_json.order_id and not private.is_foreign(o.organisation_id)
   );

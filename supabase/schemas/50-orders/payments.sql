@@ -341,21 +341,6 @@ begin
 end
 $$;
 
--- Of an order that the caller may read, as that of refunds.
-create function private.order_payments_json(order_id uuid) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(json_agg(
-      private.payment_json(p, (select v.created_at from public.payment_voids v where v.payment_id = p.id)) order by p.id
-    ), '[]')
-    from public.payments p
-    where p.order_id = order_payments_json.order_id
-  );
-end
-$$;
-
 create function private.refund_json(refund public.refunds) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -372,18 +357,6 @@ begin
     'external_reference', refund.external_reference,
     'source', refund.source,
     'created_at', private.rfc3339(refund.created_at)
-  );
-end
-$$;
-
-create function private.order_refunds_json(order_id uuid) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(json_agg(private.refund_json(r) order by r.id), '[]')
-    from public.refunds r
-    where r.order_id = order_refunds_json.order_id
   );
 end
 $$;

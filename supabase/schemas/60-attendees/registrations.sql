@@ -168,7 +168,7 @@ begin
       join public.ticket_types t on t.id = a.ticket_type_id
       where a.order_id = o.id
     ) a
-    cross join lateral (select private.order_json(o, a.attendees, '[]') as data) r
+    cross join lateral (select private.order_json(o, a.attendees) as data) r
     cross join lateral (select array_remove(
       array[
         case when a.has_price and o.payment_method is null then private.warning_of_gift() end,

@@ -162,7 +162,7 @@ begin
     'others', v_guest -> 'others',
     'holders', v_guest -> 'holders',
     'order', case when email.order_id is null then json_build_object('reference', v_order.reference)
-      else private.order_json(v_order, '[]', '[]', '[]') end,
+      else private.order_json(v_order, '[]') end,
     'money', private.cancelled_money_json(email, v_attendee),
     -- Whom the order is for: the first hundred, and one more where there are more.
     'guests', case email.kind when 'order_confirmation' then (
