@@ -2,36 +2,6 @@
 -- places and uses of the promo code are taken anew, under the locks and within the limits of a registration. When something was sold, and
 -- for how much, is not asked again: sales windows and the dates of the code were kept once.
 
--- What an order would take that is not there, as details of a refusal: { missing: [{ ticket_type_id, name, needed, available }] } of ticket
--- types, { event: { needed, available } } of the event, or null. The caller has locked what it counts.
-create function private.missing_places(event public.events, attendee_ids uuid[]) returns jsonb
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_missing jsonb;
-  v_left bigint := event.capacity - private.places_taken(event.id);
-begin
-  v_missing := (
-    select jsonb_agg(
-      jsonb_build_object('ticket_type_id', t.id, 'name', t.name, 'needed', n.needed, 'available', t.available) order by t.place, t.id
-    )
-    from (select a.ticket_type_id, count(*) as needed from public.attendees a where a.id = any (attendee_ids) group by a.ticket_type_id) n
-    cross join lateral (
-      select t.id, t.name, t.position as place, t.quantity - least(t.quantity, t.quantity_sold + t.quantity_held) as available
-      from public.ticket_types t
-      where t.id = n.ticket_type_id
-    ) t
-    where t.available < n.needed
-  );
-  return nullif(jsonb_strip_nulls(jsonb_build_object(
-    'missing', v_missing,
-    'event', case when v_left < cardinality(attendee_ids)
-      then jsonb_build_object('needed', cardinality(attendee_ids), 'available', greatest(v_left, 0))
-    end
-  )), '{}');
-end
-$$;
-
 -- Locks what the tickets of an order take, a promo code and places, and refuses when there is not enough of it.
 create function private.assert_room_for("order" public.orders, attendee_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = ''
@@ -40,6 +10,7 @@ declare
   v_event public.events;
   v_promo_code public.promo_codes;
   v_uses bigint := (select count(a.promo_code_id) from public.attendees a where a.id = any (attendee_ids));
+  v_left bigint;
   v_missing jsonb;
 begin
   select c.* into v_promo_code from public.promo_codes c where c.id = "order".promo_code_id for no key update;
@@ -60,12 +31,29 @@ begin
   where t.id = any (array(select a.ticket_type_id from public.attendees a where a.id = any (attendee_ids)))
   order by t.id
   for no key update;
-  v_missing := private.missing_places(v_event, attendee_ids);
-  if v_missing is not null then
+  v_left := v_event.capacity - private.places_taken(v_event.id);
+  v_missing := (
+    select jsonb_agg(
+      jsonb_build_object('ticket_type_id', t.id, 'name', t.name, 'needed', n.needed, 'available', t.available) order by t.place, t.id
+    )
+    from (select a.ticket_type_id, count(*) as needed from public.attendees a where a.id = any (attendee_ids) group by a.ticket_type_id) n
+    cross join lateral (
+      select t.id, t.name, t.position as place, t.quantity - least(t.quantity, t.quantity_sold + t.quantity_held) as available
+      from public.ticket_types t
+      where t.id = n.ticket_type_id
+    ) t
+    where t.available < n.needed
+  );
+  if v_missing is not null or v_left < cardinality(attendee_ids) then
     perform private.refuse(
       409, 'sold_out', 'There are not enough places left for all tickets of this order.',
-      case when v_missing ? 'missing' then 'ticket_type_id' else 'event_id' end,
-      v_missing,
+      case when v_missing is not null then 'ticket_type_id' else 'event_id' end,
+      jsonb_strip_nulls(jsonb_build_object(
+        'missing', v_missing,
+        'event', case when v_left < cardinality(attendee_ids)
+          then jsonb_build_object('needed', cardinality(attendee_ids), 'available', greatest(v_left, 0))
+        end
+      )),
       'Raise the quantity of the ticket types, or the capacity of the event, or register fewer guests anew.'
     );
   end if;
