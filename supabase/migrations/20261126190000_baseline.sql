@@ -13802,33 +13802,19 @@ $$;
 grant execute on function private.page_of_due_orders to scope_orders_read;
 grant execute on function private.encode_start_cursor, private.after_start_cursor to scope_orders_read;
 
--- Ids of all orders that a search matches, or that were updated since a time: for what little of it is among the newest.
-create function private.orders_found(event_id uuid, patterns text[], updated_since timestamptz) returns uuid[]
+-- Those of the given orders of which an attendee, or the contact, matches every pattern, in their order; without them all of an event, or of
+-- the organisation. Security definer: a key for orders has no right to attendees.
+create function private.matching_orders(order_ids uuid[], patterns text[], event_id uuid default null) returns uuid[]
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
-  if patterns is null then
+  if order_ids is null then
     return array(
-      select o.id
-      from public.orders o
-      where o.organisation_id = private.current_organisation_id() and o.updated_at >= orders_found.updated_since
+      select distinct a.order_id
+      from unnest(private.search_attendees(patterns, null, matching_orders.event_id, size => null)) f (id)
+      join public.attendees a on a.id = f.id
     );
   end if;
-  return array(
-    select distinct a.order_id
-    from unnest(private.search_attendees(patterns, null, orders_found.event_id, size => null)) f (id)
-    join public.attendees a on a.id = f.id
-  );
-end
-$$;
-grant execute on function private.orders_found to scope_orders_read;
-
--- Those of the given orders of which an attendee, or the contact, matches every pattern, in their order. Security definer: a key for orders has no
--- right to attendees.
-create function private.matching_orders(order_ids uuid[], patterns text[]) returns uuid[]
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
   return array(
     select i.id
     from unnest(order_ids) with ordinality i (id, place)
@@ -13899,7 +13885,8 @@ begin
   end loop
     v_ids := case
       when v_named is not null then v_named
-      when v_chunk is null then private.orders_found(list_orders.event_id, v_patterns, updated_since)
+      when v_chunk is null and v_patterns is not null then private.matching_orders(null, v_patterns, list_orders.event_id)
+      when v_chunk is null then array(select o.id from public.orders o where o.updated_at >= updated_since)
       when v_is_by_deadline then private.page_of_due_orders(
         list_orders.event_id, list_orders.status, list_orders.payment_status, v_due_before, v_after, v_chunk
       )
@@ -14028,24 +14015,27 @@ comment on function api.void_payment is
   'Takes back a payment that was recorded by mistake; its order is payable again, and a completed one keeps its tickets: 201 with the order. 404 not_found; 409 payment_voided, payment_refunded; 422 validation_failed.';
 grant execute on function api.void_payment to scope_orders_write;
 
--- What this transaction changed of one order and its money.
-create function private.effect_of_change(
-  former public.orders, dry_run boolean, attendees bigint default 0, notice jsonb default null
-) returns json
-language plpgsql volatile set search_path = ''
+-- What this transaction changed of one order: the tickets that it cancelled, and its money. Security definer: a key for orders may not read
+-- attendees.
+create function private.effect_of_change(former public.orders, dry_run boolean, notice jsonb default null) returns json
+language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   return (
     select private.effect_json(
       dry_run,
       jsonb_build_object(
-        'orders', 1, 'attendees', attendees,
-        'refund_due', private.amount_refundable(o) - private.amount_refundable(former), 'currency', o.currency
+        'orders', 1,
+        'attendees', (
+          select count(*) from public.attendees a where a.order_id = o.id and a.status = 'cancelled' and a.cancelled_at = now()
+        ),
+        'refund_due', private.amount_refundable(o) - private.amount_refundable(former),
+        'currency', o.currency
       ),
       notice
     )
     from public.orders o
-    where o.id = former.id
+    where o.id = former.id and not private.is_foreign(o.organisation_id)
   );
 end
 $$;
@@ -14136,22 +14126,6 @@ comment on function api.record_refund is
   'Records money that was returned for a paid or cancelled order: 201 with the order, or reports the effect of doing so: 200. 404 not_found; 409 payment_due, nothing_refundable, wrong_currency, refund_too_high; 422 validation_failed.';
 grant execute on function api.record_refund to scope_orders_write;
 
--- How many tickets of an order stand. Security definer: a key for orders may not read attendees.
-create function private.standing_tickets(order_id uuid) returns bigint
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  return (
-    select count(*)
-    from public.attendees a
-    where a.order_id = standing_tickets.order_id
-      and a.organisation_id = private.current_organisation_id()
-      and a.status <> 'cancelled'
-  );
-end
-$$;
-grant execute on function private.standing_tickets to scope_orders_write;
-
 create function api.cancel_order(
   order_id uuid,
   dry_run boolean default null,
@@ -14166,7 +14140,6 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_order public.orders;
-  v_attendees bigint;
   v_effect json;
 begin
   if v_outcome is not null then
@@ -14183,11 +14156,10 @@ begin
         jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
       );
     end if;
-    v_attendees := private.standing_tickets(v_order.id);
     update public.orders o set status = 'cancelled', amount_retained = coalesce(cancel_order.amount_retained, o.amount_retained)
     where o.id = v_order.id;
     v_effect := private.effect_of_change(
-      v_order, dry_run, v_attendees, private.notify_of_cancelled_tickets(notify, v_order.id, message => message)
+      v_order, dry_run, private.notify_of_cancelled_tickets(notify, v_order.id, message => message)
     );
     perform private.undo_if_dry_run(dry_run);
     perform private.assert_notice_confirmed(
@@ -14203,22 +14175,6 @@ $$;
 comment on function api.cancel_order is
   'Cancels an order and its tickets, and tells its attendees and buyer if asked to, or reports the effect of doing so; what was paid and is not retained becomes refund_due: 200. 404 not_found; 409 invalid_transition; 422 validation_failed.';
 grant execute on function api.cancel_order to scope_orders_write;
-
--- The deadline that lets an order expire as soon as the courier looks, in the place of one that is over.
-create function private.deadline_to_expire("order" public.orders, payment_due_at timestamptz) returns timestamptz
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if (payment_due_at <= now()) is not true then
-    perform private.refuse_value('expire_now', 'expire_now goes with a payment_due_at that is over.', 'Send both, or leave expire_now out.');
-  elsif "order".status = 'pending' and "order".amount_paid > "order".amount_refunded then
-    perform private.refuse_value('expire_now', 'An order that is paid in part does not expire.', 'Cancel it with cancel_order.');
-  end if;
-  -- One before the order was made is refused as it is.
-  return case when payment_due_at < "order".created_at then payment_due_at else now() end;
-end
-$$;
-grant execute on function private.deadline_to_expire to scope_orders_write;
 
 create function api.update_order(
   order_id uuid,
@@ -14248,7 +14204,15 @@ begin
     perform private.assert_version(v_order.version, if_version);
     v_new := jsonb_populate_record(v_order, private.with_merged_metadata(changes, v_order.metadata));
     if expire_now then
-      v_new.payment_due_at := private.deadline_to_expire(v_order, (changes ->> 'payment_due_at')::timestamptz);
+      if (changes ? 'payment_due_at' and v_new.payment_due_at <= now()) is not true then
+        perform private.refuse_value('expire_now', 'expire_now goes with a payment_due_at that is over.', 'Send both, or leave expire_now out.');
+      elsif v_order.status = 'pending' and v_order.amount_paid > v_order.amount_refunded then
+        perform private.refuse_value('expire_now', 'An order that is paid in part does not expire.', 'Cancel it with cancel_order.');
+      end if;
+      -- As soon as the courier looks. One before the order was made is refused as it is.
+      if v_new.payment_due_at >= v_order.created_at then
+        v_new.payment_due_at := now();
+      end if;
     end if;
     update public.orders o set
       (name, email, company, amount_retained, payment_due_at, external_id, metadata)

@@ -98,7 +98,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     // Of members whose rows the caller reads.
     'private.member_contact': ['authenticated'],
     'private.affected_by_event': ['scope_events_write'],
-    'private.standing_tickets': ['scope_orders_write'],
+    'private.effect_of_change': ['scope_orders_write'],
     'private.cancel_later': ['scope_events_write'],
     'private.check_request': ['public'],
     // Refuses, or spends a confirmation of the calling key.
@@ -113,7 +113,6 @@ test('the functions that lend somebody the rights of their owner are these', asy
     // Of the organisation of the caller, by the address.
     'private.erase_people': ['scope_attendees_write'],
     'private.find_people': ['scope_attendees_read'],
-    'private.orders_found': ['scope_orders_read'],
     'private.page_of_attendees': ['scope_attendees_read'],
     'private.attendees_found': ['scope_attendees_read'],
     // Of an order that is being added.
@@ -135,7 +134,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.lock_order_of': ['scope_attendees_write'],
     'private.lock_tickets': ['scope_checkin_write'],
     'private.lock_waiting_list_entry': ['scope_attendees_write'],
-    // Ids of those among the given ids.
+    // Ids of the organisation of the caller.
     'private.matching_orders': ['scope_orders_read'],
     // Links of the calling key.
     'private.may_listen': ['authenticated'],
