@@ -14243,7 +14243,7 @@ end
 $$;
 
 -- Why the buyer is not reminded now, as the code of the error; null: they are.
-create function private.not_reminded_because("order" public.orders, next_reminder_at timestamptz) returns text
+create function private.not_reminded_because("order" public.orders) returns text
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -14253,7 +14253,7 @@ begin
     when private.amount_due("order") = 0 then 'nothing_due'
     when "order".status = 'pending' and "order".payment_due_at <= now() and "order".amount_paid = "order".amount_refunded then 'order_expired'
     when private.unmailed_because("order".email, "order".send_email, 'mailed') is not null then 'buyer_not_mailed'
-    when next_reminder_at > now() then 'reminded_recently'
+    when private.next_reminder_at("order".id) > now() then 'reminded_recently'
   end;
 end
 $$;
@@ -14265,9 +14265,9 @@ as $$
 declare
   -- Locked, so that a payment of this moment is seen, and a second reminder waits for the first.
   v_order public.orders := private.lock_order_of_money(order_id, 'order_id');
-  v_next timestamptz := private.next_reminder_at(v_order.id);
+  v_next timestamptz;
 begin
-  case private.not_reminded_because(v_order, v_next)
+  case private.not_reminded_because(v_order)
     when 'order_expired' then
       if v_order.status = 'cancelled' then
         perform private.refuse_expired(v_order);
@@ -14289,6 +14289,7 @@ begin
         'Remind them by telephone or in an e-mail of your own.'
       );
     when 'reminded_recently' then
+      v_next := private.next_reminder_at(v_order.id);
       perform private.refuse(
         409, 'reminded_recently', 'The buyer was reminded within the last 24 hours.', 'order_id',
         jsonb_build_object('next_reminder_at', private.rfc3339(v_next)),
@@ -14375,7 +14376,7 @@ begin
   v_reminded := array(
     select o.id
     from public.orders o
-    where o.id = any (v_due) and private.not_reminded_because(o, private.next_reminder_at(o.id)) is null
+    where o.id = any (v_due) and private.not_reminded_because(o) is null
     order by o.payment_due_at, o.id
     limit 1000
   );
@@ -14384,7 +14385,7 @@ begin
   v_reminded := array(
     select o.id
     from public.orders o
-    where o.id = any (v_reminded) and private.not_reminded_because(o, private.next_reminder_at(o.id)) is null
+    where o.id = any (v_reminded) and private.not_reminded_because(o) is null
   );
   update public.orders o set payment_reminded_at = now() where o.id = any (v_reminded);
   perform private.queue_order_emails('payment_reminder', v_reminded);
@@ -14397,7 +14398,7 @@ begin
       case when n.code = 'reminded_recently' then private.rfc3339(private.next_reminder_at(o.id)) end
     from public.orders o
     cross join lateral (
-      select case when o.id <> all (v_reminded) then private.not_reminded_because(o, private.next_reminder_at(o.id)) end as code
+      select case when o.id <> all (v_reminded) then private.not_reminded_because(o) end as code
     ) n
     -- What was paid meanwhile is told of those that were asked for.
     where o.id = any (v_due) and (order_ids is not null or private.amount_due(o) > 0)
