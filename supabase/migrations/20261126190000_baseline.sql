@@ -10140,21 +10140,6 @@ begin
 end
 $$;
 
--- Confirms an order to its buyer anew, by an e-mail that waits already or another: it shows what the order is when it is sent.
-create function private.confirm_anew("order" public.orders, message text default null) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  -- Locked, so that no courier takes it with what the order was before this transaction.
-  update public.emails e set message = coalesce(confirm_anew.message, e.message)
-  where e.order_id = "order".id and e.kind = 'order_confirmation' and e.status = 'queued' and e.claim is null;
-  if not found then
-    insert into public.emails (organisation_id, kind, order_id, message)
-    values ("order".organisation_id, 'order_confirmation', "order".id, confirm_anew.message);
-  end if;
-end
-$$;
-
 -- schemas/60-attendees/emails.sql
 
 -- The ticket of an attendee, and what else an attendee is told. All security definer: no role may write e-mails.
@@ -10356,7 +10341,14 @@ begin
     and v_order.total + v_cost > v_order.amount_paid - v_order.amount_refunded then
     v_reason := private.unmailed_because(v_order.email, v_order.send_email, notify);
     if v_reason is null then
-      perform private.confirm_anew(v_order, message);
+      -- By the e-mail that waits already or another: it shows what the order is when it is sent. Locked, so that no courier takes it with what
+      -- the order was before this transaction.
+      update public.emails e set message = coalesce(tell_of_cancelled_tickets.message, e.message)
+      where e.order_id = v_order.id and e.kind = 'order_confirmation' and e.status = 'queued' and e.claim is null;
+      if not found then
+        insert into public.emails (organisation_id, kind, order_id, message)
+        values (v_order.organisation_id, 'order_confirmation', v_order.id, tell_of_cancelled_tickets.message);
+      end if;
       v_notice := v_notice || jsonb_build_object('emails', (v_notice ->> 'emails')::integer + 1);
     end if;
     if not exists (select from unnest(v_recipients) r where r.email_lower = v_order.email_lower) then

@@ -128,18 +128,3 @@ begin
   );
 end
 $$;
-
--- Confirms an order to its buyer anew, by an e-mail that waits already or another: it shows what the order is when it is sent.
-create function private.confirm_anew("order" public.orders, message text default null) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  -- Locked, so that no courier takes it with what the order was before this transaction.
-  update public.emails e set message = coalesce(confirm_anew.message, e.message)
-  where e.order_id = "order".id and e.kind = 'order_confirmation' and e.status = 'queued' and e.claim is null;
-  if not found then
-    insert into public.emails (organisation_id, kind, order_id, message)
-    values ("order".organisation_id, 'order_confirmation', "order".id, confirm_anew.message);
-  end if;
-end
-$$;
