@@ -10792,7 +10792,7 @@ grant execute on function private.warning_of_percentage to scope_events_write;
 
 -- schemas/50-orders/warnings.sql
 
--- What the payment or the contact of an order, or its deadline, is warned of.
+-- What a payment or a refund, or the deadline of an order, is warned of.
 
 -- Another payment, or another refund, has the same reference. Partial ones may share the number of an invoice, so they are told of their order.
 create function private.warning_of_repeated_reference(what text, order_id uuid, other_order_id uuid) returns jsonb
@@ -10915,32 +10915,6 @@ end
 $$;
 grant execute on function private.warning_of_deadline to scope_orders_write;
 
--- Of a change of an attendee: the contact of their order, who is told of its money, is who they were. Security definer: a key for attendees
--- has no right to orders. One that may not see the contact is told nothing, lest it guesses who it is.
-create function private.warning_of_buyer(former public.attendees, present public.attendees) returns jsonb
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  if lower(former.email) = lower(present.email)
-    or (private.current_scopes() && '{orders:read,orders:write}'::public.api_scope[]) is not true then
-    return null;
-  end if;
-  return (
-    select private.warning(
-      'buyer_has_former_address',
-      'The contact of the order still has the former e-mail address, and receipts and reminders go there. If it is the same person, correct it with update_order.'
-    )
-    from public.orders o
-    where o.id = present.order_id
-      and o.email_lower = lower(former.email)
-      and private.person_form(o.name) = private.person_form(former.name)
-      and o.payment_method is not null
-      and not private.is_foreign(o.organisation_id)
-  );
-end
-$$;
-grant execute on function private.warning_of_buyer to scope_attendees_write;
-
 -- schemas/60-attendees/warnings.sql
 
 -- What a registration is warned of.
@@ -11011,25 +10985,39 @@ end
 $$;
 grant execute on function private.warning_of_former_addresses to scope_attendees_write;
 
--- Of a ticket that was moved to a ticket type with another price. Security definer: a registering key may not read prices, and is not told it.
-create function private.warning_of_kept_price(former public.attendees, present public.attendees) returns jsonb
+-- Of a change of an attendee: the ticket is with a former address, it keeps its price in a ticket type with another one, or the contact of the
+-- order, who is told of its money, is who they were. Security definer: a key for attendees may read neither prices, which it is not told, nor
+-- orders. One that may not see the contact is told nothing, lest it guesses who it is.
+create function private.warnings_of_attendee(former public.attendees, present public.attendees) returns jsonb[]
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
-  if former.ticket_type_id = present.ticket_type_id then
-    return null;
-  end if;
-  return (
-    select private.warning('price_kept', format(
-      'The ticket keeps its price of %s, and the new ticket type has another. For another price cancel the ticket, and register the person again.',
-      private.money_text(present.price, present.currency)
-    ))
-    from public.ticket_types t
-    where t.id = present.ticket_type_id and t.price <> present.price and not private.is_foreign(t.organisation_id)
-  );
+  return array[
+    private.warning_of_former_addresses(private.is_at_former_address(former, present)::integer),
+    case when former.ticket_type_id <> present.ticket_type_id then (
+      select private.warning('price_kept', format(
+        'The ticket keeps its price of %s, and the new ticket type has another. For another price cancel the ticket, and register the person again.',
+        private.money_text(present.price, present.currency)
+      ))
+      from public.ticket_types t
+      where t.id = present.ticket_type_id and t.price <> present.price and not private.is_foreign(t.organisation_id)
+    ) end,
+    case when lower(former.email) <> lower(present.email) and private.current_scopes() && '{orders:read,orders:write}' then (
+      select private.warning(
+        'buyer_has_former_address',
+        'The contact of the order still has the former e-mail address, and receipts and reminders go there. If it is the same person, correct it with update_order.'
+      )
+      from public.orders o
+      where o.id = present.order_id
+        and o.email_lower = lower(former.email)
+        and private.person_form(o.name) = private.person_form(former.name)
+        and o.payment_method is not null
+        and not private.is_foreign(o.organisation_id)
+    ) end
+  ];
 end
 $$;
-grant execute on function private.warning_of_kept_price to scope_attendees_write;
+grant execute on function private.warnings_of_attendee to scope_attendees_write;
 
 -- schemas/70-waiting-list/warnings.sql
 
@@ -16019,9 +16007,7 @@ begin
 
   return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
     json_build_object('status', 200, 'data', private.attendee_json(v_attendee)),
-    private.warning_of_former_addresses(private.is_at_former_address(v_former, v_attendee)::integer),
-    private.warning_of_kept_price(v_former, v_attendee),
-    private.warning_of_buyer(v_former, v_attendee)
+    variadic private.warnings_of_attendee(v_former, v_attendee)
   ));
 end
 $$;

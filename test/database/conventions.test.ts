@@ -162,11 +162,10 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.resend_email': ['scope_attendees_write'],
     // Of events whose orders, tickets or scans the key may see.
     'private.timezones_of': ['api_key'],
-    'private.warning_of_buyer': ['scope_attendees_write'],
     'private.warning_of_deadline': ['scope_orders_write'],
     'private.warning_of_gifts': ['scope_attendees_write'],
-    'private.warning_of_kept_price': ['scope_attendees_write'],
     'private.warning_of_waiting_list': ['scope_events_write'],
+    'private.warnings_of_attendee': ['scope_attendees_write'],
     'private.warnings_of_payment': ['scope_orders_write'],
     'private.warnings_of_refund': ['scope_orders_write'],
     // One object, or candidates as the scopes of the key show them.

@@ -1,4 +1,4 @@
--- What the payment or the contact of an order, or its deadline, is warned of.
+-- What a payment or a refund, or the deadline of an order, is warned of.
 
 -- Another payment, or another refund, has the same reference. Partial ones may share the number of an invoice, so they are told of their order.
 create function private.warning_of_repeated_reference(what text, order_id uuid, other_order_id uuid) returns jsonb
@@ -120,29 +120,3 @@ begin
 end
 $$;
 grant execute on function private.warning_of_deadline to scope_orders_write;
-
--- Of a change of an attendee: the contact of their order, who is told of its money, is who they were. Security definer: a key for attendees
--- has no right to orders. One that may not see the contact is told nothing, lest it guesses who it is.
-create function private.warning_of_buyer(former public.attendees, present public.attendees) returns jsonb
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  if lower(former.email) = lower(present.email)
-    or (private.current_scopes() && '{orders:read,orders:write}'::public.api_scope[]) is not true then
-    return null;
-  end if;
-  return (
-    select private.warning(
-      'buyer_has_former_address',
-      'The contact of the order still has the former e-mail address, and receipts and reminders go there. If it is the same person, correct it with update_order.'
-    )
-    from public.orders o
-    where o.id = present.order_id
-      and o.email_lower = lower(former.email)
-      and private.person_form(o.name) = private.person_form(former.name)
-      and o.payment_method is not null
-      and not private.is_foreign(o.organisation_id)
-  );
-end
-$$;
-grant execute on function private.warning_of_buyer to scope_attendees_write;

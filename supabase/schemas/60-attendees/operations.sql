@@ -339,9 +339,7 @@ begin
 
   return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
     json_build_object('status', 200, 'data', private.attendee_json(v_attendee)),
-    private.warning_of_former_addresses(private.is_at_former_address(v_former, v_attendee)::integer),
-    private.warning_of_kept_price(v_former, v_attendee),
-    private.warning_of_buyer(v_former, v_attendee)
+    variadic private.warnings_of_attendee(v_former, v_attendee)
   ));
 end
 $$;

@@ -66,22 +66,36 @@ end
 $$;
 grant execute on function private.warning_of_former_addresses to scope_attendees_write;
 
--- Of a ticket that was moved to a ticket type with another price. Security definer: a registering key may not read prices, and is not told it.
-create function private.warning_of_kept_price(former public.attendees, present public.attendees) returns jsonb
+-- Of a change of an attendee: the ticket is with a former address, it keeps its price in a ticket type with another one, or the contact of the
+-- order, who is told of its money, is who they were. Security definer: a key for attendees may read neither prices, which it is not told, nor
+-- orders. One that may not see the contact is told nothing, lest it guesses who it is.
+create function private.warnings_of_attendee(former public.attendees, present public.attendees) returns jsonb[]
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
-  if former.ticket_type_id = present.ticket_type_id then
-    return null;
-  end if;
-  return (
-    select private.warning('price_kept', format(
-      'The ticket keeps its price of %s, and the new ticket type has another. For another price cancel the ticket, and register the person again.',
-      private.money_text(present.price, present.currency)
-    ))
-    from public.ticket_types t
-    where t.id = present.ticket_type_id and t.price <> present.price and not private.is_foreign(t.organisation_id)
-  );
+  return array[
+    private.warning_of_former_addresses(private.is_at_former_address(former, present)::integer),
+    case when former.ticket_type_id <> present.ticket_type_id then (
+      select private.warning('price_kept', format(
+        'The ticket keeps its price of %s, and the new ticket type has another. For another price cancel the ticket, and register the person again.',
+        private.money_text(present.price, present.currency)
+      ))
+      from public.ticket_types t
+      where t.id = present.ticket_type_id and t.price <> present.price and not private.is_foreign(t.organisation_id)
+    ) end,
+    case when lower(former.email) <> lower(present.email) and private.current_scopes() && '{orders:read,orders:write}' then (
+      select private.warning(
+        'buyer_has_former_address',
+        'The contact of the order still has the former e-mail address, and receipts and reminders go there. If it is the same person, correct it with update_order.'
+      )
+      from public.orders o
+      where o.id = present.order_id
+        and o.email_lower = lower(former.email)
+        and private.person_form(o.name) = private.person_form(former.name)
+        and o.payment_method is not null
+        and not private.is_foreign(o.organisation_id)
+    ) end
+  ];
 end
 $$;
-grant execute on function private.warning_of_kept_price to scope_attendees_write;
+grant execute on function private.warnings_of_attendee to scope_attendees_write;
