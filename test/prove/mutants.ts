@@ -48,7 +48,7 @@ const inDatabase: Record<string, Mutate> = {
     patch('private.move_places', [/and \(places \+ held <= 0[^)]*\)/, '']),
     run('alter table public.ticket_types drop constraint ticket_types_quantity_sold_and_held_fit'),
   ),
-  'nothing holds the capacity of an event': patch('private.tg_attendees__count_places', [
+  'nothing holds the capacity of an event': patch('private.move_places_of_events', [
     'if v_taken > v_event.capacity then',
     'if false then',
   ]),
@@ -62,7 +62,7 @@ const inDatabase: Record<string, Mutate> = {
     ]),
   ),
   'an order is made without its notification': run(
-    'alter table public.orders disable trigger orders_600_notice_insert',
+    'alter table public.attendees disable trigger attendees_350_announce',
   ),
   'a notification is not queued for its endpoints': run(
     'alter table public.notifications disable trigger notifications_500_queue',

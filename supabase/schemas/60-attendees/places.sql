@@ -1,6 +1,6 @@
 -- Places: an attendee who is not cancelled holds one place of the ticket type and of the event, and so does an offer of the waiting
--- list. Triggers on attendees count them, wherever a row is changed, and never exceed the limits. The locks of the event, under which
--- this holds, are in 20-events/locks.sql; the counters in 30-ticket-types/places.sql.
+-- list. A trigger on attendees (totals.sql) counts them, wherever a row is changed, and never exceeds the limits. The locks of the event, under
+-- which this holds, are in 20-events/locks.sql; the counters in 30-ticket-types/places.sql.
 
 create type private.place_move as (event_id uuid, ticket_type_id uuid, places integer, held integer);
 
@@ -48,38 +48,3 @@ begin
   end loop;
 end
 $$;
-
--- Once per statement: cancelling an event of 10,000 attendees is one update per ticket type.
-create function private.tg_attendees__count_places() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  if tg_op = 'INSERT' then
-    perform private.move_places_of_events(array(
-      select row(n.event_id, n.ticket_type_id, count(*), -count(n.waiting_list_entry_id))::private.place_move
-      from new_rows n
-      group by n.event_id, n.ticket_type_id
-      order by n.event_id, n.ticket_type_id
-    ));
-    return null;
-  end if;
-  perform private.move_places_of_events(array(
-    select row(m.event_id, m.ticket_type_id, sum(m.places), 0)::private.place_move
-    from (
-      select o.event_id, o.ticket_type_id, -1 as places from old_rows o where o.status <> 'cancelled'
-      union all
-      select n.event_id, n.ticket_type_id, 1 from new_rows n where n.status <> 'cancelled'
-    ) m
-    group by m.event_id, m.ticket_type_id
-    having sum(m.places) <> 0
-    order by m.event_id, m.ticket_type_id
-  ));
-  return null;
-end
-$$;
-create trigger attendees_500_count_places_insert after insert on public.attendees
-  referencing new table as new_rows
-  for each statement execute function private.tg_attendees__count_places();
-create trigger attendees_500_count_places_update after update on public.attendees
-  referencing old table as old_rows new table as new_rows
-  for each statement execute function private.tg_attendees__count_places();

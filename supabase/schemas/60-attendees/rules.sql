@@ -7,8 +7,8 @@
 --   400 the ticket's e-mail is asked for            410 its state follows the status and the address
 --   500 a contact can be written to                 510 the row can be found
 --   800 mistakes of a person are explained          900 an edit counts                             (private.keep_table)
--- Then, once for all rows of the statement: e-mails are queued (emails.sql), changes notified of (notifications.sql), amounts off spread,
--- numbers per order checked and sums added up (totals.sql), and places counted (places.sql). At the end of the transaction the order is
+-- Then, once for all rows of the statement: numbers per order are checked and amounts off spread (totals.sql), e-mails queued (emails.sql),
+-- changes notified of (notifications.sql), and sums, uses and places counted (totals.sql). At the end of the transaction the order is
 -- announced (notifications.sql).
 -- Functions that read orders or ticket types are security definer: whoever registers may not see them.
 
@@ -131,7 +131,7 @@ create trigger attendees_120_change_external_id before update of external_id on 
   for each row when (new.external_id is distinct from old.external_id)
   execute function private.tg_attendees__hold_external_id();
 
--- Locks the offer, and accepts it. The place is the one that is held: see tg_attendees__count_places.
+-- Locks the offer, and accepts it. The place is the one that is held: see tg_attendees__count.
 create function private.tg_attendees__accept_offer() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$

@@ -126,105 +126,124 @@ create trigger attendees_300_limit_per_order after insert on public.attendees
   referencing new table as new_rows
   for each statement execute function private.tg_attendees__limit_per_order();
 
--- The totals of orders. An order that loses its last ticket is cancelled; a cancelled order keeps its totals. Security definer: callers may
--- not change these sums.
-create function private.tg_attendees__add_up() returns trigger
+-- The totals of orders. An order that loses its last ticket is cancelled. A cancelled one keeps its totals, so cancelling an event locks and adds
+-- up none here.
+create function private.add_up(order_ids uuid[], with_new boolean) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  -- Locked before they are added up: an update that waited for a row sees its new version, but uses the sums computed before the wait.
+  v_ids constant uuid[] := array(
+    select o.id from public.orders o where o.id = any (order_ids) and o.status <> 'cancelled' order by o.id for no key update
+  );
+begin
+  update public.orders o
+  set subtotal = s.subtotal, discount_total = s.discount_total
+  from (
+    select a.order_id, sum(a.price) as subtotal, sum(a.discount) as discount_total
+    from public.attendees a
+    where a.order_id = any (v_ids) and a.status <> 'cancelled'
+    group by a.order_id
+  ) s
+  where o.id = s.order_id
+    -- A new ticket may complete an order even if it is free.
+    and (with_new and o.status = 'pending' or (o.subtotal, o.discount_total) <> (s.subtotal, s.discount_total));
+  if not with_new then
+    update public.orders o
+    set status = 'cancelled'
+    where o.id = any (v_ids) and not exists (select from public.attendees a where a.order_id = o.id and a.status <> 'cancelled');
+  end if;
+end
+$$;
+
+-- The code of an order is for one of its tickets at least.
+create function private.assert_code_applies(order_ids uuid[]) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if exists (
+    select from public.orders o
+    where o.id = any (order_ids) and o.promo_code_id is not null
+      and not exists (select from public.attendees a where a.order_id = o.id and a.promo_code_id is not null)
+  ) then
+    perform private.refuse(
+      409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
+      hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
+    );
+  end if;
+end
+$$;
+
+-- What attendees count for, once a statement, however many it writes: the totals of their order, a use of the promo code that they were sold
+-- with, and a place. Everybody takes the locks of these in this order. Security definer: callers may not change these sums.
+create function private.tg_attendees__count() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_order_ids uuid[];
 begin
   if tg_op = 'INSERT' then
-    -- Complimentary tickets have nothing to add up.
+    -- Complimentary tickets have nothing to add up, and use no code.
     v_order_ids := array(select distinct n.order_id from new_rows n where n.status = 'awaiting_payment' or n.price > 0);
-  else
-    -- Of tickets that became cancelled, or stand again. Not a join of the two transition tables: its plan would be that of the first call,
-    -- which sees one row, and a nested loop over the 10,000 rows of a cancelled event takes minutes.
-    v_order_ids := array(
-      select m.order_id from (
-        select n.id, n.order_id, n.status = 'cancelled' as is_over from new_rows n
-        except
-        select o.id, o.order_id, o.status = 'cancelled' from old_rows o
-      ) m
-      group by m.order_id
-    );
+    if v_order_ids <> '{}' then
+      perform private.add_up(v_order_ids, with_new => true);
+      perform private.assert_code_applies(v_order_ids);
+      perform private.move_redemptions(u.promo_code_id, u.uses::integer)
+      from (select n.promo_code_id, count(*) as uses from new_rows n where n.promo_code_id is not null group by 1 order by 1) u;
+    end if;
+    perform private.move_places_of_events(array(
+      select row(n.event_id, n.ticket_type_id, count(*), -count(n.waiting_list_entry_id))::private.place_move
+      from new_rows n
+      group by n.event_id, n.ticket_type_id
+      order by n.event_id, n.ticket_type_id
+    ));
+    return null;
   end if;
+
+  -- Most updates, such as that of a scan, change nothing that counts. Not a join of the two transition tables, here and below: its plan would be
+  -- that of the first call, which sees one row, and a nested loop over the 10,000 rows of a cancelled event takes minutes.
+  v_order_ids := array(
+    select c.order_id
+    from (
+      select n.id, n.order_id, n.ticket_type_id, n.status = 'cancelled' as is_over from new_rows n
+      except
+      select o.id, o.order_id, o.ticket_type_id, o.status = 'cancelled' from old_rows o
+    ) c
+    group by c.order_id
+  );
   if v_order_ids = '{}' then
     return null;
   end if;
-  -- A cancelled order keeps its totals, so cancelling an event locks and adds up no order here. Lock before adding up: an update that waited
-  -- for a row sees its new version, but uses the sums computed before the wait.
-  v_order_ids := array(
-    select o.id from public.orders o where o.id = any (v_order_ids) and o.status <> 'cancelled' order by o.id for no key update
-  );
-  update public.orders o
-  set subtotal = s.subtotal, discount_total = s.discount_total
+  perform private.add_up(v_order_ids, with_new => false);
+  perform private.move_redemptions(u.promo_code_id, u.uses::integer)
   from (
-    select a.order_id, sum(a.price) as subtotal, sum(a.discount) as discount_total
-    from public.attendees a
-    where a.order_id = any (v_order_ids) and a.status <> 'cancelled'
-    group by a.order_id
-  ) s
-  where o.id = s.order_id
-    -- A new ticket may complete an order even if it is free.
-    and (tg_op = 'INSERT' and o.status = 'pending' or (o.subtotal, o.discount_total) <> (s.subtotal, s.discount_total));
-  if tg_op = 'UPDATE' then
-    update public.orders o
-    set status = 'cancelled'
-    where o.id = any (v_order_ids)
-      and not exists (select from public.attendees a where a.order_id = o.id and a.status <> 'cancelled');
-  end if;
-  return null;
-end
-$$;
-create trigger attendees_400_add_up_insert after insert on public.attendees
-  referencing new table as new_rows
-  for each statement execute function private.tg_attendees__add_up();
-create trigger attendees_400_add_up_update after update on public.attendees
-  referencing old table as old_rows new table as new_rows
-  for each statement execute function private.tg_attendees__add_up();
-
--- The uses of promo codes: a ticket that stands uses the code that it was sold with. The code of an order is for one of its tickets at least.
-create function private.tg_attendees__count_uses() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  if tg_op = 'INSERT' then
-    if not exists (select from new_rows n where n.status = 'awaiting_payment' or n.price > 0) then
-      return null;
-    elsif exists (
-      select from new_rows n
-      where (n.status = 'awaiting_payment' or n.price > 0)
-        and (select o.promo_code_id from public.orders o where o.id = n.order_id) is not null
-        and not exists (select from public.attendees a where a.order_id = n.order_id and a.promo_code_id is not null)
-    ) then
-      perform private.refuse(
-        409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
-        hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
-      );
-    end if;
-    perform private.move_redemptions(m.promo_code_id, m.uses::integer)
-    from (select n.promo_code_id, count(*) as uses from new_rows n where n.promo_code_id is not null group by 1 order by 1) m;
-    return null;
-  end if;
-  perform private.move_redemptions(m.promo_code_id, m.uses::integer)
-  from (
-    select u.promo_code_id, sum(u.uses) as uses
+    select c.promo_code_id, sum(c.uses) as uses
     from (
       select n.promo_code_id, 1 as uses from new_rows n where n.status <> 'cancelled' and n.promo_code_id is not null
       union all
       select o.promo_code_id, -1 from old_rows o where o.status <> 'cancelled' and o.promo_code_id is not null
-    ) u
-    group by u.promo_code_id
-    having sum(u.uses) <> 0
-    order by u.promo_code_id
-  ) m;
+    ) c
+    group by c.promo_code_id
+    having sum(c.uses) <> 0
+    order by c.promo_code_id
+  ) u;
+  perform private.move_places_of_events(array(
+    select row(c.event_id, c.ticket_type_id, sum(c.places), 0)::private.place_move
+    from (
+      select o.event_id, o.ticket_type_id, -1 as places from old_rows o where o.status <> 'cancelled'
+      union all
+      select n.event_id, n.ticket_type_id, 1 from new_rows n where n.status <> 'cancelled'
+    ) c
+    group by c.event_id, c.ticket_type_id
+    having sum(c.places) <> 0
+    order by c.event_id, c.ticket_type_id
+  ));
   return null;
 end
 $$;
-create trigger attendees_410_count_uses_insert after insert on public.attendees
+create trigger attendees_400_count_insert after insert on public.attendees
   referencing new table as new_rows
-  for each statement execute function private.tg_attendees__count_uses();
-create trigger attendees_410_count_uses_update after update on public.attendees
+  for each statement execute function private.tg_attendees__count();
+create trigger attendees_400_count_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
-  for each statement execute function private.tg_attendees__count_uses();
+  for each statement execute function private.tg_attendees__count();
