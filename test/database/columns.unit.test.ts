@@ -44,6 +44,7 @@ test('what is internal says so, wherever it is', () => {
     'is_mailing',
     'payment_check_at',
     'previous',
+    'queued_for',
     'search_text',
     'sent_code',
     'sent_with',
