@@ -31,7 +31,7 @@ begin
   where t.event_id = v_event.id;
 
   v_items := array(
-    select private.ticket_type_json(t, v_event.currency, v_places_left)
+    select private.ticket_type_json(t, v_event, v_places_left)
     from public.ticket_types t
     where t.event_id = v_event.id
       and (v_last_id is null or (t.position, t.id) > (v_last.position, v_last.id))

@@ -139,13 +139,22 @@ end
 $$;
 grant execute on function private.quantity_available to scope_events_read, scope_events_write, authenticated;
 
-create function private.ticket_type_json(ticket_type public.ticket_types, currency text, places_left bigint)
-returns json
+-- A caller that has read the event gives it, and the places that it has left, as private.quantity_available takes them.
+create function private.ticket_type_json(
+  ticket_type public.ticket_types, event public.events default null, places_left bigint default null
+) returns json
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_available integer := private.quantity_available(ticket_type, places_left);
+  v_available integer;
 begin
+  if event is null then
+    select e.* into event from public.events e where e.id = ticket_type.event_id;
+    select event.capacity - coalesce(sum(t.quantity_sold + t.quantity_held), 0) into places_left
+    from public.ticket_types t
+    where t.event_id = event.id;
+  end if;
+  v_available := private.quantity_available(ticket_type, places_left);
   return json_build_object(
     'object', 'ticket_type',
     'id', ticket_type.id,
@@ -153,7 +162,7 @@ begin
     'name', ticket_type.name,
     'description', ticket_type.description,
     'price', ticket_type.price,
-    'currency', currency,
+    'currency', event.currency,
     'quantity', ticket_type.quantity,
     'quantity_sold', ticket_type.quantity_sold,
     'quantity_held', ticket_type.quantity_held,
@@ -166,7 +175,7 @@ begin
     'status', ticket_type.status,
     'sales_status', case
       when ticket_type.status = 'archived' then 'archived'
-      when now() >= (select e.ends_at from public.events e where e.id = ticket_type.event_id) then 'ended'
+      when now() >= event.ends_at then 'ended'
       when now() < ticket_type.sales_start_at then 'upcoming'
       when now() >= ticket_type.sales_end_at then 'ended'
       when v_available = 0 then 'sold_out'
@@ -181,22 +190,4 @@ begin
   );
 end
 $$;
-grant execute on function private.ticket_type_json(public.ticket_types, text, bigint) to scope_events_read, scope_events_write;
-
--- One ticket type, with the currency and the places left of its event.
-create function private.ticket_type_json(ticket_type public.ticket_types) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select private.ticket_type_json(
-      ticket_type,
-      e.currency,
-      e.capacity - (select coalesce(sum(t.quantity_sold + t.quantity_held), 0) from public.ticket_types t where t.event_id = e.id)
-    )
-    from public.events e
-    where e.id = ticket_type.event_id
-  );
-end
-$$;
-grant execute on function private.ticket_type_json(public.ticket_types) to scope_events_read, scope_events_write;
+grant execute on function private.ticket_type_json to scope_events_read, scope_events_write;
