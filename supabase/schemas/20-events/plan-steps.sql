@@ -169,7 +169,7 @@ declare
   v_move text := coalesce(arguments ->> 'move', v_starts_at);
   -- The times that move are those of the answers, which are of milliseconds.
   v_start timestamp := date_trunc('milliseconds', base.starts_at) at time zone base.timezone;
-  v_distances interval[];
+  v_distance interval;
 begin
   if arguments ? 'move' and base.id is null then
     perform private.refuse_value('move', 'Only an event that exists, or the copy of one, moves.', 'Name it as event or copy_of.');
@@ -182,20 +182,16 @@ begin
   elsif v_start is null then
     perform private.refuse_value('move', 'The event has no start from which it could move.', 'Set starts_at and ends_at in changes.');
   end if;
-  v_distances := array(
-    select case
-      when m."to" ~ '^-P' then v_start - substr(m."to", 2)::interval
-      when m."to" ~ '^P' then v_start + m."to"::interval
-      when m."to" ~ '^\d{4}-\d{2}-\d{2}$' then m."to"::date + v_start::time
-      else m."to"::timestamptz at time zone v_timezone
-    end - v_start
-    from unnest(array[v_move, v_starts_at]) with ordinality m ("to", place)
-    order by m.place
-  );
-  if arguments -> 'changes' ? 'starts_at' and v_distances[1] is distinct from v_distances[2] then
+  v_distance := case
+    when v_move ~ '^-P' then v_start - substr(v_move, 2)::interval
+    when v_move ~ '^P' then v_start + v_move::interval
+    when v_move ~ '^\d{4}-\d{2}-\d{2}$' then v_move::date + v_start::time
+    else v_move::timestamptz at time zone v_timezone
+  end - v_start;
+  if arguments -> 'changes' ? 'starts_at' and v_start + v_distance is distinct from v_starts_at::timestamptz at time zone v_timezone then
     perform private.refuse_value('move', 'The event would move to another time than starts_at says.', 'Send move or starts_at.');
   end if;
-  return v_distances[1];
+  return v_distance;
 exception when data_exception then
   perform private.refuse_value('move', 'This is no duration, day or time.', 'P7D, 2027-05-03 or 2027-05-03T10:00:00+02:00, for example.');
 end
