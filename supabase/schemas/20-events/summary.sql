@@ -38,24 +38,38 @@ begin
 end
 $$;
 
-create function private.summary_of_revenue(event public.events) returns json
+-- Its money, and what became of its promo codes.
+create function private.summary_of_sales(event public.events, with_money boolean, out revenue json, out promo_codes json)
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return (
-    select json_build_object(
-      'currency', event.currency,
-      'due', coalesce(sum(private.amount_due(o)) filter (where o.payment_status in ('awaiting_payment', 'partially_paid')), 0),
-      'paid', coalesce(sum(o.amount_paid), 0),
-      'refunded', coalesce(sum(o.amount_refunded), 0),
-      'refundable', coalesce(sum(private.amount_refundable(o)) filter (where o.payment_status = 'refund_due'), 0)
-    )
-    from public.orders o
-    where o.event_id = event.id
-      and o.organisation_id is not distinct from private.current_organisation_id()
-      and o.status = any (enum_range(null::public.order_status))
-      -- The other orders have nothing due and nothing paid.
-      and o.payment_status = any ('{awaiting_payment,partially_paid,paid,refund_due,refunded}'::public.payment_status[])
+  if with_money then
+    revenue := (
+      select json_build_object(
+        'currency', event.currency,
+        'due', coalesce(sum(private.amount_due(o)) filter (where o.payment_status in ('awaiting_payment', 'partially_paid')), 0),
+        'paid', coalesce(sum(o.amount_paid), 0),
+        'refunded', coalesce(sum(o.amount_refunded), 0),
+        'refundable', coalesce(sum(private.amount_refundable(o)) filter (where o.payment_status = 'refund_due'), 0)
+      )
+      from public.orders o
+      where o.event_id = event.id
+        and o.organisation_id is not distinct from private.current_organisation_id()
+        and o.status = any (enum_range(null::public.order_status))
+        -- The other orders have nothing due and nothing paid.
+        and o.payment_status = any ('{awaiting_payment,partially_paid,paid,refund_due,refunded}'::public.payment_status[])
+    );
+  end if;
+  promo_codes := (
+    select coalesce(json_agg(json_build_object(
+      'id', c.id, 'code', c.code, 'times_redeemed', c.times_redeemed, 'max_redemptions', c.max_redemptions,
+      'discount', case when with_money then (
+        select coalesce(sum(a.discount), 0) from public.attendees a where a.promo_code_id = c.id and a.status <> 'cancelled'
+      ) end
+    ) order by c.times_redeemed desc, c.id), '[]')
+    from (
+      select c.* from public.promo_codes c where c.event_id = event.id order by c.times_redeemed desc, c.id limit 200
+    ) c
   );
 end
 $$;
@@ -78,14 +92,18 @@ begin
 end
 $$;
 
-create function private.summary_of_points(event public.events, types private.type_figures[]) returns json
+-- Its check-in points, and the 20 devices that scan most, with how many more there are. Every scan is read, by the index of the event: 0.1 s
+-- for 100,000. An index of devices would cost each scan more.
+create function private.summary_of_door(
+  event public.events, types private.type_figures[], out check_in_points json, out devices json, out devices_left_out bigint
+)
 language plpgsql stable set search_path = ''
 as $$
 declare
   v_midnight timestamptz := date_trunc('day', now(), event.timezone);
   v_type_ids uuid[] := array(select k.id from unnest(types) k);
 begin
-  return (
+  check_in_points := (
     select coalesce(json_agg(json_build_object(
       'id', p.id,
       'name', p.name,
@@ -118,22 +136,13 @@ begin
     ) i on i.check_in_point_id = p.id
     where p.event_id = event.id and p.status = 'active'
   );
-end
-$$;
-
--- The 20 that scan most, and how many more there are. Every scan is read, by the index of the event: 0.1 s for 100,000. An index of devices
--- would cost each scan more.
-create function private.summary_of_devices(event public.events, out devices json, out left_out bigint)
-language plpgsql stable set search_path = ''
-as $$
-begin
   select
     coalesce(json_agg(json_build_object(
       'device', d.device, 'check_in_point_id', d.check_in_point_id, 'check_in_point', p.name, 'entries', d.entries,
       'exits', d.exits, 'rejected', d.rejected, 'last_scan_at', private.rfc3339(d.last_scan_at)
     ) order by d.place) filter (where d.place <= 20), '[]'),
     count(*) filter (where d.place > 20)
-  into devices, left_out
+  into devices, devices_left_out
   from (
     select
       c.device, c.check_in_point_id,
@@ -147,24 +156,6 @@ begin
     group by 1, 2
   ) d
   left join public.check_in_points p on p.id = d.check_in_point_id;
-end
-$$;
-
-create function private.summary_of_promo_codes(event public.events, with_money boolean) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(json_agg(json_build_object(
-      'id', c.id, 'code', c.code, 'times_redeemed', c.times_redeemed, 'max_redemptions', c.max_redemptions,
-      'discount', case when with_money then (
-        select coalesce(sum(a.discount), 0) from public.attendees a where a.promo_code_id = c.id and a.status <> 'cancelled'
-      ) end
-    ) order by c.times_redeemed desc, c.id), '[]')
-    from (
-      select c.* from public.promo_codes c where c.event_id = event.id order by c.times_redeemed desc, c.id limit 200
-    ) c
-  );
 end
 $$;
 
@@ -239,8 +230,8 @@ declare
     select coalesce(sum(t.quantity_sold + t.quantity_held), 0) from public.ticket_types t where t.event_id = event.id
   );
   v_types private.type_figures[] := private.figures_of_types(event, v_places_left);
-  v_with_money boolean := private.reads_orders();
-  v_devices record := private.summary_of_devices(event);
+  v_sales record := private.summary_of_sales(event, private.reads_orders());
+  v_door record := private.summary_of_door(event, v_types);
   v_time record := private.summary_of_time(event, v_types, "interval");
 begin
   return (
@@ -264,11 +255,11 @@ begin
         'id', k.id, 'name', k.name, 'sold', k.sold, 'available', k.available, 'pending_payment', k.pending_payment,
         'checked_in', k.checked_in, 'inside', k.inside, 'cancelled', k.cancelled
       ) order by k.position, k.id) filter (where k.place <= 200), '[]'),
-      'check_in_points', private.summary_of_points(event, v_types),
-      'devices', v_devices.devices,
-      'devices_left_out', v_devices.left_out,
-      'revenue', case when v_with_money then private.summary_of_revenue(event) end,
-      'promo_codes', private.summary_of_promo_codes(event, v_with_money),
+      'check_in_points', v_door.check_in_points,
+      'devices', v_door.devices,
+      'devices_left_out', v_door.devices_left_out,
+      'revenue', v_sales.revenue,
+      'promo_codes', v_sales.promo_codes,
       'ticket_emails', json_build_object(
         'bounced', coalesce(sum(k.emails_bounced), 0),
         'failed', coalesce(sum(k.emails_failed), 0)
