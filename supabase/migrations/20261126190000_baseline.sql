@@ -12165,14 +12165,6 @@ end
 $$;
 grant execute on function private.cancel_later to scope_events_write;
 
-create function private.are_cancellations_due() returns boolean
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return exists (select from private.cancellations c where c.next_attempt_at <= now());
-end
-$$;
-
 -- Without a lease: what is being carried out has its event locked, and is not claimed; what failed comes again after a pause that doubles.
 create function api.claim_cancellations("limit" integer) returns json
 language plpgsql volatile security definer set search_path = ''
@@ -21534,7 +21526,7 @@ begin
           limit 1
         ) e
       ) then 'ticket_emails' end,
-      case when not v_held and private.are_cancellations_due() then 'cancellations' end
+      case when not v_held and exists (select from private.cancellations c where c.next_attempt_at <= now()) then 'cancellations' end
     ],
     null
   ));
@@ -22406,9 +22398,9 @@ begin
         (4, '^page_of_|^rows_of_address$', 'enable_sort', 'off'),
         (5, '^page_of_|^rows_of_address$', 'enable_incremental_sort', 'off'),
         -- What the courier asks all the time ends at the first row, or after a batch of them, in the order of an index.
-        (6, '^(are|due|enqueue|poll|organisations_with|endpoints_with|webhooks_by|claim|settle)_|^purge$', 'enable_bitmapscan', 'off'),
-        (7, '^(are|due|enqueue|poll|organisations_with|endpoints_with|webhooks_by|claim)_|^purge$', 'enable_sort', 'off'),
-        (8, '^(are|poll|organisations_with|endpoints_with)_', 'enable_incremental_sort', 'off'),
+        (6, '^(due|enqueue|poll|organisations_with|endpoints_with|webhooks_by|claim|settle)_|^purge$', 'enable_bitmapscan', 'off'),
+        (7, '^(due|enqueue|poll|organisations_with|endpoints_with|webhooks_by|claim)_|^purge$', 'enable_sort', 'off'),
+        (8, '^(poll|organisations_with|endpoints_with)_', 'enable_incremental_sort', 'off'),
         (9, '^settle_|^erase_|^purge$', 'enable_hashjoin', 'off'),
         (10, '^settle_|^erase_|^purge$', 'enable_mergejoin', 'off'),
         -- A claim reads as many rows as its values say.

@@ -54,14 +54,6 @@ end
 $$;
 grant execute on function private.cancel_later to scope_events_write;
 
-create function private.are_cancellations_due() returns boolean
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return exists (select from private.cancellations c where c.next_attempt_at <= now());
-end
-$$;
-
 -- Without a lease: what is being carried out has its event locked, and is not claimed; what failed comes again after a pause that doubles.
 create function api.claim_cancellations("limit" integer) returns json
 language plpgsql volatile security definer set search_path = ''

@@ -28,7 +28,7 @@ begin
           limit 1
         ) e
       ) then 'ticket_emails' end,
-      case when not v_held and private.are_cancellations_due() then 'cancellations' end
+      case when not v_held and exists (select from private.cancellations c where c.next_attempt_at <= now()) then 'cancellations' end
     ],
     null
   ));
