@@ -331,8 +331,8 @@ create function private.kept_of(erasing private.erasing, others bigint default n
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
-  v_reads_orders constant boolean := private.may_read_rows('order');
-  v_reads_people constant boolean := private.may_read_rows('attendee');
+  v_reads_orders constant boolean := private.may_read('orders:read');
+  v_reads_people constant boolean := private.may_read('attendees:read');
   v_order_ids constant uuid[] := array(
     select a.order_id from public.attendees a where a.id = any (erasing.attendee_ids)
     union

@@ -213,18 +213,16 @@ begin
 end
 $$;
 
--- Whether the caller may read people, and contacts of orders. Whoever comes without a key was asked for their role.
-create function private.may_read_rows(object text) returns boolean
+-- Whether the caller may read what the scope reads: people, or contacts of orders. Whoever comes without a key was asked for their role.
+create function private.may_read(scope public.api_scope) returns boolean
 language plpgsql stable set search_path = ''
 as $$
 declare
   v_claims jsonb := private.claims();
 begin
   return not v_claims ? 'organisation_id'
-    or v_claims ->> 'role' = case object when 'order' then 'scope_orders_read' else 'scope_attendees_read' end
-    or coalesce(
-      case object when 'order' then 'orders:read' else 'attendees:read' end::public.api_scope = any (private.current_scopes()), false
-    );
+    or v_claims ->> 'role' = 'scope_' || replace(scope::text, ':', '_')
+    or coalesce(scope = any (private.current_scopes()), false);
 end
 $$;
 
@@ -234,8 +232,8 @@ create function private.people_json(rows private.personal_row[], most integer, m
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_reads_orders constant boolean := private.may_read_rows('order');
-  v_reads_people constant boolean := private.may_read_rows('attendee');
+  v_reads_orders constant boolean := private.may_read('orders:read');
+  v_reads_people constant boolean := private.may_read('attendees:read');
   v_scopes constant public.api_scope[] :=
     case when private.claims() ? 'organisation_id' then private.current_scopes() else '{events:read}' end;
   v_people jsonb;
