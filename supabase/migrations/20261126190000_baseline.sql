@@ -9469,29 +9469,23 @@ create constraint trigger orders_600_notify after update on public.orders
   for each row when (new.status <> old.status and new.cancellation_reason is distinct from 'event_cancelled')
   execute function private.tg_orders__notify();
 
-create function private.tg_payments__notify() returns trigger
+-- Arguments: the type, and the column that has the payment.
+create function private.tg__notify_of_payment() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   insert into public.notifications (organisation_id, type, data, subject_id)
-  values (new.organisation_id, 'payment.recorded', private.payment_json(new, null), new.order_id);
+  select p.organisation_id, tg_argv[0]::public.notification_type, private.payment_json(p, v.created_at), p.order_id
+  from public.payments p
+  left join public.payment_voids v on v.payment_id = p.id
+  where p.id = (to_jsonb(new) ->> tg_argv[1])::uuid;
   return null;
 end
 $$;
 create trigger payments_600_notify after insert on public.payments
-  for each row execute function private.tg_payments__notify();
-
-create function private.tg_payment_voids__notify() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  insert into public.notifications (organisation_id, type, data, subject_id)
-  select p.organisation_id, 'payment.voided', private.payment_json(p, new.created_at), p.order_id from public.payments p where p.id = new.payment_id;
-  return null;
-end
-$$;
+  for each row execute function private.tg__notify_of_payment('payment.recorded', 'id');
 create trigger payment_voids_600_notify after insert on public.payment_voids
-  for each row execute function private.tg_payment_voids__notify();
+  for each row execute function private.tg__notify_of_payment('payment.voided', 'payment_id');
 
 create function private.tg_refunds__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''
