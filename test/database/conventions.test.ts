@@ -115,6 +115,8 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.find_people': ['scope_attendees_read'],
     'private.page_of_attendees': ['scope_attendees_read'],
     'private.attendees_found': ['scope_attendees_read'],
+    // Of an order that is being added.
+    'private.confirm_now': ['authenticated'],
     'private.attendees_of_order': ['scope_attendees_read'],
     'private.page_of_audit_entries': ['scope_events_write'],
     'private.page_of_check_ins': ['scope_attendees_read'],

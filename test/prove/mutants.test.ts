@@ -20,7 +20,8 @@ afterAll(async () => {
 })
 
 test.each(Object.entries(mutants))('%s', async (_name, { database: mutate, source = [] }) => {
-  for (const [file, from] of source) expect(readFileSync(join(import.meta.dirname, '../..', file), 'utf8')).toContain(from)
+  for (const [file, from] of source)
+    expect(readFileSync(join(import.meta.dirname, '../..', file), 'utf8')).toContain(from)
   await client.query('begin')
   try {
     await mutate?.(client)

@@ -2,29 +2,28 @@
 -- security definer: no role may write e-mails.
 
 -- To the buyers of orders that have e-mails.
-create function private.queue_order_emails(kind public.email_kind, order_ids uuid[], payment_id uuid default null) returns void
+create function private.queue_order_emails(
+  kind public.email_kind, order_ids uuid[], payment_id uuid default null, send_at timestamptz default now()
+) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.emails (organisation_id, kind, order_id, payment_id)
-  select o.organisation_id, queue_order_emails.kind, o.id, queue_order_emails.payment_id
+  insert into public.emails (organisation_id, kind, order_id, payment_id, next_attempt_at)
+  select o.organisation_id, queue_order_emails.kind, o.id, queue_order_emails.payment_id, send_at
   from public.orders o
   where o.id = any (order_ids) and o.send_email
   order by o.id;
 end
 $$;
 
--- An order that somebody adds in Studio is confirmed a little later: its attendees are rows that follow it. The trigger of the view
--- registrations adds both.
+-- An order that somebody adds in Studio is confirmed a little later: its attendees are rows that follow it.
 create function private.tg_orders__confirm() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   if exists (select from new_rows n where n.payment_method is not null and n.send_email) then
     insert into public.emails (organisation_id, kind, order_id, next_attempt_at)
-    select
-      n.organisation_id, 'order_confirmation', n.id,
-      now() + case when n.source = 'studio' and pg_trigger_depth() = 1 then interval '10 minutes' else '0' end
+    select n.organisation_id, 'order_confirmation', n.id, now() + case n.source when 'studio' then interval '10 minutes' else '0' end
     from new_rows n
     where n.payment_method is not null and n.send_email
     order by n.id;
@@ -35,6 +34,18 @@ $$;
 create trigger orders_500_confirm after insert on public.orders
   referencing new table as new_rows
   for each statement execute function private.tg_orders__confirm();
+
+-- A row of the view registrations has all of the order.
+create function private.confirm_now(order_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.emails e set next_attempt_at = now()
+  from public.orders o
+  where o.id = confirm_now.order_id and o.created_at = now() and e.order_id = o.id and e.kind = 'order_confirmation' and e.status = 'queued';
+end
+$$;
+grant execute on function private.confirm_now to authenticated;
 
 create function private.tg_payments__confirm() returns trigger
 language plpgsql volatile security definer set search_path = ''

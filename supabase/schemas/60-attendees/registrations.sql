@@ -342,6 +342,7 @@ begin
   where a.organisation_id = v_organisation_id and a.external_id = new.external_id;
 
   new.order_id := (private.add_registrations(array[private.with_guests(to_jsonb(new))]))[1];
+  perform private.confirm_now(new.order_id);
   select r.* into new from public.registrations r where r.order_id = new.order_id;
   return new;
 exception when check_violation then
