@@ -98,9 +98,11 @@ begin
   values (v_organisation_id, event_id, v_attendee.id, code, 'accepted', event_id::text)
   returning * into v_check_in;
   insert into public.notifications (organisation_id, type, data, subject_id)
-  values (
-    v_organisation_id, 'attendee.checked_in', private.arrival_json(v_check_in), v_attendee.order_id
-  );
+  select v_organisation_id, 'attendee.checked_in', private.arrival_json(v_check_in, a, t.name, o.reference), o.id
+  from public.attendees a
+  join public.ticket_types t on t.id = a.ticket_type_id
+  join public.orders o on o.id = a.order_id
+  where a.id = v_attendee.id;
   return json_build_object('status', 200, 'data', private.check_in_json(v_check_in));
 end
 $$;

@@ -8715,13 +8715,11 @@ begin
   -- Most updates, such as that of a scan, change nothing that counts. Not a join of the two transition tables, here and below: its plan would be
   -- that of the first call, which sees one row, and a nested loop over the 10,000 rows of a cancelled event takes minutes.
   v_order_ids := array(
-    select c.order_id
-    from (
+    select c.order_id from (
       select n.id, n.order_id, n.ticket_type_id, n.status = 'cancelled' as is_over from new_rows n
       except
       select o.id, o.order_id, o.ticket_type_id, o.status = 'cancelled' from old_rows o
-    ) c
-    group by c.order_id
+    ) c group by c.order_id
   );
   if v_order_ids = '{}' then
     return null;
@@ -10020,7 +10018,8 @@ as $$
 begin
   update public.emails e set next_attempt_at = now()
   from public.orders o
-  where o.id = confirm_now.order_id and o.created_at = now() and e.order_id = o.id and e.kind = 'order_confirmation' and e.status = 'queued';
+  where o.id = confirm_now.order_id and o.created_at = now() and e.order_id = o.id and e.kind = 'order_confirmation'
+    and coalesce(e.status = 'queued', false);
 end
 $$;
 grant execute on function private.confirm_now to authenticated;
@@ -10145,7 +10144,8 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
-  where e.attendee_id = new.id and e.kind = 'ticket' and e.status = 'queued'
+  -- An expression, so that the planner does not read the index of all that is queued.
+  where e.attendee_id = new.id and e.kind = 'ticket' and coalesce(e.status = 'queued', false)
     and (new.ticket_email_status <> 'queued' or e.claim is null and e.last_error is not null);
   if new.ticket_email_status = 'queued' and (found or old.ticket_email_status <> 'queued') then
     insert into public.emails (organisation_id, attendee_id) values (new.organisation_id, new.id);
@@ -10322,7 +10322,7 @@ begin
       -- By the e-mail that waits already or another: it shows what the order is when it is sent. Locked, so that no courier takes it with what
       -- the order was before this transaction.
       update public.emails e set message = coalesce(tell_of_cancelled_tickets.message, e.message)
-      where e.order_id = v_order.id and e.kind = 'order_confirmation' and e.status = 'queued' and e.claim is null;
+      where e.order_id = v_order.id and e.kind = 'order_confirmation' and coalesce(e.status = 'queued', false) and e.claim is null;
       if not found then
         insert into public.emails (organisation_id, kind, order_id, message)
         values (v_order.organisation_id, 'order_confirmation', v_order.id, tell_of_cancelled_tickets.message);
@@ -10448,7 +10448,7 @@ begin
     order by a.id
     limit 1
   ) o
-  where e.attendee_id = old.id and e.kind in ('event_changed', 'event_cancelled', 'ticket_cancelled') and e.status = 'queued'
+  where e.attendee_id = old.id and e.kind in ('event_changed', 'event_cancelled', 'ticket_cancelled') and coalesce(e.status = 'queued', false)
     and (e.claim is null or e.claimed_until <= now());
   return null;
 end

@@ -42,7 +42,8 @@ as $$
 begin
   update public.emails e set next_attempt_at = now()
   from public.orders o
-  where o.id = confirm_now.order_id and o.created_at = now() and e.order_id = o.id and e.kind = 'order_confirmation' and e.status = 'queued';
+  where o.id = confirm_now.order_id and o.created_at = now() and e.order_id = o.id and e.kind = 'order_confirmation'
+    and coalesce(e.status = 'queued', false);
 end
 $$;
 grant execute on function private.confirm_now to authenticated;

@@ -203,13 +203,11 @@ begin
   -- Most updates, such as that of a scan, change nothing that counts. Not a join of the two transition tables, here and below: its plan would be
   -- that of the first call, which sees one row, and a nested loop over the 10,000 rows of a cancelled event takes minutes.
   v_order_ids := array(
-    select c.order_id
-    from (
+    select c.order_id from (
       select n.id, n.order_id, n.ticket_type_id, n.status = 'cancelled' as is_over from new_rows n
       except
       select o.id, o.order_id, o.ticket_type_id, o.status = 'cancelled' from old_rows o
-    ) c
-    group by c.order_id
+    ) c group by c.order_id
   );
   if v_order_ids = '{}' then
     return null;
