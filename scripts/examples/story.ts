@@ -45,7 +45,7 @@ export async function tellStory(apiUrl: string, databaseUrl: string): Promise<Ex
     await checkingIn(player, event, codes)
 
     await player.chapter('2027-06-12T17:00:00Z')
-    await lookingBack(player, endpointId)
+    await lookingBack(player, database, endpointId)
     await exporting(player, event)
     await closing(player, event)
     return player.recorded
@@ -390,7 +390,13 @@ async function subscribing({ play, show, refuse }: Player): Promise<string> {
   return endpoint.id
 }
 
-async function lookingBack({ show, refuse, untilListed }: Player, endpointId: string): Promise<void> {
+async function lookingBack(
+  { show, refuse, untilListed }: Player,
+  database: pg.ClientBase,
+  endpointId: string,
+): Promise<void> {
+  // As the courier does.
+  await database.query('select private.enqueue_deliveries()')
   const { data } = await show('list_webhook_deliveries', 'The latest two', {
     webhook_endpoint_id: endpointId,
     limit: 2,

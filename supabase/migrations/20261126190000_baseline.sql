@@ -5406,14 +5406,10 @@ begin
   )
   returning * into v_point;
 
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warnings(
-      json_build_object('status', 201, 'data', private.check_in_point_json(v_point)),
-      private.warning_of_offset(jsonb_build_object('opens_at', opens_at, 'closes_at', closes_at), v_point.event_id)
-    )
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
+    json_build_object('status', 201, 'data', private.check_in_point_json(v_point)),
+    private.warning_of_offset(jsonb_build_object('opens_at', opens_at, 'closes_at', closes_at), v_point.event_id)
+  ));
 end
 $$;
 comment on function api.create_check_in_point is 'Adds a check-in point to an event: 201. 404 not_found; 422 validation_failed.';
@@ -5454,14 +5450,10 @@ begin
   where p.id = v_point.id
   returning * into v_point;
 
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warnings(
-      json_build_object('status', 200, 'data', private.check_in_point_json(v_point)),
-      private.warning_of_offset(changes, v_point.event_id)
-    )
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
+    json_build_object('status', 200, 'data', private.check_in_point_json(v_point)),
+    private.warning_of_offset(changes, v_point.event_id)
+  ));
 end
 $$;
 comment on function api.update_check_in_point is
@@ -12518,14 +12510,10 @@ begin
     'locale', locale, 'venue', venue, 'online_url', online_url, 'capacity', capacity, 'waiting_list_offer_hours', waiting_list_offer_hours,
     'currency', currency, 'payment_due_days', payment_due_days, 'external_id', external_id, 'metadata', metadata
   ));
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warnings(
-      json_build_object('status', 201, 'data', private.event_json(v_event)),
-      private.warning_of_offset(jsonb_build_object('starts_at', starts_at, 'ends_at', ends_at), v_event.id)
-    )
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
+    json_build_object('status', 201, 'data', private.event_json(v_event)),
+    private.warning_of_offset(jsonb_build_object('starts_at', starts_at, 'ends_at', ends_at), v_event.id)
+  ));
 end
 $$;
 comment on function api.create_event is 'Creates a draft event: 201. 409 already_exists (slug, external_id); 422 validation_failed.';
@@ -13362,15 +13350,11 @@ begin
   )
   returning * into v_ticket_type;
 
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warnings(
-      json_build_object('status', 201, 'data', private.ticket_type_json(v_ticket_type)),
-      private.warning_of_price(v_ticket_type),
-      private.warning_of_offset(jsonb_build_object('sales_start_at', sales_start_at, 'sales_end_at', sales_end_at), v_ticket_type.event_id)
-    )
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
+    json_build_object('status', 201, 'data', private.ticket_type_json(v_ticket_type)),
+    private.warning_of_price(v_ticket_type),
+    private.warning_of_offset(jsonb_build_object('sales_start_at', sales_start_at, 'sales_end_at', sales_end_at), v_ticket_type.event_id)
+  ));
 end
 $$;
 comment on function api.create_ticket_type is
@@ -13417,15 +13401,11 @@ begin
   where t.id = v_ticket_type.id
   returning * into v_ticket_type;
 
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warnings(
-      json_build_object('status', 200, 'data', private.ticket_type_json(v_ticket_type)),
-      case when changes ? 'price' then private.warning_of_price(v_ticket_type) end,
-      private.warning_of_offset(changes, v_ticket_type.event_id)
-    )
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
+    json_build_object('status', 200, 'data', private.ticket_type_json(v_ticket_type)),
+    case when changes ? 'price' then private.warning_of_price(v_ticket_type) end,
+    private.warning_of_offset(changes, v_ticket_type.event_id)
+  ));
 end
 $$;
 comment on function api.update_ticket_type is
@@ -13538,15 +13518,11 @@ begin
   )
   returning * into v_promo_code;
 
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warnings(
-      json_build_object('status', 201, 'data', private.promo_code_json(v_promo_code)),
-      private.warning_of_percentage(v_promo_code),
-      private.warning_of_offset(jsonb_build_object('valid_from', valid_from, 'valid_until', valid_until), v_promo_code.event_id)
-    )
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
+    json_build_object('status', 201, 'data', private.promo_code_json(v_promo_code)),
+    private.warning_of_percentage(v_promo_code),
+    private.warning_of_offset(jsonb_build_object('valid_from', valid_from, 'valid_until', valid_until), v_promo_code.event_id)
+  ));
 end
 $$;
 comment on function api.create_promo_code is
@@ -13588,15 +13564,11 @@ begin
   where c.id = v_promo_code.id
   returning * into v_promo_code;
 
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warnings(
-      json_build_object('status', 200, 'data', private.promo_code_json(v_promo_code)),
-      case when changes ? 'percent_off' then private.warning_of_percentage(v_promo_code) end,
-      private.warning_of_offset(changes, v_promo_code.event_id)
-    )
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
+    json_build_object('status', 200, 'data', private.promo_code_json(v_promo_code)),
+    case when changes ? 'percent_off' then private.warning_of_percentage(v_promo_code) end,
+    private.warning_of_offset(changes, v_promo_code.event_id)
+  ));
 end
 $$;
 comment on function api.update_promo_code is
@@ -13901,13 +13873,9 @@ begin
   )
   returning * into v_payment;
 
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warnings(
-      json_build_object('status', 201, 'data', private.whole_order_json(order_id)), variadic private.warnings_of_payment(v_payment)
-    )
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
+    json_build_object('status', 201, 'data', private.whole_order_json(order_id)), variadic private.warnings_of_payment(v_payment)
+  ));
 end
 $$;
 comment on function api.record_invoice_payment is
@@ -20132,11 +20100,11 @@ declare
   v_ids uuid[];
   v_claimed json;
 begin
+  perform pg_advisory_xact_lock(4, 0);
+  perform private.enqueue_deliveries();
   if private.is_held() then
     return '[]';
   end if;
-  perform pg_advisory_xact_lock(4, 0);
-  perform private.enqueue_deliveries();
   v_ids := private.webhooks_by_turn("limit");
   v_now := clock_timestamp();
   v_until := v_now + make_interval(secs => lease_seconds);
@@ -21511,9 +21479,8 @@ declare
 begin
   return array_to_json(array_remove(
     array[
-      case when not v_held and exists (
-        select from public.notifications n where n.queued_for is not null
-        union all
+      -- What is held shows among the deliveries.
+      case when exists (select from public.notifications n where n.queued_for is not null) or not v_held and exists (
         select from private.endpoints_with_webhooks() p
         left join public.webhook_endpoints w on w.id = p.webhook_endpoint_id
         where p.due_at <= now() and w.status is distinct from 'disabled'
@@ -21627,13 +21594,10 @@ begin
   )
   returning * into v_webhook_endpoint;
 
-  return private.record_outcome(
-    idempotency_key, request_fingerprint,
-    json_build_object(
-      'status', 201,
-      'data', private.webhook_endpoint_json(v_webhook_endpoint, private.new_webhook_secret(v_webhook_endpoint.id))
-    )
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 201,
+    'data', private.webhook_endpoint_json(v_webhook_endpoint, private.new_webhook_secret(v_webhook_endpoint.id))
+  ));
 end
 $$;
 comment on function api.create_webhook_endpoint is

@@ -19,7 +19,7 @@ const answered = new Map<string, Set<string>>()
 const note = (code: string, status: string) => answered.set(code, (answered.get(code) ?? new Set()).add(status))
 
 for (const sql of sources('supabase/schemas', '.sql')) {
-  for (const [, status = '', code = ''] of sql.matchAll(/private\.refuse\(\s*(\d{3}),\s*'([a-z_]+)'/g))
+  for (const [, status = '', code = ''] of sql.matchAll(/private\.(?:tg__)?refuse\(\s*(\d{3}),\s*'([a-z_]+)'/g))
     note(code, status)
 }
 for (const ts of sources('src', '.ts')) {

@@ -4,6 +4,7 @@
 import { expect, test } from 'vitest'
 import { connectV1, type McpCaller, negotiating } from '../support/mcp.ts'
 import { createOrganisation } from '../support/organisation.ts'
+import { enqueued } from '../support/outbox.ts'
 import { readPng } from '../support/qr.ts'
 import { countTokens } from '../support/tokens.ts'
 
@@ -41,6 +42,7 @@ test('an event is run from draft to end', async () => {
 
   await openDoors(mcp, data, eventId, { guest: guest.attendees[0], melba, annie, stale: raye.ticket_code })
   await cancelSome(mcp, data, eventId, group.id, annie.id)
+  await enqueued(organisation.id)
   const { data: deliveries } = await mcp.call('list_webhook_deliveries', { webhook_endpoint_id: endpoint.id })
   expect((deliveries as Data[]).map(({ type }) => type).sort()).toEqual([
     'attendee.checked_in',

@@ -9,7 +9,7 @@ import { join, signUp } from '../database/tenant-fixture.ts'
 import { row, studio } from '../support/database.ts'
 import { gridInsert, gridUpdate } from '../support/grid.ts'
 import { createOrganisation } from '../support/organisation.ts'
-import { listenIn, type Told } from '../support/outbox.ts'
+import { enqueued, listenIn, type Told } from '../support/outbox.ts'
 import { type Errand, errands } from './errands.ts'
 
 const mark = randomUUID().slice(0, 8)
@@ -99,6 +99,7 @@ async function meanwhile(what: string): Promise<void> {
   if (what !== 'webhooks are sent') {
     await studio.query(what)
   } else {
+    await enqueued(organisationId)
     await studio.query(
       "update public.webhook_deliveries set status = 'failed', next_attempt_at = null, attempts = 9 where organisation_id = $1",
       [organisationId],

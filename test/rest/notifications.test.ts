@@ -8,7 +8,7 @@ import { overRest } from '../support/interfaces.ts'
 import { type Notification, readOn, readUntil } from '../support/notifications.ts'
 import { once } from '../support/once.ts'
 import { createOrganisation } from '../support/organisation.ts'
-import { addEndpoint } from '../support/outbox.ts'
+import { addEndpoint, enqueued } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
 
 async function arrange() {
@@ -179,6 +179,7 @@ test.each([
   const { organisation, all } = await happened()
   const send = rest(await organisation.key(...scopes))
   expect(types(await readOn(send))).toEqual(expected)
+  await enqueued(organisation.id)
   const deliveries = (await send('GET', '/webhook-deliveries')).body.data as { type: string }[]
   // The event was published before there was an endpoint.
   expect([...new Set(deliveries.map(({ type }) => type))].sort()).toEqual(

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { row, studio } from './database.ts'
 import type { TestEvent } from './organisation.ts'
+import { enqueued } from './outbox.ts'
 
 type Arguments = Record<string, unknown>
 
@@ -263,6 +264,8 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
   redeliver_webhook: async (event) => {
     const endpoint = await webhookEndpoint(event)
     await event.guest()
+    const of = 'select organisation_id as organisation from public.webhook_endpoints where id = $1'
+    await enqueued((await row<{ organisation: string }>(of, [endpoint])).organisation)
     const delivery = await row<{ id: string }>(
       'select id from public.webhook_deliveries where webhook_endpoint_id = $1',
       [endpoint],

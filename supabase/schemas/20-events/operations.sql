@@ -282,14 +282,10 @@ begin
     'locale', locale, 'venue', venue, 'online_url', online_url, 'capacity', capacity, 'waiting_list_offer_hours', waiting_list_offer_hours,
     'currency', currency, 'payment_due_days', payment_due_days, 'external_id', external_id, 'metadata', metadata
   ));
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warnings(
-      json_build_object('status', 201, 'data', private.event_json(v_event)),
-      private.warning_of_offset(jsonb_build_object('starts_at', starts_at, 'ends_at', ends_at), v_event.id)
-    )
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
+    json_build_object('status', 201, 'data', private.event_json(v_event)),
+    private.warning_of_offset(jsonb_build_object('starts_at', starts_at, 'ends_at', ends_at), v_event.id)
+  ));
 end
 $$;
 comment on function api.create_event is 'Creates a draft event: 201. 409 already_exists (slug, external_id); 422 validation_failed.';

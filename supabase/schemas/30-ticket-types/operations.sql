@@ -109,15 +109,11 @@ begin
   )
   returning * into v_ticket_type;
 
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warnings(
-      json_build_object('status', 201, 'data', private.ticket_type_json(v_ticket_type)),
-      private.warning_of_price(v_ticket_type),
-      private.warning_of_offset(jsonb_build_object('sales_start_at', sales_start_at, 'sales_end_at', sales_end_at), v_ticket_type.event_id)
-    )
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
+    json_build_object('status', 201, 'data', private.ticket_type_json(v_ticket_type)),
+    private.warning_of_price(v_ticket_type),
+    private.warning_of_offset(jsonb_build_object('sales_start_at', sales_start_at, 'sales_end_at', sales_end_at), v_ticket_type.event_id)
+  ));
 end
 $$;
 comment on function api.create_ticket_type is
@@ -164,15 +160,11 @@ begin
   where t.id = v_ticket_type.id
   returning * into v_ticket_type;
 
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warnings(
-      json_build_object('status', 200, 'data', private.ticket_type_json(v_ticket_type)),
-      case when changes ? 'price' then private.warning_of_price(v_ticket_type) end,
-      private.warning_of_offset(changes, v_ticket_type.event_id)
-    )
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
+    json_build_object('status', 200, 'data', private.ticket_type_json(v_ticket_type)),
+    case when changes ? 'price' then private.warning_of_price(v_ticket_type) end,
+    private.warning_of_offset(changes, v_ticket_type.event_id)
+  ));
 end
 $$;
 comment on function api.update_ticket_type is

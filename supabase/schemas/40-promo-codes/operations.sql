@@ -79,15 +79,11 @@ begin
   )
   returning * into v_promo_code;
 
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warnings(
-      json_build_object('status', 201, 'data', private.promo_code_json(v_promo_code)),
-      private.warning_of_percentage(v_promo_code),
-      private.warning_of_offset(jsonb_build_object('valid_from', valid_from, 'valid_until', valid_until), v_promo_code.event_id)
-    )
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
+    json_build_object('status', 201, 'data', private.promo_code_json(v_promo_code)),
+    private.warning_of_percentage(v_promo_code),
+    private.warning_of_offset(jsonb_build_object('valid_from', valid_from, 'valid_until', valid_until), v_promo_code.event_id)
+  ));
 end
 $$;
 comment on function api.create_promo_code is
@@ -129,15 +125,11 @@ begin
   where c.id = v_promo_code.id
   returning * into v_promo_code;
 
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warnings(
-      json_build_object('status', 200, 'data', private.promo_code_json(v_promo_code)),
-      case when changes ? 'percent_off' then private.warning_of_percentage(v_promo_code) end,
-      private.warning_of_offset(changes, v_promo_code.event_id)
-    )
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
+    json_build_object('status', 200, 'data', private.promo_code_json(v_promo_code)),
+    case when changes ? 'percent_off' then private.warning_of_percentage(v_promo_code) end,
+    private.warning_of_offset(changes, v_promo_code.event_id)
+  ));
 end
 $$;
 comment on function api.update_promo_code is

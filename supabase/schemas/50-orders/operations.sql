@@ -294,13 +294,9 @@ begin
   )
   returning * into v_payment;
 
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warnings(
-      json_build_object('status', 201, 'data', private.whole_order_json(order_id)), variadic private.warnings_of_payment(v_payment)
-    )
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
+    json_build_object('status', 201, 'data', private.whole_order_json(order_id)), variadic private.warnings_of_payment(v_payment)
+  ));
 end
 $$;
 comment on function api.record_invoice_payment is

@@ -220,14 +220,10 @@ begin
   )
   returning * into v_point;
 
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warnings(
-      json_build_object('status', 201, 'data', private.check_in_point_json(v_point)),
-      private.warning_of_offset(jsonb_build_object('opens_at', opens_at, 'closes_at', closes_at), v_point.event_id)
-    )
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
+    json_build_object('status', 201, 'data', private.check_in_point_json(v_point)),
+    private.warning_of_offset(jsonb_build_object('opens_at', opens_at, 'closes_at', closes_at), v_point.event_id)
+  ));
 end
 $$;
 comment on function api.create_check_in_point is 'Adds a check-in point to an event: 201. 404 not_found; 422 validation_failed.';
@@ -268,14 +264,10 @@ begin
   where p.id = v_point.id
   returning * into v_point;
 
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    private.with_warnings(
-      json_build_object('status', 200, 'data', private.check_in_point_json(v_point)),
-      private.warning_of_offset(changes, v_point.event_id)
-    )
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
+    json_build_object('status', 200, 'data', private.check_in_point_json(v_point)),
+    private.warning_of_offset(changes, v_point.event_id)
+  ));
 end
 $$;
 comment on function api.update_check_in_point is

@@ -83,13 +83,10 @@ begin
   )
   returning * into v_webhook_endpoint;
 
-  return private.record_outcome(
-    idempotency_key, request_fingerprint,
-    json_build_object(
-      'status', 201,
-      'data', private.webhook_endpoint_json(v_webhook_endpoint, private.new_webhook_secret(v_webhook_endpoint.id))
-    )
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 201,
+    'data', private.webhook_endpoint_json(v_webhook_endpoint, private.new_webhook_secret(v_webhook_endpoint.id))
+  ));
 end
 $$;
 comment on function api.create_webhook_endpoint is

@@ -9,9 +9,8 @@ declare
 begin
   return array_to_json(array_remove(
     array[
-      case when not v_held and exists (
-        select from public.notifications n where n.queued_for is not null
-        union all
+      -- What is held shows among the deliveries.
+      case when exists (select from public.notifications n where n.queued_for is not null) or not v_held and exists (
         select from private.endpoints_with_webhooks() p
         left join public.webhook_endpoints w on w.id = p.webhook_endpoint_id
         where p.due_at <= now() and w.status is distinct from 'disabled'

@@ -110,11 +110,11 @@ declare
   v_ids uuid[];
   v_claimed json;
 begin
+  perform pg_advisory_xact_lock(4, 0);
+  perform private.enqueue_deliveries();
   if private.is_held() then
     return '[]';
   end if;
-  perform pg_advisory_xact_lock(4, 0);
-  perform private.enqueue_deliveries();
   v_ids := private.webhooks_by_turn("limit");
   v_now := clock_timestamp();
   v_until := v_now + make_interval(secs => lease_seconds);

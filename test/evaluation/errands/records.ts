@@ -60,6 +60,7 @@ const failedWebhook: Errand = {
     }
     await organisation.order(event, { guests: [guest('Ada Lovelace')] })
     await organisation.order(event, { guests: [guest('Grace Hopper')] })
+    await organisation.database.query('select private.enqueue_deliveries()')
     await organisation.database.query(
       `update public.webhook_deliveries set status = 'delivered', delivered_at = now(), attempts = 1, last_attempt_at = now(),
          last_response_status = 200, last_response_milliseconds = 80
