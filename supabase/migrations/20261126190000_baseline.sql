@@ -4350,7 +4350,7 @@ comment on column public.orders.version is 'Number of edits; the ETag over REST.
 comment on column public.orders.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
 comment on column public.orders.payment_check_at is 'Internal: when the courier next looks at the deadline: to remind, then to cancel what is unpaid. Kept by Usher.';
 
-create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
+create unique index orders_external_id_organisation_id_key on public.orders (external_id, organisation_id)
   where external_id is not null;
 create index orders_promo_code_id_idx on public.orders (promo_code_id) where promo_code_id is not null;
 -- For private.page_of_orders.
@@ -4586,7 +4586,7 @@ create table public.attendees (
   ticket_token text not null,
   search_text text not null default '',
   constraint attendees_pkey primary key (id),
-  constraint attendees_organisation_id_ticket_code_key unique (organisation_id, ticket_code),
+  constraint attendees_ticket_code_organisation_id_key unique (ticket_code, organisation_id),
   constraint attendees_ticket_token_key unique (ticket_token),
   -- event_id and organisation_id are those of the order: see rules.sql. A key of three columns would be looked up by whichever index
   -- the planner preferred while the table was small, and then read every order of the organisation for each attendee.
@@ -4638,7 +4638,7 @@ comment on column public.attendees.email_lower is 'Internal: the address in lowe
 comment on column public.attendees.ticket_token is 'Internal: secret in the address of the ticket page. Goes with the ticket code: a new one for each. Kept by Usher.';
 comment on column public.attendees.search_text is 'Internal: what searches look at, kept by Usher: what the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.';
 
-create unique index attendees_organisation_id_external_id_key on public.attendees (organisation_id, external_id)
+create unique index attendees_external_id_organisation_id_key on public.attendees (external_id, organisation_id)
   where external_id is not null;
 create index attendees_order_id_idx on public.attendees (order_id, id);
 -- The columns that are included are for private.event_summary, which reads no table of attendees.
@@ -5635,8 +5635,8 @@ begin
 end
 $$;
 
--- Locked, so that the scans of a ticket are judged one after the other. Not `=` beside the id: the planner might prefer an index that begins
--- with the organisation.
+-- Locked, so that the scans of a ticket are judged one after the other. Not `=` beside the id or the code: of a table that was never analysed the
+-- planner might prefer an index that begins with the organisation, and read all its tickets.
 create function private.lock_scanned_attendee(scan public.check_ins) returns public.attendees
 language plpgsql volatile set search_path = ''
 as $$
@@ -5651,7 +5651,7 @@ begin
     for no key update;
   else
     select a.* into v_attendee from public.attendees a
-    where a.organisation_id = scan.organisation_id and a.ticket_code = v_code
+    where a.ticket_code = v_code and a.organisation_id is not distinct from scan.organisation_id
     for no key update;
   end if;
   return v_attendee;
@@ -8211,7 +8211,7 @@ begin
   end if;
   select a.id, a.status, a.created_at, a.xmin into v_holder
   from public.attendees a
-  where a.organisation_id = new.organisation_id and a.external_id = new.external_id and a.id <> new.id;
+  where a.external_id = new.external_id and a.organisation_id is not distinct from new.organisation_id and a.id <> new.id;
   if tg_op = 'INSERT' and v_holder.status = 'cancelled' then
     update public.attendees a set external_id = null where a.id = v_holder.id and a.external_id = new.external_id;
   elsif v_holder.id is not null then
@@ -9061,7 +9061,8 @@ begin
   end if;
   select o.* into v_holder
   from public.orders o
-  where o.organisation_id = new.organisation_id and o.external_id = new.external_id and o.id <> new.id;
+  -- As private.lock_scanned_attendee.
+  where o.external_id = new.external_id and o.organisation_id is not distinct from new.organisation_id and o.id <> new.id;
   if not found then
     return new;
   elsif v_holder.status <> 'cancelled' then
@@ -16631,7 +16632,7 @@ begin
 
   select a.* into v_attendee
   from public.attendees a
-  where a.organisation_id = v_organisation_id and a.external_id = v_external_id;
+  where a.external_id = v_external_id and a.organisation_id is not distinct from v_organisation_id;
   if not found then
     -- Among the newest of the address: that of an office may have thousands.
     select f.* into v_attendee
@@ -17834,7 +17835,7 @@ declare
   v_organisation_id uuid := private.current_organisation_id();
   v_codes text[] := array(select private.code_form(s ->> 'code') from unnest(scans) s);
   v_attendee_ids uuid[] := array(
-    select a.id from public.attendees a where a.organisation_id = v_organisation_id and a.ticket_code = any (v_codes)
+    select a.id from public.attendees a where a.ticket_code = any (v_codes) and a.organisation_id is not distinct from v_organisation_id
   ) || array(select (s ->> 'attendee_id')::uuid from unnest(scans) s where s ->> 'attendee_id' is not null);
 begin
   perform private.lock_event_shared(e.id)

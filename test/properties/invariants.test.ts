@@ -139,7 +139,7 @@ const wrongs: [sql: string, ...checks: string[]][] = [
     'inside is an entry that nobody left',
   ],
   [
-    `alter table attendees drop constraint attendees_organisation_id_ticket_code_key;
+    `alter table attendees drop constraint attendees_ticket_code_organisation_id_key;
      update attendees set ticket_code = 'A'`,
     'no two tickets have one code',
   ],

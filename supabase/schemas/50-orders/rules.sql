@@ -42,7 +42,8 @@ begin
   end if;
   select o.* into v_holder
   from public.orders o
-  where o.organisation_id = new.organisation_id and o.external_id = new.external_id and o.id <> new.id;
+  -- As private.lock_scanned_attendee.
+  where o.external_id = new.external_id and o.organisation_id is not distinct from new.organisation_id and o.id <> new.id;
   if not found then
     return new;
   elsif v_holder.status <> 'cancelled' then

@@ -108,7 +108,7 @@ comment on column public.orders.version is 'Number of edits; the ETag over REST.
 comment on column public.orders.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
 comment on column public.orders.payment_check_at is 'Internal: when the courier next looks at the deadline: to remind, then to cancel what is unpaid. Kept by Usher.';
 
-create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
+create unique index orders_external_id_organisation_id_key on public.orders (external_id, organisation_id)
   where external_id is not null;
 create index orders_promo_code_id_idx on public.orders (promo_code_id) where promo_code_id is not null;
 -- For private.page_of_orders.

@@ -189,7 +189,7 @@ begin
 
   select a.* into v_attendee
   from public.attendees a
-  where a.organisation_id = v_organisation_id and a.external_id = v_external_id;
+  where a.external_id = v_external_id and a.organisation_id is not distinct from v_organisation_id;
   if not found then
     -- Among the newest of the address: that of an office may have thousands.
     select f.* into v_attendee

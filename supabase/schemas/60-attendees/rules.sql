@@ -116,7 +116,7 @@ begin
   end if;
   select a.id, a.status, a.created_at, a.xmin into v_holder
   from public.attendees a
-  where a.organisation_id = new.organisation_id and a.external_id = new.external_id and a.id <> new.id;
+  where a.external_id = new.external_id and a.organisation_id is not distinct from new.organisation_id and a.id <> new.id;
   if tg_op = 'INSERT' and v_holder.status = 'cancelled' then
     update public.attendees a set external_id = null where a.id = v_holder.id and a.external_id = new.external_id;
   elsif v_holder.id is not null then

@@ -41,7 +41,7 @@ create table public.attendees (
   ticket_token text not null,
   search_text text not null default '',
   constraint attendees_pkey primary key (id),
-  constraint attendees_organisation_id_ticket_code_key unique (organisation_id, ticket_code),
+  constraint attendees_ticket_code_organisation_id_key unique (ticket_code, organisation_id),
   constraint attendees_ticket_token_key unique (ticket_token),
   -- event_id and organisation_id are those of the order: see rules.sql. A key of three columns would be looked up by whichever index
   -- the planner preferred while the table was small, and then read every order of the organisation for each attendee.
@@ -93,7 +93,7 @@ comment on column public.attendees.email_lower is 'Internal: the address in lowe
 comment on column public.attendees.ticket_token is 'Internal: secret in the address of the ticket page. Goes with the ticket code: a new one for each. Kept by Usher.';
 comment on column public.attendees.search_text is 'Internal: what searches look at, kept by Usher: what the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.';
 
-create unique index attendees_organisation_id_external_id_key on public.attendees (organisation_id, external_id)
+create unique index attendees_external_id_organisation_id_key on public.attendees (external_id, organisation_id)
   where external_id is not null;
 create index attendees_order_id_idx on public.attendees (order_id, id);
 -- The columns that are included are for private.event_summary, which reads no table of attendees.

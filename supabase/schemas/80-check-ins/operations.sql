@@ -192,7 +192,7 @@ declare
   v_organisation_id uuid := private.current_organisation_id();
   v_codes text[] := array(select private.code_form(s ->> 'code') from unnest(scans) s);
   v_attendee_ids uuid[] := array(
-    select a.id from public.attendees a where a.organisation_id = v_organisation_id and a.ticket_code = any (v_codes)
+    select a.id from public.attendees a where a.ticket_code = any (v_codes) and a.organisation_id is not distinct from v_organisation_id
   ) || array(select (s ->> 'attendee_id')::uuid from unnest(scans) s where s ->> 'attendee_id' is not null);
 begin
   perform private.lock_event_shared(e.id)

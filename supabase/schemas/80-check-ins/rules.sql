@@ -27,8 +27,8 @@ begin
 end
 $$;
 
--- Locked, so that the scans of a ticket are judged one after the other. Not `=` beside the id: the planner might prefer an index that begins
--- with the organisation.
+-- Locked, so that the scans of a ticket are judged one after the other. Not `=` beside the id or the code: of a table that was never analysed the
+-- planner might prefer an index that begins with the organisation, and read all its tickets.
 create function private.lock_scanned_attendee(scan public.check_ins) returns public.attendees
 language plpgsql volatile set search_path = ''
 as $$
@@ -43,7 +43,7 @@ begin
     for no key update;
   else
     select a.* into v_attendee from public.attendees a
-    where a.organisation_id = scan.organisation_id and a.ticket_code = v_code
+    where a.ticket_code = v_code and a.organisation_id is not distinct from scan.organisation_id
     for no key update;
   end if;
   return v_attendee;
