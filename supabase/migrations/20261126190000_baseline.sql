@@ -17750,16 +17750,16 @@ declare
   v_check_ins public.check_ins[];
 begin
   with added as (
-    insert into public.check_ins (event_id, check_in_point_id, code, attendee_id, direction, device, scan_id, admitted, scanned_at)
+    insert into public.check_ins as c (event_id, check_in_point_id, code, attendee_id, direction, device, scan_id, admitted, scanned_at)
     select
       s.event_id, s.check_in_point_id, s.code, s.attendee_id, coalesce(s.direction, 'entry'), s.device, s.scan_id, s.admitted,
       coalesce(s.scanned_at, now())
     from unnest(scans) with ordinality g (scan, place)
     cross join lateral jsonb_populate_record(null::public.check_ins, g.scan) s
     order by g.place
-    returning *
+    returning c as check_in
   )
-  select array_agg(row(a.*)::public.check_ins) into v_check_ins from added a;
+  select array_agg(a.check_in) into v_check_ins from added a;
   return v_check_ins;
 end
 $$;
