@@ -1321,9 +1321,10 @@ $$;
 
 -- schemas/00-ground/keep-table.sql
 
--- The uniform rules of a table, from one statement in its file: private.keep_table makes the triggers. They fire among the table's own
--- by their numbers: 010 blanks, 050 columns that are not edited, 100 truncate, 800 mistakes explained, 900 updated_at and version.
--- What a person types pays for them; what Usher derives, or an operation of a key writes, pays for the last one alone.
+-- The uniform rules of a table, from one statement in its file: private.keep_table makes the triggers, comments the columns that all tables have,
+-- and takes all rights from everybody before the file grants some. The triggers fire among the table's own by their numbers: 010 blanks,
+-- 050 columns that are not edited, 100 truncate, 800 mistakes explained, 900 updated_at and version. What a person types pays for them; what
+-- Usher derives, or an operation of a key writes, pays for the last one alone.
 
 -- Argument: as JSON, the columns with the sentence and the hint that refuse another value. What a new row has in sums is nothing yet.
 create function private.tg__assert_kept() returns trigger
@@ -1384,6 +1385,33 @@ begin
 end
 $$;
 
+-- What the columns are that all tables have.
+create function private.comment_columns("table" regclass) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_column record;
+begin
+  for v_column in
+    select c.name, c.comment
+    from (
+      values
+        ('id', 'Identifier, a UUID of version 7: it holds the time of creation.'),
+        ('organisation_id', 'The organisation that it belongs to.'),
+        ('event_id', 'The event that it belongs to.'),
+        ('source', 'Where it came from: the REST API, MCP, or Studio.'),
+        ('version', 'Number of edits; the ETag over REST. Kept by Usher.'),
+        ('created_at', 'When the row was added.'),
+        ('updated_at', 'When the row was last changed. Kept by Usher.')
+    ) c (name, comment)
+    join pg_catalog.pg_attribute a on a.attrelid = "table" and a.attname = c.name
+    where col_description("table", a.attnum) is null
+  loop
+    execute format('comment on column %s.%I is %L', "table", v_column.name, v_column.comment);
+  end loop;
+end
+$$;
+
 create function private.keep_table(
   "table" regclass,
   -- False: nobody writes rows of it by hand.
@@ -1420,6 +1448,10 @@ declare
   v_kept jsonb;
   v_trigger record;
 begin
+  perform private.comment_columns("table");
+  -- Default privileges of a Supabase project grant every new table to these three roles.
+  execute format('revoke all on %s from anon, authenticated, service_role', "table");
+  execute format('alter table %s enable row level security', "table");
   for i in 1..cardinality(filled) loop
     -- `supabase gen types` takes a column that is not null and has no default for required. This one gives no value; Postgres does not keep
     -- a default that is written as null.
@@ -1778,9 +1810,6 @@ comment on column public.organisations.logo_url is 'Where its logo is, for e-mai
 comment on column public.organisations.payment_instructions is 'How to pay an invoice, for the buyer: account, deadline, reference.';
 comment on column public.organisations.confirm_refunds_above is
   'Over MCP, a person confirms a refund when more than this was refunded of its order, in minor units. Empty: of none.';
-comment on column public.organisations.created_at is 'When the row was added.';
-comment on column public.organisations.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.organisations.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 
 create table public.organisation_members (
   user_id uuid not null,
@@ -1802,7 +1831,6 @@ comment on column public.organisation_members.user_id is 'The person, of auth.us
 comment on column public.organisation_members.role is 'What they may do: owner, manager, door or viewer.';
 comment on column public.organisation_members.name is 'Name of the person, where their account has none: one line of up to 200 characters. The view members shows both.';
 comment on column public.organisation_members.email is 'E-mail address of the person, where their account has none: as in name@example.com.';
-comment on column public.organisation_members.created_at is 'When the row was added.';
 comment on column public.organisation_members.organisation_id is 'The organisation.';
 
 create index organisation_members_user_id_idx on public.organisation_members (user_id);
@@ -1926,14 +1954,9 @@ create trigger organisations_200_normalise before insert or update of accent_col
 select private.keep_table('public.plans',
   in_use => array['The plan is in use: organisations are on it.', 'Give them another plan first: change plan of their rows.', 'organisations.plan']);
 
--- Default privileges of a Supabase project grant every new table to these three roles, so each table revokes them first.
-revoke all on public.plans, public.organisations, public.organisation_members from anon, authenticated, service_role;
-
-alter table public.plans enable row level security;
 create policy plans_select_all on public.plans for select to api_key, authenticated using (true);
 grant select on public.plans to api_key, authenticated;
 
-alter table public.organisations enable row level security;
 create policy organisations_select_own on public.organisations for select to api_key
   using (id = (select private.current_organisation_id()));
 create policy organisations_select_membership on public.organisations for select to authenticated
@@ -1944,7 +1967,6 @@ grant select on public.organisations to api_key, authenticated;
 grant update (name, slug, reply_to_email, accent_colour, logo_url, payment_instructions, confirm_refunds_above) on public.organisations
   to authenticated;
 
-alter table public.organisation_members enable row level security;
 create policy organisation_members_select_membership on public.organisation_members for select to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
 create policy organisation_members_insert_ownership on public.organisation_members for insert to authenticated
@@ -2188,10 +2210,6 @@ comment on column public.api_keys.prefix is 'First 19 characters of the key, to 
 comment on column public.api_keys.expires_at is 'From when on it is refused. Empty: it does not expire.';
 comment on column public.api_keys.revoked_at is 'Set it to refuse the key at once, for good.';
 comment on column public.api_keys.last_used_at is 'Stamped at most once a minute.';
-comment on column public.api_keys.created_at is 'When the row was added.';
-comment on column public.api_keys.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.api_keys.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.api_keys.organisation_id is 'The organisation that it belongs to.';
 comment on column public.api_keys.parent_id is 'Of a grant: the key that the person signed in with. It ends and shrinks with that key.';
 comment on column public.api_keys.family_id is
   'Internal: shared by keys that replace one another by rotation. Idempotency keys and the rate limit belong to the family, so a rotation between two tries doubles neither an order nor the allowance. A grant has a family of its own for idempotency keys, and the rate limit of its parent.';
@@ -2325,9 +2343,6 @@ create trigger api_keys_100_guard before insert or update on public.api_keys
 create trigger api_keys_950_limit_grants after delete or update of scopes, expires_at, revoked_at on public.api_keys
   for each row execute function private.tg_api_keys__limit_grants();
 
-revoke all on public.api_keys from anon, authenticated, service_role;
-
-alter table public.api_keys enable row level security;
 create policy api_keys_select_itself on public.api_keys for select to api_key
   using (id = (select private.current_api_key_id()));
 create policy api_keys_select_ownership on public.api_keys for select to authenticated
@@ -3220,11 +3235,6 @@ comment on column public.events.cancelled_at is 'When it was cancelled. Kept by 
 comment on column public.events.completed_at is 'When it was completed. Kept by Usher.';
 comment on column public.events.external_id is 'Your own identifier, up to 255 characters, unique within the organisation.';
 comment on column public.events.metadata is 'Flat JSON object of your own, at most 50 keys.';
-comment on column public.events.created_at is 'When the row was added.';
-comment on column public.events.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.events.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.events.organisation_id is 'The organisation that it belongs to.';
-comment on column public.events.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 -- Partial indexes, whose columns Postgres does not count as keys: an edit of slug or external_id then does not take the row
 -- lock that conflicts with the foreign keys of concurrent registrations.
@@ -3245,9 +3255,6 @@ select private.keep_table('public.events', filled => '{organisation_id,slug}', f
     "cancelling_since": "To cancel the event set its status to cancelled."
   }', of_event => false);
 
-revoke all on public.events from anon, authenticated, service_role;
-
-alter table public.events enable row level security;
 -- Registration and check-in read the event, too; the column grants limit what they see of it.
 create policy events_select_own on public.events for select
   to scope_events_read, scope_events_write, scope_attendees_read, scope_attendees_write, scope_checkin_write, scope_orders_read, scope_orders_write
@@ -3785,7 +3792,6 @@ comment on constraint ticket_types_metadata_is_flat on public.ticket_types is
   'Metadata is a flat object of at most 50 keys. Its values are text, numbers that are kept exactly, true, false or null.';
 comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop issuing it; tickets already issued stay valid.';
 comment on column public.ticket_types.name is 'Name for people.';
-comment on column public.ticket_types.event_id is 'The event that it belongs to.';
 comment on column public.ticket_types.price is 'In minor units (cents) of the event''s currency: 49.90 is 4990. 0 is free.';
 comment on column public.ticket_types.quantity is 'How many can be issued. Empty: no limit. Cannot be set below quantity_sold and quantity_held together.';
 comment on column public.ticket_types.quantity_sold is 'Tickets that hold a place. Counted from the attendees, not edited.';
@@ -3800,11 +3806,6 @@ comment on column public.ticket_types.description is 'Text for people, up to 200
 comment on column public.ticket_types.position is 'Its position in the list of the event''s ticket types, from 0.';
 comment on column public.ticket_types.external_id is 'The organiser''s own identifier, unique within the organisation.';
 comment on column public.ticket_types.metadata is 'The organiser''s own flat object: at most 50 keys.';
-comment on column public.ticket_types.created_at is 'When the row was added.';
-comment on column public.ticket_types.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.ticket_types.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.ticket_types.organisation_id is 'The organisation that it belongs to.';
-comment on column public.ticket_types.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 create unique index ticket_types_organisation_id_external_id_key on public.ticket_types (organisation_id, external_id)
   where external_id is not null;
@@ -3822,9 +3823,6 @@ select private.keep_table('public.ticket_types', filled => '{organisation_id}', 
     'attendees.ticket_type_id', 'waiting_list_entries.ticket_type_id'
   ]);
 
-revoke all on public.ticket_types from anon, authenticated, service_role;
-
-alter table public.ticket_types enable row level security;
 create policy ticket_types_select_own on public.ticket_types for select
   to scope_events_read, scope_events_write, scope_attendees_read, scope_attendees_write, scope_checkin_write
   using (organisation_id = (select private.current_organisation_id()));
@@ -4079,7 +4077,6 @@ comment on constraint promo_codes_max_redemptions_is_positive on public.promo_co
   'A promo code has at least 1 use. Leave it empty for no limit, or disable the code.';
 comment on table public.promo_codes is 'Discounts that buyers claim by a code. Disable one to refuse it from now on.';
 comment on column public.promo_codes.code is 'What the buyer types: one word of up to 50 characters; case does not matter.';
-comment on column public.promo_codes.event_id is 'The event that it belongs to.';
 comment on column public.promo_codes.percent_off is 'Taken off each ticket: above 0, up to 100, with at most two decimals. Empty: amount_off.';
 comment on column public.promo_codes.amount_off is 'Taken off each order, in minor units (49.90 is 4990), spread over the tickets that use it. Empty: percent_off.';
 comment on column public.promo_codes.max_redemptions is 'How many tickets may use it. Empty: no limit.';
@@ -4088,11 +4085,6 @@ comment on column public.promo_codes.status is 'active or disabled.';
 comment on column public.promo_codes.valid_from is 'From when on it is taken. Empty: at once.';
 comment on column public.promo_codes.valid_until is 'Until when it is taken. Empty: without end.';
 comment on column public.promo_codes.ticket_type_ids is 'Ticket types it applies to, up to 100. Empty: all of the event.';
-comment on column public.promo_codes.created_at is 'When the row was added.';
-comment on column public.promo_codes.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.promo_codes.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.promo_codes.organisation_id is 'The organisation that it belongs to.';
-comment on column public.promo_codes.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
 create index promo_codes_event_id_id_idx on public.promo_codes (event_id, id desc);
@@ -4147,9 +4139,6 @@ select private.keep_table('public.promo_codes', filled => '{organisation_id}', f
     'orders.promo_code_id', 'attendees.promo_code_id'
   ]);
 
-revoke all on public.promo_codes from anon, authenticated, service_role;
-
-alter table public.promo_codes enable row level security;
 create policy promo_codes_select_own on public.promo_codes for select to scope_events_read, scope_events_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy promo_codes_insert_own on public.promo_codes for insert to scope_events_write
@@ -4320,7 +4309,6 @@ comment on column public.orders.company is 'Company of the contact.';
 comment on column public.orders.reference is 'Short code that can be read over the telephone: no I, L, O or U. Generated by Usher.';
 comment on column public.orders.status is 'pending, completed when nothing is due, or cancelled.';
 comment on column public.orders.payment_status is 'Follows from status and amounts. Kept by Usher.';
-comment on column public.orders.event_id is 'The event that it belongs to.';
 comment on column public.orders.payment_method is 'How it is to be paid. Empty: its tickets are complimentary. How each payment came stands in payments.';
 comment on column public.orders.currency is 'ISO 4217 code, three capital letters.';
 comment on column public.orders.total is 'subtotal minus discount_total. Generated.';
@@ -4338,15 +4326,9 @@ comment on column public.orders.send_email is 'Whether its tickets are e-mailed 
 comment on column public.orders.completed_at is 'When it was completed. Kept by Usher.';
 comment on column public.orders.cancelled_at is 'When it was cancelled. Kept by Usher.';
 comment on column public.orders.cancellation_reason is 'Why it was cancelled: requested by somebody, expired unpaid, or event_cancelled. Kept by Usher.';
-comment on column public.orders.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.orders.external_id is 'The organiser''s own identifier, unique within the organisation. A cancelled order gives it to one that is made under it by the API.';
 comment on column public.orders.metadata is 'The organiser''s own flat object: at most 50 keys.';
-comment on column public.orders.created_at is 'When the row was added.';
-comment on column public.orders.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.orders.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.orders.organisation_id is 'The organisation that it belongs to.';
 comment on column public.orders.promo_code_id is 'The promo code that was used. Kept by Usher.';
-comment on column public.orders.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 comment on column public.orders.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
 comment on column public.orders.payment_check_at is 'Internal: when the courier next looks at the deadline: to remind, then to cancel what is unpaid. Kept by Usher.';
 
@@ -4447,9 +4429,6 @@ select private.keep_table('public.orders',
     'attendees.order_id', 'payments.order_id'
   ]);
 
-revoke all on public.orders from anon, authenticated, service_role;
-
-alter table public.orders enable row level security;
 -- A registering key sees only the order that its own transaction creates.
 create policy orders_select_new on public.orders for select to scope_attendees_write
   using (organisation_id = (select private.current_organisation_id()) and created_at = now());
@@ -4613,7 +4592,6 @@ comment on column public.attendees.checked_in is 'Whether they came in. Generate
 comment on column public.attendees.checked_in_at is 'Time of the accepted check-in. Derived from check_ins, not edited.';
 comment on column public.attendees.inside is 'Whether they came in and did not leave: no exit was scanned where they came in, or came in before. Derived from check_ins, not edited.';
 comment on column public.attendees.status is 'active, awaiting_payment, or cancelled.';
-comment on column public.attendees.event_id is 'The event that it belongs to.';
 comment on column public.attendees.ticket_type_id is 'The kind of ticket. Change it to another one of the event: the ticket takes a place of that one, and keeps its price and discount.';
 comment on column public.attendees.order_id is 'The order that it is part of.';
 comment on column public.attendees.price is 'Price of the ticket when it was registered, in minor units (49.90 is 4990); 0 where the order has no payment method.';
@@ -4627,13 +4605,8 @@ comment on column public.attendees.cancelled_at is 'When it was cancelled. Kept 
 comment on column public.attendees.erased_at is 'When what identified the person was erased, here and in every copy: see the function erase_attendee.';
 comment on column public.attendees.external_id is 'The organiser''s own identifier, unique within the organisation. A cancelled attendee gives it to whoever is registered under it by the API.';
 comment on column public.attendees.metadata is 'The organiser''s own flat object: at most 50 keys.';
-comment on column public.attendees.created_at is 'When the row was added.';
-comment on column public.attendees.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.attendees.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.attendees.organisation_id is 'The organisation that it belongs to.';
 comment on column public.attendees.promo_code_id is 'The promo code that was used. Kept by Usher.';
 comment on column public.attendees.waiting_list_entry_id is 'The entry of the waiting list whose offer this ticket accepts.';
-comment on column public.attendees.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 comment on column public.attendees.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
 comment on column public.attendees.ticket_token is 'Internal: secret in the address of the ticket page. Goes with the ticket code: a new one for each. Kept by Usher.';
 comment on column public.attendees.search_text is 'Internal: what searches look at, kept by Usher: what the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.';
@@ -4695,9 +4668,6 @@ select private.keep_table('public.attendees', filled => '{organisation_id,event_
     'check_ins.attendee_id'
   ]);
 
-revoke all on public.attendees from anon, authenticated, service_role;
-
-alter table public.attendees enable row level security;
 create policy attendees_select_own on public.attendees for select
   to scope_attendees_read, scope_attendees_write, scope_checkin_write
   using (organisation_id = (select private.current_organisation_id()));
@@ -4856,12 +4826,7 @@ comment on column public.payments.currency is 'ISO 4217 code, three capital lett
 comment on column public.payments.method is 'How it was paid.';
 comment on column public.payments.received_at is 'When the money was received; at most a day ahead.';
 comment on column public.payments.external_reference is 'Its reference in another system, such as an invoice number or a bank reference.';
-comment on column public.payments.event_id is 'The event that it belongs to.';
-comment on column public.payments.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.payments.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
-comment on column public.payments.created_at is 'When the row was added.';
-comment on column public.payments.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.payments.organisation_id is 'The organisation that it belongs to.';
 
 create index payments_order_id_idx on public.payments (order_id);
 create index payments_recorded_by_idx on public.payments (recorded_by);
@@ -4943,9 +4908,6 @@ select private.keep_table('public.payments', filled => '{organisation_id,event_i
 create trigger payments_100_pay before insert on public.payments
   for each row execute function private.tg_payments__pay();
 
-revoke all on public.payments from anon, authenticated, service_role;
-
-alter table public.payments enable row level security;
 create policy payments_select_own on public.payments for select to scope_orders_read, scope_orders_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy payments_insert_own on public.payments for insert to scope_orders_write
@@ -4976,11 +4938,7 @@ create table public.payment_voids (
 comment on table public.payment_voids is 'Payments that were recorded by mistake. Add a row with payment_id to take one back: its order is payable again, and a completed one keeps its tickets.';
 comment on column public.payment_voids.payment_id is 'The payment that is taken back.';
 comment on column public.payment_voids.reason is 'Why, for people: one line of up to 255 characters.';
-comment on column public.payment_voids.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.payment_voids.recorded_by is 'The API key that voided it. Empty if it was voided by hand.';
-comment on column public.payment_voids.created_at is 'When the row was added.';
-comment on column public.payment_voids.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.payment_voids.organisation_id is 'The organisation that it belongs to.';
 
 create index payment_voids_recorded_by_idx on public.payment_voids (recorded_by);
 -- For private.page_of_payment_lines.
@@ -5019,12 +4977,7 @@ comment on column public.refunds.currency is 'ISO 4217 code, three capital lette
 comment on column public.refunds.method is 'How it was returned.';
 comment on column public.refunds.refunded_at is 'When the money was returned; at most a day ahead.';
 comment on column public.refunds.external_reference is 'Its reference in another system, such as a credit note or a bank reference: one line of up to 255 characters.';
-comment on column public.refunds.event_id is 'The event that it belongs to.';
-comment on column public.refunds.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.refunds.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
-comment on column public.refunds.created_at is 'When the row was added.';
-comment on column public.refunds.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.refunds.organisation_id is 'The organisation that it belongs to.';
 
 create index refunds_order_id_idx on public.refunds (order_id);
 create index refunds_recorded_by_idx on public.refunds (recorded_by);
@@ -5113,10 +5066,6 @@ select private.keep_table('public.refunds', filled => '{organisation_id,event_id
 create trigger refunds_100_return before insert on public.refunds
   for each row execute function private.tg_refunds__return();
 
-
-revoke all on public.payment_voids, public.refunds from anon, authenticated, service_role;
-
-alter table public.payment_voids enable row level security;
 create policy payment_voids_select_own on public.payment_voids for select to scope_orders_read, scope_orders_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy payment_voids_insert_own on public.payment_voids for insert to scope_orders_write
@@ -5128,7 +5077,6 @@ create policy payment_voids_insert_membership on public.payment_voids for insert
 grant select on public.payment_voids to scope_orders_read, scope_orders_write, authenticated;
 grant insert (payment_id, reason) on public.payment_voids to scope_orders_write, authenticated;
 
-alter table public.refunds enable row level security;
 create policy refunds_select_own on public.refunds for select to scope_orders_read, scope_orders_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy refunds_insert_own on public.refunds for insert to scope_orders_write
@@ -5216,17 +5164,11 @@ create table public.check_in_points (
 );
 comment on table public.check_in_points is 'Gates, days and workshops of an event at which tickets are scanned. Archive one to close it for good.';
 comment on column public.check_in_points.name is 'Name for people.';
-comment on column public.check_in_points.event_id is 'The event that it belongs to.';
 comment on column public.check_in_points.status is 'active or archived; an archived one admits nobody.';
 comment on column public.check_in_points.admission is 'once; once_per_day, in the time zone of the event; or re_entry: an exit scan lets the ticket in again. Fixed once there are scans.';
 comment on column public.check_in_points.opens_at is 'Scans before it are rejected. Empty: open from the start.';
 comment on column public.check_in_points.closes_at is 'Scans from then on are rejected. Empty: open to the end.';
 comment on column public.check_in_points.ticket_type_ids is 'Ticket types that it admits, up to 100. Empty: all of the event.';
-comment on column public.check_in_points.created_at is 'When the row was added.';
-comment on column public.check_in_points.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.check_in_points.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.check_in_points.organisation_id is 'The organisation that it belongs to.';
-comment on column public.check_in_points.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 create index check_in_points_event_id_id_idx on public.check_in_points (event_id, id);
 
@@ -5282,9 +5224,6 @@ create trigger check_in_points_200_admission before update on public.check_in_po
 create trigger check_in_points_200_ticket_types before insert or update of ticket_type_ids on public.check_in_points
   for each row execute function private.tg__assert_ticket_types();
 
-revoke all on public.check_in_points from anon, authenticated, service_role;
-
-alter table public.check_in_points enable row level security;
 create policy check_in_points_select_own on public.check_in_points for select
   to scope_events_read, scope_events_write, scope_attendees_read
   using (organisation_id = (select private.current_organisation_id()));
@@ -5540,7 +5479,6 @@ create table public.check_ins (
 comment on constraint check_ins_device_is_one_line on public.check_ins is
   'device is one line of 1 to 100 characters. Write at least one letter, and no line breaks.';
 comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id, and code or attendee_id, to check in by hand; set undone_at to take an acceptance back.';
-comment on column public.check_ins.event_id is 'The event that it belongs to.';
 comment on column public.check_ins.attendee_id is 'Whose ticket it is. Empty where no ticket has the code, or no attendee the id that was named.';
 -- Not filled in from the attendee: whoever names an attendee learns no ticket code.
 comment on column public.check_ins.code is 'The text that was scanned, up to 200 characters, even if no ticket has this code. Empty where the attendee was named instead.';
@@ -5553,12 +5491,7 @@ comment on column public.check_ins.exited_at is 'Of an entry: when the person le
 comment on column public.check_ins.undone_at is 'When the acceptance was taken back. Set it to do so.';
 comment on column public.check_ins.device is 'Scanner or entrance, for people.';
 comment on column public.check_ins.admitted is 'What an offline scanner said: whether it let the person in.';
-comment on column public.check_ins.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.check_ins.api_key_id is 'The API key that scanned, where it was one.';
-comment on column public.check_ins.created_at is 'When the row was added.';
-comment on column public.check_ins.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.check_ins.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.check_ins.organisation_id is 'The organisation that it belongs to.';
 comment on column public.check_ins.scan_id is 'Identifier given by an offline scanner, up to 100 characters, so that a scan sent twice counts once.';
 comment on column public.check_ins.earlier_check_in_id is 'Of a rejection as already_checked_in the entry that stood; of an exit the entry that it ends.';
 comment on column public.check_ins.admission_key is
@@ -5579,9 +5512,8 @@ create index check_ins_event_id_result_idx on public.check_ins (event_id, result
 create index check_ins_organisation_id_result_idx on public.check_ins (organisation_id, result, id);
 create index check_ins_api_key_id_idx on public.check_ins (api_key_id);
 
-revoke all on public.check_ins from anon, authenticated, service_role;
+select private.keep_table('public.check_ins', filled => '{organisation_id,result}', derived => null);
 
-alter table public.check_ins enable row level security;
 create policy check_ins_select_own on public.check_ins for select to scope_checkin_write, scope_attendees_read
   using (organisation_id = (select private.current_organisation_id()));
 create policy check_ins_insert_own on public.check_ins for insert to scope_checkin_write
@@ -5840,8 +5772,6 @@ create trigger check_ins_500_undo after update on public.check_ins
   for each row when (new.undone_at is distinct from old.undone_at)
   execute function private.tg_check_ins__undo();
 
-select private.keep_table('public.check_ins', filled => '{organisation_id,result}', derived => null);
-
 -- schemas/90-outbox/endpoints.sql
 
 -- Webhook endpoints: URLs that are notified of the types they subscribe to. Webhooks are signed with a secret per endpoint
@@ -5915,11 +5845,6 @@ comment on column public.webhook_endpoints.event_ids is 'Only what belongs to on
 comment on column public.webhook_endpoints.disabled_reason is 'Why Usher disabled it. Empty if a person or an API key did.';
 comment on column public.webhook_endpoints.failing_since is 'Since when no delivery has succeeded. Kept by the courier.';
 comment on column public.webhook_endpoints.last_failed_at is 'When a delivery last failed. Kept by the courier.';
-comment on column public.webhook_endpoints.created_at is 'When the row was added.';
-comment on column public.webhook_endpoints.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.webhook_endpoints.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.webhook_endpoints.organisation_id is 'The organisation that it belongs to.';
-comment on column public.webhook_endpoints.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 create index webhook_endpoints_organisation_id_id_idx on public.webhook_endpoints (organisation_id, id desc);
 
@@ -6097,9 +6022,6 @@ $$;
 create trigger webhook_endpoints_500_add_secret after insert on public.webhook_endpoints
   for each row execute function private.tg_webhook_endpoints__add_secret();
 
-revoke all on public.webhook_endpoints from anon, authenticated, service_role;
-
-alter table public.webhook_endpoints enable row level security;
 create policy webhook_endpoints_select_own on public.webhook_endpoints for select to scope_events_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy webhook_endpoints_insert_own on public.webhook_endpoints for insert to scope_events_write
@@ -6163,11 +6085,8 @@ create table public.notifications (
     references public.organisations (id) on delete cascade
 );
 comment on table public.notifications is 'The outbox, readable as a log of what happened, oldest first. Written by Usher only.';
-comment on column public.notifications.created_at is 'When the row was added.';
 comment on column public.notifications.type is 'What happened.';
 comment on column public.notifications.data is 'The object in the JSON shape of the API at that time: an order with its attendees, without ticket codes.';
-comment on column public.notifications.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.notifications.organisation_id is 'The organisation that it belongs to.';
 comment on column public.notifications.subject_id is
   'Internal: what it is found by when a person is erased: the order that it belongs to, the entry of the waiting list, or the object itself.';
 comment on column public.notifications.transaction_id is
@@ -6202,9 +6121,6 @@ end
 $$;
 grant execute on function private.readable_types to scope_events_write;
 
-revoke all on public.notifications from anon, authenticated, service_role;
-
-alter table public.notifications enable row level security;
 create policy notifications_select_own on public.notifications for select to scope_events_write
   using (
     organisation_id = (select private.current_organisation_id())
@@ -6366,10 +6282,6 @@ comment on column public.webhook_deliveries.last_response_milliseconds is 'How l
 comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of the response.';
 comment on column public.webhook_deliveries.last_error is 'Why there was no response.';
 comment on column public.webhook_deliveries.delivered_at is 'When it was delivered.';
-comment on column public.webhook_deliveries.created_at is 'When the row was added.';
-comment on column public.webhook_deliveries.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.webhook_deliveries.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.webhook_deliveries.organisation_id is 'The organisation that it belongs to.';
 comment on column public.webhook_deliveries.notification_id is 'What is sent; also the webhook-id.';
 comment on column public.webhook_deliveries.claim is 'Internal: identifies the claim under which it is being sent; a result under another claim is ignored.';
 comment on column public.webhook_deliveries.claimed_until is 'Internal: until when a courier has it in hand.';
@@ -6528,9 +6440,6 @@ $$;
 create trigger webhook_endpoints_500_drop_deliveries after delete or update of types on public.webhook_endpoints
   for each row execute function private.tg_webhook_endpoints__drop_deliveries();
 
-revoke all on public.webhook_deliveries from anon, authenticated, service_role;
-
-alter table public.webhook_deliveries enable row level security;
 create policy webhook_deliveries_select_own on public.webhook_deliveries for select to scope_events_write
   using (
     organisation_id = (select private.current_organisation_id())
@@ -6798,10 +6707,6 @@ comment on column public.emails.message is 'What the organiser adds in their own
 comment on column public.emails.attempts is 'How often it was tried since it was last queued.';
 comment on column public.emails.next_attempt_at is 'When it is tried next. Empty once it is settled.';
 comment on column public.emails.last_attempt_at is 'When it was last tried.';
-comment on column public.emails.created_at is 'When the row was added.';
-comment on column public.emails.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.emails.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.emails.organisation_id is 'The organisation that it belongs to.';
 comment on column public.emails.payment_id is 'The payment that was received, or voided.';
 comment on column public.emails.waiting_list_entry_id is 'The entry of the waiting list to which it goes, where that is somebody who waits.';
 comment on column public.emails.message_id is 'Its identifier at the mail service.';
@@ -6925,9 +6830,6 @@ create trigger emails_600_notify_bounce after update of status on public.emails
   for each row when (new.kind <> 'ticket' and new.status in ('bounced', 'failed') and new.status <> old.status)
   execute function private.tg_emails__notify_bounce();
 
-revoke all on public.emails from anon, authenticated, service_role;
-
-alter table public.emails enable row level security;
 create policy emails_select_own on public.emails for select to scope_attendees_read
   using (organisation_id = (select private.current_organisation_id()));
 create policy emails_select_membership on public.emails for select to authenticated
@@ -7018,9 +6920,6 @@ create trigger email_opt_outs_100_switch_on before update or delete on public.em
   for each row when (private.is_typed() and current_setting('usher.switches_on', true) is distinct from 'on')
   execute function private.tg_email_opt_outs__refuse_switch_on();
 
-revoke all on public.email_opt_outs from anon, authenticated, service_role;
-
-alter table public.email_opt_outs enable row level security;
 create policy email_opt_outs_select_membership on public.email_opt_outs for select to authenticated
   using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.email_opt_outs to authenticated;
@@ -7193,17 +7092,13 @@ comment on column public.waiting_list_entries.name is 'Name of the person.';
 comment on column public.waiting_list_entries.email is 'Address that the offer is sent to.';
 comment on column public.waiting_list_entries.company is 'Company of the person: one line of up to 200 characters.';
 comment on column public.waiting_list_entries.status is 'waiting, offered, accepted, expired or cancelled.';
-comment on column public.waiting_list_entries.event_id is 'The event that it belongs to.';
 comment on column public.waiting_list_entries.ticket_type_id is 'The ticket type that the person waits for.';
 comment on column public.waiting_list_entries.offered_at is 'When a place was offered. Kept by Usher.';
 comment on column public.waiting_list_entries.offer_expires_at is 'Until when the offered place is held. May be moved while it is offered.';
 comment on column public.waiting_list_entries.send_email is 'Whether the offer, and later the ticket, is e-mailed.';
 comment on column public.waiting_list_entries.external_id is 'The organiser''s own identifier, up to 255 characters, unique within the organisation.';
 comment on column public.waiting_list_entries.metadata is 'The organiser''s own flat object: at most 50 keys.';
-comment on column public.waiting_list_entries.created_at is 'When the row was added.';
-comment on column public.waiting_list_entries.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.waiting_list_entries.id is 'Identifier, a UUID of version 7: it holds the time of joining, and with it the order of the list.';
-comment on column public.waiting_list_entries.organisation_id is 'The organisation that it belongs to.';
 comment on column public.waiting_list_entries.version is 'Number of edits. Kept by Usher.';
 comment on column public.waiting_list_entries.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
 
@@ -7340,9 +7235,6 @@ create trigger waiting_list_entries_130_free before insert or update of email, e
 create trigger waiting_list_entries_140_contact before insert or update of name, email on public.waiting_list_entries
   for each row execute function private.tg__assert_contact();
 
-revoke all on public.waiting_list_entries from anon, authenticated, service_role;
-
-alter table public.waiting_list_entries enable row level security;
 create policy waiting_list_entries_select_own on public.waiting_list_entries for select to scope_attendees_read, scope_attendees_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy waiting_list_entries_insert_own on public.waiting_list_entries for insert to scope_attendees_write
@@ -7637,7 +7529,6 @@ create table public.audit_entries (
 comment on table public.audit_entries is 'Who changed what, when and from where. Written by Usher only.';
 comment on column public.audit_entries.created_at is 'When it was done.';
 comment on column public.audit_entries.actor is 'An API key, a signed-in member, somebody in Studio or with SQL, or the courier.';
-comment on column public.audit_entries.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.audit_entries.action is 'created, updated, deleted; or confirmed by a person, over MCP.';
 comment on column public.audit_entries.object_type is 'What kind of object it is about.';
 comment on column public.audit_entries.object_id is 'The object; of a member, their user_id.';
@@ -7645,8 +7536,6 @@ comment on column public.audit_entries.changes is
   'Of an update each changed field as { from, to }; of a deletion each field as { from }. Empty for what was created, for the object shows it; of an export, which is no object, its operation and arguments; of a confirmation its operation. Secrets and ticket codes are named without values.';
 comment on column public.audit_entries.api_key_id is 'The API key, where it was one.';
 comment on column public.audit_entries.user_id is 'The member, where it was one.';
-comment on column public.audit_entries.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.audit_entries.organisation_id is 'The organisation that it belongs to.';
 
 create index audit_entries_organisation_id_object_type_idx on public.audit_entries (organisation_id, object_type, id);
 create index audit_entries_object_id_idx on public.audit_entries (object_id, id);
@@ -7771,9 +7660,6 @@ end
 $$;
 grant execute on function private.auditable_objects to scope_events_write;
 
-revoke all on public.audit_entries from anon, authenticated, service_role;
-
-alter table public.audit_entries enable row level security;
 create policy audit_entries_select_own on public.audit_entries for select to scope_events_write
   using (
     organisation_id = (select private.current_organisation_id())

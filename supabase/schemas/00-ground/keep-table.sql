@@ -1,6 +1,7 @@
--- The uniform rules of a table, from one statement in its file: private.keep_table makes the triggers. They fire among the table's own
--- by their numbers: 010 blanks, 050 columns that are not edited, 100 truncate, 800 mistakes explained, 900 updated_at and version.
--- What a person types pays for them; what Usher derives, or an operation of a key writes, pays for the last one alone.
+-- The uniform rules of a table, from one statement in its file: private.keep_table makes the triggers, comments the columns that all tables have,
+-- and takes all rights from everybody before the file grants some. The triggers fire among the table's own by their numbers: 010 blanks,
+-- 050 columns that are not edited, 100 truncate, 800 mistakes explained, 900 updated_at and version. What a person types pays for them; what
+-- Usher derives, or an operation of a key writes, pays for the last one alone.
 
 -- Argument: as JSON, the columns with the sentence and the hint that refuse another value. What a new row has in sums is nothing yet.
 create function private.tg__assert_kept() returns trigger
@@ -61,6 +62,33 @@ begin
 end
 $$;
 
+-- What the columns are that all tables have.
+create function private.comment_columns("table" regclass) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_column record;
+begin
+  for v_column in
+    select c.name, c.comment
+    from (
+      values
+        ('id', 'Identifier, a UUID of version 7: it holds the time of creation.'),
+        ('organisation_id', 'The organisation that it belongs to.'),
+        ('event_id', 'The event that it belongs to.'),
+        ('source', 'Where it came from: the REST API, MCP, or Studio.'),
+        ('version', 'Number of edits; the ETag over REST. Kept by Usher.'),
+        ('created_at', 'When the row was added.'),
+        ('updated_at', 'When the row was last changed. Kept by Usher.')
+    ) c (name, comment)
+    join pg_catalog.pg_attribute a on a.attrelid = "table" and a.attname = c.name
+    where col_description("table", a.attnum) is null
+  loop
+    execute format('comment on column %s.%I is %L', "table", v_column.name, v_column.comment);
+  end loop;
+end
+$$;
+
 create function private.keep_table(
   "table" regclass,
   -- False: nobody writes rows of it by hand.
@@ -97,6 +125,10 @@ declare
   v_kept jsonb;
   v_trigger record;
 begin
+  perform private.comment_columns("table");
+  -- Default privileges of a Supabase project grant every new table to these three roles.
+  execute format('revoke all on %s from anon, authenticated, service_role', "table");
+  execute format('alter table %s enable row level security', "table");
   for i in 1..cardinality(filled) loop
     -- `supabase gen types` takes a column that is not null and has no default for required. This one gives no value; Postgres does not keep
     -- a default that is written as null.

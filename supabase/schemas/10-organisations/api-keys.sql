@@ -52,10 +52,6 @@ comment on column public.api_keys.prefix is 'First 19 characters of the key, to 
 comment on column public.api_keys.expires_at is 'From when on it is refused. Empty: it does not expire.';
 comment on column public.api_keys.revoked_at is 'Set it to refuse the key at once, for good.';
 comment on column public.api_keys.last_used_at is 'Stamped at most once a minute.';
-comment on column public.api_keys.created_at is 'When the row was added.';
-comment on column public.api_keys.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.api_keys.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.api_keys.organisation_id is 'The organisation that it belongs to.';
 comment on column public.api_keys.parent_id is 'Of a grant: the key that the person signed in with. It ends and shrinks with that key.';
 comment on column public.api_keys.family_id is
   'Internal: shared by keys that replace one another by rotation. Idempotency keys and the rate limit belong to the family, so a rotation between two tries doubles neither an order nor the allowance. A grant has a family of its own for idempotency keys, and the rate limit of its parent.';
@@ -189,9 +185,6 @@ create trigger api_keys_100_guard before insert or update on public.api_keys
 create trigger api_keys_950_limit_grants after delete or update of scopes, expires_at, revoked_at on public.api_keys
   for each row execute function private.tg_api_keys__limit_grants();
 
-revoke all on public.api_keys from anon, authenticated, service_role;
-
-alter table public.api_keys enable row level security;
 create policy api_keys_select_itself on public.api_keys for select to api_key
   using (id = (select private.current_api_key_id()));
 create policy api_keys_select_ownership on public.api_keys for select to authenticated

@@ -63,9 +63,6 @@ comment on column public.organisations.logo_url is 'Where its logo is, for e-mai
 comment on column public.organisations.payment_instructions is 'How to pay an invoice, for the buyer: account, deadline, reference.';
 comment on column public.organisations.confirm_refunds_above is
   'Over MCP, a person confirms a refund when more than this was refunded of its order, in minor units. Empty: of none.';
-comment on column public.organisations.created_at is 'When the row was added.';
-comment on column public.organisations.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.organisations.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 
 create table public.organisation_members (
   user_id uuid not null,
@@ -87,7 +84,6 @@ comment on column public.organisation_members.user_id is 'The person, of auth.us
 comment on column public.organisation_members.role is 'What they may do: owner, manager, door or viewer.';
 comment on column public.organisation_members.name is 'Name of the person, where their account has none: one line of up to 200 characters. The view members shows both.';
 comment on column public.organisation_members.email is 'E-mail address of the person, where their account has none: as in name@example.com.';
-comment on column public.organisation_members.created_at is 'When the row was added.';
 comment on column public.organisation_members.organisation_id is 'The organisation.';
 
 create index organisation_members_user_id_idx on public.organisation_members (user_id);
@@ -211,14 +207,9 @@ create trigger organisations_200_normalise before insert or update of accent_col
 select private.keep_table('public.plans',
   in_use => array['The plan is in use: organisations are on it.', 'Give them another plan first: change plan of their rows.', 'organisations.plan']);
 
--- Default privileges of a Supabase project grant every new table to these three roles, so each table revokes them first.
-revoke all on public.plans, public.organisations, public.organisation_members from anon, authenticated, service_role;
-
-alter table public.plans enable row level security;
 create policy plans_select_all on public.plans for select to api_key, authenticated using (true);
 grant select on public.plans to api_key, authenticated;
 
-alter table public.organisations enable row level security;
 create policy organisations_select_own on public.organisations for select to api_key
   using (id = (select private.current_organisation_id()));
 create policy organisations_select_membership on public.organisations for select to authenticated
@@ -229,7 +220,6 @@ grant select on public.organisations to api_key, authenticated;
 grant update (name, slug, reply_to_email, accent_colour, logo_url, payment_instructions, confirm_refunds_above) on public.organisations
   to authenticated;
 
-alter table public.organisation_members enable row level security;
 create policy organisation_members_select_membership on public.organisation_members for select to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
 create policy organisation_members_insert_ownership on public.organisation_members for insert to authenticated

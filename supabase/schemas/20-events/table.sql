@@ -101,11 +101,6 @@ comment on column public.events.cancelled_at is 'When it was cancelled. Kept by 
 comment on column public.events.completed_at is 'When it was completed. Kept by Usher.';
 comment on column public.events.external_id is 'Your own identifier, up to 255 characters, unique within the organisation.';
 comment on column public.events.metadata is 'Flat JSON object of your own, at most 50 keys.';
-comment on column public.events.created_at is 'When the row was added.';
-comment on column public.events.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.events.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.events.organisation_id is 'The organisation that it belongs to.';
-comment on column public.events.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 -- Partial indexes, whose columns Postgres does not count as keys: an edit of slug or external_id then does not take the row
 -- lock that conflicts with the foreign keys of concurrent registrations.
@@ -126,9 +121,6 @@ select private.keep_table('public.events', filled => '{organisation_id,slug}', f
     "cancelling_since": "To cancel the event set its status to cancelled."
   }', of_event => false);
 
-revoke all on public.events from anon, authenticated, service_role;
-
-alter table public.events enable row level security;
 -- Registration and check-in read the event, too; the column grants limit what they see of it.
 create policy events_select_own on public.events for select
   to scope_events_read, scope_events_write, scope_attendees_read, scope_attendees_write, scope_checkin_write, scope_orders_read, scope_orders_write

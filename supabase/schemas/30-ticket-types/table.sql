@@ -60,7 +60,6 @@ comment on constraint ticket_types_metadata_is_flat on public.ticket_types is
   'Metadata is a flat object of at most 50 keys. Its values are text, numbers that are kept exactly, true, false or null.';
 comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop issuing it; tickets already issued stay valid.';
 comment on column public.ticket_types.name is 'Name for people.';
-comment on column public.ticket_types.event_id is 'The event that it belongs to.';
 comment on column public.ticket_types.price is 'In minor units (cents) of the event''s currency: 49.90 is 4990. 0 is free.';
 comment on column public.ticket_types.quantity is 'How many can be issued. Empty: no limit. Cannot be set below quantity_sold and quantity_held together.';
 comment on column public.ticket_types.quantity_sold is 'Tickets that hold a place. Counted from the attendees, not edited.';
@@ -75,11 +74,6 @@ comment on column public.ticket_types.description is 'Text for people, up to 200
 comment on column public.ticket_types.position is 'Its position in the list of the event''s ticket types, from 0.';
 comment on column public.ticket_types.external_id is 'The organiser''s own identifier, unique within the organisation.';
 comment on column public.ticket_types.metadata is 'The organiser''s own flat object: at most 50 keys.';
-comment on column public.ticket_types.created_at is 'When the row was added.';
-comment on column public.ticket_types.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.ticket_types.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.ticket_types.organisation_id is 'The organisation that it belongs to.';
-comment on column public.ticket_types.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 create unique index ticket_types_organisation_id_external_id_key on public.ticket_types (organisation_id, external_id)
   where external_id is not null;
@@ -97,9 +91,6 @@ select private.keep_table('public.ticket_types', filled => '{organisation_id}', 
     'attendees.ticket_type_id', 'waiting_list_entries.ticket_type_id'
   ]);
 
-revoke all on public.ticket_types from anon, authenticated, service_role;
-
-alter table public.ticket_types enable row level security;
 create policy ticket_types_select_own on public.ticket_types for select
   to scope_events_read, scope_events_write, scope_attendees_read, scope_attendees_write, scope_checkin_write
   using (organisation_id = (select private.current_organisation_id()));

@@ -57,7 +57,6 @@ comment on constraint promo_codes_max_redemptions_is_positive on public.promo_co
   'A promo code has at least 1 use. Leave it empty for no limit, or disable the code.';
 comment on table public.promo_codes is 'Discounts that buyers claim by a code. Disable one to refuse it from now on.';
 comment on column public.promo_codes.code is 'What the buyer types: one word of up to 50 characters; case does not matter.';
-comment on column public.promo_codes.event_id is 'The event that it belongs to.';
 comment on column public.promo_codes.percent_off is 'Taken off each ticket: above 0, up to 100, with at most two decimals. Empty: amount_off.';
 comment on column public.promo_codes.amount_off is 'Taken off each order, in minor units (49.90 is 4990), spread over the tickets that use it. Empty: percent_off.';
 comment on column public.promo_codes.max_redemptions is 'How many tickets may use it. Empty: no limit.';
@@ -66,11 +65,6 @@ comment on column public.promo_codes.status is 'active or disabled.';
 comment on column public.promo_codes.valid_from is 'From when on it is taken. Empty: at once.';
 comment on column public.promo_codes.valid_until is 'Until when it is taken. Empty: without end.';
 comment on column public.promo_codes.ticket_type_ids is 'Ticket types it applies to, up to 100. Empty: all of the event.';
-comment on column public.promo_codes.created_at is 'When the row was added.';
-comment on column public.promo_codes.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.promo_codes.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.promo_codes.organisation_id is 'The organisation that it belongs to.';
-comment on column public.promo_codes.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
 create index promo_codes_event_id_id_idx on public.promo_codes (event_id, id desc);
@@ -125,9 +119,6 @@ select private.keep_table('public.promo_codes', filled => '{organisation_id}', f
     'orders.promo_code_id', 'attendees.promo_code_id'
   ]);
 
-revoke all on public.promo_codes from anon, authenticated, service_role;
-
-alter table public.promo_codes enable row level security;
 create policy promo_codes_select_own on public.promo_codes for select to scope_events_read, scope_events_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy promo_codes_insert_own on public.promo_codes for insert to scope_events_write

@@ -35,12 +35,7 @@ comment on column public.payments.currency is 'ISO 4217 code, three capital lett
 comment on column public.payments.method is 'How it was paid.';
 comment on column public.payments.received_at is 'When the money was received; at most a day ahead.';
 comment on column public.payments.external_reference is 'Its reference in another system, such as an invoice number or a bank reference.';
-comment on column public.payments.event_id is 'The event that it belongs to.';
-comment on column public.payments.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.payments.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
-comment on column public.payments.created_at is 'When the row was added.';
-comment on column public.payments.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.payments.organisation_id is 'The organisation that it belongs to.';
 
 create index payments_order_id_idx on public.payments (order_id);
 create index payments_recorded_by_idx on public.payments (recorded_by);
@@ -122,9 +117,6 @@ select private.keep_table('public.payments', filled => '{organisation_id,event_i
 create trigger payments_100_pay before insert on public.payments
   for each row execute function private.tg_payments__pay();
 
-revoke all on public.payments from anon, authenticated, service_role;
-
-alter table public.payments enable row level security;
 create policy payments_select_own on public.payments for select to scope_orders_read, scope_orders_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy payments_insert_own on public.payments for insert to scope_orders_write
@@ -155,11 +147,7 @@ create table public.payment_voids (
 comment on table public.payment_voids is 'Payments that were recorded by mistake. Add a row with payment_id to take one back: its order is payable again, and a completed one keeps its tickets.';
 comment on column public.payment_voids.payment_id is 'The payment that is taken back.';
 comment on column public.payment_voids.reason is 'Why, for people: one line of up to 255 characters.';
-comment on column public.payment_voids.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.payment_voids.recorded_by is 'The API key that voided it. Empty if it was voided by hand.';
-comment on column public.payment_voids.created_at is 'When the row was added.';
-comment on column public.payment_voids.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.payment_voids.organisation_id is 'The organisation that it belongs to.';
 
 create index payment_voids_recorded_by_idx on public.payment_voids (recorded_by);
 -- For private.page_of_payment_lines.
@@ -198,12 +186,7 @@ comment on column public.refunds.currency is 'ISO 4217 code, three capital lette
 comment on column public.refunds.method is 'How it was returned.';
 comment on column public.refunds.refunded_at is 'When the money was returned; at most a day ahead.';
 comment on column public.refunds.external_reference is 'Its reference in another system, such as a credit note or a bank reference: one line of up to 255 characters.';
-comment on column public.refunds.event_id is 'The event that it belongs to.';
-comment on column public.refunds.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.refunds.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
-comment on column public.refunds.created_at is 'When the row was added.';
-comment on column public.refunds.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.refunds.organisation_id is 'The organisation that it belongs to.';
 
 create index refunds_order_id_idx on public.refunds (order_id);
 create index refunds_recorded_by_idx on public.refunds (recorded_by);
@@ -292,10 +275,6 @@ select private.keep_table('public.refunds', filled => '{organisation_id,event_id
 create trigger refunds_100_return before insert on public.refunds
   for each row execute function private.tg_refunds__return();
 
-
-revoke all on public.payment_voids, public.refunds from anon, authenticated, service_role;
-
-alter table public.payment_voids enable row level security;
 create policy payment_voids_select_own on public.payment_voids for select to scope_orders_read, scope_orders_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy payment_voids_insert_own on public.payment_voids for insert to scope_orders_write
@@ -307,7 +286,6 @@ create policy payment_voids_insert_membership on public.payment_voids for insert
 grant select on public.payment_voids to scope_orders_read, scope_orders_write, authenticated;
 grant insert (payment_id, reason) on public.payment_voids to scope_orders_write, authenticated;
 
-alter table public.refunds enable row level security;
 create policy refunds_select_own on public.refunds for select to scope_orders_read, scope_orders_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy refunds_insert_own on public.refunds for insert to scope_orders_write

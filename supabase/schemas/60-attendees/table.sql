@@ -68,7 +68,6 @@ comment on column public.attendees.checked_in is 'Whether they came in. Generate
 comment on column public.attendees.checked_in_at is 'Time of the accepted check-in. Derived from check_ins, not edited.';
 comment on column public.attendees.inside is 'Whether they came in and did not leave: no exit was scanned where they came in, or came in before. Derived from check_ins, not edited.';
 comment on column public.attendees.status is 'active, awaiting_payment, or cancelled.';
-comment on column public.attendees.event_id is 'The event that it belongs to.';
 comment on column public.attendees.ticket_type_id is 'The kind of ticket. Change it to another one of the event: the ticket takes a place of that one, and keeps its price and discount.';
 comment on column public.attendees.order_id is 'The order that it is part of.';
 comment on column public.attendees.price is 'Price of the ticket when it was registered, in minor units (49.90 is 4990); 0 where the order has no payment method.';
@@ -82,13 +81,8 @@ comment on column public.attendees.cancelled_at is 'When it was cancelled. Kept 
 comment on column public.attendees.erased_at is 'When what identified the person was erased, here and in every copy: see the function erase_attendee.';
 comment on column public.attendees.external_id is 'The organiser''s own identifier, unique within the organisation. A cancelled attendee gives it to whoever is registered under it by the API.';
 comment on column public.attendees.metadata is 'The organiser''s own flat object: at most 50 keys.';
-comment on column public.attendees.created_at is 'When the row was added.';
-comment on column public.attendees.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.attendees.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.attendees.organisation_id is 'The organisation that it belongs to.';
 comment on column public.attendees.promo_code_id is 'The promo code that was used. Kept by Usher.';
 comment on column public.attendees.waiting_list_entry_id is 'The entry of the waiting list whose offer this ticket accepts.';
-comment on column public.attendees.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 comment on column public.attendees.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
 comment on column public.attendees.ticket_token is 'Internal: secret in the address of the ticket page. Goes with the ticket code: a new one for each. Kept by Usher.';
 comment on column public.attendees.search_text is 'Internal: what searches look at, kept by Usher: what the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.';
@@ -150,9 +144,6 @@ select private.keep_table('public.attendees', filled => '{organisation_id,event_
     'check_ins.attendee_id'
   ]);
 
-revoke all on public.attendees from anon, authenticated, service_role;
-
-alter table public.attendees enable row level security;
 create policy attendees_select_own on public.attendees for select
   to scope_attendees_read, scope_attendees_write, scope_checkin_write
   using (organisation_id = (select private.current_organisation_id()));

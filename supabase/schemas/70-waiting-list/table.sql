@@ -55,17 +55,13 @@ comment on column public.waiting_list_entries.name is 'Name of the person.';
 comment on column public.waiting_list_entries.email is 'Address that the offer is sent to.';
 comment on column public.waiting_list_entries.company is 'Company of the person: one line of up to 200 characters.';
 comment on column public.waiting_list_entries.status is 'waiting, offered, accepted, expired or cancelled.';
-comment on column public.waiting_list_entries.event_id is 'The event that it belongs to.';
 comment on column public.waiting_list_entries.ticket_type_id is 'The ticket type that the person waits for.';
 comment on column public.waiting_list_entries.offered_at is 'When a place was offered. Kept by Usher.';
 comment on column public.waiting_list_entries.offer_expires_at is 'Until when the offered place is held. May be moved while it is offered.';
 comment on column public.waiting_list_entries.send_email is 'Whether the offer, and later the ticket, is e-mailed.';
 comment on column public.waiting_list_entries.external_id is 'The organiser''s own identifier, up to 255 characters, unique within the organisation.';
 comment on column public.waiting_list_entries.metadata is 'The organiser''s own flat object: at most 50 keys.';
-comment on column public.waiting_list_entries.created_at is 'When the row was added.';
-comment on column public.waiting_list_entries.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.waiting_list_entries.id is 'Identifier, a UUID of version 7: it holds the time of joining, and with it the order of the list.';
-comment on column public.waiting_list_entries.organisation_id is 'The organisation that it belongs to.';
 comment on column public.waiting_list_entries.version is 'Number of edits. Kept by Usher.';
 comment on column public.waiting_list_entries.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
 
@@ -202,9 +198,6 @@ create trigger waiting_list_entries_130_free before insert or update of email, e
 create trigger waiting_list_entries_140_contact before insert or update of name, email on public.waiting_list_entries
   for each row execute function private.tg__assert_contact();
 
-revoke all on public.waiting_list_entries from anon, authenticated, service_role;
-
-alter table public.waiting_list_entries enable row level security;
 create policy waiting_list_entries_select_own on public.waiting_list_entries for select to scope_attendees_read, scope_attendees_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy waiting_list_entries_insert_own on public.waiting_list_entries for insert to scope_attendees_write

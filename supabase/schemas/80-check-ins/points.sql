@@ -30,17 +30,11 @@ create table public.check_in_points (
 );
 comment on table public.check_in_points is 'Gates, days and workshops of an event at which tickets are scanned. Archive one to close it for good.';
 comment on column public.check_in_points.name is 'Name for people.';
-comment on column public.check_in_points.event_id is 'The event that it belongs to.';
 comment on column public.check_in_points.status is 'active or archived; an archived one admits nobody.';
 comment on column public.check_in_points.admission is 'once; once_per_day, in the time zone of the event; or re_entry: an exit scan lets the ticket in again. Fixed once there are scans.';
 comment on column public.check_in_points.opens_at is 'Scans before it are rejected. Empty: open from the start.';
 comment on column public.check_in_points.closes_at is 'Scans from then on are rejected. Empty: open to the end.';
 comment on column public.check_in_points.ticket_type_ids is 'Ticket types that it admits, up to 100. Empty: all of the event.';
-comment on column public.check_in_points.created_at is 'When the row was added.';
-comment on column public.check_in_points.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.check_in_points.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.check_in_points.organisation_id is 'The organisation that it belongs to.';
-comment on column public.check_in_points.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 create index check_in_points_event_id_id_idx on public.check_in_points (event_id, id);
 
@@ -96,9 +90,6 @@ create trigger check_in_points_200_admission before update on public.check_in_po
 create trigger check_in_points_200_ticket_types before insert or update of ticket_type_ids on public.check_in_points
   for each row execute function private.tg__assert_ticket_types();
 
-revoke all on public.check_in_points from anon, authenticated, service_role;
-
-alter table public.check_in_points enable row level security;
 create policy check_in_points_select_own on public.check_in_points for select
   to scope_events_read, scope_events_write, scope_attendees_read
   using (organisation_id = (select private.current_organisation_id()));

@@ -231,5 +231,3 @@ $$;
 create trigger check_ins_500_undo after update on public.check_ins
   for each row when (new.undone_at is distinct from old.undone_at)
   execute function private.tg_check_ins__undo();
-
-select private.keep_table('public.check_ins', filled => '{organisation_id,result}', derived => null);

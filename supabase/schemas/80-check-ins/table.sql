@@ -48,7 +48,6 @@ create table public.check_ins (
 comment on constraint check_ins_device_is_one_line on public.check_ins is
   'device is one line of 1 to 100 characters. Write at least one letter, and no line breaks.';
 comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id, and code or attendee_id, to check in by hand; set undone_at to take an acceptance back.';
-comment on column public.check_ins.event_id is 'The event that it belongs to.';
 comment on column public.check_ins.attendee_id is 'Whose ticket it is. Empty where no ticket has the code, or no attendee the id that was named.';
 -- Not filled in from the attendee: whoever names an attendee learns no ticket code.
 comment on column public.check_ins.code is 'The text that was scanned, up to 200 characters, even if no ticket has this code. Empty where the attendee was named instead.';
@@ -61,12 +60,7 @@ comment on column public.check_ins.exited_at is 'Of an entry: when the person le
 comment on column public.check_ins.undone_at is 'When the acceptance was taken back. Set it to do so.';
 comment on column public.check_ins.device is 'Scanner or entrance, for people.';
 comment on column public.check_ins.admitted is 'What an offline scanner said: whether it let the person in.';
-comment on column public.check_ins.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.check_ins.api_key_id is 'The API key that scanned, where it was one.';
-comment on column public.check_ins.created_at is 'When the row was added.';
-comment on column public.check_ins.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.check_ins.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.check_ins.organisation_id is 'The organisation that it belongs to.';
 comment on column public.check_ins.scan_id is 'Identifier given by an offline scanner, up to 100 characters, so that a scan sent twice counts once.';
 comment on column public.check_ins.earlier_check_in_id is 'Of a rejection as already_checked_in the entry that stood; of an exit the entry that it ends.';
 comment on column public.check_ins.admission_key is
@@ -87,9 +81,8 @@ create index check_ins_event_id_result_idx on public.check_ins (event_id, result
 create index check_ins_organisation_id_result_idx on public.check_ins (organisation_id, result, id);
 create index check_ins_api_key_id_idx on public.check_ins (api_key_id);
 
-revoke all on public.check_ins from anon, authenticated, service_role;
+select private.keep_table('public.check_ins', filled => '{organisation_id,result}', derived => null);
 
-alter table public.check_ins enable row level security;
 create policy check_ins_select_own on public.check_ins for select to scope_checkin_write, scope_attendees_read
   using (organisation_id = (select private.current_organisation_id()));
 create policy check_ins_insert_own on public.check_ins for insert to scope_checkin_write

@@ -45,7 +45,6 @@ create table public.audit_entries (
 comment on table public.audit_entries is 'Who changed what, when and from where. Written by Usher only.';
 comment on column public.audit_entries.created_at is 'When it was done.';
 comment on column public.audit_entries.actor is 'An API key, a signed-in member, somebody in Studio or with SQL, or the courier.';
-comment on column public.audit_entries.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.audit_entries.action is 'created, updated, deleted; or confirmed by a person, over MCP.';
 comment on column public.audit_entries.object_type is 'What kind of object it is about.';
 comment on column public.audit_entries.object_id is 'The object; of a member, their user_id.';
@@ -53,8 +52,6 @@ comment on column public.audit_entries.changes is
   'Of an update each changed field as { from, to }; of a deletion each field as { from }. Empty for what was created, for the object shows it; of an export, which is no object, its operation and arguments; of a confirmation its operation. Secrets and ticket codes are named without values.';
 comment on column public.audit_entries.api_key_id is 'The API key, where it was one.';
 comment on column public.audit_entries.user_id is 'The member, where it was one.';
-comment on column public.audit_entries.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.audit_entries.organisation_id is 'The organisation that it belongs to.';
 
 create index audit_entries_organisation_id_object_type_idx on public.audit_entries (organisation_id, object_type, id);
 create index audit_entries_object_id_idx on public.audit_entries (object_id, id);
@@ -179,9 +176,6 @@ end
 $$;
 grant execute on function private.auditable_objects to scope_events_write;
 
-revoke all on public.audit_entries from anon, authenticated, service_role;
-
-alter table public.audit_entries enable row level security;
 create policy audit_entries_select_own on public.audit_entries for select to scope_events_write
   using (
     organisation_id = (select private.current_organisation_id())

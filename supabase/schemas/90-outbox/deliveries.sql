@@ -41,10 +41,6 @@ comment on column public.webhook_deliveries.last_response_milliseconds is 'How l
 comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of the response.';
 comment on column public.webhook_deliveries.last_error is 'Why there was no response.';
 comment on column public.webhook_deliveries.delivered_at is 'When it was delivered.';
-comment on column public.webhook_deliveries.created_at is 'When the row was added.';
-comment on column public.webhook_deliveries.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.webhook_deliveries.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.webhook_deliveries.organisation_id is 'The organisation that it belongs to.';
 comment on column public.webhook_deliveries.notification_id is 'What is sent; also the webhook-id.';
 comment on column public.webhook_deliveries.claim is 'Internal: identifies the claim under which it is being sent; a result under another claim is ignored.';
 comment on column public.webhook_deliveries.claimed_until is 'Internal: until when a courier has it in hand.';
@@ -203,9 +199,6 @@ $$;
 create trigger webhook_endpoints_500_drop_deliveries after delete or update of types on public.webhook_endpoints
   for each row execute function private.tg_webhook_endpoints__drop_deliveries();
 
-revoke all on public.webhook_deliveries from anon, authenticated, service_role;
-
-alter table public.webhook_deliveries enable row level security;
 create policy webhook_deliveries_select_own on public.webhook_deliveries for select to scope_events_write
   using (
     organisation_id = (select private.current_organisation_id())

@@ -93,10 +93,6 @@ comment on column public.emails.message is 'What the organiser adds in their own
 comment on column public.emails.attempts is 'How often it was tried since it was last queued.';
 comment on column public.emails.next_attempt_at is 'When it is tried next. Empty once it is settled.';
 comment on column public.emails.last_attempt_at is 'When it was last tried.';
-comment on column public.emails.created_at is 'When the row was added.';
-comment on column public.emails.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.emails.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.emails.organisation_id is 'The organisation that it belongs to.';
 comment on column public.emails.payment_id is 'The payment that was received, or voided.';
 comment on column public.emails.waiting_list_entry_id is 'The entry of the waiting list to which it goes, where that is somebody who waits.';
 comment on column public.emails.message_id is 'Its identifier at the mail service.';
@@ -220,9 +216,6 @@ create trigger emails_600_notify_bounce after update of status on public.emails
   for each row when (new.kind <> 'ticket' and new.status in ('bounced', 'failed') and new.status <> old.status)
   execute function private.tg_emails__notify_bounce();
 
-revoke all on public.emails from anon, authenticated, service_role;
-
-alter table public.emails enable row level security;
 create policy emails_select_own on public.emails for select to scope_attendees_read
   using (organisation_id = (select private.current_organisation_id()));
 create policy emails_select_membership on public.emails for select to authenticated

@@ -69,11 +69,6 @@ comment on column public.webhook_endpoints.event_ids is 'Only what belongs to on
 comment on column public.webhook_endpoints.disabled_reason is 'Why Usher disabled it. Empty if a person or an API key did.';
 comment on column public.webhook_endpoints.failing_since is 'Since when no delivery has succeeded. Kept by the courier.';
 comment on column public.webhook_endpoints.last_failed_at is 'When a delivery last failed. Kept by the courier.';
-comment on column public.webhook_endpoints.created_at is 'When the row was added.';
-comment on column public.webhook_endpoints.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.webhook_endpoints.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.webhook_endpoints.organisation_id is 'The organisation that it belongs to.';
-comment on column public.webhook_endpoints.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 
 create index webhook_endpoints_organisation_id_id_idx on public.webhook_endpoints (organisation_id, id desc);
 
@@ -251,9 +246,6 @@ $$;
 create trigger webhook_endpoints_500_add_secret after insert on public.webhook_endpoints
   for each row execute function private.tg_webhook_endpoints__add_secret();
 
-revoke all on public.webhook_endpoints from anon, authenticated, service_role;
-
-alter table public.webhook_endpoints enable row level security;
 create policy webhook_endpoints_select_own on public.webhook_endpoints for select to scope_events_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy webhook_endpoints_insert_own on public.webhook_endpoints for insert to scope_events_write

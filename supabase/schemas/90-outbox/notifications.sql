@@ -16,11 +16,8 @@ create table public.notifications (
     references public.organisations (id) on delete cascade
 );
 comment on table public.notifications is 'The outbox, readable as a log of what happened, oldest first. Written by Usher only.';
-comment on column public.notifications.created_at is 'When the row was added.';
 comment on column public.notifications.type is 'What happened.';
 comment on column public.notifications.data is 'The object in the JSON shape of the API at that time: an order with its attendees, without ticket codes.';
-comment on column public.notifications.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.notifications.organisation_id is 'The organisation that it belongs to.';
 comment on column public.notifications.subject_id is
   'Internal: what it is found by when a person is erased: the order that it belongs to, the entry of the waiting list, or the object itself.';
 comment on column public.notifications.transaction_id is
@@ -55,9 +52,6 @@ end
 $$;
 grant execute on function private.readable_types to scope_events_write;
 
-revoke all on public.notifications from anon, authenticated, service_role;
-
-alter table public.notifications enable row level security;
 create policy notifications_select_own on public.notifications for select to scope_events_write
   using (
     organisation_id = (select private.current_organisation_id())

@@ -73,9 +73,6 @@ create trigger email_opt_outs_100_switch_on before update or delete on public.em
   for each row when (private.is_typed() and current_setting('usher.switches_on', true) is distinct from 'on')
   execute function private.tg_email_opt_outs__refuse_switch_on();
 
-revoke all on public.email_opt_outs from anon, authenticated, service_role;
-
-alter table public.email_opt_outs enable row level security;
 create policy email_opt_outs_select_membership on public.email_opt_outs for select to authenticated
   using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.email_opt_outs to authenticated;
