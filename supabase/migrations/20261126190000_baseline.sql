@@ -19908,7 +19908,7 @@ begin
 end
 $$;
 
--- Deliveries that are due to enabled endpoints, by their turn within the endpoint and then by age. So that slow or dead endpoints delay no
+-- Deliveries that are due to enabled endpoints: organisations take turns, and within one its endpoints. So that slow or dead endpoints delay no
 -- other, an endpoint has four in flight, and one while it is failing; an organisation has half of what a courier sends at a time, and all
 -- failing endpoints together a quarter. Those of endpoints that are gone come as well, to be cancelled.
 create function private.webhooks_by_turn("limit" integer) returns uuid[]
@@ -19969,7 +19969,7 @@ begin
     select p.delivery_id
     from placed p
     where p.of_organisation + p.place_of_organisation <= v_most_per_organisation
-    order by p.turn, p.next_attempt_at
+    order by p.of_organisation + p.place_of_organisation, p.next_attempt_at
     limit webhooks_by_turn."limit"
   );
 end

@@ -550,6 +550,29 @@ test('endpoints that fail keep none of the organisation from its turn, however m
   })
 })
 
+test('an organisation with many endpoints keeps no other from its turn, however few places there are', async () => {
+  const many = await createOrganisation()
+  const one = await createOrganisation()
+  const events = [await many.event(), await one.event()]
+  await addEndpoints(many.id, 40)
+  const lonely = await addEndpoint(one.id, ['order.created'])
+  await rolledBack(async (client, asCourier) => {
+    await lockOutbox(client)
+    await client.query(
+      "update public.webhook_deliveries set claimed_until = null, next_attempt_at = now() + interval '1 day' where status = 'pending'",
+    )
+    for (const { id, ticketTypeId } of events) await client.query(register, [id, ticketTypeId])
+    await client.query('set constraints all immediate')
+    await client.query('select private.enqueue_deliveries()')
+    await client.query(
+      "update public.webhook_deliveries set next_attempt_at = now() - interval '1 hour' where organisation_id = $1",
+      [many.id],
+    )
+    const pending = (await asCourier('select api.claim_webhooks(20)')) as Pending[]
+    expect(pending.map((o) => o.webhook_endpoint_id)).toContain(lonely)
+  })
+})
+
 test('organisations whose endpoints fail take turns, however many there are and however old what is pending for them', async () => {
   const many = await createOrganisation()
   const one = await createOrganisation()
