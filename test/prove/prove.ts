@@ -244,6 +244,7 @@ export async function comeToRest(database: pg.Client, couriersDied: boolean): Pr
   const pendingSql = `select
     (select count(*)::int from pg_stat_activity where state <> 'idle' and usename = 'authenticator') as calls,
     (select count(*)::int from public.webhook_deliveries where status = 'pending') as webhooks,
+    (select count(*)::int from public.notifications where queued_for is not null) as queued,
     (select count(*)::int from public.emails where status = 'queued') as emails`
   // Nobody else takes what they had claimed before that claim ends. One who lives would have it taken while they send it.
   if (couriersDied) {

@@ -118,6 +118,7 @@ export async function setStage(database: pg.Client, apiUrl: string, address: str
     [organisation],
   )
   await guest(free)
+  await one('select private.enqueue_deliveries()')
   const delivery = await one('select id from public.webhook_deliveries where webhook_endpoint_id = $1', [endpoint])
   const ticketToken = await one('select ticket_token from public.attendees where id = $1', [guests[0]?.attendee])
   const optOutToken = await one('select private.opt_out_token(a) from public.attendees a where a.id = $1', [

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { createTenant } from '../../database/tenant-fixture.ts'
 import { row, studio } from '../../support/database.ts'
+import { enqueued } from '../../support/outbox.ts'
 import { rest } from '../../support/rest.ts'
 import { idsOf } from '../../support/rows-of.ts'
 import { issueKeyOf } from './credentials.ts'
@@ -122,6 +123,8 @@ export async function createThem(): Promise<Them> {
   ] as const) {
     names[kind] = [...(ids[kind] === undefined ? [] : [ids[kind]]), ...(named[kind] ?? [])]
   }
+  // Otherwise a claim of another test would.
+  await enqueued(tenant.id)
   return { id: tenant.id, key, eventId: tenant.event.id, names, ids: await idsOf(tenant.id), word }
 }
 

@@ -160,7 +160,8 @@ async function pendingIn(database: pg.Client) {
   return {
     at: rows[0]?.at,
     notifications: await ids(
-      "select distinct d.notification_id as id from public.webhook_deliveries d where d.status = 'pending'",
+      `select d.notification_id as id from public.webhook_deliveries d where d.status = 'pending'
+       union select n.id from public.notifications n where n.queued_for is not null`,
     ),
     emails: await ids("select id from public.emails where status = 'queued'"),
   }
@@ -205,6 +206,7 @@ const nothingPending = (urls: Urls) =>
   none(
     urls,
     `select from public.webhook_deliveries where status = 'pending'
+     union all select from public.notifications where queued_for is not null
      union all select from public.emails where status = 'queued'`,
   )
 
