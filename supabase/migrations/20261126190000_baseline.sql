@@ -6328,7 +6328,8 @@ $$;
 create trigger notifications_500_queue before insert on public.notifications
   for each row execute function private.tg_notifications__queue();
 
--- Makes the deliveries of what is queued. Of each organisation about a thousand at a time, so that a cancelled event delays no other.
+-- Makes the deliveries of what is queued: about a thousand at a time, which the organisations share. So a cancelled event delays no other, and a
+-- claim ends in time however much waits after an outage.
 create function private.enqueue_deliveries() returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -6357,7 +6358,9 @@ declare
       select n.id from public.notifications n
       where n.queued_for is not null and n.organisation_id = o.id
       order by n.organisation_id, n.id
-      limit 1000 / (select 1 + count(*) from public.webhook_endpoints w where w.organisation_id = o.id)
+      limit greatest(1, 1000 / (
+        (select count(*) from organisation) * (select 1 + count(*) from public.webhook_endpoints w where w.organisation_id = o.id)
+      ))
       for no key update skip locked
     ) q
   );
@@ -20473,8 +20476,8 @@ grant execute on function api.test_webhook_endpoint to scope_events_write;
 -- The depth of the outbox, for monitoring. Reads only.
 
 -- What is pending, by kind: how much, the age of the oldest, and how late the couriers are. A delivery that waits for its own
--- endpoint, which is failing or busy, is not late; one for a disabled endpoint is not pending. A notification whose deliveries are yet to be made counts as
--- one. What has failed and is tried again is due later each time, so it is never late: that is counted apart.
+-- endpoint, which is failing or busy, is not late; one for a disabled endpoint is not pending. A notification whose deliveries are yet to be
+-- made counts as one. What has failed and is tried again is due later each time, so it is never late: that is counted apart.
 create function api.outbox_depth() returns json
 language plpgsql stable security definer set search_path = ''
 as $$

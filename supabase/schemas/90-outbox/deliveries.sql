@@ -87,7 +87,8 @@ $$;
 create trigger notifications_500_queue before insert on public.notifications
   for each row execute function private.tg_notifications__queue();
 
--- Makes the deliveries of what is queued. Of each organisation about a thousand at a time, so that a cancelled event delays no other.
+-- Makes the deliveries of what is queued: about a thousand at a time, which the organisations share. So a cancelled event delays no other, and a
+-- claim ends in time however much waits after an outage.
 create function private.enqueue_deliveries() returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -116,7 +117,9 @@ declare
       select n.id from public.notifications n
       where n.queued_for is not null and n.organisation_id = o.id
       order by n.organisation_id, n.id
-      limit 1000 / (select 1 + count(*) from public.webhook_endpoints w where w.organisation_id = o.id)
+      limit greatest(1, 1000 / (
+        (select count(*) from organisation) * (select 1 + count(*) from public.webhook_endpoints w where w.organisation_id = o.id)
+      ))
       for no key update skip locked
     ) q
   );

@@ -1,8 +1,8 @@
 -- The depth of the outbox, for monitoring. Reads only.
 
 -- What is pending, by kind: how much, the age of the oldest, and how late the couriers are. A delivery that waits for its own
--- endpoint, which is failing or busy, is not late; one for a disabled endpoint is not pending. A notification whose deliveries are yet to be made counts as
--- one. What has failed and is tried again is due later each time, so it is never late: that is counted apart.
+-- endpoint, which is failing or busy, is not late; one for a disabled endpoint is not pending. A notification whose deliveries are yet to be
+-- made counts as one. What has failed and is tried again is due later each time, so it is never late: that is counted apart.
 create function api.outbox_depth() returns json
 language plpgsql stable security definer set search_path = ''
 as $$

@@ -573,6 +573,30 @@ test('an organisation with many endpoints keeps no other from its turn, however 
   })
 })
 
+test('what a claim makes ready is bounded, and shared by the organisations that wait', async () => {
+  const waiting = [await createOrganisation(), await createOrganisation()]
+  for (const { id } of waiting) await addEndpoint(id, ['event.updated'])
+  await rolledBack(async (client) => {
+    const count = async (sql: string, id: string) => (await client.query(sql, [id])).rows[0].n as number
+    for (const { id } of waiting) {
+      await client.query(
+        `insert into public.notifications (organisation_id, type, data)
+         select $1, 'event.updated', '{}' from generate_series(1, 400)`,
+        [id],
+      )
+    }
+    await client.query('select private.enqueue_deliveries()')
+    for (const { id } of waiting) {
+      const made = await count(
+        'select count(*)::int as n from public.webhook_deliveries where organisation_id = $1',
+        id,
+      )
+      expect(made).toBeGreaterThan(0)
+      expect(made).toBeLessThanOrEqual(250)
+    }
+  })
+})
+
 test('organisations whose endpoints fail take turns, however many there are and however old what is pending for them', async () => {
   const many = await createOrganisation()
   const one = await createOrganisation()
