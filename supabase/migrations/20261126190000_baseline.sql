@@ -9860,14 +9860,12 @@ grant execute on function public.notify_attendees to authenticated;
 -- security definer: no role may write e-mails.
 
 -- To the buyers of orders that have e-mails.
-create function private.queue_order_emails(
-  kind public.email_kind, order_ids uuid[], payment_id uuid default null, send_at timestamptz default now()
-) returns void
+create function private.queue_order_emails(kind public.email_kind, order_ids uuid[], payment_id uuid default null) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.emails (organisation_id, kind, order_id, payment_id, next_attempt_at)
-  select o.organisation_id, queue_order_emails.kind, o.id, queue_order_emails.payment_id, send_at
+  insert into public.emails (organisation_id, kind, order_id, payment_id)
+  select o.organisation_id, queue_order_emails.kind, o.id, queue_order_emails.payment_id
   from public.orders o
   where o.id = any (order_ids) and o.send_email
   order by o.id;
@@ -10369,7 +10367,7 @@ create trigger attendees_500_forget_opt_out after update of email or delete on p
 
 -- Whom the cancellation of the event took off its waiting list, or would take, offers first, and nobody whom it had lost before. With
 -- `changed_at`, who holds an offer that is older than this change of the event: they have read of another. An offer made since says what is.
-create function private.recipients_on_waiting_list(event public.events, notify public.notify, changed_at timestamptz default null)
+create function private.recipients_on_waiting_list(event public.events, notify public.notify, changed_at timestamptz)
 returns private.recipient[]
 language plpgsql stable security definer set search_path = ''
 as $$

@@ -2,14 +2,12 @@
 -- security definer: no role may write e-mails.
 
 -- To the buyers of orders that have e-mails.
-create function private.queue_order_emails(
-  kind public.email_kind, order_ids uuid[], payment_id uuid default null, send_at timestamptz default now()
-) returns void
+create function private.queue_order_emails(kind public.email_kind, order_ids uuid[], payment_id uuid default null) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.emails (organisation_id, kind, order_id, payment_id, next_attempt_at)
-  select o.organisation_id, queue_order_emails.kind, o.id, queue_order_emails.payment_id, send_at
+  insert into public.emails (organisation_id, kind, order_id, payment_id)
+  select o.organisation_id, queue_order_emails.kind, o.id, queue_order_emails.payment_id
   from public.orders o
   where o.id = any (order_ids) and o.send_email
   order by o.id;

@@ -3,7 +3,7 @@
 
 -- Whom the cancellation of the event took off its waiting list, or would take, offers first, and nobody whom it had lost before. With
 -- `changed_at`, who holds an offer that is older than this change of the event: they have read of another. An offer made since says what is.
-create function private.recipients_on_waiting_list(event public.events, notify public.notify, changed_at timestamptz default null)
+create function private.recipients_on_waiting_list(event public.events, notify public.notify, changed_at timestamptz)
 returns private.recipient[]
 language plpgsql stable security definer set search_path = ''
 as $$
