@@ -1,51 +1,68 @@
 -- The ticket of an attendee, and what else an attendee is told. All security definer: no role may write e-mails.
 
 -- The e-mail of a ticket follows ticket_email_status: where it becomes queued there is one, and where it is queued no more none waits. Fires
--- before the totals, whose changes queue others.
+-- before the totals, whose changes queue others. One statement for all tickets of a cancelled event.
 create function private.tg_attendees__queue_tickets() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_withdrawn uuid[];
 begin
+  if tg_op = 'INSERT' then
+    insert into public.emails (organisation_id, attendee_id)
+    select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
+    return null;
+  end if;
   insert into public.emails (organisation_id, attendee_id)
-  select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
+  select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued'
+  except
+  select o.organisation_id, o.id from old_rows o where o.ticket_email_status = 'queued'
+  order by 2;
+  v_withdrawn := array(
+    select o.id from old_rows o where o.ticket_email_status = 'queued'
+    except
+    select n.id from new_rows n where n.ticket_email_status = 'queued'
+  );
+  if v_withdrawn <> '{}' then
+    update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
+    -- An expression, so that the planner does not read the index of all that is queued.
+    where e.attendee_id = any (v_withdrawn) and e.kind = 'ticket' and coalesce(e.status = 'queued', false);
+  end if;
   return null;
 end
 $$;
 create trigger attendees_340_queue_ticket_email_insert after insert on public.attendees
   referencing new table as new_rows
   for each statement execute function private.tg_attendees__queue_tickets();
+create trigger attendees_340_queue_ticket_email_update after update on public.attendees
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_attendees__queue_tickets();
 
 -- A ticket that is asked for again while its e-mail waits after a failure, by now for up to a day, gets another in its place, which is due at
 -- once and has all its attempts. A late report on one of the former does not count for it: it may have gone to another address. What is
 -- being sent is left alone.
-create function private.tg_attendees__queue_ticket() returns trigger
+create function private.tg_attendees__send_now() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
-  -- An expression, so that the planner does not read the index of all that is queued.
-  where e.attendee_id = new.id and e.kind = 'ticket' and coalesce(e.status = 'queued', false)
-    and (new.ticket_email_status <> 'queued' or e.claim is null and e.last_error is not null);
-  if new.ticket_email_status = 'queued' and (found or old.ticket_email_status <> 'queued') then
+  update public.emails e set status = 'cancelled', next_attempt_at = null
+  where e.attendee_id = new.id and e.kind = 'ticket' and coalesce(e.status = 'queued', false) and e.claim is null and e.last_error is not null;
+  if found then
     insert into public.emails (organisation_id, attendee_id) values (new.organisation_id, new.id);
   end if;
   return null;
 end
 $$;
--- The columns are those by which rules set the status.
-create trigger attendees_340_queue_ticket_email_update after update of status, email, ticket_code, ticket_email_status on public.attendees
-  for each row when ((new.ticket_email_status = 'queued') <> (old.ticket_email_status = 'queued'))
-  execute function private.tg_attendees__queue_ticket();
 -- Where the status is written, whatever it was; the courier leaves it out where it stays.
 create trigger attendees_350_send_now after update of ticket_email_status on public.attendees
   for each row when (new.ticket_email_status = 'queued' and old.ticket_email_status = 'queued' and old.ticket_email_last_error is not null)
-  execute function private.tg_attendees__queue_ticket();
+  execute function private.tg_attendees__send_now();
 create trigger attendees_350_send_now_reissued after update of ticket_code on public.attendees
   for each row when (
     new.ticket_email_status = 'queued' and old.ticket_email_status = 'queued' and old.ticket_email_last_error is not null
     and new.ticket_code <> old.ticket_code
   )
-  execute function private.tg_attendees__queue_ticket();
+  execute function private.tg_attendees__send_now();
 
 -- Attendees as recipients: those whose ticket page an e-mail may link to first. `known_until`: whoever registered later knows nothing else.
 -- `kind`: whoever switched such e-mails off gets none, whomever they are for.
