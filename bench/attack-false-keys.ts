@@ -15,11 +15,11 @@ const concurrency = 64
 const calls = 300
 
 const load = <T>(path: string): Promise<T> => import(join(root, path))
-const { readConfig } = await load<typeof import('../src/config/config.ts')>('src/config/config.ts')
+const { readConfig } = await load<typeof import('../src/cli/config.ts')>('src/cli/config.ts')
 const { createLog } = await load<typeof import('../src/process/log.ts')>('src/process/log.ts')
 const { createKey } = await load<typeof import('../src/gateway/api-key.ts')>('src/gateway/api-key.ts')
 const { start } = await load<typeof import('../src/cli/start.ts')>('src/cli/start.ts')
-const { findRunningStack } = await load<typeof import('../src/embedded/stack.ts')>('src/embedded/stack.ts')
+const { findRunningStack } = await load<typeof import('../src/local/stack.ts')>('src/local/stack.ts')
 
 const dataDir = await mkdtemp(join(tmpdir(), 'usher-bench-'))
 const usher = await start(readConfig({ USHER_DATA_DIR: dataDir, PORT: '0' }), createLog('silent'), () => {})

@@ -1,4 +1,4 @@
-// Measures whether recounting what is derived (src/database/invariants) delays anybody: `node bench/invariants.ts`, or with `1000000 8 20` for the number of
+// Measures whether recounting what is derived (src/local/invariants) delays anybody: `node bench/invariants.ts`, or with `1000000 8 20` for the number of
 // attendees, of connections that register meanwhile, and of seconds without it. Prints how long it takes, how long registrations take beside
 // it and without it, and how often one of them waited for a lock of it.
 
@@ -7,13 +7,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { databaseUrlFor } from '../src/database/client.ts'
-import { disagreementsSql } from '../src/database/invariants.ts'
-import { applyMigrations } from '../src/database/migrate.ts'
-import { superuser } from '../src/embedded/cluster.ts'
-import { openDataDirectory } from '../src/embedded/data-directory.ts'
-import { startScratchDatabase } from '../src/embedded/scratch.ts'
-import { loadOrCreateSecrets } from '../src/embedded/secrets.ts'
+import { databaseUrlFor } from '../src/local/client.ts'
+import { superuser } from '../src/local/cluster.ts'
+import { openDataDirectory } from '../src/local/data-directory.ts'
+import { disagreementsSql } from '../src/local/invariants.ts'
+import { applyMigrations } from '../src/local/migrate.ts'
+import { startScratchDatabase } from '../src/local/scratch.ts'
+import { loadOrCreateSecrets } from '../src/local/secrets.ts'
 
 const [attendees = 1_000_000, connections = 8, seconds = 20] = process.argv.slice(2).map(Number)
 

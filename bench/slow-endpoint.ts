@@ -9,8 +9,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { readConfig } from '../src/cli/config.ts'
 import { start } from '../src/cli/start.ts'
-import { readConfig } from '../src/config/config.ts'
 import { createLog } from '../src/process/log.ts'
 
 const guests = 300

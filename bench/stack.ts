@@ -7,14 +7,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { superuser } from '../src/embedded/cluster.ts'
-import { openDataDirectory } from '../src/embedded/data-directory.ts'
-import { readSecrets } from '../src/embedded/secrets.ts'
-import { findRunningStack, recordOfRunningStack } from '../src/embedded/stack.ts'
 import { prefixOf } from '../src/gateway/api-key.ts'
+import { superuser } from '../src/local/cluster.ts'
+import { openDataDirectory } from '../src/local/data-directory.ts'
+import { readSecrets } from '../src/local/secrets.ts'
+import { findRunningStack, recordOfRunningStack } from '../src/local/stack.ts'
 import { scopes } from '../src/operations/operation.ts'
 
-type Admin = Pick<typeof import('../src/database/admin.ts'), 'createOrganisation' | 'issueKey'>
+type Admin = Pick<typeof import('../src/local/admin.ts'), 'createOrganisation' | 'issueKey'>
 
 export type Stack = {
   /** As the checkout has it that runs: another one may know columns that this database lacks. */
@@ -71,7 +71,7 @@ export async function startStack(given?: string, folder = ownFolder, env: NodeJS
       "insert into public.plans (name, rate_limit_per_minute) values ('bench', 100000000) on conflict do nothing",
     )
     const stack: Stack = {
-      admin: await import(join(folder, 'src/database/admin.ts')),
+      admin: await import(join(folder, 'src/local/admin.ts')),
       ...found,
       url,
       database,

@@ -5,7 +5,7 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Action, encodeId, type Plan, type Policy, plan } from '@supabase/pg-delta'
-import { applyMigrations } from '../src/database/migrate.ts'
+import { applyMigrations } from '../src/local/migrate.ts'
 import { StartError } from '../src/process/start-error.ts'
 import { type Catalogue, readCatalogue, readCatalogues } from './catalogue.ts'
 import { diffCatalogues } from './db-verify.ts'
@@ -172,7 +172,7 @@ function migrationText(name: string, actions: Action[], keywords: Set<string>, l
   const head = [
     `-- ${name.replaceAll('_', ' ')}. Written by \`npm run db:migration\` from supabase/schemas.`,
     '',
-    // Writers wait behind it for so long at most; src/database/migrate.ts tries again.
+    // Writers wait behind it for so long at most; src/local/migrate.ts tries again.
     "set local lock_timeout = '2s';",
     "set local statement_timeout = '60s';",
     // A function may stand before what it uses.

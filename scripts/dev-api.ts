@@ -1,7 +1,7 @@
 // The API of `npm run dev`: the service that `usher start` starts, on the stack that scripts/dev.ts keeps running.
 
+import { readConfig } from '../src/cli/config.ts'
 import { joinRunning, start } from '../src/cli/start.ts'
-import { readConfig } from '../src/config/config.ts'
 import { createLog } from '../src/process/log.ts'
 import { openLogStream } from '../src/process/log-stream.ts'
 import { StartError } from '../src/process/start-error.ts'

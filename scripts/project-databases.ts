@@ -4,9 +4,9 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { Client, DatabaseError } from 'pg'
-import { applyMigrations } from '../src/database/migrate.ts'
-import { interruption } from '../src/embedded/interruption.ts'
-import { type ScratchDatabase, startScratchDatabase } from '../src/embedded/scratch.ts'
+import { interruption } from '../src/local/interruption.ts'
+import { applyMigrations } from '../src/local/migrate.ts'
+import { type ScratchDatabase, startScratchDatabase } from '../src/local/scratch.ts'
 import { StartError } from '../src/process/start-error.ts'
 
 export type ProjectDatabases = { schemas: string; migrations: string; signal: AbortSignal }

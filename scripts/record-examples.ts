@@ -1,10 +1,10 @@
 // Records the examples of the documentation: `npm run examples`. Plays the story against a server on a stack of its own, and writes
-// what it answered to src/http/openapi/examples.json. No courier runs beside it: what is pending stays as the story left it.
+// what it answered to docs/reference/examples.json. No courier runs beside it: what is pending stays as the story left it.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startEmbeddedStack } from '../src/embedded/stack.ts'
+import { startEmbeddedStack } from '../src/local/stack.ts'
 import { createLog } from '../src/process/log.ts'
 import { tellStory } from './examples/story.ts'
 import { serveApp } from './support/serve-app.ts'
@@ -15,7 +15,7 @@ try {
   const app = await serveApp({ dataApiUrl: stack.dataApiUrl, jwtSecret: stack.jwtSecret, log: createLog('error') })
   try {
     const examples = await tellStory(app.url, stack.databaseUrl)
-    const file = join(import.meta.dirname, '..', 'src', 'http', 'openapi', 'examples.json')
+    const file = join(import.meta.dirname, '..', 'docs', 'reference', 'examples.json')
     await writeFile(file, `${JSON.stringify(examples, null, 2)}\n`)
     console.log(`recorded ${examples.length} examples`)
   } finally {

@@ -3,9 +3,9 @@
 
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { createOrganisation, issueKey } from '../../src/database/admin.ts'
 import { createKey } from '../../src/gateway/api-key.ts'
 import type { Example } from '../../src/http/openapi/examples.ts'
+import { createOrganisation, issueKey } from '../../src/local/admin.ts'
 import { type Scope, scopes } from '../../src/operations/operation.ts'
 import { createNormaliser } from './normaliser.ts'
 import { createPlayer, type Player } from './player.ts'

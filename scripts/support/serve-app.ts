@@ -2,9 +2,9 @@
 
 import { createServer, type RequestListener } from 'node:http'
 import type { Logger } from 'pino'
+import { type AppParts, createApp } from '../../src/cli/app.ts'
 import { createDataApi } from '../../src/gateway/data-api.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
-import { type AppParts, createApp } from '../../src/http/server.ts'
 import { listenOnLoopback } from './listen.ts'
 
 type Parts = { dataApiUrl: string; jwtSecret: string; log: Logger; publicUrl?: string } & Partial<AppParts>

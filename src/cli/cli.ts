@@ -6,7 +6,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import packageJson from '../../package.json' with { type: 'json' }
-import { type Config, ConfigError, misspeltVariables, readConfig } from '../config/config.ts'
+import { prefixOf } from '../gateway/api-key.ts'
 import {
   AdminError,
   type Confirmations,
@@ -22,13 +22,13 @@ import {
   rotateKey,
   updateOrganisation,
   withDatabase,
-} from '../database/admin.ts'
-import { findRunningStack, recordOfRunningStack } from '../embedded/stack.ts'
-import { prefixOf } from '../gateway/api-key.ts'
+} from '../local/admin.ts'
+import { findRunningStack, recordOfRunningStack } from '../local/stack.ts'
 import { type Scope, scopes } from '../operations/operation.ts'
 import { StartError } from '../process/start-error.ts'
 import { stopSignal as stopSignalOfProcess, untilAborted } from '../process/stop-signals.ts'
 import { CommandError } from './command-error.ts'
+import { type Config, ConfigError, misspeltVariables, readConfig } from './config.ts'
 import { fields as importedFields, readMap } from './import/columns.ts'
 import type { ImportOptions } from './import/import-list.ts'
 
@@ -100,7 +100,7 @@ Stop it with Ctrl-C or SIGTERM: requests in progress are finished first.`,
       // Loaded here: no other command needs a server.
       const [{ start }, { describeDemo }, log] = await Promise.all([
         import('./start.ts'),
-        import('../embedded/demo.ts'),
+        import('../local/demo.ts'),
         openLog(config),
       ])
       const running = await start(config, log, say, stopping)
@@ -164,7 +164,7 @@ It changes nothing and sends no e-mail. Ends with 1 if a check failed; a warning
 With DATABASE_URL it also compares migrations and grants. Without SUPABASE_URL it examines the Usher that runs on USHER_DATA_DIR.`,
     )
     .action(async (options: { deep?: true; json?: true }) => {
-      const { describeFindings, examine } = await import('../doctor/doctor.ts')
+      const { describeFindings, examine } = await import('./doctor/doctor.ts')
       const findings = await examine(environment, options.deep)
       if (options.json) printJson(findings)
       else print(describeFindings(findings))

@@ -1,12 +1,12 @@
 // What delivers, wherever it runs: the queues with the loop that serves them, and housekeeping.
 
 import type { Logger } from 'pino'
-import type { Config } from '../config/config.ts'
 import { type Observe, startCourier } from '../courier/courier.ts'
 import { startHousekeeping } from '../courier/housekeeping.ts'
 import { openQueues, type QueueOptions } from '../courier/queues.ts'
 import type { CourierRpc } from '../gateway/courier-rpc.ts'
-import type { OwnPorts } from '../outbound/own-ports.ts'
+import type { OwnPorts } from '../process/outbound/own-ports.ts'
+import type { Config } from './config.ts'
 
 // Deliveries in progress get this long to finish, like requests; a longer one is released for another courier.
 const settleMs = 3_000

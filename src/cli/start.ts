@@ -3,20 +3,8 @@
 
 import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
-import {
-  type Config,
-  ConfigError,
-  doubtOfMetricsPort,
-  doubtOfTrustProxy,
-  isForThisMachine,
-  isPublished,
-} from '../config/config.ts'
+import { mailPreviewAt } from '../apps/mail/mail-preview.ts'
 import { announceInstallation } from '../courier/installation.ts'
-import { withDatabase } from '../database/admin.ts'
-import { type Demo, type DemoEvent, findDemo, seedDemo } from '../embedded/demo.ts'
-import { namesOfDataDirectory } from '../embedded/installation.ts'
-import { portsOf } from '../embedded/run-record.ts'
-import { findRunningStack, recordOfRunningStack, startEmbeddedStack } from '../embedded/stack.ts'
 import { createCourierRpc } from '../gateway/courier-rpc.ts'
 import { createDataApi, type DataApi } from '../gateway/data-api.ts'
 import { createDatabaseHealth, type DatabaseHealth, guardDataApi } from '../gateway/database-health.ts'
@@ -26,14 +14,26 @@ import { createTokens, type SigningKey, type Tokens } from '../gateway/tokens.ts
 import { type HttpListener, isTaken, openListener, urlOf } from '../http/listener.ts'
 import { createMetrics } from '../http/metrics.ts'
 import { createLimitStores, type LimitStores } from '../http/middleware/rate-limit.ts'
-import { mailPreviewAt } from '../http/pages/mail-preview.ts'
-import { createApp } from '../http/server.ts'
-import type { OwnPorts } from '../outbound/own-ports.ts'
+import { withDatabase } from '../local/admin.ts'
+import { type Demo, type DemoEvent, findDemo, seedDemo } from '../local/demo.ts'
+import { namesOfDataDirectory } from '../local/installation.ts'
+import { portsOf } from '../local/run-record.ts'
+import { findRunningStack, recordOfRunningStack, startEmbeddedStack } from '../local/stack.ts'
 import { assertNoProxyBetween } from '../process/loopback.ts'
-import { reachDatabase } from '../process/reach-database.ts'
+import type { OwnPorts } from '../process/outbound/own-ports.ts'
 import { StartError } from '../process/start-error.ts'
+import { createApp } from './app.ts'
+import {
+  type Config,
+  ConfigError,
+  doubtOfMetricsPort,
+  doubtOfTrustProxy,
+  isForThisMachine,
+  isPublished,
+} from './config.ts'
 import { superviseCourier } from './courier-process.ts'
 import { startDeliveries } from './deliveries.ts'
+import { reachDatabase } from './reach-database.ts'
 
 export type Running = {
   /** The listening address. */

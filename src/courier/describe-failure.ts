@@ -1,7 +1,7 @@
 // Says why a webhook got no answer, in one short line for the customer who gave the address. The line must never contain
 // a secret, a URL or anything that the remote side sent, so no error message is passed on as it is.
 
-import { AddressNotAllowed } from '../outbound/allowed-addresses.ts'
+import { AddressNotAllowed } from '../process/outbound/allowed-addresses.ts'
 
 export class NoAnswerInTime extends Error {
   constructor(timeoutMs: number) {

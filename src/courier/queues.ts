@@ -3,7 +3,7 @@
 
 import type { Logger } from 'pino'
 import type { CourierRpc } from '../gateway/courier-rpc.ts'
-import { configuredPorts, type OwnPorts, type ServiceUrls } from '../outbound/own-ports.ts'
+import { configuredPorts, type OwnPorts, type ServiceUrls } from '../process/outbound/own-ports.ts'
 import { cancellationQueue } from './cancellation-queue.ts'
 import type { AnyQueue, Observe } from './courier.ts'
 import { emailQueue } from './emails/queue.ts'

@@ -4,10 +4,10 @@
 import { Webhook } from 'standardwebhooks'
 import type { Dispatcher } from 'undici'
 import packageJson from '../../package.json' with { type: 'json' }
-import { createRoutes, type Routes } from '../outbound/allowed-addresses.ts'
-import type { FindAddresses } from '../outbound/find-addresses.ts'
-import { inTime } from '../outbound/in-time.ts'
-import type { OwnPorts } from '../outbound/own-ports.ts'
+import { createRoutes, type Routes } from '../process/outbound/allowed-addresses.ts'
+import type { FindAddresses } from '../process/outbound/find-addresses.ts'
+import { inTime } from '../process/outbound/in-time.ts'
+import type { OwnPorts } from '../process/outbound/own-ports.ts'
 import { describeFailure, NoAnswerInTime, NothingToSignWith } from './describe-failure.ts'
 import { excerptOf, retryAfterSeconds } from './webhook-answer.ts'
 

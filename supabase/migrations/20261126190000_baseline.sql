@@ -186,7 +186,7 @@ end
 $$;
 
 -- A code as private.random_code made it, of one that was read aloud and typed: letters that it leaves out are the digits that they look
--- like, full-width forms are plain, and nothing but letters and digits counts. As src/browser/door/offline-rules.ts has it.
+-- like, full-width forms are plain, and nothing but letters and digits counts. As src/apps/door/browser/offline-rules.ts has it.
 create function private.code_form(code text) returns text
 language plpgsql immutable strict set search_path = ''
 as $$ begin return translate(upper(regexp_replace(normalize(code, nfkc), '[^0-9A-Za-z]', '', 'g')), 'OIL', '011'); end $$;
@@ -5908,7 +5908,7 @@ $$;
 grant execute on function private.assert_scopes_to_read to scope_events_write;
 
 -- Whether an address leads, as it is written, to this machine, its network, or where no host can be. What a name leads to is judged when
--- something is sent there: see src/outbound/allowed-addresses.ts. A host whose last part is a number is an IP address, however it is written.
+-- something is sent there: see src/process/outbound/allowed-addresses.ts. A host whose last part is a number is an IP address, however it is written.
 -- Loopback is for developing, where a stack recorded itself that is no hosted project.
 create function private.is_internal_url(url text) returns boolean
 language plpgsql stable security definer set search_path = ''

@@ -1,7 +1,7 @@
 // The search of the door page: in the list alone, as somebody says a name who stands before it.
 
 import { expect, test } from 'vitest'
-import type { Door, Ticket } from '../../src/browser/door/offline-rules.ts'
+import type { Door, Ticket } from '../../src/apps/door/browser/offline-rules.ts'
 
 /** What is tried here. The types of the page know a window, which those of the tests do not. */
 type TicketList = {
@@ -10,7 +10,7 @@ type TicketList = {
   nearest(text: string, most: number): Ticket[]
   count(door: Door, pointId: string | null, waiting: Map<string, unknown[]>): { arrived: number; expected: number }
 }
-const folder = new URL('../../src/browser/door/', import.meta.url)
+const folder = new URL('../../src/apps/door/browser/', import.meta.url)
 const { TicketList } = (await import(new URL('list.ts', folder).href)) as { TicketList: new () => TicketList }
 
 function listOf(...people: [name: string, more?: Partial<Ticket>][]): TicketList {

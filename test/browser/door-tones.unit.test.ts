@@ -1,7 +1,7 @@
 // What a telephone plays at the door.
 
 import { expect, test } from 'vitest'
-import { sounds } from '../../src/browser/door/tones.ts'
+import { sounds } from '../../src/apps/door/browser/tones.ts'
 
 /** Root mean square: of a sine it is a smaller part of the peak than of a square. */
 const loudness = ({ wave, gain }: (typeof sounds)['stop']) => gain * (wave === 'sine' ? Math.SQRT1_2 : 1)

@@ -3,10 +3,10 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { en, type Words } from '../../src/browser/door/words/en.ts'
+import { en, type Words } from '../../src/apps/door/browser/words/en.ts'
 import { locales } from '../../src/operations/locales.ts'
 
-const folder = join(import.meta.dirname, '../../src/browser/door/words')
+const folder = join(import.meta.dirname, '../../src/apps/door/browser/words')
 
 /** Each text of a language by its place, with the placeholders in it. */
 const placeholders = (words: Words) =>
@@ -31,7 +31,7 @@ test.each(locales)('%s fills in what English does', async (locale) => {
 })
 
 test('French has a space that does not break before its signs', async () => {
-  const { fr } = await import('../../src/browser/door/words/fr.ts')
+  const { fr } = await import('../../src/apps/door/browser/words/fr.ts')
   const texts = Object.values(fr).flatMap((text) => (typeof text === 'string' ? [text] : Object.values(text).flat()))
   expect(texts.filter((text) => /[^\u202f\u00a0][;?!»:]|«[^\u202f]/.test(text))).toEqual([])
 })

@@ -1,7 +1,7 @@
 // What the server gives the door page: everything by itself, and little.
 
 import { expect, inject, test } from 'vitest'
-import { doorFiles } from '../../src/http/pages/door.ts'
+import { doorFiles } from '../../src/apps/door/door.ts'
 
 const get = (path: string) => fetch(`${inject('apiUrl')}${path}`)
 

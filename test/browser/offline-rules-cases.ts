@@ -1,6 +1,6 @@
 // Cases of a scan at the door: decided by the page in offline-rules.unit.test.ts, and by the database in offline-rules.test.ts.
 
-import type { Admission, Direction, Reason, Ticket } from '../../src/browser/door/offline-rules.ts'
+import type { Admission, Direction, Reason, Ticket } from '../../src/apps/door/browser/offline-rules.ts'
 
 export type Place = 'event' | 'gate'
 /** Hours from the first scan of the case. */

@@ -10,7 +10,7 @@ import {
   type Point,
   type Scan,
   type Ticket,
-} from '../../src/browser/door/offline-rules.ts'
+} from '../../src/apps/door/browser/offline-rules.ts'
 import { type Case, type CaseScan, cases, timeOf, typed } from './offline-rules-cases.ts'
 
 const hourOrNull = (hour: number | undefined) => (hour === undefined ? null : timeOf(hour))

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { line } from '../../src/operations/fields.ts'
 import { row } from '../support/database.ts'
 
-const folder = new URL('../../src/browser/door/', import.meta.url)
+const folder = new URL('../../src/apps/door/browser/', import.meta.url)
 const { searchForm } = (await import(new URL('search-form.ts', folder).href)) as { searchForm(text: string): string }
 
 const cases: [text: string, form: string][] = [

@@ -10,8 +10,8 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { run } from '../../src/cli/cli.ts'
-import { findDataDirectory } from '../../src/embedded/data-directory.ts'
-import { readRunRecord } from '../../src/embedded/run-record.ts'
+import { findDataDirectory } from '../../src/local/data-directory.ts'
+import { readRunRecord } from '../../src/local/run-record.ts'
 import { identify, isRunning, type ProcessIdentity, stopProcess } from '../../src/process/processes.ts'
 
 export const repository = join(import.meta.dirname, '../..')

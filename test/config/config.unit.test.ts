@@ -6,7 +6,7 @@ import {
   doubtOfTrustProxy,
   misspeltVariables,
   readConfig,
-} from '../../src/config/config.ts'
+} from '../../src/cli/config.ts'
 import { readFunctionConfig } from '../../supabase/functions/courier/config.ts'
 
 const privateJwk = JSON.stringify(

@@ -14,9 +14,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFin
 import packageLock from '../../package-lock.json' with { type: 'json' }
 import { serveApp } from '../../scripts/support/serve-app.ts'
 import { generateWebhookTypes, webhookTypes } from '../../scripts/webhook-types.ts'
-import { withDatabase } from '../../src/database/admin.ts'
-import { type Demo, seedDemo } from '../../src/embedded/demo.ts'
-import { type EmbeddedStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
+import { withDatabase } from '../../src/local/admin.ts'
+import { type Demo, seedDemo } from '../../src/local/demo.ts'
+import { type EmbeddedStack, startEmbeddedStack } from '../../src/local/stack.ts'
 import { createLog } from '../../src/process/log.ts'
 import { makeDataDirectory } from '../support/data-directory.ts'
 import { functionFolder, functionsFolder, spawnDeno } from '../support/deno.ts'

@@ -1,7 +1,7 @@
 // A stop while e-mails are being sent: what has begun is finished and recorded, and what waits is as if it had not been claimed.
 
 import { expect, test } from 'vitest'
-import { readConfig } from '../../src/config/config.ts'
+import { readConfig } from '../../src/cli/config.ts'
 import { openQueues } from '../../src/courier/queues.ts'
 import { createLog } from '../../src/process/log.ts'
 import { startMailServer } from './mail-server.ts'

@@ -10,19 +10,19 @@ import PostalMime, { type Email } from 'postal-mime'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { hasBrowser } from '../../scripts/support/browser.ts'
 import { serveApp } from '../../scripts/support/serve-app.ts'
+import { readConfig } from '../../src/cli/config.ts'
 import { joinRunning, type Running, runCourier, start } from '../../src/cli/start.ts'
-import { readConfig } from '../../src/config/config.ts'
 import { startHousekeeping } from '../../src/courier/housekeeping.ts'
-import { portsOf } from '../../src/embedded/run-record.ts'
+import { createCourierRpc } from '../../src/gateway/courier-rpc.ts'
+import { createDataApi } from '../../src/gateway/data-api.ts'
+import { createTokens } from '../../src/gateway/tokens.ts'
+import { portsOf } from '../../src/local/run-record.ts'
 import {
   type EmbeddedStack,
   findRunningStack,
   recordOfRunningStack,
   startEmbeddedStack,
-} from '../../src/embedded/stack.ts'
-import { createCourierRpc } from '../../src/gateway/courier-rpc.ts'
-import { createDataApi } from '../../src/gateway/data-api.ts'
-import { createTokens } from '../../src/gateway/tokens.ts'
+} from '../../src/local/stack.ts'
 import { createLog } from '../../src/process/log.ts'
 import { sharedBrowser } from '../support/browser.ts'
 import { makeDataDirectory } from '../support/data-directory.ts'

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { createWebhookSender } from '../../src/courier/send-webhook.ts'
-import { askNameServers } from '../../src/outbound/find-addresses.ts'
+import { askNameServers } from '../../src/process/outbound/find-addresses.ts'
 import { pendingWebhook } from '../support/pending-webhook.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { withClient } from '../../src/database/client.ts'
+import { withClient } from '../../src/local/client.ts'
 import { asPurge } from '../support/database.ts'
 import { type OwnDatabase, startOwnDatabase } from '../support/own-database.ts'
 

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { namesInPublic } from '../../src/database/migrate.ts'
+import { namesInPublic } from '../../src/local/migrate.ts'
 import { studio } from '../support/database.ts'
 
 const operations = readFileSync(join(import.meta.dirname, '..', '..', 'docs/operations.md'), 'utf8')

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { writeMigration, writeMigrationFrom } from '../../scripts/db-migration.ts'
 import { type ProjectDatabases, withProjectDatabases } from '../../scripts/project-databases.ts'
-import { withClient } from '../../src/database/client.ts'
+import { withClient } from '../../src/local/client.ts'
 import { cleanUp, temporaryFolder } from './support.ts'
 
 afterEach(cleanUp)

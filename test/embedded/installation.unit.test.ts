@@ -4,7 +4,7 @@ import { chmodSync, cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFil
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { namesOfDataDirectory } from '../../src/embedded/installation.ts'
+import { namesOfDataDirectory } from '../../src/local/installation.ts'
 
 function dataDirectory() {
   const folder = mkdtempSync(join(tmpdir(), 'usher-installation-'))

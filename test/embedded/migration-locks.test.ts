@@ -3,8 +3,8 @@
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { withClient } from '../../src/database/client.ts'
-import { applyMigrations } from '../../src/database/migrate.ts'
+import { withClient } from '../../src/local/client.ts'
+import { applyMigrations } from '../../src/local/migrate.ts'
 import { startOwnDatabase } from '../support/own-database.ts'
 import { cleanUp, temporaryFolder } from './support.ts'
 

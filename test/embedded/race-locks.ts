@@ -1,8 +1,8 @@
 // A program that takes the lock of each data directory named by its arguments, a second apart from the given moment on, writes which it
 // got (one line of JSON) and keeps them until its standard input ends.
 
-import { openDataDirectory } from '../../src/embedded/data-directory.ts'
-import { acquireLock } from '../../src/embedded/lock.ts'
+import { openDataDirectory } from '../../src/local/data-directory.ts'
+import { acquireLock } from '../../src/local/lock.ts'
 
 const [first = '', ...folders] = process.argv.slice(2)
 const held: { folder: string; release: () => void }[] = []

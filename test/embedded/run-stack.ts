@@ -1,7 +1,7 @@
 // A program that runs the stack on the data directory named by its argument until it is killed, and says when it is up:
 // one line of JSON. For tests of what happens when a whole process ends.
 
-import { startEmbeddedStack } from '../../src/embedded/stack.ts'
+import { startEmbeddedStack } from '../../src/local/stack.ts'
 
 const [dataDir = ''] = process.argv.slice(2)
 const starting = startEmbeddedStack({ dataDir, progress: (message) => process.stderr.write(`${message}\n`) })

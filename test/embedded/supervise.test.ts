@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { supervise } from '../../src/embedded/supervise.ts'
+import { supervise } from '../../src/local/supervise.ts'
 import { ending } from '../../src/process/processes.ts'
 
 function launch() {

@@ -7,9 +7,9 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { findDataDirectory } from '../../src/embedded/data-directory.ts'
-import { type RunRecord, readRunRecord } from '../../src/embedded/run-record.ts'
-import { type EmbeddedStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
+import { findDataDirectory } from '../../src/local/data-directory.ts'
+import { type RunRecord, readRunRecord } from '../../src/local/run-record.ts'
+import { type EmbeddedStack, startEmbeddedStack } from '../../src/local/stack.ts'
 import { isRunning, type ProcessIdentity, stopProcess } from '../../src/process/processes.ts'
 
 const folders: string[] = []

@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { type Confirmations, issueKey } from '../../src/database/admin.ts'
+import { type Confirmations, issueKey } from '../../src/local/admin.ts'
 import { type Scope, scopes } from '../../src/operations/operation.ts'
 
 export type Database = Pick<pg.Pool, 'query'>

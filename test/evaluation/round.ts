@@ -1,6 +1,6 @@
 // One errand in an organisation of its own: arranged, run by somebody, and judged.
 
-import type { Confirmations } from '../../src/database/admin.ts'
+import type { Confirmations } from '../../src/local/admin.ts'
 import { Person } from '../support/person.ts'
 import type { Errand, Facts } from './errand.ts'
 import { createOrganisation, type Database } from './organisation.ts'

@@ -4,7 +4,7 @@
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { listenOnLoopback } from '../../scripts/support/listen.ts'
-import type { Confirmations } from '../../src/database/admin.ts'
+import type { Confirmations } from '../../src/local/admin.ts'
 import { type Cost, costOf } from './cost.ts'
 import { type Errand, saidOf } from './errand.ts'
 import type { Database } from './organisation.ts'

@@ -2,8 +2,8 @@
 
 import { randomUUID } from 'node:crypto'
 import { expect, inject, test } from 'vitest'
-import { AdminError, rotateKey, withDatabase } from '../../src/database/admin.ts'
 import { prefixOf } from '../../src/gateway/api-key.ts'
+import { AdminError, rotateKey, withDatabase } from '../../src/local/admin.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { organisationAllowed } from '../support/plan.ts'

@@ -1,7 +1,7 @@
 // One truth for the decimals of a currency: e-mails, the door and answers over MCP say amounts as the database does.
 
 import { expect, test } from 'vitest'
-import { decimalsOf as decimalsAtTheDoor } from '../../src/browser/door/minor-units.ts'
+import { decimalsOf as decimalsAtTheDoor } from '../../src/apps/door/browser/minor-units.ts'
 import { amountOf } from '../../src/guests/facts.ts'
 import { decimalsOf } from '../../src/guests/minor-units.ts'
 import { wordsOf } from '../../src/guests/words/index.ts'

@@ -3,7 +3,7 @@
 
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Disagreement, disagreementsSql, invariants } from '../../src/database/invariants.ts'
+import { type Disagreement, disagreementsSql, invariants } from '../../src/local/invariants.ts'
 import { type OwnDatabase, startOwnDatabase } from '../support/own-database.ts'
 
 const expired = `status = 'cancelled', cancelled_at = now(), cancellation_reason = 'expired', payment_due_at = now()`

@@ -42,7 +42,7 @@ export type State = {
   courierCuts: { from: number; until: number }[]
   /** What was answered to a key that may not have it. */
   trespasses: { about: string; detail: string }[]
-  /** Rows that break an invariant (src/database/invariants). */
+  /** Rows that break an invariant (src/local/invariants). */
   disagreements: { check: string; id: string; stored: string; expected: string }[]
 }
 

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
-import { issueKey, revokeKey } from '../../src/database/admin.ts'
+import { issueKey, revokeKey } from '../../src/local/admin.ts'
 import type { Crowd } from './clients.ts'
 import type { Random } from './random.ts'
 import type { Send } from './send.ts'

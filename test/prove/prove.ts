@@ -3,7 +3,7 @@
 import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { createOrganisation, issueKey } from '../../src/database/admin.ts'
+import { createOrganisation, issueKey } from '../../src/local/admin.ts'
 import { scopes } from '../../src/operations/operation.ts'
 import { type MailServer, openMailServer, refuse } from '../courier/mail-server.ts'
 import { startWebhookReceiver, status } from '../support/webhook-receiver.ts'

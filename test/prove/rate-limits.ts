@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
-import { createOrganisation, issueKey } from '../../src/database/admin.ts'
+import { createOrganisation, issueKey } from '../../src/local/admin.ts'
 import type { Problem } from './history.ts'
 import type { Send } from './send.ts'
 import type { ProveStack } from './stack.ts'

@@ -1,7 +1,7 @@
 // What is there when all is quiet, for history.ts to hold against what was answered.
 
 import type pg from 'pg'
-import { disagreementsSql } from '../../src/database/invariants.ts'
+import { disagreementsSql } from '../../src/local/invariants.ts'
 import type { State } from './history.ts'
 
 /** What the mail service took of each e-mail, by its id. */

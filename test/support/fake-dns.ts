@@ -1,6 +1,6 @@
 // A DNS of our own, for names that the real one would not resolve as a test needs. The last answer is repeated.
 
-import type { FindAddresses } from '../../src/outbound/find-addresses.ts'
+import type { FindAddresses } from '../../src/process/outbound/find-addresses.ts'
 
 export type FakeDns = { findAddresses: FindAddresses; asked: string[] }
 

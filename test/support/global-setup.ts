@@ -9,9 +9,9 @@ import { promisify } from 'node:util'
 import type { TestProject } from 'vitest/node'
 import { serveApp } from '../../scripts/support/serve-app.ts'
 import { useTemporaryFolder } from '../../scripts/support/temporary-folder.ts'
-import { applyMigrations } from '../../src/database/migrate.ts'
-import { pristineVariable, sharePristine, startScratchDatabase } from '../../src/embedded/scratch.ts'
-import { startEmbeddedStack } from '../../src/embedded/stack.ts'
+import { applyMigrations } from '../../src/local/migrate.ts'
+import { pristineVariable, sharePristine, startScratchDatabase } from '../../src/local/scratch.ts'
+import { startEmbeddedStack } from '../../src/local/stack.ts'
 import { createLog } from '../../src/process/log.ts'
 
 declare module 'vitest' {

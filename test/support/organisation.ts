@@ -1,7 +1,7 @@
 // An organisation of a test's own, with as much in it as the test needs, added the way an organiser would: as rows.
 
 import { randomUUID } from 'node:crypto'
-import { issueKey } from '../../src/database/admin.ts'
+import { issueKey } from '../../src/local/admin.ts'
 import { type Scope, scopes } from '../../src/operations/operation.ts'
 import { row, studio } from './database.ts'
 

@@ -1,12 +1,12 @@
 // A Postgres of a test's own, with every migration and no row: for what changes a whole cluster, or needs one in which nothing else happens.
 
 import { rm } from 'node:fs/promises'
-import { databaseUrlFor } from '../../src/database/client.ts'
-import { findPostgres } from '../../src/embedded/binaries.ts'
-import { superuser } from '../../src/embedded/cluster.ts'
-import { openDataDirectory } from '../../src/embedded/data-directory.ts'
-import { startDatabase } from '../../src/embedded/database-server.ts'
-import { loadOrCreateSecrets } from '../../src/embedded/secrets.ts'
+import { findPostgres } from '../../src/local/binaries.ts'
+import { databaseUrlFor } from '../../src/local/client.ts'
+import { superuser } from '../../src/local/cluster.ts'
+import { openDataDirectory } from '../../src/local/data-directory.ts'
+import { startDatabase } from '../../src/local/database-server.ts'
+import { loadOrCreateSecrets } from '../../src/local/secrets.ts'
 import { makeDataDirectory } from './data-directory.ts'
 
 export type OwnDatabase = {

@@ -2,13 +2,13 @@
 
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
-import { type Config, readConfig } from '../../config/config.ts'
-import { findOrganisationOfEvent, issueKey, revokeKey, withDatabase } from '../../database/admin.ts'
-import { findRunningStack, recordOfRunningStack } from '../../embedded/stack.ts'
 import { isWellFormedKey, prefixOf } from '../../gateway/api-key.ts'
 import { urlOf } from '../../http/listener.ts'
+import { findOrganisationOfEvent, issueKey, revokeKey, withDatabase } from '../../local/admin.ts'
+import { findRunningStack, recordOfRunningStack } from '../../local/stack.ts'
 import { hostOf, isLoopback } from '../../process/loopback.ts'
 import { CommandError } from '../command-error.ts'
+import { type Config, readConfig } from '../config.ts'
 
 export type Connection = {
   url: string

@@ -9,8 +9,8 @@ import {
 } from '@modelcontextprotocol/server'
 import { ApiError } from '../../gateway/api-error.ts'
 import type { Caller } from '../../gateway/caller.ts'
+import type { GatewayRpc } from '../../gateway/gateway-rpc.ts'
 import type { Operation } from '../../operations/operation.ts'
-import type { GatewayRpc } from '../oauth/adapter.ts'
 
 /** Below PUBLIC_URL. */
 export const confirmPath = '/confirm'

@@ -3,7 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Operation } from '../../operations/operation.ts'
-import recorded from './examples.json' with { type: 'json' }
+import recorded from '../../../docs/reference/examples.json' with { type: 'json' }
 
 export type Example = {
   operation: string

@@ -1,7 +1,7 @@
 // Reads the function's configuration from Supabase's variables and the function's own secrets, as the same Config that the courier has
 // elsewhere.
 
-import { type Config, ConfigError, type Database, readConfig } from '../../../src/config/config.ts'
+import { type Config, ConfigError, type Database, readConfig } from '../../../src/cli/config.ts'
 
 type Environment = Record<string, string | undefined>
 

@@ -44,7 +44,7 @@ end
 $$;
 
 -- A code as private.random_code made it, of one that was read aloud and typed: letters that it leaves out are the digits that they look
--- like, full-width forms are plain, and nothing but letters and digits counts. As src/browser/door/offline-rules.ts has it.
+-- like, full-width forms are plain, and nothing but letters and digits counts. As src/apps/door/browser/offline-rules.ts has it.
 create function private.code_form(code text) returns text
 language plpgsql immutable strict set search_path = ''
 as $$ begin return translate(upper(regexp_replace(normalize(code, nfkc), '[^0-9A-Za-z]', '', 'g')), 'OIL', '011'); end $$;

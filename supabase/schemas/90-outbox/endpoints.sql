@@ -132,7 +132,7 @@ $$;
 grant execute on function private.assert_scopes_to_read to scope_events_write;
 
 -- Whether an address leads, as it is written, to this machine, its network, or where no host can be. What a name leads to is judged when
--- something is sent there: see src/outbound/allowed-addresses.ts. A host whose last part is a number is an IP address, however it is written.
+-- something is sent there: see src/process/outbound/allowed-addresses.ts. A host whose last part is a number is an IP address, however it is written.
 -- Loopback is for developing, where a stack recorded itself that is no hosted project.
 create function private.is_internal_url(url text) returns boolean
 language plpgsql stable security definer set search_path = ''

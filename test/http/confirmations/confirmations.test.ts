@@ -3,7 +3,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { hasBrowser } from '../../../scripts/support/browser.ts'
-import { confirmLanguages } from '../../../src/http/pages/confirm-words.ts'
+import { confirmLanguages } from '../../../src/apps/sign-in/confirm-words.ts'
 import { operations } from '../../../src/operations/index.ts'
 import { expectReadable } from '../../browser/accessibility.ts'
 import { join as joinAs, signUp } from '../../database/tenant-fixture.ts'

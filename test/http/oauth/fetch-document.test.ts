@@ -3,7 +3,7 @@
 import { createServer, type RequestListener } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
 import { listenOnLoopback } from '../../../scripts/support/listen.ts'
-import { createDocumentFetcher } from '../../../src/outbound/fetch-document.ts'
+import { createDocumentFetcher } from '../../../src/process/outbound/fetch-document.ts'
 import { dnsThatAnswers } from '../../support/fake-dns.ts'
 
 async function serve(listener: RequestListener): Promise<string> {

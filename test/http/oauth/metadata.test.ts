@@ -3,7 +3,7 @@
 import { createServer } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
 import { listenOnLoopback } from '../../../scripts/support/listen.ts'
-import { checkPublicUrl } from '../../../src/doctor/check-services.ts'
+import { checkPublicUrl } from '../../../src/cli/doctor/check-services.ts'
 import { ownApp } from '../../support/own-app.ts'
 
 const get = async (url: string) => {

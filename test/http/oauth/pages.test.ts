@@ -2,7 +2,7 @@
 
 import { expect, inject, test } from 'vitest'
 import { hasBrowser } from '../../../scripts/support/browser.ts'
-import { signInLanguages } from '../../../src/http/oauth/words.ts'
+import { signInLanguages } from '../../../src/apps/sign-in/words.ts'
 import { expectReadable } from '../../browser/accessibility.ts'
 import { createOrganisation } from '../../support/organisation.ts'
 import { openPerson, paste } from './client.ts'

@@ -2,8 +2,8 @@
 
 import { pino } from 'pino'
 import { beforeAll, expect, test } from 'vitest'
+import { recordHash } from '../../../src/apps/sign-in/adapter.ts'
 import { prefixOf } from '../../../src/gateway/api-key.ts'
-import { recordHash } from '../../../src/http/oauth/adapter.ts'
 import { row, studio } from '../../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../../support/organisation.ts'
 import { appOfThisFile } from '../../support/own-app.ts'

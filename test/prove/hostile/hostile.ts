@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { type Disagreement, disagreementsSql } from '../../../src/database/invariants.ts'
+import { type Disagreement, disagreementsSql } from '../../../src/local/invariants.ts'
 import { createRandom, type Random } from '../random.ts'
 import { generate } from './generate.ts'
 import { judge } from './judge.ts'

@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { issueKey } from '../../../src/database/admin.ts'
+import { issueKey } from '../../../src/local/admin.ts'
 import { scopes } from '../../../src/operations/operation.ts'
 import type { Random } from '../random.ts'
 import { openBrowser } from './browser.ts'

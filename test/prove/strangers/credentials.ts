@@ -1,8 +1,8 @@
 // What somebody may send in the place of a valid key, and what has to be answered.
 
 import { randomBytes } from 'node:crypto'
-import { issueKey } from '../../../src/database/admin.ts'
 import { createKey, prefixOf } from '../../../src/gateway/api-key.ts'
+import { issueKey } from '../../../src/local/admin.ts'
 import { type Scope, scopes } from '../../../src/operations/operation.ts'
 import { codeGrant, decide, Jar, walkToConsent } from '../../http/oauth/walk.ts'
 import { row, studio } from '../../support/database.ts'

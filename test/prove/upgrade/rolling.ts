@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { applyMigrations } from '../../../src/database/migrate.ts'
+import { applyMigrations } from '../../../src/local/migrate.ts'
 import { openMailServer } from '../../courier/mail-server.ts'
 import { startWebhookReceiver, status } from '../../support/webhook-receiver.ts'
 import { type Crowd, createCrowd } from '../clients.ts'

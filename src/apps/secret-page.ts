@@ -1,0 +1,96 @@
+// What pages have in common whose address is a secret, such as /t/TOKEN: no key, no cookie. Unknown, malformed and dead tokens have one
+// answer. Must log no token, and let nothing but the page itself keep it.
+
+import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
+import { ApiError, toApiError } from '../gateway/api-error.ts'
+import { createCache } from '../gateway/cache.ts'
+import type { DataApi } from '../gateway/data-api.ts'
+import type { Tokens } from '../gateway/tokens.ts'
+import { languages, type Words, wordsOf } from '../guests/words/index.ts'
+import type { limitFailures } from '../http/middleware/authenticate.ts'
+import { apiErrorOfExpress } from '../http/middleware/errors.ts'
+import { logError } from '../http/middleware/log-requests.ts'
+import { createLookups } from '../http/middleware/secret-lookups.ts'
+import { policyOf, type SentPage } from './tickets/ticket-page-html.ts'
+
+export type SecretPageParts = {
+  dataApi: DataApi
+  tokens: Tokens
+  /** Shared with the API. */
+  countFailure: ReturnType<typeof limitFailures>
+}
+
+/** One kind of page. */
+export type SecretPage = {
+  /** The function that answers what a token leads to, or null. */
+  read: 'get_ticket_page' | 'get_opt_out'
+  isToken(text: string): boolean
+  notFound(): ApiError
+}
+
+// An open page asks three times a minute. One token must not keep the database busy; each process counts for itself.
+const opensPerMinute = 120
+
+/** @returns what the token of a request leads to. It throws ApiError 404 or 429. */
+export function readerOf<T>(
+  { read, isToken, notFound }: SecretPage,
+  { dataApi, tokens, countFailure }: SecretPageParts,
+): (req: Request, res: Response) => Promise<T> {
+  const lookups = createLookups<T>(
+    {
+      isWellFormed: isToken,
+      async resolve(token) {
+        const found = isToken(token) && (await dataApi.rpc(read, { token }, await tokens.forGateway()))
+        if (!found) throw notFound()
+        return found as T
+      },
+    },
+    countFailure,
+  )
+  // By token, of those that were valid: invalid ones are counted by their address.
+  const opened = createCache<number>(50_000, { ttl: 60_000, noUpdateTTL: true })
+  return async (req, res) => {
+    res.locals.operation = read
+    const token = req.params.token as string
+    if ((opened.get(token) ?? 0) >= opensPerMinute) throw openedTooOften()
+    const found = await lookups.resolve(token, req, res)
+    opened.set(token, (opened.get(token) ?? 0) + 1)
+    return found
+  }
+}
+
+const openedTooOften = () =>
+  new ApiError(429, 'rate_limited', 'The page was opened too often.', { headers: { 'Retry-After': '60' } })
+
+export const setSecretHeaders: RequestHandler = (_req, res, next) => {
+  res.set({
+    // Of what is no page; a page has its own.
+    'Content-Security-Policy': policyOf(''),
+    'Cache-Control': 'private, no-store',
+    'Referrer-Policy': 'no-referrer',
+    'X-Robots-Tag': 'noindex',
+  })
+  next()
+}
+
+export const sendPage = (res: Response, { html, policy }: SentPage): void =>
+  void res.set('Content-Security-Policy', policy).type('html').send(html)
+
+/** As server.ts answers errors, but for people. @param pageOf the page for a token that leads nowhere, and for one that cannot be asked. */
+export const answerError =
+  (pageOf: (kind: 'unknown' | 'busy', words: Words) => SentPage, headersOfUnknown = {}): ErrorRequestHandler =>
+  (error, req, res, _next) => {
+    const answer = apiErrorOfExpress(error) ?? toApiError(error)
+    if (answer.status >= 500) logError(req, res, answer.cause ?? error, answer.message)
+    if (res.headersSent) return void res.destroy()
+    // A path that cannot be decoded leads nowhere either.
+    const isUnknown = answer.status < 429 && answer.status !== 405
+    res.locals.code = isUnknown ? 'not_found' : answer.code
+    res.set(answer.headers)
+    if (answer.status === 405) return void res.status(405).type('text').send(answer.message)
+    // Of which event it is nobody knows.
+    const words = wordsOf(req.acceptsLanguages(Object.keys(languages)) || undefined)
+    res.status(isUnknown ? 404 : answer.status)
+    if (isUnknown) res.set(headersOfUnknown)
+    sendPage(res, pageOf(isUnknown ? 'unknown' : 'busy', words))
+  }

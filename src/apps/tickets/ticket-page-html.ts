@@ -1,0 +1,198 @@
+// The HTML of the ticket page, one document that loads nothing but the logo: style, script and QR code are inside, so a kept copy admits.
+
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
+import { join } from 'node:path'
+import { type Palette, paletteOf } from '../../guests/colours.ts'
+import { isOnlineOnly, whenLines, whereLines } from '../../guests/facts.ts'
+import { type Html, html } from '../../guests/html.ts'
+import { fill, type Words } from '../../guests/words/index.ts'
+import type { PageFacts } from './ticket-page-facts.ts'
+
+/** Files of the page, and what follows from them. */
+export type PageFiles = {
+  style: string
+  script: string
+  serviceWorker: string
+  /** Changes with them. */
+  version: string
+}
+
+const read = (name: string) => readFileSync(join(import.meta.dirname, 'browser', name), 'utf8')
+export const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+
+function readFiles(): PageFiles {
+  const [style, script] = [read('page.css'), stripTypeScriptTypes(read('refresh.ts'))]
+  const serviceWorker = stripTypeScriptTypes(read('service-worker.ts'))
+  return { style, script, serviceWorker, version: hashOf(style + script) }
+}
+
+let made: PageFiles | undefined
+/** Read on the first request, as those of the door page. */
+export const pageFiles = (): PageFiles => {
+  made ??= readFiles()
+  return made
+}
+
+/** A page, and the Content-Security-Policy under which it is sent. */
+export type SentPage = { html: string; policy: string }
+
+/** The page runs what is in it, if anything, loads nothing but the logo, and asks this server again. */
+export const policyOf = (style: string, script = pageFiles().script, logo: string | null = null): string =>
+  [
+    "default-src 'none'",
+    ...(script === '' ? [] : [`script-src ${hashOf(script)}`]),
+    `style-src ${hashOf(style)}`,
+    `img-src data:${logo === null ? '' : ` ${originOf(logo)}`}`,
+    ...(script === '' ? [] : ["connect-src 'self'", "worker-src 'self'"]),
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+
+/** A host may have what ends a directive or a policy. */
+const originOf = (url: string): string => (URL.parse(url)?.origin ?? '').replace(/[;,]/g, encodeURIComponent)
+
+/** In the organiser's colours, which go first: on paper the style has others. */
+export const styleOf = ({ accent, onAccent, softOnAccent, linkOnLight, linkOnDark }: Palette): string =>
+  `:root { --accent: ${accent}; --on-accent: ${onAccent}; --soft-on-accent: ${softOnAccent}; --link: ${linkOnLight} }
+@media (prefers-color-scheme: dark) { :root { --link: ${linkOnDark} } }
+${pageFiles().style}`
+
+export type Pictures = {
+  /** A data URL. Undefined where no code is to be shown. */
+  qr: string | undefined
+  /** Its address. */
+  logo: string | null
+}
+
+export function ticketPage(facts: PageFacts, token: string, { qr, logo }: Pictures): SentPage {
+  const { words, onlineUrl, mapUrl, googleCalendarUrl } = facts
+  const main = html`<main class="ticket ${facts.state}">
+      <header>
+        ${logo !== null && html`<img class="logo" src="${logo}" alt="">`}
+        <p class="from" dir="auto">${facts.organisation}</p>
+        <h1 dir="auto">${facts.event}</h1>
+      </header>
+      ${statusOf(facts)}
+      ${
+        qr !== undefined &&
+        html`<figure>
+        <img src="${qr}" alt="${fill(words.qrCode, { code: facts.code ?? '' })}" width="480" height="480">
+        <figcaption>${facts.code}</figcaption>
+      </figure>`
+      }
+      <p class="holder" dir="auto">${facts.attendee}</p>
+      ${facts.company && html`<p class="company" dir="auto">${facts.company}</p>`}
+      <dl>
+        ${entry(words.when, whenLines(facts.time, words))}
+        ${entry(
+          words.where,
+          whereLines(facts, words),
+          onlineUrl !== undefined && html`<a class="address" href="${onlineUrl}" rel="noreferrer">${onlineUrl}</a>`,
+          mapUrl !== undefined && html`<a class="action" href="${mapUrl}" rel="noreferrer">${words.page.map}</a>`,
+        )}
+        ${entry(words.ticket, [facts.ticketType])}
+        ${entry(words.order, [facts.reference])}
+      </dl>
+      ${
+        googleCalendarUrl !== undefined &&
+        html`<p class="actions">
+        <a class="action" href="${token}/ticket.ics" type="text/calendar">${words.page.calendar}</a>
+        <a class="action" href="${googleCalendarUrl}" rel="noreferrer">${words.page.googleCalendar}</a>
+      </p>`
+      }
+      ${emailsOf(facts, token)}
+      ${contactOf(facts)}
+    </main>`
+  return document(fill(words.page.title, { event: facts.event }), main, words, facts.palette, undefined, logo)
+}
+
+/** The page for a link that leads to no ticket, the same for each, and the one for a ticket that cannot be shown now. */
+export function noTicketPage(kind: 'unknown' | 'busy', words: Words): SentPage {
+  const [title, sentence] =
+    kind === 'unknown' ? [words.page.unknownTitle, words.page.unknown] : [words.page.busyTitle, words.page.busy]
+  return document(
+    title,
+    html`<main class="ticket none"><header><h1>${title}</h1></header><p class="status">${sentence}</p></main>`,
+    words,
+    paletteOf(null),
+  )
+}
+
+function statusOf(facts: PageFacts): Html {
+  const { words, state, ended, checkedIn } = facts
+  const { page } = words
+  const sentence = {
+    valid: !ended && (isOnlineOnly(facts) ? page.validOnline : page.valid),
+    checked_in: fill(page.checkedIn, { time: checkedIn ?? '' }),
+    awaiting_payment: !ended && page.awaitingPayment,
+    cancelled: page.cancelled,
+    event_cancelled: page.eventCancelled,
+  }[state]
+  return html`${sentence && html`<p class="status">${sentence}</p>`}
+      ${ended && state !== 'event_cancelled' && html`<p class="status ended">${page.eventEnded}</p>`}`
+}
+
+function emailsOf({ words, emails }: PageFacts, token: string): Html | undefined {
+  if (emails === undefined) return undefined
+  const { on, off, switchOn, switchOff } = words.optOut
+  return html`<form class="emails" method="post" action="${token}/emails/${emails ? 'off' : 'on'}">
+        <span>${emails ? on : off}</span> <button>${emails ? switchOff : switchOn}</button>
+      </form>`
+}
+
+function contactOf({ words, organisation, replyTo }: PageFacts): Html {
+  const sentence = fill(replyTo === undefined ? words.ask : words.write, { organisation })
+  return html`<p class="contact">${sentence}${
+    replyTo !== undefined && html` <a class="address" href="mailto:${replyTo}">${replyTo}</a>`
+  }</p>`
+}
+
+const entry = (name: string, lines: string[], ...links: (Html | false)[]) => html`<div>
+          <dt>${name}</dt>
+          ${lines.map((line) => html`<dd dir="auto">${line}</dd>`)}
+          ${links.map((link) => link && html`<dd>${link}</dd>`)}
+        </div>`
+
+// Before anything that a person typed, so that nothing of theirs is taken for it.
+const places = { style: '/* style */', script: '/* script */' }
+
+/** A page that does not ask again. */
+export const stillPage = (title: string, main: Html, words: Words, palette = paletteOf(null)): SentPage =>
+  document(title, main, words, palette, '')
+
+function document(
+  title: string,
+  main: Html,
+  words: Words,
+  palette: Palette,
+  script = pageFiles().script,
+  logo: string | null = null,
+): SentPage {
+  const style = styleOf(palette)
+  const page = html`<!DOCTYPE html>
+<html lang="${words.locale.slice(0, 2)}">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
+    <meta name="color-scheme" content="light dark">
+    <meta name="robots" content="noindex">
+    <meta name="referrer" content="no-referrer">
+    <meta name="format-detection" content="telephone=no, date=no, address=no, email=no">
+    <style>/* style */</style>
+    ${script !== '' && html`<script type="module">/* script */</script>`}
+    <title>${title}</title>
+  </head>
+  <body>
+    ${main}
+    ${script !== '' && html`<footer><p id="live" role="status" data-outdated="${words.page.outdated}"></p></footer>`}
+  </body>
+</html>
+`
+    .toString()
+    .replace(places.style, () => style)
+    .replace(places.script, () => script)
+  return { html: page, policy: policyOf(style, script, logo) }
+}

@@ -1,0 +1,81 @@
+// `usher doctor`: checks a configuration against what is there, each step by itself. It changes nothing, and says for each what mends it.
+
+import { namesOfProject } from '../../gateway/installation.ts'
+import { namesOfDataDirectory } from '../../local/installation.ts'
+import { findRunningStack } from '../../local/stack.ts'
+import { type Config, ConfigError, misspeltVariables, readConfig } from '../config.ts'
+import { checkDataApi } from './check-data-api.ts'
+import { checkDatabase } from './check-database.ts'
+import {
+  checkMail,
+  checkMetricsPort,
+  checkProxy,
+  checkPublicUrl,
+  checkRedis,
+  checkTrustProxy,
+} from './check-services.ts'
+import { type Finding, failed, ok, warning } from './finding.ts'
+
+/** @param deep recounts everything that is derived, too. */
+export async function examine(environment: NodeJS.ProcessEnv, deep = false): Promise<Finding[]> {
+  const config = configOf(environment)
+  const misspelt = misspeltVariables(environment).map(({ message, fix }) => warning('configuration', message, fix))
+  if (Array.isArray(config)) return [...misspelt, ...config]
+  const findings = await Promise.all([
+    checkBackend(config, deep),
+    checkMail(config),
+    checkRedis(config.redisUrl),
+    checkPublicUrl(config),
+    checkTrustProxy(config),
+    checkMetricsPort(config),
+    checkProxy(config, environment),
+  ])
+  return [ok('configuration', 'Every variable that is set is valid.'), ...misspelt, ...findings.flat()]
+}
+
+function configOf(environment: NodeJS.ProcessEnv): Config | Finding[] {
+  try {
+    return readConfig(environment)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const fix = 'Correct it in the environment or in .env; .env.example explains each variable.'
+    return error.message.split('\n').map((complaint) => failed('configuration', complaint, fix))
+  }
+}
+
+async function checkBackend({ database, databaseUrl }: Config, deep: boolean): Promise<Finding[]> {
+  if (database.kind === 'supabase') {
+    const { url, publishableKey, signingKey } = database
+    const [dataApi, direct] = await Promise.all([
+      checkDataApi({ url, projectKey: publishableKey }, signingKey, namesOfProject(url)),
+      checkDatabase(databaseUrl, url, deep),
+    ])
+    return [...dataApi, ...direct]
+  }
+  const running = await findRunningStack(database.dataDir)
+  if (running === null) {
+    return [
+      failed(
+        'data_api',
+        `No Usher runs on ${database.dataDir}.`,
+        'Start it with `npm start`, or set SUPABASE_URL to a Supabase project.',
+      ),
+    ]
+  }
+  const [dataApi, direct] = await Promise.all([
+    checkDataApi({ url: running.dataApiUrl }, { secret: running.jwtSecret }, namesOfDataDirectory(database.dataDir)),
+    checkDatabase(running.databaseUrl, undefined, deep),
+  ])
+  return [...dataApi, ...direct]
+}
+
+/** Lines for a terminal: each check, and below it what mends it. */
+export function describeFindings(findings: Finding[]): string {
+  const width = Math.max(...findings.map(({ check }) => check.length))
+  return findings
+    .map(({ check, status, message, fix }) => {
+      const line = `${status.padEnd(7)}  ${check.padEnd(width)}  ${message}`
+      return fix === null ? line : `${line}\n${' '.repeat(width + 11)}→ ${fix}`
+    })
+    .join('\n')
+}

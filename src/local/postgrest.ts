@@ -1,0 +1,120 @@
+// Runs PostgREST, the Data API, and resolves once it is ready. It is configured here and in the database (the pre-request function, by
+// migration). It must never read PGRST_ variables meant for another PostgREST, nor listen beyond loopback.
+
+import { dirname } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type ProcessIdentity, type StopStep, stopProcess } from '../process/processes.ts'
+import { StartError } from '../process/start-error.ts'
+import { writeFileAtomically } from './data-directory.ts'
+import { freePort } from './ports.ts'
+import { type ServerProcess, spawnServer, tail } from './spawn-server.ts'
+
+export type PostgrestPorts = { port: number; adminPort: number }
+export type PostgrestServer = ServerProcess & { url: string; ports: PostgrestPorts; stop: () => Promise<void> }
+
+export type PostgrestOptions = {
+  binary: string
+  /** Connects as the role `authenticator`. */
+  databaseUrl: string
+  jwtSecret: string
+  /** Has no settings: a later start recognises the process by this path on its command line. */
+  configFile: string
+  logFile: string
+  /** Those of the server that this one replaces. Default: any that are free. */
+  ports?: PostgrestPorts
+  onSpawn: (identity: ProcessIdentity, ports: PostgrestPorts) => void
+  signal: AbortSignal
+}
+
+export const stopPostgrestSteps: StopStep[] = [
+  ['SIGTERM', 1500],
+  ['SIGKILL', 500],
+]
+
+const maxAttempts = 3
+const readyTimeoutMs = 20_000
+
+export async function startPostgrest(options: PostgrestOptions): Promise<PostgrestServer> {
+  writeFileAtomically(options.configFile, '# PostgREST is configured by its environment: see src/local/postgrest.ts.\n')
+  for (let attempt = 1; ; attempt += 1) {
+    const ports = options.ports ?? { port: await freePort(), adminPort: await freePort() }
+    const { port, adminPort } = ports
+    const server = await spawnServer(options.binary, [options.configFile], {
+      env: environment(options, ports),
+      cwd: dirname(options.configFile),
+      logFile: options.logFile,
+      // It has nothing to save, and may ignore SIGTERM while it connects.
+      exitSteps: [['SIGKILL', 500]],
+      onSpawn: (identity) => options.onSpawn(identity, ports),
+    })
+    const stop = async () => {
+      await stopProcess(server.identity, stopPostgrestSteps)
+    }
+    try {
+      if (await isReady(server, adminPort, options.signal)) {
+        return { ...server, url: `http://127.0.0.1:${port}`, ports, stop }
+      }
+    } catch (error) {
+      await stop()
+      throw error
+    }
+    await stop()
+    const how = await server.ended
+    // Retried, because another program may have taken the port in the meantime.
+    if (attempt === maxAttempts) {
+      throw new StartError(
+        `PostgREST did not start (${how}). Its log, ${options.logFile}, ends with:${tail(options.logFile)}`,
+      )
+    }
+  }
+}
+
+function environment(options: PostgrestOptions, { port, adminPort }: PostgrestPorts): NodeJS.ProcessEnv {
+  const { PATH, HOME, SystemRoot, TEMP } = process.env
+  return {
+    PATH,
+    HOME,
+    SystemRoot,
+    TEMP,
+    LANG: 'C.UTF-8',
+    PGRST_SERVER_HOST: '127.0.0.1',
+    PGRST_SERVER_PORT: String(port),
+    PGRST_ADMIN_SERVER_PORT: String(adminPort),
+    PGRST_DB_URI: options.databaseUrl,
+    // The first is the default. public is for people who sign in: row-level security, by their role in an organisation.
+    PGRST_DB_SCHEMAS: 'api,public',
+    PGRST_DB_ANON_ROLE: 'anon',
+    PGRST_DB_EXTRA_SEARCH_PATH: 'public,extensions',
+    PGRST_DB_POOL: '20',
+    // The first calls on a new connection compile and plan every function, 0.4 s in all: a pause of minutes must not bring them back.
+    PGRST_DB_POOL_MAX_IDLETIME: '1800',
+    // 5 s, with the 8 s of a statement, end before the gateway's timeout: a call that never began is then known not to have run.
+    PGRST_DB_POOL_ACQUISITION_TIMEOUT: '5',
+    // The row limit of hosted Supabase, so that results are cut off here as they are there.
+    PGRST_DB_MAX_ROWS: '1000',
+    PGRST_JWT_SECRET: options.jwtSecret,
+    // Verifies a signature once per token instead of once per request.
+    PGRST_JWT_CACHE_MAX_LIFETIME: '300',
+    PGRST_OPENAPI_MODE: 'disabled',
+    PGRST_LOG_LEVEL: 'error',
+  }
+}
+
+// Ready: it listens, is connected, and has loaded the schema. False: it has ended, or took too long.
+async function isReady(server: ServerProcess, adminPort: number, signal: AbortSignal): Promise<boolean> {
+  let ended = false
+  void server.ended.then(() => {
+    ended = true
+  })
+  const deadline = Date.now() + readyTimeoutMs
+  while (!ended && Date.now() < deadline) {
+    signal.throwIfAborted()
+    const ready = await fetch(`http://127.0.0.1:${adminPort}/ready`, { signal: AbortSignal.timeout(1000) }).then(
+      (response) => response.ok,
+      () => false,
+    )
+    if (ready) return true
+    await sleep(15)
+  }
+  return false
+}
