@@ -24,7 +24,7 @@ export const spread = (values: number[]): Spread => ({
   max: Math.max(...values),
 })
 
-type Figure = 'rate' | 'p50' | 'p99'
+type Figure = 'rate' | 'p50' | 'p95' | 'p99'
 type Side = { subject: SubjectName; connections: number }
 
 const rowOf = ({ rows }: Comparison, side: Side): Row | undefined =>

@@ -96,6 +96,46 @@ const all = {
     drive: driveDatabase,
   }),
 
+  /** A backend whose Data API is 20 ms away, as on a hosted project. */
+  hosted: async ({ dataApiUrl, jwtSecret }: Stack): Promise<Subject> => {
+    const dataApi = spawn(process.execPath, [join(import.meta.dirname, 'far-data-api.ts'), dataApiUrl, '20'], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    const [supabaseUrl] = await once(dataApi.stdout, 'data')
+    const usher = spawn(process.execPath, ['bin/usher.js', 'start'], {
+      cwd: join(import.meta.dirname, '..'),
+      env: {
+        ...process.env,
+        PORT: '0',
+        LOG_FORMAT: 'json',
+        DELIVERIES: 'false',
+        SUPABASE_URL: String(supabaseUrl).trim(),
+        SUPABASE_PUBLISHABLE_KEY: 'sb_publishable_bench',
+        SUPABASE_JWT_SECRET: jwtSecret,
+      },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    const ended = once(usher, 'exit')
+    let printed = ''
+    for await (const chunk of usher.stdout) {
+      printed += chunk
+      if (/ready at http:\S+/.test(printed)) break
+    }
+    return {
+      url: /ready at (http:\S+)/.exec(printed)?.[1] ?? '',
+      ...(usher.pid !== undefined && { node: usher.pid }),
+      open:
+        async ({ key }) =>
+        (call) =>
+          restRequest(key, call),
+      async close() {
+        usher.kill('SIGTERM')
+        await ended
+        dataApi.stdin.end()
+      },
+    }
+  },
+
   fastify: async ({ databaseUrl }: Stack): Promise<Subject> => {
     const server = spawn(process.execPath, [join(import.meta.dirname, 'fastify-server.ts')], {
       env: { ...process.env, DATABASE_URL: databaseUrl, NODE_ENV: 'production' },
