@@ -31,7 +31,7 @@ try {
 
   const browser = await openBrowser()
   for (const colorScheme of ['light', 'dark'] as const) {
-    const context = await browser.newContext({ viewport: { width: 390, height: 500 }, locale: 'en-GB', colorScheme })
+    const context = await browser.newContext({ viewport: { width: 390, height: 500 }, colorScheme })
     const page = await context.newPage()
     const picture = (name: string) =>
       page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`), fullPage: true })
@@ -43,12 +43,12 @@ try {
     await page.getByRole('button', { name: 'Allow' }).click()
     await page.goto(`${usher.url}/oauth/grants`)
     await picture('grants')
-    await page.getByRole('button', { name: 'End it now' }).click()
+    await page.getByRole('button', { name: 'Revoke' }).click()
     await page.goto(await linkToConfirm(usher.url, usher.demo))
     await picture('confirm')
     await page.getByRole('button', { name: 'Cancel the event' }).click()
     await picture('confirmed')
-    await page.getByRole('button', { name: 'Take it back' }).click()
+    await page.getByRole('button', { name: 'Withdraw the confirmation' }).click()
     await context.close()
   }
   await browser.close()

@@ -1,15 +1,23 @@
-// The HTML of the page on which a person confirms: what will happen, in numbers, to whom, and who asks for it. What clients and guests wrote
-// is only ever text.
+// The HTML of the page on which a person confirms: what will happen, in numbers, to whom, and who asks for it.
 
 import { html } from '../../guests/html.ts'
 import { currencyStyle, decimalsOf } from '../../guests/minor-units.ts'
 import { clip, linesOf, oneLine } from '../../guests/plain-text.ts'
-import { fill } from '../../guests/words/index.ts'
 import type { Scope } from '../../operations/operation.ts'
-import type { ConfirmWords } from './confirm-words.ts'
-import { entry, hidden, page, problem, type SignInPage } from './pages.ts'
+import {
+  dayOf,
+  entry,
+  type Form,
+  hidden,
+  otherKeyButton,
+  type Page,
+  page,
+  problem,
+  scopeSentences,
+  signedInAs,
+  unverified,
+} from './page.ts'
 import type { SignIn } from './sign-in.ts'
-import type { SignInWords } from './words.ts'
 
 type PersonToErase = { name: string; tickets: number; orders: number; waiting_list: number; is_member: boolean }
 
@@ -50,144 +58,138 @@ type Effect = {
   currency?: string
 }
 
-type Form = { error?: string | undefined; formToken: string }
-
-export function confirmationPage(
-  words: SignInWords,
-  said: ConfirmWords,
-  asked: Confirmation,
-  { organisation, api_key }: SignIn,
-  { error, formToken }: Form,
-): SignInPage {
-  const { state, asked_by } = asked
-  if (state === 'spent') return statePage(words, said.spentTitle, said.spent, { error, formToken })
-  if (state === 'expired') return statePage(words, said.unknownTitle, said.unknown, { error, formToken })
+export function confirmationPage(asked: Confirmation, signIn: SignIn, form: Form): Page {
+  const { state, asked_by, may_confirm, scope } = asked
+  if (state === 'expired') return unknownPage(form)
+  if (state === 'spent') return statePage('Done', 'What you confirmed was carried out. You can close this page.', form)
+  const [question, act] = questionOf(asked)
   const isConfirmed = state === 'confirmed'
-  const minutes = Math.max(1, Math.floor((Date.parse(asked.expires_at) - Date.now()) / 60_000))
+  const confirmed = html`<p>Go back to the assistant and tell it that you confirmed. Nothing has happened yet: the assistant has to repeat its request.</p><p>${question}</p>`
   return page(
-    words,
-    isConfirmed ? said.confirmedTitle : titleOf(asked, said),
-    html`${problem(error)}
-      ${isConfirmed && html`<p>${said.confirmed}</p><p>${titleOf(asked, said)}</p>`}
+    isConfirmed ? 'Confirmed' : question,
+    html`${problem(form.error)}
+      ${isConfirmed && confirmed}
       <dl>
-        <div><dt>${said.askedBy}</dt><dd><bdi>${clip(oneLine(asked_by.name), 100)}</bdi></dd><dd class="soft">${asked_by.prefix}… ${asked_by.kind === 'grant' && words.unverified}</dd></div>
-        ${asked.may_confirm && factsOf(asked, said)}
-        ${entry(words.organisation, organisation.name)}
-        ${entry(words.signedInWith, `${api_key.name} (${api_key.prefix}…)`)}
+        <div><dt>Requested by</dt><dd><bdi>${clip(oneLine(asked_by.name), 100)}</bdi></dd><dd class="soft">${asked_by.prefix}…</dd>${asked_by.kind === 'grant' && unverified}</div>
+        ${may_confirm && factsOf(asked)}
+        ${signedInAs(signIn)}
       </dl>
-      ${!asked.may_confirm && html`<p class="error">${fill(said.mayNot, { scope: words.scopeSentences[asked.scope] })}</p>`}
+      ${!may_confirm && html`<p class="error">Your key may not do this. It needs the scope ${scope}: ${scopeSentences[scope]}.</p>`}
       <form method="post">
-        ${hidden(formToken)}
-        ${asked.may_confirm && html`<p class="hint">${fill(minutes === 1 ? said.minute : said.minutes, { minutes: String(minutes) })}</p>`}
-        ${
-          asked.may_confirm &&
-          !isConfirmed &&
-          html`${
-            // Until its end it can be published again.
-            asked.operation !== 'complete_event' && html`<p class="error">${said.final}</p>`
-          }<button class="main final" name="action" value="confirm">${actOf(asked, said)}</button>`
-        }
-        ${asked.may_confirm && html`<button name="action" value="refuse">${isConfirmed ? said.takeBack : words.deny}</button>`}
-        <button name="action" value="sign_out">${words.otherKey}</button>
+        ${hidden(form.formToken)}
+        ${may_confirm && decision(asked, act)}
+        ${otherKeyButton}
       </form>`,
   )
 }
 
-/** For one that is over, of another organisation, or was never there: which, it does not tell. */
-export const unknownPage = (words: SignInWords, said: ConfirmWords, form: Form): SignInPage =>
-  statePage(words, said.unknownTitle, said.unknown, form)
+function decision({ state, operation, expires_at }: Confirmation, act: string) {
+  const minutes = Math.max(1, Math.floor((Date.parse(expires_at) - Date.now()) / 60_000))
+  const validity = html`<p class="hint">Valid once, for another ${minutes === 1 ? 'minute' : `${minutes} minutes`}.</p>`
+  if (state === 'confirmed')
+    return html`${validity}<button name="action" value="refuse">Withdraw the confirmation</button>`
+  // Until its end it can be published again.
+  const isFinal = operation !== 'complete_event'
+  return html`${validity}${isFinal && html`<p class="error">This cannot be undone.</p>`}
+        <button class="main final" name="action" value="confirm">${act}</button>
+        <button name="action" value="refuse">Refuse</button>`
+}
 
-const statePage = (words: SignInWords, title: string, sentence: string, { error, formToken }: Form) =>
-  page(
-    words,
-    title,
-    html`${problem(error)}<p>${sentence}</p>
-      <form method="post">${hidden(formToken)}<button name="action" value="sign_out">${words.otherKey}</button></form>`,
+/** For one that is over, of another organisation, or was never there: which, it does not tell. */
+export const unknownPage = (form: Form): Page =>
+  statePage(
+    'There is nothing to confirm here',
+    'The request has expired, was refused, or belongs to another organisation. Ask the assistant for a new link, or use another key.',
+    form,
   )
 
-const quoted = (text: string | null | undefined, words: ConfirmWords) =>
-  text ? fill(words.quoted, { text: clip(oneLine(text), 100) }) : '…'
+const statePage = (title: string, sentence: string, { error, formToken }: Form): Page =>
+  page(
+    title,
+    html`${problem(error)}<p>${sentence}</p>
+      <form method="post">${hidden(formToken)}${otherKeyButton}</form>`,
+  )
 
-const titleOf = ({ operation, subject }: Confirmation, said: ConfirmWords): string =>
-  fill(said.titles[operation]?.[0] ?? said.anyTitle, {
-    operation,
-    event: quoted(subject?.event, said),
-    person: quoted(subject?.person, said),
-    order: subject?.order ?? '…',
-  })
+function questionOf({ operation, subject }: Confirmation): [question: string, act: string] {
+  const [event, person, order] = [quoted(subject?.event), quoted(subject?.person), subject?.order ?? '…']
+  switch (operation) {
+    case 'cancel_event':
+      return [`Cancel ${event}?`, 'Cancel the event']
+    case 'complete_event':
+      return [`Complete ${event} before it starts?`, 'Close registrations']
+    case 'update_event':
+    case 'apply_event':
+      return [`E-mail the guests of ${event} about what has changed?`, 'E-mail the guests']
+    case 'cancel_order':
+      return [`Cancel order ${order} and e-mail its guests?`, 'Cancel the order']
+    case 'cancel_attendee':
+      return [`Cancel the ticket of ${person} and e-mail the guests?`, 'Cancel the ticket']
+    case 'erase_attendee':
+    case 'erase_person':
+      return [`Erase ${person} permanently?`, `Erase ${clip(oneLine(subject?.person ?? '…'), 100)}’s data`]
+    case 'import_attendees':
+      return [`E-mail the new guests of ${event} their tickets?`, 'E-mail the tickets']
+    case 'send_payment_reminders':
+      return [`Remind the buyers of ${event} to pay?`, 'Send the reminders']
+    case 'record_refund':
+      return [`Record a refund for order ${order}?`, 'Record the refund']
+    default:
+      return [`Carry out ${operation}?`, 'Confirm']
+  }
+}
 
-const actOf = ({ operation, subject }: Confirmation, said: ConfirmWords): string =>
-  fill(said.titles[operation]?.[1] ?? said.confirm, { person: clip(oneLine(subject?.person ?? '…'), 100) })
-
-function factsOf(
-  { operation, subject, effect, changes, news, message, steps, more_steps }: Confirmation,
-  said: ConfirmWords,
-) {
+function factsOf({ operation, subject, effect, changes, news, message, steps, more_steps }: Confirmation) {
+  const { event, slug, starts_at, timezone, order, person, people } = subject ?? {}
   const { orders, attendees, waiting_list, told, not_told = [], refund_due, refunded, currency = '' } = effect ?? {}
   const notTold = not_told.reduce((sum, { count }) => sum + count, 0)
-  // A count of none is said where there might have been some.
-  const counts: [ConfirmWords['told'], number | undefined][] = [
-    [said.orders, orders],
-    [said.attendees, attendees],
-    [said.waitingList, waiting_list || undefined],
-    [said.told, operation.startsWith('erase_') ? undefined : told],
-    [said.notTold, notTold || undefined],
-  ]
-  const numbers = counts.flatMap(([sentences, count]) => (count === undefined ? [] : [countOf(count, sentences, said)]))
-  const amounts: [string, number | undefined][] = [
-    [said.refundDue, refund_due || undefined],
-    [said.refunded, refunded],
-  ]
-  const day = subject?.starts_at && dayOf(subject.starts_at, subject.timezone ?? 'UTC', said)
-  return [
+  const day = starts_at && dayOf(starts_at, 'full', timezone ?? 'UTC')
+  return html`${
     // Others may have its name, or may have had it before; hardly with the same day.
-    subject?.event
-      ? [entry(said.event, [`${clip(oneLine(subject.event), 200)} (${subject.slug})`, day].filter(Boolean).join(', '))]
-      : [],
-    subject?.order ? [entry(said.order, subject.order)] : [],
-    subject?.person ? [entry(said.person, clip(oneLine(subject.person), 200))] : [],
-    subject?.people
-      ? [
-          entryOf(
-            said.people,
-            subject.people.map((each, n) => (n < mostPeople ? personOf(each, said) : '…')),
-          ),
-        ]
-      : [],
-    numbers.length === 0 ? [] : [entryOf(said.effect, numbers)],
-    amounts.flatMap(([name, amount]) => (amount === undefined ? [] : [entry(name, amountOf(amount, currency, said))])),
-    refund_due === null ? [entry(said.refundDue, said.unseen)] : [],
-    changes === null || Object.keys(changes).length === 0 ? [] : [entry(said.changes, changesOf(changes, false))],
-    news === null ? [] : [entry(said.news, changesOf(news, true) || said.nothingNew)],
-    message ? [entryOf(said.message, linesOf(message))] : [],
-    steps === null
-      ? []
-      : [entryOf(said.steps, [...steps.map((step) => stepOf(step, said)), ...moreOf(more_steps ?? 0, said)])],
-  ].flat()
+    entry('Event', event && [`${clip(oneLine(event), 200)} (${slug})`, day].filter(Boolean).join(', '))
+  }
+        ${entry('Order', order)}
+        ${entry('Person', person && clip(oneLine(person), 200))}
+        ${entry('People to erase', ...(people ?? []).map((each, n) => (n < mostPeople ? personOf(each) : '…')))}
+        ${entry(
+          'What will happen',
+          // A count of none is said where there might have been some.
+          orders !== undefined && `${counted(orders, 'order')} will be affected`,
+          attendees !== undefined && `${counted(attendees, 'ticket')} will be affected`,
+          waiting_list && `${counted(waiting_list, 'person', 'people')} on the waiting list will be affected`,
+          told !== undefined &&
+            !operation.startsWith('erase_') &&
+            `${counted(told, 'person', 'people')} will be e-mailed`,
+          notTold && `${counted(notTold, 'person', 'people')} will not be e-mailed`,
+        )}
+        ${entry('To be refunded', refund_due === null ? 'Your key may not see this amount' : refund_due && amountOf(refund_due, currency))}
+        ${entry('Refund', refunded !== undefined && amountOf(refunded, currency))}
+        ${entry('Changes', changesOf(changes ?? {}, false))}
+        ${entry('What guests are told', news && (changesOf(news, true) || 'Nothing new'))}
+        ${entry('Message to guests', ...linesOf(message ?? ''))}
+        ${entry('Steps', ...(steps ?? []).map(stepOf), more_steps && `… and ${numbers.format(more_steps)} more`)}`
 }
 
-const entryOf = (name: string, lines: string[]) =>
-  html`<div><dt>${name}</dt>${lines.map((line) => html`<dd><bdi>${line}</bdi></dd>`)}</div>`
+const quoted = (text: string | null | undefined) => (text ? `“${clip(oneLine(text), 100)}”` : '…')
 
-const moreOf = (count: number, said: ConfirmWords) =>
-  count > 0 ? [fill(said.more, { count: numberOf(count, said) })] : []
-
-function personOf({ name, tickets, orders, waiting_list, is_member }: PersonToErase, said: ConfirmWords): string {
-  const person = fill(waiting_list > 0 ? said.waitingPerson : said.onePerson, {
-    name: clip(oneLine(name), 100),
-    tickets: numberOf(tickets, said),
-    orders: numberOf(orders, said),
-    waiting_list: numberOf(waiting_list, said),
-  })
-  return is_member ? fill(said.member, { person }) : person
+function personOf({ name, tickets, orders, waiting_list, is_member }: PersonToErase): string {
+  const counts = [
+    `tickets: ${numbers.format(tickets)}`,
+    `orders: ${numbers.format(orders)}`,
+    ...(waiting_list > 0 ? [`waiting list: ${numbers.format(waiting_list)}`] : []),
+  ]
+  return `${clip(oneLine(name), 100)} (${counts.join(', ')})${is_member ? ', member of the organisation' : ''}`
 }
 
-function stepOf({ action, kind, name, changes = {} }: Step, said: ConfirmWords): string {
-  const title = fill(said.step, {
-    kind: said.kinds[kind] ?? kind,
-    name: quoted(name, said),
-    action: said.actions[action] ?? action,
-  })
+const kinds: Record<string, string> = {
+  event: 'Event',
+  ticket_type: 'Ticket type',
+  promo_code: 'Promo code',
+  check_in_point: 'Check-in point',
+}
+const actions: Record<string, string> = { create: 'new', change: 'changed', archive: 'archived' }
+
+function stepOf({ action, kind, name, changes = {} }: Step): string {
+  const title = `${kinds[kind] ?? kind} ${quoted(name)}: ${actions[action] ?? action}`
   const what = changesOf(changes, action !== 'create')
   return what ? `${title} (${what})` : title
 }
@@ -217,13 +219,10 @@ function changesOf(changes: Record<string, unknown>, arePairs: boolean): string 
   return [...parts, ...(all.length > mostChanges ? ['…'] : [])].join('; ')
 }
 
-const numberOf = (count: number, { locale }: ConfirmWords) => new Intl.NumberFormat(locale).format(count)
+const numbers = new Intl.NumberFormat('en-GB')
 
-const countOf = (count: number, [one, many]: ConfirmWords['told'], said: ConfirmWords) =>
-  fill(new Intl.PluralRules(said.locale).select(count) === 'one' ? one : many, { count: numberOf(count, said) })
+const counted = (count: number, one: string, many = `${one}s`): string =>
+  `${numbers.format(count)} ${count === 1 ? one : many}`
 
-const amountOf = (amount: number, currency: string, { locale }: ConfirmWords) =>
-  new Intl.NumberFormat(locale, currencyStyle(currency)).format(amount / 10 ** decimalsOf(currency))
-
-const dayOf = (instant: string, timeZone: string, { locale }: ConfirmWords) =>
-  new Intl.DateTimeFormat(locale, { dateStyle: 'full', timeZone }).format(new Date(instant))
+const amountOf = (amount: number, currency: string) =>
+  new Intl.NumberFormat('en-GB', currencyStyle(currency)).format(amount / 10 ** decimalsOf(currency))

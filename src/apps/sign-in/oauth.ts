@@ -1,45 +1,34 @@
 // OAuth for clients of MCP, in one piece: its metadata, its authorization server at /oauth, and who may call /api/mcp/connect. The library
 // behind it is loaded when somebody first signs in.
 
-import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
-import { type RateLimitRequestHandler, rateLimit } from 'express-rate-limit'
-import type { Logger } from 'pino'
-import { ApiError, toApiError } from '../../gateway/api-error.ts'
-import type { DataApi } from '../../gateway/data-api.ts'
+import { type ErrorRequestHandler, type RequestHandler, Router } from 'express'
+import type { RateLimitRequestHandler } from 'express-rate-limit'
+import { ApiError } from '../../gateway/api-error.ts'
 import { gatewayRpc } from '../../gateway/gateway-rpc.ts'
-import type { Principal } from '../../gateway/principals.ts'
-import type { Tokens } from '../../gateway/tokens.ts'
 import { clip, oneLine } from '../../guests/plain-text.ts'
-import { type Addresses, type AddressesOf, createAddresses, oauthPath } from '../../http/addresses.ts'
-import { apiErrorOfExpress } from '../../http/middleware/errors.ts'
-import { logError, noteRoute } from '../../http/middleware/log-requests.ts'
-import { addressOf, type SecretLookups } from '../../http/middleware/secret-lookups.ts'
+import { createAddresses, oauthPath } from '../../http/addresses.ts'
+import { beginError } from '../../http/middleware/errors.ts'
+import { noteRoute } from '../../http/middleware/log-requests.ts'
 import { scopes } from '../../operations/operation.ts'
 import { createDocumentFetcher, type FetchDocument } from '../../process/outbound/fetch-document.ts'
 import { authenticateClient, createTokenPrincipals } from './connect.ts'
 import { allowAnySite } from './cors.ts'
-import { interactionRouter, send, wordsFor } from './interaction.ts'
+import { interactionRouter } from './interaction.ts'
 import { metadataRouter } from './metadata.ts'
-import { failurePage } from './pages.ts'
+import { clientFailed, failurePage } from './page.ts'
+import { addressesOfPage, answerError, beginPage, limitTo, type PageParts, stepsPerMinute } from './page-requests.ts'
 import { createProviders, laterAnswer, passOn } from './provider.ts'
 import { createSignIns } from './sign-in.ts'
 
-export type OAuthParts = {
-  dataApi: DataApi
-  tokens: Tokens
-  log: Logger
-  publicUrl: string | undefined
+export type OAuthParts = PageParts & {
   /** Shared with the API: wrong keys and wrong tokens of an address count together. */
   failures: RateLimitRequestHandler
-  /** Of keys. */
-  lookups: SecretLookups<Principal>
   /** For metadata documents of clients. */
   fetchDocument?: FetchDocument
 }
 
-// Of one address. Each costs rows, or a request to somebody else.
+// Each costs rows, or a request to somebody else.
 const registrationsPerMinute = 20
-export const stepsPerMinute = 120
 // Clients that run in a data centre come from few addresses, for many people.
 const tokenRequestsPerMinute = 1_200
 
@@ -58,8 +47,8 @@ export function createOAuth({
     rpc,
     fetchDocument,
     cookieSecret: tokens.secretFor('cookies of sign-ins'),
-    renderError(req, res, code, description) {
-      const page = failurePage(wordsFor(req), wordsFor(req).failed, [code, description].filter(Boolean).join(': '))
+    renderError(res, code, description) {
+      const page = failurePage(clientFailed, [code, description].filter(Boolean).join(': '))
       res.set('Content-Security-Policy', page.policy)
       return page.html
     },
@@ -92,55 +81,13 @@ export function createOAuth({
   server.use(endpoints, answerClient)
   server.use(
     limitTo(stepsPerMinute, log),
-    interactionRouter({
-      rpc,
-      signIns: createSignIns(rpc, tokens.secretFor('forms of sign-ins'), addressesOfPage),
-      lookups,
-      addressesOf: addressesOfPage,
-      providerOf,
-    }),
+    interactionRouter(rpc, createSignIns({ dataApi, tokens, lookups }), providerOf),
   )
   server.use(answerError)
   router.use(oauthPath, server)
 
   return { router, authenticate: authenticateClient(createTokenPrincipals(dataApi, tokens), addressesOf, failures) }
 }
-
-export const addressesOfPage = (req: Request): Addresses => (req.res as Response).locals.addresses as Addresses
-
-/** Passes on where nobody may sign in. */
-export const beginPage =
-  (addressesOf: AddressesOf): RequestHandler =>
-  (req, res, next) => {
-    const addresses = addressesOf(req)
-    if (addresses === undefined) return next('router')
-    res.locals.addresses = addresses
-    res.set(pageHeaders)
-    next()
-  }
-
-const pageHeaders = {
-  'Cache-Control': 'no-store',
-  'Referrer-Policy': 'no-referrer',
-  'X-Frame-Options': 'DENY',
-  'X-Robots-Tag': 'noindex',
-}
-
-export const limitTo = (perMinute: number, log: Logger): RequestHandler =>
-  rateLimit({
-    windowMs: 60_000,
-    limit: perMinute,
-    keyGenerator: addressOf,
-    standardHeaders: false,
-    legacyHeaders: false,
-    handler: (_req, _res, next) =>
-      next(
-        new ApiError(429, 'rate_limited', 'Too many requests came from this address.', {
-          headers: { 'Retry-After': '60' },
-        }),
-      ),
-    logger: log,
-  })
 
 const maximumState = 2_000
 
@@ -178,30 +125,9 @@ const settleRequest: RequestHandler = (req, _res, next) => {
 
 /** As the library answers errors: clients read no others there (RFC 6749, section 5.2). */
 const answerClient: ErrorRequestHandler = (error, req, res, _next) => {
-  const answer = apiErrorOfExpress(error) ?? toApiError(error)
-  if (answer.status >= 500) logError(req, res, answer.cause ?? error, answer.message)
-  if (res.headersSent) return void res.destroy()
-  res.locals.code = answer.code
-  res.set(answer.headers).status(answer.status)
+  const answer = beginError(error, req, res)
+  if (answer === undefined) return
+  res.status(answer.status)
   if (answer.status === 429 || answer.status >= 500) return void res.json(laterAnswer(answer.message))
   res.json({ error: 'invalid_request', error_description: answer.message })
-}
-
-/** As server.ts answers errors, but for people where a page was asked for. */
-export const answerError: ErrorRequestHandler = (error, req, res, next) => {
-  const answer = apiErrorOfExpress(error) ?? toApiError(error)
-  if (req.accepts('json', 'html') !== 'html') return next(error)
-  if (answer.status >= 500) logError(req, res, answer.cause ?? error, answer.message)
-  if (res.headersSent) return void res.destroy()
-  res.locals.code = answer.code
-  res.set(answer.headers)
-  send(
-    res,
-    failurePage(
-      wordsFor(req),
-      answer.status === 429 ? wordsFor(req).keyTriedTooOften : wordsFor(req).failed,
-      answer.message,
-    ),
-    answer.status,
-  )
 }

@@ -24,11 +24,13 @@ export type ProviderParts = {
   /** Signs cookies; the same in all processes. */
   cookieSecret: string
   /** Answers a person, who cannot be sent back to a client. */
-  renderError: (req: Request, res: Response, code: string, description: string | undefined) => string
+  renderError: (res: Response, code: string, description: string | undefined) => string
   onError: (error: unknown) => void
   /** Called when a code or refresh token is used a second time, or is one too many, which ends its grant. */
   onReplay: (grantId: string | undefined) => void
 }
+
+export type ProviderOf = (addresses: Addresses) => Promise<Provider>
 
 const documentsPerMinute = 20
 const minute = 60
@@ -38,7 +40,7 @@ const codeSeconds = 2 * minute
 const accessTokenSeconds = hour
 
 /** One for each issuer, made when it is first needed: the library costs 0.1 s of processor time and 10 MB. */
-export function createProviders(parts: ProviderParts): (addresses: Addresses) => Promise<Provider> {
+export function createProviders(parts: ProviderParts): ProviderOf {
   // Without PUBLIC_URL the Host header says which: anybody may make one up.
   const providers = createCache<Promise<Provider>>(10)
   return (addresses) => {
@@ -167,9 +169,9 @@ async function createProvider(addresses: Addresses, parts: ProviderParts): Promi
       return id === undefined ? undefined : oidc.provider.Grant.find(id)
     },
     renderError(context, { error, error_description }) {
-      const { req, res } = context as unknown as { req: Request; res: Response }
+      const { res } = context as unknown as { res: Response }
       context.type = 'html'
-      context.body = parts.renderError(req, res, error, error_description)
+      context.body = parts.renderError(res, error, error_description)
     },
   } as Configuration)
   provider.proxy = true
@@ -180,11 +182,11 @@ async function createProvider(addresses: Addresses, parts: ProviderParts): Promi
     if (context.oidc?.route !== 'authorization' || to.startsWith('/') || !URL.canParse(to) || /^http:/.test(to)) return
     const { searchParams, hash } = new URL(to)
     const answer = searchParams.has('error') ? searchParams : new URLSearchParams(hash.slice(1))
-    const { req, res } = context as unknown as { req: Request; res: Response }
+    const { res } = context as unknown as { res: Response }
     context.remove('Location')
     context.status = 400
     context.type = 'html'
-    context.body = parts.renderError(req, res, answer.get('error') ?? '', answer.get('error_description') ?? undefined)
+    context.body = parts.renderError(res, answer.get('error') ?? '', answer.get('error_description') ?? undefined)
   })
   provider.on('grant.revoked', ({ oidc }, grantId) => {
     if (oidc.route === 'token') parts.onReplay(grantId)

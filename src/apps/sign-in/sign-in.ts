@@ -1,13 +1,15 @@
 // Who is signed in in a browser: a cookie that stands for an API key, which was pasted once. Also proves that a form was filled in on a page
-// of Usher's, and not sent by another site. Other pages that ask a person for a decision can use both.
+// of Usher's, and not sent by another site. All pages that ask a person for a decision use both.
 
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
+import { ApiError } from '../../gateway/api-error.ts'
 import { hashOf } from '../../gateway/api-key.ts'
-import type { GatewayRpc } from '../../gateway/gateway-rpc.ts'
-import { type Addresses, cookieNameAt } from '../../http/addresses.ts'
+import { gatewayRpc } from '../../gateway/gateway-rpc.ts'
+import { cookieNameAt } from '../../http/addresses.ts'
 import { sharedSecret } from '../../http/middleware/shared-secret.ts'
 import type { Scope } from '../../operations/operation.ts'
+import { addressesOfPage, bodyOf, type PageParts } from './page-requests.ts'
 
 /** As `api.get_sign_in` returns it. */
 export type SignIn = {
@@ -29,26 +31,17 @@ export type SignInGrant = {
   is_of_this_browser: boolean
 }
 
-export type SignIns = {
-  /** Undefined where nobody is signed in, or the key has ended. */
-  current(req: Request): Promise<SignIn | undefined>
-  /** Identifies the browser for `api.allow_client` and `api.end_grant`. */
-  hash(req: Request): string
-  /** @throws ApiError 401 for a key that has ended meanwhile. */
-  start(key: string, req: Request, res: Response, addresses: Addresses): Promise<void>
-  end(req: Request, res: Response, addresses: Addresses): Promise<void>
-  /** What a form has to bring back. Sets a cookie. @param purpose the page */
-  formToken(req: Request, res: Response, addresses: Addresses, purpose: string): string
-  isOwnForm(req: Request, purpose: string): boolean
-}
-
 const signInCookie = 'usher_sign_in'
 const formCookie = 'usher_form'
 
-/** @param secret the same in all processes. */
-export function createSignIns(rpc: GatewayRpc, secret: string, addressesOf: (req: Request) => Addresses): SignIns {
-  const cookieOf = (req: Request, name: string) => readCookie(req, cookieNameAt(addressesOf(req), name))
-  const secretOf = (req: Request) => cookieOf(req, signInCookie)
+export type SignIns = ReturnType<typeof createSignIns>
+
+export function createSignIns({ dataApi, tokens, lookups }: Pick<PageParts, 'dataApi' | 'tokens' | 'lookups'>) {
+  const rpc = gatewayRpc(dataApi, tokens)
+  // The same in all processes.
+  const secret = tokens.secretFor('forms of sign-ins')
+  const secretOf = (req: Request) => readCookie(req, signInCookie)
+  /** Identifies the browser for `api.allow_client` and `api.end_grant`. */
   const hash = (req: Request) => hashOf(secretOf(req) ?? '')
 
   const formTokenOf = (seed: string, req: Request, purpose: string) =>
@@ -56,52 +49,78 @@ export function createSignIns(rpc: GatewayRpc, secret: string, addressesOf: (req
       .update([seed, secretOf(req) ?? '', purpose].join('\n'))
       .digest('base64url')
 
-  function set(res: Response, addresses: Addresses, name: string, value: string, maxAgeSeconds?: number): void {
-    res.cookie(cookieNameAt(addresses, name), value, {
-      path: addresses.path || '/',
-      httpOnly: true,
-      secure: addresses.isSecure,
-      // Strict would leave it out where a client sends the person here.
-      sameSite: 'lax',
-      ...(maxAgeSeconds !== undefined && { maxAge: maxAgeSeconds * 1000 }),
-    })
+  async function end(req: Request, res: Response): Promise<void> {
+    if (secretOf(req) !== undefined) await rpc('end_sign_in', { secret_hash: hash(req) })
+    setCookie(req, res, signInCookie, '', 0)
+  }
+
+  /** Signs the browser in with the key of the form. @returns the sentence for a key that is refused. */
+  async function takeKey(req: Request, res: Response): Promise<string | undefined> {
+    const key = String(bodyOf(req).key ?? '').trim()
+    try {
+      // Guesses are bounded as those of the header are.
+      const { kind } = await lookups.resolve(key, req, res)
+      if (kind !== 'person')
+        return 'This key is for a program. Create one for yourself: npx usher keys create --organisation SLUG --person "Your name" --scopes all'
+      await end(req, res)
+      const fresh = randomBytes(32).toString('base64url')
+      const seconds = await rpc('start_sign_in', { key_hash: hashOf(key), secret_hash: hashOf(fresh) })
+      setCookie(req, res, signInCookie, fresh, seconds as number)
+      return undefined
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401)
+        return 'This key is not valid: it was mistyped or revoked, or has expired.'
+      if (error instanceof ApiError && error.status === 429)
+        return 'Too many keys were tried from your network. Wait a minute and try again.'
+      throw error
+    }
   }
 
   return {
     hash,
-    async current(req) {
+    /** Undefined where nobody is signed in, or the key has ended. */
+    async current(req: Request): Promise<SignIn | undefined> {
       if (secretOf(req) === undefined) return undefined
       return ((await rpc('get_sign_in', { secret_hash: hash(req) })) as SignIn | null) ?? undefined
     },
-    async start(key, _req, res, addresses) {
-      const fresh = randomBytes(32).toString('base64url')
-      const seconds = await rpc('start_sign_in', { key_hash: hashOf(key), secret_hash: hashOf(fresh) })
-      set(res, addresses, signInCookie, fresh, seconds as number)
+    /** For a form that brings a key, or its button to use another. @returns the sentence for a key that is refused. */
+    async change(req: Request, res: Response): Promise<string | undefined> {
+      return bodyOf(req).action === 'sign_out' ? void (await end(req, res)) : takeKey(req, res)
     },
-    async end(req, res, addresses) {
-      if (secretOf(req) !== undefined) await rpc('end_sign_in', { secret_hash: hash(req) })
-      set(res, addresses, signInCookie, '', 0)
-    },
-    formToken(req, res, addresses, purpose) {
-      const known = cookieOf(req, formCookie)
+    /** What a form has to bring back. Sets a cookie. @param purpose the page */
+    formToken(req: Request, res: Response, purpose: string): string {
+      const known = readCookie(req, formCookie)
       const seed = known ?? randomBytes(32).toString('base64url')
-      if (known === undefined) set(res, addresses, formCookie, seed)
+      if (known === undefined) setCookie(req, res, formCookie, seed)
       return formTokenOf(seed, req, purpose)
     },
-    isOwnForm(req, purpose) {
+    isOwnForm(req: Request, purpose: string): boolean {
       // Pages send no Referer, so browsers send the Origin null: the site is in a header of its own.
       if (!['same-origin', undefined].includes(req.get('Sec-Fetch-Site'))) return false
-      const seed = cookieOf(req, formCookie)
-      const given = (req.body as { form_token?: unknown } | undefined)?.form_token
+      const seed = readCookie(req, formCookie)
+      const given = bodyOf(req).form_token
       return seed !== undefined && typeof given === 'string' && sharedSecret(formTokenOf(seed, req, purpose))(given)
     },
   }
 }
 
-function readCookie({ headers: { cookie = '' } }: Request, name: string): string | undefined {
-  for (const pair of cookie.split(';')) {
+function setCookie(req: Request, res: Response, name: string, value: string, maxAgeSeconds?: number): void {
+  const addresses = addressesOfPage(req)
+  res.cookie(cookieNameAt(addresses, name), value, {
+    path: addresses.path || '/',
+    httpOnly: true,
+    secure: addresses.isSecure,
+    // Strict would leave it out where a client sends the person here.
+    sameSite: 'lax',
+    ...(maxAgeSeconds !== undefined && { maxAge: maxAgeSeconds * 1000 }),
+  })
+}
+
+function readCookie(req: Request, name: string): string | undefined {
+  const nameHere = cookieNameAt(addressesOfPage(req), name)
+  for (const pair of (req.headers.cookie ?? '').split(';')) {
     const [key = '', value = ''] = pair.trim().split('=', 2)
-    if (key === name && /^[A-Za-z0-9_-]{43}$/.test(value)) return value
+    if (key === nameHere && /^[A-Za-z0-9_-]{43}$/.test(value)) return value
   }
   return undefined
 }

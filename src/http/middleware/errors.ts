@@ -1,6 +1,8 @@
 // Errors of HTTP itself, shared by REST and MCP.
 
-import { ApiError } from '../../gateway/api-error.ts'
+import type { Request, Response } from 'express'
+import { ApiError, toApiError } from '../../gateway/api-error.ts'
+import { logError } from './log-requests.ts'
 
 export const notJson = (): ApiError =>
   new ApiError(415, 'unsupported_media_type', 'The body must be JSON.', {
@@ -24,4 +26,14 @@ export function apiErrorOfExpress(error: { type?: string; status?: number; limit
     return new ApiError(400, 'bad_request', 'The request cannot be read.', { cause: error })
   }
   return undefined
+}
+
+/** The error to answer, logged where it is ours, with its code and headers. Undefined: an answer had begun, and is cut off. */
+export function beginError(error: unknown, req: Request, res: Response): ApiError | undefined {
+  const answer = apiErrorOfExpress(error as { status?: number }) ?? toApiError(error)
+  if (answer.status >= 500) logError(req, res, answer.cause ?? error, answer.message)
+  if (res.headersSent) return void res.destroy()
+  res.locals.code = answer.code
+  res.set(answer.headers)
+  return answer
 }

@@ -3,7 +3,6 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { hasBrowser } from '../../../scripts/support/browser.ts'
-import { confirmLanguages } from '../../../src/apps/sign-in/confirm-words.ts'
 import { operations } from '../../../src/operations/index.ts'
 import { expectReadable } from '../../browser/accessibility.ts'
 import { join as joinAs, signUp } from '../../database/tenant-fixture.ts'
@@ -106,7 +105,7 @@ describe('to cancel an event', () => {
     const page = await person.open(url)
     expect(page.text).toContain('Cancel “Test event”?')
     expect(page.text).toMatch(
-      /Asked by<\/dt><dd><bdi>Assistant<.*2 tickets will be affected<.*2 people will be e-mailed<.*Signed in.*Jane Doe/s,
+      /Requested by<\/dt><dd><bdi>Assistant<.*2 tickets will be affected<.*2 people will be e-mailed<.*Signed in.*Jane Doe/s,
     )
     expect(page.text).toMatch(/This cannot be undone\.<.*<button class="main final" [^>]*>Cancel the event</s)
     expect(await statusOf()).toBe('published')
@@ -143,7 +142,7 @@ describe('to cancel an event', () => {
     const args = { event: event.id, notify: 'everybody', message }
     const url = await askedFor('cancel_event', args)
     const { text } = await person.open(url)
-    expect(text).toContain('Message to them</dt><dd><bdi>The hall is under water.</bdi></dd><dd><bdi>We are sorry.')
+    expect(text).toContain('Message to guests</dt><dd><bdi>The hall is under water.</bdi></dd><dd><bdi>We are sorry.')
     expect(text).toContain('&lt;b&gt;End&lt;/b&gt;</bdi></dd></div>')
     await person.confirm(url)
     expect(await askedFor('cancel_event', { ...args, message: 'Another' }), 'another message').not.toBe(url)
@@ -221,7 +220,7 @@ describe('to cancel an event', () => {
     expect((await person.open(url)).text).toMatch(/To be refunded<\/dt><dd><bdi>€99\.00</)
     const colleague = new Person(apiUrl, await organisation.personKey('events:read', 'events:write'))
     const theirs = (await colleague.open(url)).text
-    expect(theirs).toMatch(/To be refunded<\/dt><dd><bdi>The key that you signed in with may not see it/)
+    expect(theirs).toMatch(/To be refunded<\/dt><dd><bdi>Your key may not see this amount/)
     expect(theirs).not.toContain('99.00')
   })
 
@@ -252,7 +251,7 @@ describe('what guests are told', () => {
     await assistant.call(...rename('Gala by night'))
     const { text } = await person.open(await askedFor('update_event', { event: event.id, ...told }))
     expect(text).toMatch(/21 people will be e-mailed</)
-    expect(text).toMatch(/What they read<.*name: Test event → Gala by night</s)
+    expect(text).toMatch(/What guests are told<.*name: Test event → Gala by night</s)
   })
 
   test('is what was confirmed, or it asks again', async () => {
@@ -385,9 +384,7 @@ test('completing an event is confirmed before it has begun, and not after', asyn
   const args = { event: event.id }
   const url = await askedFor('complete_event', args)
   const { text } = await person.open(url)
-  expect(text).toMatch(
-    /Complete “Test event” before it has begun\?.*1 person on the waiting list.*>Close registrations</s,
-  )
+  expect(text).toMatch(/Complete “Test event” before it starts\?.*1 person on the waiting list.*>Close registrations</s)
   expect(text).not.toContain('This cannot be undone')
   expect(await statusOf()).toBe('published')
   await person.confirm(url)
@@ -737,21 +734,15 @@ describe('a page', () => {
     expect(text).not.toContain(name.slice(0, 7))
   })
 
-  test('speaks the languages that it has, with a title for each operation', async () => {
-    const confirmed = operations.filter((operation) => operation.confirmed).map(({ name }) => name)
-    for (const { titles } of Object.values(confirmLanguages)) {
-      expect(Object.keys(titles)).toEqual(expect.arrayContaining(confirmed))
-      expect(
-        Object.values(titles)
-          .flat()
-          .filter((text) => text.trim() === ''),
-      ).toEqual([])
-    }
+  test('asks a question of its own for each operation', async () => {
     const url = await askedFor('cancel_event', { event: event.id })
-    await person.open(url)
-    const german = await person.jar.ask(url, { headers: { 'Accept-Language': 'de' } })
-    expect(german.text).toContain('„Test event“ absagen?')
-    expect(german.text).toMatch(/0 Tickets werden betroffen sein<.*>Veranstaltung absagen<\/button>/s)
+    for (const { name } of operations.filter((operation) => operation.confirmed)) {
+      await studio.query('update private.confirmations set operation = $2 where organisation_id = $1', [
+        organisation.id,
+        name,
+      ])
+      expect((await person.open(url)).text, name).toMatch(/<h1>(?!Carry out).*\?<\/h1>.*value="confirm">(?!Confirm<)/s)
+    }
   })
 
   test('is below the path of PUBLIC_URL, which a proxy strips', async () => {

@@ -68,7 +68,7 @@ test('an access token keeps the scopes that it was issued for when its grant get
   const first = await walkToConsent(key, { jar, scope: 'events:read' })
   const token = (await codeGrant(first, await decide(first))).body.access_token
   const more = await walkToConsent(key, { jar, clientId: first.clientId, scope: 'events:read orders:read' })
-  expect(more.page.text).toContain('then ends with it')
+  expect(more.page.text).toContain('will end at the same time')
   const both = (await codeGrant(more, await decide(more, { scope: 'orders:read' }))).body.access_token
 
   const [grant, ...others] = await grantsOf(key)

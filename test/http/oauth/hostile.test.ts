@@ -81,7 +81,7 @@ describe('where a client wants the person to be returned to', () => {
   ])('%s than what was registered is answered here', async (_what, uri) => {
     const asked = await new Jar(url).ask(requestUrl(clientId, pkce().challenge, { redirect_uri: uri }))
     expect([asked.status, asked.location]).toEqual([400, ''])
-    expect(asked.text).toContain('The sign-in cannot go on')
+    expect(asked.text).toContain('Usher cannot continue')
   })
 
   test.each(['com.example.assistant:/callback', 'cursor://anysphere.cursor-mcp/oauth/callback'])(
@@ -592,7 +592,7 @@ describe('a metadata document', () => {
     const { jar } = await served(async () => Response.json(document))
     const { page } = await walkToConsent(key, { jar, clientId: id })
     expect(page.text).toContain(`<bdi>${id}</bdi>`)
-    expect(page.text).toContain('what the client calls itself')
+    expect(page.text).toContain('Usher has not verified it')
   })
 
   test('may name the keys of a client, which then proves each time that it has one', async () => {

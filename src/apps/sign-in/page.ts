@@ -1,0 +1,111 @@
+// The frame of the pages of a sign-in and of a confirmation: documents in English that load nothing and need no script. What clients and
+// guests wrote is only ever text.
+
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Response } from 'express'
+import { type Html, html } from '../../guests/html.ts'
+import { clip, oneLine } from '../../guests/plain-text.ts'
+import type { Scope } from '../../operations/operation.ts'
+import type { SignIn } from './sign-in.ts'
+
+/** A page, and the Content-Security-Policy under which it is sent. */
+export type Page = { html: string; policy: string }
+
+/** What a page with a form says of it. */
+export type Form = {
+  /** What went wrong with the form that was sent last. */
+  error?: string | undefined
+  formToken: string
+}
+
+/** Where the browser may go on from a form: Usher itself, and from there back to the client. */
+type FormTargets = "'self'" | `'self' ${string}`
+
+const style = readFileSync(join(import.meta.dirname, 'page.css'), 'utf8')
+const styleHash = createHash('sha256').update(style).digest('base64')
+
+// Before anything that a client wrote, so that nothing of it is taken for it.
+const place = '/* style */'
+
+export function page(
+  title: string,
+  content: Html,
+  { heading = title, formTargets = "'self'" }: { heading?: string | Html; formTargets?: FormTargets } = {},
+): Page {
+  const text = html`<!DOCTYPE html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <meta name="robots" content="noindex">
+    <style>/* style */</style>
+    <title>${title}</title>
+  </head>
+  <body>
+    <main>
+      <h1>${heading}</h1>
+      ${content}
+    </main>
+  </body>
+</html>
+`
+  const policy = [
+    "default-src 'none'",
+    `style-src 'sha256-${styleHash}'`,
+    "base-uri 'none'",
+    `form-action ${formTargets}`,
+    "frame-ancestors 'none'",
+  ]
+  return { html: text.toString().replace(place, () => style), policy: policy.join('; ') }
+}
+
+export const send = (res: Response, { html, policy }: Page, status = 200): void =>
+  void res.status(status).set('Content-Security-Policy', policy).type('html').send(html)
+
+/** @param detail for whoever made the client. */
+export const failurePage = (sentence: string, detail?: string): Page =>
+  page(
+    'Usher cannot continue',
+    html`<p>${sentence}</p>${detail !== undefined && html`<p class="soft">${clip(oneLine(detail), 300)}</p>`}`,
+  )
+
+export const clientFailed = 'The client sent a request that Usher cannot accept. Go back to the client and start again.'
+export const tooManyRequests = 'Too many requests came from your network. Wait a minute and try again.'
+export const formOutdated = 'This page was out of date. Please try again.'
+
+/** What a client with a scope may do. */
+export const scopeSentences: Record<Scope, string> = {
+  'events:read': 'see events, ticket types and promo codes',
+  'orders:read': 'see orders, payments and who bought',
+  'attendees:read': 'see attendees and their contact details',
+  'events:write': 'create, change and cancel events',
+  'attendees:write': 'register people, and change, transfer and erase them',
+  'checkin:write': 'check tickets in at the door',
+  'orders:write': 'change and cancel orders, and record payments and refunds',
+}
+
+export const sentencesOf = (scopes: Scope[]): string => scopes.map((scope) => scopeSentences[scope]).join('; ')
+
+/** A fact, each of its texts on a line of its own; nothing where there is no text. */
+export function entry(name: string, ...texts: (string | false | 0 | null | undefined)[]) {
+  const lines = texts.flatMap((text) => (text ? [html`<dd><bdi>${text}</bdi></dd>`] : []))
+  return lines.length > 0 && html`<div><dt>${name}</dt>${lines}</div>`
+}
+
+/** Also on the page of a confirmation: who asks may be a client. */
+export const unverified = html`<dd class="soft">The client chose this name itself; Usher has not verified it.</dd>`
+
+export const signedInAs = ({ organisation, api_key }: SignIn) => html`
+        ${entry('Organisation', organisation.name)}
+        ${entry('Signed in with key', `${api_key.name} (${api_key.prefix}…)`)}`
+
+export const hidden = (formToken: string) => html`<input type="hidden" name="form_token" value="${formToken}">`
+export const problem = (error: string | undefined) =>
+  error !== undefined && html`<p class="error" role="alert">${error}</p>`
+export const otherKeyButton = html`<button name="action" value="sign_out">Use another key</button>`
+
+export const dayOf = (instant: string, dateStyle: 'long' | 'full' = 'long', timeZone = 'UTC'): string =>
+  new Intl.DateTimeFormat('en-GB', { dateStyle, timeZone }).format(new Date(instant))
