@@ -2,14 +2,13 @@
 // answer. Must log no token, and let nothing but the page itself keep it.
 
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
-import { ApiError, toApiError } from '../gateway/api-error.ts'
+import { ApiError } from '../gateway/api-error.ts'
 import { createCache } from '../gateway/cache.ts'
 import type { DataApi } from '../gateway/data-api.ts'
 import type { Tokens } from '../gateway/tokens.ts'
 import { languages, type Words, wordsOf } from '../guests/words/index.ts'
 import type { limitFailures } from '../http/middleware/authenticate.ts'
-import { apiErrorOfExpress } from '../http/middleware/errors.ts'
-import { logError } from '../http/middleware/log-requests.ts'
+import { beginError } from '../http/middleware/errors.ts'
 import { createLookups } from '../http/middleware/secret-lookups.ts'
 import { policyOf, type SentPage } from './tickets/ticket-page-html.ts'
 
@@ -80,13 +79,11 @@ export const sendPage = (res: Response, { html, policy }: SentPage): void =>
 export const answerError =
   (pageOf: (kind: 'unknown' | 'busy', words: Words) => SentPage, headersOfUnknown = {}): ErrorRequestHandler =>
   (error, req, res, _next) => {
-    const answer = apiErrorOfExpress(error) ?? toApiError(error)
-    if (answer.status >= 500) logError(req, res, answer.cause ?? error, answer.message)
-    if (res.headersSent) return void res.destroy()
+    const answer = beginError(error, req, res)
+    if (answer === undefined) return
     // A path that cannot be decoded leads nowhere either.
     const isUnknown = answer.status < 429 && answer.status !== 405
-    res.locals.code = isUnknown ? 'not_found' : answer.code
-    res.set(answer.headers)
+    if (isUnknown) res.locals.code = 'not_found'
     if (answer.status === 405) return void res.status(405).type('text').send(answer.message)
     // Of which event it is nobody knows.
     const words = wordsOf(req.acceptsLanguages(Object.keys(languages)) || undefined)

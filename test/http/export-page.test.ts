@@ -58,7 +58,10 @@ test('opening it spends nothing, its button downloads, as often as wanted, and t
       'referrer-policy': 'no-referrer',
       'cache-control': 'private, no-store',
     })
-    if (method === 'GET') expect(await page.text()).toMatch(/<form method="post"><button>Download<\/button><\/form>/)
+    if (method === 'GET')
+      expect(await page.text()).toMatch(
+        /<form class="actions" method="post"><button class="main">Download<\/button><\/form>/,
+      )
   }
   for (const _ of [1, 2]) {
     const file = await fetch(url, { method: 'POST' })

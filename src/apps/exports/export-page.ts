@@ -1,20 +1,21 @@
 // The page of a link to an export, at /exports/TOKEN: for whoever has the link, without a key. Opening it spends nothing, for previews and
 // crawlers open links; its button sends a POST, which is the file. Must log no token.
 
-import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
-import { ApiError, toApiError } from '../../gateway/api-error.ts'
+import { type Request, type Response, Router } from 'express'
+import { ApiError } from '../../gateway/api-error.ts'
 import { hashOf } from '../../gateway/api-key.ts'
-import type { DataApi } from '../../gateway/data-api.ts'
 import type { Exports } from '../../gateway/exports.ts'
 import type { Principal } from '../../gateway/principals.ts'
-import type { Source, Tokens } from '../../gateway/tokens.ts'
+import type { Source } from '../../gateway/tokens.ts'
+import { paletteOf } from '../../guests/colours.ts'
+import { html } from '../../guests/html.ts'
+import { wordsOf } from '../../guests/words/index.ts'
 import { sendCsv } from '../../http/csv.ts'
-import type { limitFailures } from '../../http/middleware/authenticate.ts'
-import { apiErrorOfExpress, methodNotAllowed } from '../../http/middleware/errors.ts'
-import { logError } from '../../http/middleware/log-requests.ts'
+import { methodNotAllowed } from '../../http/middleware/errors.ts'
 import { createLookups } from '../../http/middleware/secret-lookups.ts'
 import type { Operation } from '../../operations/operation.ts'
-import { exportPage, noExportPage, policyOfExport, type SentPage } from './export-page-html.ts'
+import { answerError, type SecretPageParts, sendPage, setSecretHeaders } from '../secret-page.ts'
+import { type SentPage, stillPage } from '../tickets/ticket-page-html.ts'
 
 /** As `api.get_export_link` returns it. */
 type Link = {
@@ -29,14 +30,7 @@ type Link = {
 }
 type Found = Link & { declared: Operation }
 
-export type ExportPageParts = {
-  operations: readonly Operation[]
-  dataApi: DataApi
-  tokens: Tokens
-  exports: Exports
-  /** Shared with the API. */
-  countFailure: ReturnType<typeof limitFailures>
-}
+export type ExportPageParts = SecretPageParts & { operations: readonly Operation[]; exports: Exports }
 
 export function exportPageRouter({ operations, dataApi, tokens, exports, countFailure }: ExportPageParts): Router {
   const lookups = createLookups<Found>(
@@ -61,10 +55,9 @@ export function exportPageRouter({ operations, dataApi, tokens, exports, countFa
   }
 
   const router = Router()
-  router.use('/exports', setHeaders)
+  router.use('/exports', setSecretHeaders)
   router.get('/exports/:token', async (req, res) => {
-    const { declared, organisation, event, expires_at } = await find(req, res)
-    send(res, exportPage({ title: declared.title, organisation, event, expiresAt: expires_at }))
+    sendPage(res, exportPage(await find(req, res)))
   })
   router.post('/exports/:token', async (req, res) => {
     const { declared, principal, source, id, arguments: args } = await find(req, res)
@@ -77,36 +70,39 @@ export function exportPageRouter({ operations, dataApi, tokens, exports, countFa
   router.use('/exports', () => {
     throw noExport()
   })
-  router.use('/exports', answerError)
+  // A key that is no longer valid leaves a link that is none.
+  router.use('/exports', answerError(noExportPage))
   return router
 }
-
-const send = (res: Response, { html, policy }: SentPage): void =>
-  void res.set('Content-Security-Policy', policy).type('html').send(html)
 
 const isToken = (text: string): boolean => /^[0-9a-f]{32}$/.test(text)
 
 const noExport = () => new ApiError(404, 'not_found', 'There is no such export, or its link has expired.')
 
-const setHeaders: RequestHandler = (_req, res, next) => {
-  res.set({
-    'Content-Security-Policy': policyOfExport(''),
-    'Cache-Control': 'private, no-store',
-    'Referrer-Policy': 'no-referrer',
-    'X-Robots-Tag': 'noindex',
-  })
-  next()
+/** A form with one button, without a script. It is in English, as the API is. */
+function exportPage({ declared: { title }, organisation, event, expires_at }: Found): SentPage {
+  const main = html`<main class="ticket">
+      <header>
+        <p class="from" dir="auto">${organisation.name}</p>
+        <h1>${title}</h1>
+      </header>
+      <dl>
+        ${event !== null && html`<div><dt>Event</dt><dd dir="auto">${event}</dd></div>`}
+        <div><dt>File</dt><dd>CSV, for a spreadsheet</dd></div>
+        <div><dt>The link expires at</dt><dd>${expires_at.slice(11, 16)} UTC</dd></div>
+      </dl>
+      <form class="actions" method="post"><button class="main">Download</button></form>
+      <p class="contact">The file contains personal data. Share it only with people who need it.</p>
+    </main>`
+  return stillPage(title, main, wordsOf('en'), paletteOf(organisation.accent_colour))
 }
 
-/** As server.ts answers errors, but for people. A key that is no longer valid leaves a link that is none. */
-const answerError: ErrorRequestHandler = (error, req, res, _next) => {
-  const answer = apiErrorOfExpress(error) ?? toApiError(error)
-  if (answer.status >= 500) logError(req, res, answer.cause ?? error, answer.message)
-  if (res.headersSent) return void res.destroy()
-  const isUnknown = answer.status < 429 && answer.status !== 405
-  res.locals.code = isUnknown ? 'not_found' : answer.code
-  res.set(answer.headers)
-  if (answer.status === 405) return void res.status(405).type('text').send(answer.message)
-  res.status(isUnknown ? 404 : answer.status)
-  send(res, noExportPage(isUnknown ? 'unknown' : 'busy'))
+/** For a link that leads to no file, the same for each, and for one whose file cannot be sent now. */
+function noExportPage(kind: 'unknown' | 'busy'): SentPage {
+  const [title, sentence] =
+    kind === 'unknown'
+      ? ['No such export', 'This link has expired or is not valid. Ask for a new one.']
+      : ['Not available right now', 'Usher cannot send the file right now. Go back and try again in a minute.']
+  const main = html`<main class="ticket none"><header><h1>${title}</h1></header><p class="status">${sentence}</p></main>`
+  return stillPage(title, main, wordsOf('en'))
 }

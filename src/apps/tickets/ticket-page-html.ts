@@ -44,8 +44,10 @@ export const policyOf = (style: string, script = pageFiles().script, logo: strin
     "default-src 'none'",
     ...(script === '' ? [] : [`script-src ${hashOf(script)}`]),
     `style-src ${hashOf(style)}`,
-    `img-src data:${logo === null ? '' : ` ${originOf(logo)}`}`,
-    ...(script === '' ? [] : ["connect-src 'self'", "worker-src 'self'"]),
+    // A still page shows no picture either.
+    ...(script === ''
+      ? []
+      : [`img-src data:${logo === null ? '' : ` ${originOf(logo)}`}`, "connect-src 'self'", "worker-src 'self'"]),
     "base-uri 'none'",
     "form-action 'self'",
     "frame-ancestors 'none'",
