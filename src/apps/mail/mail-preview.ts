@@ -5,7 +5,6 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { localhostAllowedHostnames, validateHostHeader } from '@modelcontextprotocol/server'
 import { type RequestHandler, Router } from 'express'
-import helmet from 'helmet'
 import PostalMime, { type Email } from 'postal-mime'
 import { ApiError } from '../../gateway/api-error.ts'
 import { isLoopback } from '../../process/loopback.ts'
@@ -15,7 +14,7 @@ const maximumListed = 100
 
 export function mailPreviewRouter(directory: string): Router {
   const router = Router()
-  router.use('/mail', forThisMachine, restrictPage)
+  router.use('/mail', forThisMachine)
 
   router.get('/mail', async (_req, res) => {
     const names = await emailsIn(directory)
@@ -67,31 +66,24 @@ export function mailPreviewAt(url: string): string | undefined {
   return localhostAllowedHostnames().includes(new URL(url).hostname) ? `${url}/mail` : undefined
 }
 
+const proxyHeaders = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'cf-connecting-ip']
+
 /** For others these paths do not exist. The Host header is checked against DNS rebinding. */
 const forThisMachine: RequestHandler = (req, res, next) => {
-  res.set('Cache-Control', 'no-store')
   const loopback = isLoopback(req.socket.remoteAddress ?? '')
-  const throughProxy = [
-    'forwarded',
-    'via',
-    'x-forwarded-for',
-    'x-forwarded-host',
-    'x-real-ip',
-    'cf-connecting-ip',
-  ].some((header) => header in req.headers)
-  if (loopback && !throughProxy && validateHostHeader(req.headers.host, localhostAllowedHostnames()).ok) return next()
-  next('router')
+  const throughProxy = proxyHeaders.some((header) => header in req.headers)
+  const isLocalName = validateHostHeader(req.headers.host, localhostAllowedHostnames()).ok
+  if (!loopback || throughProxy || !isLocalName) return next('router')
+  res.set({ 'Cache-Control': 'no-store', 'Content-Security-Policy': policy })
+  next()
 }
 
 /** Content of an e-mail must not run anything, and loads nothing but logos. */
-const restrictPage = helmet.contentSecurityPolicy({
-  useDefaults: false,
-  directives: {
-    defaultSrc: ["'none'"],
-    styleSrc: ["'unsafe-inline'"],
-    imgSrc: ["'self'", 'data:', 'https:'],
-    baseUri: ["'none'"],
-    formAction: ["'none'"],
-    frameAncestors: ["'none'"],
-  },
-})
+const policy = [
+  "default-src 'none'",
+  "style-src 'unsafe-inline'",
+  "img-src 'self' data: https:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join(';')
