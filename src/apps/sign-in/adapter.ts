@@ -5,6 +5,18 @@ import type { Adapter, AdapterPayload } from 'oidc-provider'
 import { hashOf } from '../../gateway/api-key.ts'
 import type { GatewayRpc } from '../../gateway/gateway-rpc.ts'
 
+const refuse = () => Promise.reject(new Error('not supported'))
+/** What the features that are switched on never call. */
+const unsupported: Adapter = {
+  upsert: refuse,
+  find: refuse,
+  findByUid: refuse,
+  findByUserCode: refuse,
+  consume: refuse,
+  destroy: refuse,
+  revokeByGrantId: refuse,
+}
+
 /** The hash under which a record is kept. */
 export const recordHash = (kind: string, id: string): string => hashOf(`${kind} ${id}`)
 
@@ -32,6 +44,7 @@ export function createAdapter(
       return { ...payload, jti: id, ...(typeof returnTo === 'string' && { returnTo: returnTo + id }) }
     }
     return {
+      ...unsupported,
       find,
       async upsert(id, payload, expiresIn) {
         // The session's own secret is in `session`, and only the cookies of the interaction count.
@@ -39,13 +52,8 @@ export function createAdapter(
         const { returnTo } = rest
         // It ends in the id, which is the cookie.
         const kept = { ...rest, ...(typeof returnTo === 'string' && { returnTo: returnTo.slice(0, -id.length) }) }
-        const grantId = withGrant.has(kind) ? payload.grantId : undefined
-        await rpc('save_oauth_record', {
-          ...named(id),
-          payload: kept,
-          expires_in: expiresIn,
-          ...(grantId !== undefined && { grant_id: grantId }),
-        })
+        const grant = withGrant.has(kind) && payload.grantId !== undefined && { grant_id: payload.grantId }
+        await rpc('save_oauth_record', { ...named(id), payload: kept, expires_in: expiresIn, ...grant })
       },
       async consume(id) {
         if ((await rpc('consume_oauth_record', named(id))) === true) return
@@ -55,28 +63,27 @@ export function createAdapter(
       },
       destroy: async (id) => void (await rpc('delete_oauth_record', named(id))),
       revokeByGrantId: revoke,
-      ...never('findByUid', 'findByUserCode'),
     }
   }
 
   const clients: Adapter = {
+    ...unsupported,
     async find(id) {
       // Others have never been registered.
       if (!/^[A-Za-z0-9_-]{43}$/.test(id)) return undefined
       return ((await rpc('find_oauth_client', { client_id: id })) as AdapterPayload | null) ?? undefined
     },
     upsert: async (id, metadata) => void (await rpc('save_oauth_client', { client_id: id, metadata })),
-    ...never('consume', 'destroy', 'findByUid', 'findByUserCode', 'revokeByGrantId'),
   }
 
   const grants: Adapter = {
+    ...unsupported,
     async find(id) {
       const grant = (await rpc('find_oauth_grant', { grant_id: id })) as Grant | null
       return grant === null ? undefined : payloadOf(id, grant)
     },
     destroy: revoke,
     revokeByGrantId: revoke,
-    ...never('upsert', 'consume', 'findByUid', 'findByUserCode'),
   }
 
   return (kind) => (kind === 'Client' ? clients : kind === 'Grant' ? grants : records(kind))
@@ -91,9 +98,3 @@ const payloadOf = (id: string, { client_id, resource, scopes, created_at, expire
   iat: created_at,
   exp: expires_at,
 })
-
-/** What the features that are switched on never call. */
-function never<Name extends keyof Adapter>(...names: Name[]): Pick<Adapter, Name> {
-  const refuse = (name: string) => () => Promise.reject(new Error(`${name} is not supported`))
-  return Object.fromEntries(names.map((name) => [name, refuse(name)])) as unknown as Pick<Adapter, Name>
-}

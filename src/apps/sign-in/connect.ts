@@ -6,7 +6,7 @@ import { ApiError, unauthorised } from '../../gateway/api-error.ts'
 import { isWellFormedKey } from '../../gateway/api-key.ts'
 import { Caller } from '../../gateway/caller.ts'
 import type { DataApi } from '../../gateway/data-api.ts'
-import { type Principals, principalsOf } from '../../gateway/principals.ts'
+import { principalsOf } from '../../gateway/principals.ts'
 import type { Tokens } from '../../gateway/tokens.ts'
 import type { AddressesOf } from '../../http/addresses.ts'
 import { bearerOf } from '../../http/middleware/bearer.ts'
@@ -19,9 +19,14 @@ const isWellFormedToken = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(
 const invalidToken = (hint = 'Renew it with the refresh token, or sign in again.') =>
   unauthorised('invalid_access_token', 'The access token is not valid.', hint)
 
-/** Principals behind access tokens. */
-export const createTokenPrincipals = (dataApi: DataApi, tokens: Tokens): Principals =>
-  principalsOf(
+/** To be mounted at /api/mcp/connect. Passes on where OAuth is not offered. */
+export function authenticateClient(
+  dataApi: DataApi,
+  tokens: Tokens,
+  failures: RateLimitRequestHandler,
+  addressesOf: AddressesOf,
+): RequestHandler {
+  const principals = principalsOf(
     {
       isWellFormed: isWellFormedToken,
       invalid: invalidToken,
@@ -30,13 +35,6 @@ export const createTokenPrincipals = (dataApi: DataApi, tokens: Tokens): Princip
     dataApi,
     tokens,
   )
-
-/** To be mounted at /api/mcp/connect. Passes on where OAuth is not offered. */
-export function authenticateClient(
-  principals: Principals,
-  addressesOf: AddressesOf,
-  failures: RateLimitRequestHandler,
-): RequestHandler {
   const lookups = createLookups({ isWellFormed: isWellFormedToken, resolve: principals.resolve }, failures)
   return async (req, res, next) => {
     const addresses = addressesOf(req)

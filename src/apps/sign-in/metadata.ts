@@ -1,10 +1,9 @@
 // The two documents by which a client finds out how to sign in: of the resource (RFC 9728) and of the authorization server (RFC 8414).
 
-import { Router } from 'express'
+import { type RequestHandler, Router } from 'express'
 import { type Addresses, type AddressesOf, resourceMetadataPath, serverMetadataPath } from '../../http/addresses.ts'
 import { noteRoute } from '../../http/middleware/log-requests.ts'
 import { scopes } from '../../operations/operation.ts'
-import { allowAnySite } from './cors.ts'
 
 export const clientAuthentication = ['none', 'private_key_jwt'] as const
 export const signingAlgorithms = ['ES256', 'EdDSA', 'PS256', 'RS256'] as const
@@ -36,6 +35,21 @@ const serverMetadata = ({ issuer }: Addresses) => ({
   client_id_metadata_document_supported: true,
 })
 
+/**
+ * Lets clients that run in a web page of another site find out how to sign in, register, and have their tokens. None of it goes by cookies,
+ * so a page gets no more than a program would.
+ */
+export const allowAnySite: RequestHandler = (req, res, next) => {
+  res.set('Access-Control-Allow-Origin', '*')
+  if (req.method !== 'OPTIONS') return next()
+  res.set({
+    'Access-Control-Allow-Methods': 'GET, POST',
+    'Access-Control-Allow-Headers': 'Authorization, Content-Type, MCP-Protocol-Version',
+    'Access-Control-Max-Age': '3600',
+  })
+  res.status(204).end()
+}
+
 export function metadataRouter(addressesOf: AddressesOf, path: string): Router {
   const router = Router()
   const documents = [
@@ -46,11 +60,11 @@ export function metadataRouter(addressesOf: AddressesOf, path: string): Router {
     // With the path of PUBLIC_URL, as clients ask, and without it, where a proxy has stripped it.
     const paths = [...new Set([pathOf(path), pathOf('')])]
     router.options(paths, allowAnySite)
-    router.get(paths, (req, res, next) => {
+    router.get(paths, allowAnySite, (req, res, next) => {
       const addresses = addressesOf(req)
       if (addresses === undefined) return next()
       noteRoute(req, res, pathOf(''))
-      res.set({ 'Cache-Control': 'public, max-age=300', 'Access-Control-Allow-Origin': '*' }).json(document(addresses))
+      res.set('Cache-Control', 'public, max-age=300').json(document(addresses))
     })
   }
   return router

@@ -6,16 +6,14 @@ import type { RateLimitRequestHandler } from 'express-rate-limit'
 import { ApiError } from '../../gateway/api-error.ts'
 import { gatewayRpc } from '../../gateway/gateway-rpc.ts'
 import { clip, oneLine } from '../../guests/plain-text.ts'
-import { createAddresses, oauthPath } from '../../http/addresses.ts'
+import { addressesAt, createAddresses, oauthPath } from '../../http/addresses.ts'
 import { beginError } from '../../http/middleware/errors.ts'
 import { noteRoute } from '../../http/middleware/log-requests.ts'
 import { scopes } from '../../operations/operation.ts'
 import { createDocumentFetcher, type FetchDocument } from '../../process/outbound/fetch-document.ts'
-import { authenticateClient, createTokenPrincipals } from './connect.ts'
-import { allowAnySite } from './cors.ts'
+import { authenticateClient } from './connect.ts'
 import { interactionRouter } from './interaction.ts'
-import { metadataRouter } from './metadata.ts'
-import { clientFailed, failurePage } from './page.ts'
+import { allowAnySite, metadataRouter } from './metadata.ts'
 import { addressesOfPage, answerError, beginPage, limitTo, type PageParts, stepsPerMinute } from './page-requests.ts'
 import { createProviders, laterAnswer, passOn } from './provider.ts'
 import { createSignIns } from './sign-in.ts'
@@ -32,38 +30,19 @@ const registrationsPerMinute = 20
 // Clients that run in a data centre come from few addresses, for many people.
 const tokenRequestsPerMinute = 1_200
 
-export function createOAuth({
-  dataApi,
-  tokens,
-  log,
-  publicUrl,
-  failures,
-  lookups,
-  fetchDocument = createDocumentFetcher(),
-}: OAuthParts): { router: Router; authenticate: RequestHandler } {
+export function createOAuth(parts: OAuthParts): { router: Router; authenticate: RequestHandler } {
+  const { dataApi, tokens, log, publicUrl, failures, fetchDocument = createDocumentFetcher() } = parts
   const addressesOf = createAddresses(publicUrl)
   const rpc = gatewayRpc(dataApi, tokens)
   const providerOf = createProviders({
     rpc,
     fetchDocument,
     cookieSecret: tokens.secretFor('cookies of sign-ins'),
-    renderError(res, code, description) {
-      const page = failurePage(clientFailed, [code, description].filter(Boolean).join(': '))
-      res.set('Content-Security-Policy', page.policy)
-      return page.html
-    },
-    onError: (err) => log.error({ err }, 'sign-in failed'),
-    onReplay: (grant_id) =>
-      log.warn(
-        { grant_id },
-        'a code or refresh token was used twice, or renewed 2,000 times: the grant has ended, its tokens may be stolen',
-      ),
+    log,
   })
 
   const router = Router()
-  router.use(
-    metadataRouter(addressesOf, publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '')),
-  )
+  router.use(metadataRouter(addressesOf, publicUrl === undefined ? '' : addressesAt(publicUrl).path))
 
   const server = Router({ caseSensitive: true, strict: true })
   server.use(beginPage(addressesOf))
@@ -79,14 +58,11 @@ export function createOAuth({
   server.post('/register', limitTo(registrationsPerMinute, log), toLibrary)
   server.post(['/token', '/revoke'], limitTo(tokenRequestsPerMinute, log), toLibrary)
   server.use(endpoints, answerClient)
-  server.use(
-    limitTo(stepsPerMinute, log),
-    interactionRouter(rpc, createSignIns({ dataApi, tokens, lookups }), providerOf),
-  )
+  server.use(limitTo(stepsPerMinute, log), interactionRouter(rpc, createSignIns(parts), providerOf))
   server.use(answerError)
   router.use(oauthPath, server)
 
-  return { router, authenticate: authenticateClient(createTokenPrincipals(dataApi, tokens), addressesOf, failures) }
+  return { router, authenticate: authenticateClient(dataApi, tokens, failures, addressesOf) }
 }
 
 const maximumState = 2_000

@@ -8,7 +8,6 @@ import type { Response } from 'express'
 import { type Html, html } from '../../guests/html.ts'
 import { clip, oneLine } from '../../guests/plain-text.ts'
 import type { Scope } from '../../operations/operation.ts'
-import type { SignIn } from './sign-in.ts'
 
 /** A page, and the Content-Security-Policy under which it is sent. */
 export type Page = { html: string; policy: string }
@@ -98,7 +97,9 @@ export function entry(name: string, ...texts: (string | false | 0 | null | undef
 /** Also on the page of a confirmation: who asks may be a client. */
 export const unverified = html`<dd class="soft">The client chose this name itself; Usher has not verified it.</dd>`
 
-export const signedInAs = ({ organisation, api_key }: SignIn) => html`
+type Named = { organisation: { name: string }; api_key: { name: string; prefix: string } }
+
+export const signedInAs = ({ organisation, api_key }: Named) => html`
         ${entry('Organisation', organisation.name)}
         ${entry('Signed in with key', `${api_key.name} (${api_key.prefix}…)`)}`
 

@@ -6,7 +6,8 @@ import { generateKeyPairSync } from 'node:crypto'
 import type { EventEmitter } from 'node:events'
 import type { Request, Response } from 'express'
 import { LRUCache } from 'lru-cache'
-import type { Configuration, JWK, Provider } from 'oidc-provider'
+import type { Configuration, JWK, KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { Logger } from 'pino'
 import { ApiError } from '../../gateway/api-error.ts'
 import { createCache } from '../../gateway/cache.ts'
 import type { GatewayRpc } from '../../gateway/gateway-rpc.ts'
@@ -17,17 +18,14 @@ import type { FetchDocument } from '../../process/outbound/fetch-document.ts'
 import { createAdapter } from './adapter.ts'
 import { type ClientMetadata, settleMetadata } from './client-metadata.ts'
 import { clientAuthentication, signingAlgorithms } from './metadata.ts'
+import { clientFailed, failurePage } from './page.ts'
 
 export type ProviderParts = {
   rpc: GatewayRpc
   fetchDocument: FetchDocument
   /** Signs cookies; the same in all processes. */
   cookieSecret: string
-  /** Answers a person, who cannot be sent back to a client. */
-  renderError: (res: Response, code: string, description: string | undefined) => string
-  onError: (error: unknown) => void
-  /** Called when a code or refresh token is used a second time, or is one too many, which ends its grant. */
-  onReplay: (grantId: string | undefined) => void
+  log: Logger
 }
 
 export type ProviderOf = (addresses: Addresses) => Promise<Provider>
@@ -65,35 +63,16 @@ async function createProvider(addresses: Addresses, parts: ProviderParts): Promi
   const library = await import('oidc-provider')
   const { InvalidGrant, InvalidTarget } = library.errors
   const { interactionPolicy } = library
-  // By address, per minute: each is a request to somebody else, and one that fails is not remembered.
-  const fetches = createCache<number>(10_000, { ttl: 60_000, noUpdateTTL: true })
-  const mayFetch = (req: unknown): boolean => {
-    if (req === undefined) return true
-    const address = addressOf(req as Request)
-    const count = (fetches.get(address) ?? 0) + 1
-    fetches.set(address, count)
-    return count <= documentsPerMinute
-  }
-  // Anybody can have a key set fetched, in the name of its client. It is kept by its address, and nothing is counted that strangers share:
-  // who sends bad assertions neither floods a host nor locks out its clients. A failure is kept shortly, so that a host can recover.
-  const keySets = new LRUCache<string, Awaited<ReturnType<FetchDocument>>>({
-    max: 1_000,
-    ttl: 60_000,
-    ignoreFetchAbort: true,
-    async fetchMethod(url, _stale, { options }) {
-      const answer = await parts.fetchDocument(url).catch(() => new Response(null, { status: 502 }))
-      if (!answer.ok) options.ttl = 5_000
-      return answer
-    },
-  })
-  async function fetchForLibrary(url: URL | string, options?: RequestInit): ReturnType<FetchDocument> {
-    const { href } = new URL(url)
-    // A metadata document, which the library keeps, and mayFetch counts.
-    if (options?.redirect === 'manual') return parts.fetchDocument(href)
-    return (await keySets.forceFetch(href)).clone()
-  }
+  const { allowFetch, fetch } = boundFetches(parts.fetchDocument)
+  // A code or refresh token was used a second time, or is one too many, which ends its grant.
+  const onReplay = (grant_id: string | undefined) =>
+    parts.log.warn(
+      { grant_id },
+      'a code or refresh token was used twice, or renewed 2,000 times: the grant has ended, its tokens may be stolen',
+    )
+  const onError = (err: unknown) => parts.log.error({ err }, 'sign-in failed')
   const adapter = createAdapter(parts.rpc, (grantId) => {
-    parts.onReplay(grantId)
+    onReplay(grantId)
     return new InvalidGrant('it was used before, or its grant was renewed too often')
   })
   // The library gives each a path of its own.
@@ -144,10 +123,10 @@ async function createProvider(addresses: Addresses, parts: ProviderParts): Promi
       clientIdMetadataDocument: {
         enabled: true,
         ack: 'draft-02',
-        allowFetch: async (context) => mayFetch(context?.req),
+        allowFetch: async (context) => allowFetch(context?.req),
       },
     },
-    fetch: fetchForLibrary,
+    fetch,
     fetchResponseBodyLimits: { 'client_id metadata document': 16 * 1024, jwks_uri: 64 * 1024 },
     clientDefaults: { token_endpoint_auth_method: 'none', id_token_signed_response_alg: 'ES256' },
     clientAuthMethods: [...clientAuthentication],
@@ -168,11 +147,7 @@ async function createProvider(addresses: Addresses, parts: ProviderParts): Promi
       const id = oidc.result?.consent?.grantId
       return id === undefined ? undefined : oidc.provider.Grant.find(id)
     },
-    renderError(context, { error, error_description }) {
-      const { res } = context as unknown as { res: Response }
-      context.type = 'html'
-      context.body = parts.renderError(res, error, error_description)
-    },
+    renderError: (context, { error, error_description }) => showError(context, error, error_description),
   } as Configuration)
   provider.proxy = true
   // Anybody can be a client: without a person's decision nobody is sent on, except to a program on the device (RFC 9700, section 4.11.2).
@@ -182,17 +157,15 @@ async function createProvider(addresses: Addresses, parts: ProviderParts): Promi
     if (context.oidc?.route !== 'authorization' || to.startsWith('/') || !URL.canParse(to) || /^http:/.test(to)) return
     const { searchParams, hash } = new URL(to)
     const answer = searchParams.has('error') ? searchParams : new URLSearchParams(hash.slice(1))
-    const { res } = context as unknown as { res: Response }
     context.remove('Location')
     context.status = 400
-    context.type = 'html'
-    context.body = parts.renderError(res, answer.get('error') ?? '', answer.get('error_description') ?? undefined)
+    showError(context, answer.get('error'), answer.get('error_description'))
   })
   provider.on('grant.revoked', ({ oidc }, grantId) => {
-    if (oidc.route === 'token') parts.onReplay(grantId)
+    if (oidc.route === 'token') onReplay(grantId)
   })
   provider.on('server_error', (context, error) => {
-    if (!(error instanceof ApiError && error.status === 429)) parts.onError(error)
+    if (!(error instanceof ApiError && error.status === 429)) onError(error)
     if (!(error instanceof ApiError)) return
     context.status = error.status === 429 ? 429 : 503
     context.set('Retry-After', error.headers['Retry-After'] ?? '60')
@@ -200,8 +173,50 @@ async function createProvider(addresses: Addresses, parts: ProviderParts): Promi
     if (typeof context.body === 'object') context.body = laterAnswer(error.message)
   })
   // Koa's own: without a listener it prints.
-  ;(provider as EventEmitter).on('error', parts.onError)
+  ;(provider as EventEmitter).on('error', onError)
   return provider
+}
+
+type ErrorContext = Pick<KoaContextWithOIDC, 'type' | 'body' | 'set'>
+
+/** Answers a person, who cannot be sent back to a client. */
+function showError(context: ErrorContext, ...detail: (string | null | undefined)[]): void {
+  const { html, policy } = failurePage(clientFailed, detail.filter(Boolean).join(': '))
+  context.type = 'html'
+  context.set('Content-Security-Policy', policy)
+  context.body = html
+}
+
+/** What the library fetches at addresses that strangers gave. */
+function boundFetches(fetchDocument: FetchDocument) {
+  // By address, per minute: each is a request to somebody else, and one that fails is not remembered.
+  const fetches = createCache<number>(10_000, { ttl: 60_000, noUpdateTTL: true })
+  const allowFetch = (req: unknown): boolean => {
+    if (req === undefined) return true
+    const address = addressOf(req as Request)
+    const count = (fetches.get(address) ?? 0) + 1
+    fetches.set(address, count)
+    return count <= documentsPerMinute
+  }
+  // Anybody can have a key set fetched, in the name of its client. It is kept by its address, and nothing is counted that strangers share:
+  // who sends bad assertions neither floods a host nor locks out its clients. A failure is kept shortly, so that a host can recover.
+  const keySets = new LRUCache<string, Awaited<ReturnType<FetchDocument>>>({
+    max: 1_000,
+    ttl: 60_000,
+    ignoreFetchAbort: true,
+    async fetchMethod(url, _stale, { options }) {
+      const answer = await fetchDocument(url).catch(() => new Response(null, { status: 502 }))
+      if (!answer.ok) options.ttl = 5_000
+      return answer
+    },
+  })
+  async function fetch(url: URL | string, options?: RequestInit): ReturnType<FetchDocument> {
+    const { href } = new URL(url)
+    // A metadata document, which the library keeps, and allowFetch counts.
+    if (options?.redirect === 'manual') return fetchDocument(href)
+    return (await keySets.forceFetch(href)).clone()
+  }
+  return { allowFetch, fetch }
 }
 
 /** As RFC 6749, section 5.2, for what a client should try again. */

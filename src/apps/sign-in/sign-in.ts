@@ -36,7 +36,7 @@ const formCookie = 'usher_form'
 
 export type SignIns = ReturnType<typeof createSignIns>
 
-export function createSignIns({ dataApi, tokens, lookups }: Pick<PageParts, 'dataApi' | 'tokens' | 'lookups'>) {
+export function createSignIns({ dataApi, tokens, lookups }: PageParts) {
   const rpc = gatewayRpc(dataApi, tokens)
   // The same in all processes.
   const secret = tokens.secretFor('forms of sign-ins')

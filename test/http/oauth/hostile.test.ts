@@ -707,9 +707,7 @@ test('a server that could not be made is made anew for the next who asks', async
   const parts = {
     rpc: async () => null,
     fetchDocument: () => Promise.reject(new Error()),
-    renderError: () => '',
-    onError: () => {},
-    onReplay: () => {},
+    log: pino({ level: 'silent' }),
     get cookieSecret() {
       if (!isFirst) return 'a secret'
       isFirst = false
