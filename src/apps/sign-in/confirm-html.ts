@@ -64,13 +64,16 @@ export function confirmationPage(asked: Confirmation, signIn: SignIn, form: Form
   if (state === 'spent') return statePage('Done', 'What you confirmed was carried out. You can close this page.', form)
   const [question, act] = questionOf(asked)
   const isConfirmed = state === 'confirmed'
-  const confirmed = html`<p>Go back to the assistant and tell it that you confirmed. Nothing has happened yet: the assistant has to repeat its request.</p><p>${question}</p>`
+  const confirmed = html`<p>Go back to the assistant and tell it that you confirmed. Nothing has happened yet: the assistant has
+        to repeat its request.</p>
+      <p>${question}</p>`
   return page(
     isConfirmed ? 'Confirmed' : question,
     html`${problem(form.error)}
       ${isConfirmed && confirmed}
       <dl>
-        <div><dt>Requested by</dt><dd><bdi>${clip(oneLine(asked_by.name), 100)}</bdi></dd><dd class="soft">${asked_by.prefix}…</dd>${asked_by.kind === 'grant' && unverified}</div>
+        <div><dt>Requested by</dt><dd><bdi>${clip(oneLine(asked_by.name), 100)}</bdi></dd>
+          <dd class="soft">${asked_by.prefix}…</dd>${asked_by.kind === 'grant' && unverified}</div>
         ${may_confirm && factsOf(asked)}
         ${signedInAs(signIn)}
       </dl>
@@ -161,7 +164,8 @@ function factsOf({ operation, subject, effect, changes, news, message, steps, mo
             `${counted(told, 'person', 'people')} will be e-mailed`,
           notTold && `${counted(notTold, 'person', 'people')} will not be e-mailed`,
         )}
-        ${entry('To be refunded', refund_due === null ? 'Your key may not see this amount' : refund_due && amountOf(refund_due, currency))}
+        ${entry('To be refunded', refund_due && amountOf(refund_due, currency))}
+        ${entry('To be refunded', refund_due === null && 'Your key may not see this amount')}
         ${entry('Refund', refunded !== undefined && amountOf(refunded, currency))}
         ${entry('Changes', changesOf(changes ?? {}, false))}
         ${entry('What guests are told', news && (changesOf(news, true) || 'Nothing new'))}

@@ -36,8 +36,10 @@ export const loginPage = ({ error, formToken }: Form, lead?: string | Html, mayR
       <form method="post">
         ${hidden(formToken)}
         <label for="key">API key</label>
-        <input id="key" name="key" type="password" required autofocus autocomplete="off" autocapitalize="off" spellcheck="false" maxlength="200" aria-describedby="hint">
-        <p class="hint" id="hint">Your personal key for your organisation; it starts with usher_live_. No client ever sees it.</p>
+        <input id="key" name="key" type="password" required autofocus maxlength="200" autocomplete="off" autocapitalize="off"
+          spellcheck="false" aria-describedby="hint">
+        <p class="hint" id="hint">Your personal key for your organisation; it starts with usher_live_. No client ever
+          sees it.</p>
         <button class="main" name="action" value="sign_in">Sign in</button>
         ${mayRefuse && html`<button name="action" value="deny" formnovalidate>Refuse</button>`}
       </form>`,
@@ -78,8 +80,8 @@ export function consentPage(consent: Consent, { error, formToken }: Form): Page 
       <form method="post">
         ${hidden(formToken)}
         ${before.length > 0 && html`<p class="soft">Already allowed: ${sentencesOf(before)}.</p>`}
-        ${asked.length > 0 && html`<fieldset><legend>${before.length > 0 ? 'It may also' : 'It may'}</legend>${asked.map(box)}</fieldset>`}
-        ${nothing ? html`<p class="error">Your key has none of the scopes that the client asks for. Use another key, or refuse.</p>` : terms(consent)}
+        ${asked.length > 0 && html`<fieldset><legend>It may${before.length > 0 && ' also'}</legend>${asked.map(box)}</fieldset>`}
+        ${nothing ? noScopes : terms(consent)}
         <button name="action" value="deny">Refuse</button>
         ${otherKeyButton}
       </form>`,
@@ -87,23 +89,32 @@ export function consentPage(consent: Consent, { error, formToken }: Form): Page 
   )
 }
 
+const noScopes = html`<p class="error">Your key has none of the scopes that the client asks for. Use another key, or refuse.</p>`
+
 // What only reads is ticked.
-const box = (scope: Scope) =>
-  html`<label class="box"><input type="checkbox" name="scope" value="${scope}"${scope.endsWith(':read') && html` checked`}><span>${scopeSentences[scope]}</span></label>`
+const box = (scope: Scope) => html`<label class="box">
+          <input type="checkbox" name="scope" value="${scope}"${scope.endsWith(':read') && html` checked`}>
+          <span>${scopeSentences[scope]}</span>
+        </label>`
 
 export const daysOffered = [1, 7, 30] as const
 
 const terms = ({ signIn: { api_key }, isExtended }: Consent) => html`<label for="days">Valid for</label>
-        <select id="days" name="days">${daysOffered.map((days) => html`<option value="${String(days)}"${days === 30 && html` selected`}>${days === 1 ? '1 day' : `${days} days`}</option>`)}</select>
-        <p class="hint">${isExtended && 'What you allowed this client before will end at the same time. '}${api_key.expires_at !== null && `Access ends on ${dayOf(api_key.expires_at)} at the latest, when your key expires. `}<a href="../grants">You can revoke it at any time.</a></p>
+        <select id="days" name="days">${daysOffered.map(daysOption)}</select>
+        <p class="hint">${isExtended && 'What you allowed this client before will end at the same time.'}
+          ${api_key.expires_at !== null && `Access ends on ${dayOf(api_key.expires_at)} at the latest, when your key expires.`}
+          <a href="../grants">You can revoke it at any time.</a></p>
         <button class="main" name="action" value="allow">Allow</button>`
+
+const daysOption = (days: number) =>
+  html`<option value="${String(days)}"${days === 30 && html` selected`}>${days === 1 ? '1 day' : `${days} days`}</option>`
 
 export const grantsPage = (signIn: SignIn, { error, formToken }: Form): Page =>
   page(
     'Clients that you allowed',
     html`${problem(error)}
       <dl>${signedInAs(signIn)}</dl>
-      <p>${signIn.grants.length > 0 ? 'These clients use Usher with the key that you signed in with.' : 'No client may use Usher with this key.'}</p>
+      <p>${signIn.grants.length > 0 ? 'These clients use Usher with this key.' : 'No client may use Usher with this key.'}</p>
       ${signIn.grants.map((grant) => grantSection(grant, formToken))}
       <form method="post">${hidden(formToken)}<button name="action" value="sign_out">Sign out</button></form>`,
   )
@@ -117,7 +128,10 @@ const grantSection = (grant: SignInGrant, formToken: string) => html`<section>
           ${entry('Last used', grant.last_used_at === null ? 'never' : dayOf(grant.last_used_at))}
           ${entry('Ends on', dayOf(grant.expires_at))}
         </dl>
-        <form method="post">${hidden(formToken)}<input type="hidden" name="grant_id" value="${grant.id}"><button name="action" value="end">Revoke<span class="soft"> · <bdi>${grant.name}</bdi></span></button></form>
+        <form method="post">
+          ${hidden(formToken)}<input type="hidden" name="grant_id" value="${grant.id}">
+          <button name="action" value="end">Revoke<span class="soft"> · <bdi>${grant.name}</bdi></span></button>
+        </form>
       </section>`
 
 /** Chromium holds redirects that follow a form against this too, and a client may send the browser on from where it is returned to. */

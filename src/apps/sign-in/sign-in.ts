@@ -33,6 +33,7 @@ export type SignInGrant = {
 
 const signInCookie = 'usher_sign_in'
 const formCookie = 'usher_form'
+const keyForPerson = 'npx usher keys create --organisation SLUG --person "Your name" --scopes all'
 
 export type SignIns = ReturnType<typeof createSignIns>
 
@@ -60,8 +61,7 @@ export function createSignIns({ dataApi, tokens, lookups }: PageParts) {
     try {
       // Guesses are bounded as those of the header are.
       const { kind } = await lookups.resolve(key, req, res)
-      if (kind !== 'person')
-        return 'This key is for a program. Create one for yourself: npx usher keys create --organisation SLUG --person "Your name" --scopes all'
+      if (kind !== 'person') return `This key is for a program. Create one for yourself: ${keyForPerson}`
       await end(req, res)
       const fresh = randomBytes(32).toString('base64url')
       const seconds = await rpc('start_sign_in', { key_hash: hashOf(key), secret_hash: hashOf(fresh) })
