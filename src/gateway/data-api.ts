@@ -1,16 +1,9 @@
 // Client of PostgREST: one RPC in the role of a token. Knows nothing of what the functions do.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createSend, noAnswerInTime, type RpcAnswer, type Send } from './data-api-send.ts'
-import {
-  apiErrorOfDatabase,
-  brokenRule,
-  type DatabaseError,
-  fieldsOf,
-  lostRace,
-  refusedToken,
-  unanswered,
-} from './database-error.ts'
+import { createClient } from '@supabase/supabase-js'
+import { type Fetch, fetchByUndici } from './data-api-fetch.ts'
+import { apiErrorOfDatabase, brokenRule, fieldsOf, lostRace, refusedToken } from './database-error.ts'
 import type { Tokens } from './tokens.ts'
 
 // Postgres gives up after 8 s (statement_timeout); a longer wait means that the answer was lost.
@@ -40,68 +33,48 @@ export type DataApi = {
  * @param url base URL of PostgREST; on Supabase it ends in `/rest/v1`.
  * @param tokens whose tokens the calls are made with.
  * @param projectKey Supabase's publishable (or anon) key, which its gateway requires beside the token.
- * @param send sends the requests.
+ * @param fetch sends the requests.
  */
 export function createDataApi(
   url: string,
   tokens: Pick<Tokens, 'inPlaceOf'>,
-  projectKey?: string,
-  send: Send = createSend(url),
+  projectKey = 'none',
+  fetch: Fetch = fetchByUndici,
 ): DataApi {
-  const constant = {
-    'content-profile': 'api',
-    'content-type': 'application/json',
-    ...(projectKey !== undefined && { apikey: projectKey }),
-  }
+  // The client takes the Data API to be below the project's URL; PostgREST alone has it at its root, and reads no key.
+  const base = new URL(url).href.replace(/\/$/, '')
+  const project = base.replace(/\/rest\/v1$/, '')
+  const assumed = `${project}/rest/v1`
+  const client = createClient(project, projectKey, {
+    db: { schema: 'api' },
+    global: { fetch: (input, init = {}) => fetch(base + String(input).slice(assumed.length), init) },
+    // Each call has a token of its own. Without this there would be a client of Supabase Auth, with timers.
+    accessToken: async () => null,
+  })
+  const post = (fn: string, args: Record<string, unknown>, token: string, signal: AbortSignal) =>
+    client.rpc(fn, args).setHeader('Authorization', `Bearer ${token}`).abortSignal(signal)
 
   return {
     async rpc(fn, args, token, repeatable, operation = { name: fn, args }, timeoutMs = usualTimeoutMs) {
-      const path = `/rpc/${fn}`
-      const body = JSON.stringify(args)
-      const since = performance.now()
-      const post = (path: string, body: string, token: string, timeoutMs: number): Promise<Result> =>
-        send(path, { ...constant, authorization: `Bearer ${token}` }, body, timeoutMs).then(resultOf, failureOf)
-      const ask = (token: string, timeoutMs: number): Promise<Result> => post(path, body, token, timeoutMs)
-      const askAgain = async (token: string) => {
-        const left = since + timeoutMs - performance.now()
-        return left > 0 ? ask(token, left) : failureOf(noAnswerInTime())
-      }
-
+      const timeout = AbortSignal.timeout(timeoutMs)
       let accepted = token
-      let { data, error, status } = await ask(token, timeoutMs)
+      let { data, error, status } = await post(fn, args, accepted, timeout)
       // Nothing was executed. A second refusal has other reasons than when the token was signed.
       if (error !== null && refusedToken(error)) {
         accepted = await tokens.inPlaceOf(token)
-        ;({ data, error, status } = await askAgain(accepted))
+        ;({ data, error, status } = await post(fn, args, accepted, timeout))
       }
       if (error !== null && lostRace(error)) {
         await sleep(Math.random() * maximumPauseMs)
-        ;({ data, error, status } = await askAgain(accepted))
+        ;({ data, error, status } = await post(fn, args, accepted, timeout))
       }
       if (error === null) return data
       const rule = brokenRule(error)
       if (rule !== undefined) {
-        const explained = await post('/rpc/explain_rule', JSON.stringify({ constraint: rule }), accepted, timeoutMs)
+        const explained = await post('explain_rule', { constraint: rule }, accepted, AbortSignal.timeout(timeoutMs))
         error = explained.error ?? error
       }
       throw apiErrorOfDatabase(error, status, fieldsOf(operation.args), repeatable, operation.name)
     },
   }
 }
-
-type Result = { data?: unknown; error: DatabaseError | null; status: number }
-
-function resultOf({ status, text }: RpcAnswer): Result {
-  const isSuccess = status >= 200 && status < 300
-  if (isSuccess && text === '') return { data: null, error: null, status }
-  try {
-    const data: unknown = JSON.parse(text)
-    if (isSuccess) return { data, error: null, status }
-    if (typeof data === 'object' && data !== null) return { error: { message: '', ...data }, status }
-  } catch {
-    // From a proxy in between it need not be JSON.
-  }
-  return { error: { message: text }, status }
-}
-
-const failureOf = (error: unknown): Result => ({ error: unanswered(error), status: 0 })

@@ -4,8 +4,8 @@
 import { ApiError, invalidTokenChallenge, outcomeUnknown, outOfTime, toApiError, unavailable } from './api-error.ts'
 import { validationFailed } from './validation.ts'
 
-/** As PostgREST answers it; from a proxy in between, only the message is certain. */
-export type DatabaseError = { code?: string; message: string; details?: unknown; hint?: unknown }
+/** As supabase-js returns it; from a proxy in between, only the message is certain. */
+type DatabaseError = { code?: string; message: string; details?: unknown; hint?: unknown }
 
 // Certainly rolled back, or never started: 40P01 deadlock, 40001 serialisation, 55P03 lock timeout, 53xxx resources,
 // 57P03 not accepting connections, PGRST000, 002 and 003 PostgREST without a connection.
@@ -26,8 +26,8 @@ const changesMany =
   /^(apply|update|complete|unpublish|cancel|delete)_event$|^(cancel|update|reopen)_order$|^erase_|reminders$/
 const uniqueViolation = '23505'
 const checkViolation = '23514'
-// Details of what is `unanswered`: there was no connection, so nothing was sent.
-const neverSent = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/
+// Causes of a failed fetch, in postgrest-js's details: there was no connection, so nothing was sent.
+const neverSent = /\((ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)\)/
 // Check, foreign key and not-null violations, and values that are malformed, too long or out of range.
 const badValue = /^(23514|23503|23502|22...)$/
 
@@ -42,12 +42,6 @@ export const refusedToken = ({ code = '' }: { code?: string }): boolean => token
 /** The check constraint that a call broke: its comment has the sentence to refuse with (api.explain_rule). */
 export const brokenRule = (error: DatabaseError): string | undefined =>
   error.code === checkViolation ? constraintOf(error) : undefined
-
-/** There was no response, or not in time. */
-export function unanswered(error: unknown): DatabaseError {
-  const { name, message, cause } = error as Error & { cause?: { code?: string } }
-  return { code: '', message: `${name}: ${message}`, details: cause?.code }
-}
 
 /**
  * @param status of the HTTP response; 0 if there was none.

@@ -9,7 +9,6 @@ import { openQueues } from '../../../src/courier/queues.ts'
 import { ApiError, toApiError } from '../../../src/gateway/api-error.ts'
 import { createCourierRpc } from '../../../src/gateway/courier-rpc.ts'
 import { createDataApi } from '../../../src/gateway/data-api.ts'
-import { noAnswerInTime } from '../../../src/gateway/data-api-send.ts'
 import { heldMessage, namesOfProject, releaseFix } from '../../../src/gateway/installation.ts'
 import { createTokens } from '../../../src/gateway/tokens.ts'
 import { bearerOf } from '../../../src/http/middleware/bearer.ts'
@@ -25,20 +24,9 @@ const runMs = 20_000
 const { courier: config, database, secret } = readFunctionConfig(env)
 const log = createLog(config.logLevel, { write: (line) => console.error(line.trimEnd()) })
 const tokens = await createTokens(database.signingKey, config.publicUrl, namesOfProject(database.url))
-const rpc = createCourierRpc(createDataApi(database.url, tokens, database.publishableKey, send), tokens)
+// Deno's own fetch is native code; undici on its sockets is many times slower.
+const rpc = createCourierRpc(createDataApi(database.url, tokens, database.publishableKey, fetch), tokens)
 const isSecret = sharedSecret(secret)
-
-/** Deno's own fetch is native code; undici on its sockets is many times slower. */
-async function send(path: string, headers: Record<string, string>, body: string, timeoutMs: number) {
-  const timeout = new AbortController()
-  const timer = setTimeout(() => timeout.abort(noAnswerInTime()), timeoutMs)
-  try {
-    const response = await fetch(database.url + path, { method: 'POST', headers, body, signal: timeout.signal })
-    return { status: response.status, text: await response.text() }
-  } finally {
-    clearTimeout(timer)
-  }
-}
 
 Deno.serve(async (request) => {
   try {
