@@ -3,7 +3,7 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { Logger } from 'pino'
 import { type AppParts, createApp } from '../../src/cli/app.ts'
-import { createDataApi } from '../../src/gateway/data-api.ts'
+import { DataApi } from '../../src/gateway/data-api.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
 import { listenOnLoopback } from './listen.ts'
 
@@ -23,7 +23,7 @@ export async function makeApp(
 ): Promise<RequestListener> {
   const tokens = await createTokens({ secret: jwtSecret }, publicUrl ?? url)
   return createApp({
-    dataApi: createDataApi(dataApiUrl, tokens),
+    dataApi: new DataApi({ url: dataApiUrl }, tokens),
     tokens,
     log,
     allowedHosts: [],

@@ -13,14 +13,14 @@ import { createOAuth, type OAuthParts } from '../apps/sign-in/oauth.ts'
 import { optOutPageRouter } from '../apps/tickets/opt-out-page.ts'
 import { ticketPageRouter } from '../apps/tickets/ticket-page.ts'
 import { isWellFormedKey } from '../gateway/api-key.ts'
-import { createCall } from '../gateway/calls.ts'
+import type { Gateway } from '../gateway/calls.ts'
 import type { CourierRpc } from '../gateway/courier-rpc.ts'
 import type { DataApi } from '../gateway/data-api.ts'
 import type { DatabaseHealth } from '../gateway/database-health.ts'
 import { createExports } from '../gateway/exports.ts'
 import { gatewayRpc } from '../gateway/gateway-rpc.ts'
-import { createPlaces } from '../gateway/places.ts'
 import { createPrincipals } from '../gateway/principals.ts'
+import { Queue } from '../gateway/queue.ts'
 import type { Tokens } from '../gateway/tokens.ts'
 import { connectPath, createAddresses } from '../http/addresses.ts'
 import { createAskPerson } from '../http/mcp/confirmations.ts'
@@ -67,23 +67,22 @@ export function createApp(parts: AppParts): RequestListener {
   const { dataApi, health, isHeld, tokens, callsAtOnce = usualCallsAtOnce, log, allowedHosts, stores } = parts
   const { postmark, mailFolder, mailFrom, publicUrl, oauth = {}, demo } = parts
   const principals = createPrincipals(dataApi, tokens)
-  const places = createPlaces(callsAtOnce)
-  const call = createCall({ dataApi, tokens, places })
-  const exports = createExports({ dataApi, tokens, places })
+  const gateway: Gateway = { tokens, queue: new Queue(dataApi, callsAtOnce) }
+  const exports = createExports(gateway)
   const rate = limitRate(log, stores.requests)
   const countFailure = limitFailures(log, stores.failures)
   const lookups = createLookups({ isWellFormed: isWellFormedKey, resolve: principals.resolve }, countFailure)
   const guard = guardHost(allowedHosts)
   const askPerson = createAskPerson(gatewayRpc(dataApi, tokens))
-  const mcp = mcpRouter({ operations, call, rate, askPerson, addressesOf: createAddresses(publicUrl) })
+  const mcp = mcpRouter({ operations, gateway, rate, askPerson, addressesOf: createAddresses(publicUrl) })
   const signIn =
     oauth !== false && createOAuth({ dataApi, tokens, log, publicUrl, failures: countFailure, lookups, ...oauth })
 
   const routers: (RequestHandler | false | undefined)[] = [
-    mountAt('/api/v1', authenticate(principals, 'api', lookups), rate, restRouter(operations, call, exports)),
+    mountAt('/api/v1', authenticate(principals, 'api', lookups), rate, restRouter(operations, gateway, exports)),
     signIn && mountAt(connectPath, guard, signIn.authenticate, rate, mcp),
     mountAt('/api/mcp', guard, authenticate(principals, 'mcp', lookups), rate, mcp),
-    signIn && signIn.router,
+    signIn !== false && signIn.router,
     confirmRouter({ dataApi, tokens, log, publicUrl, lookups }),
     healthRouter(health, isHeld),
     publicRouter(operations, demo, publicUrl),

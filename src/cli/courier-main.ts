@@ -4,8 +4,8 @@
 import { once } from 'node:events'
 import { setPriority } from 'node:os'
 import { createCourierRpc } from '../gateway/courier-rpc.ts'
-import { createDataApi } from '../gateway/data-api.ts'
-import { createDatabaseHealth, guardDataApi } from '../gateway/database-health.ts'
+import { DataApi } from '../gateway/data-api.ts'
+import { createDatabaseHealth } from '../gateway/database-health.ts'
 import { createCourierProbe } from '../gateway/database-probe.ts'
 import { createLog } from '../process/log.ts'
 import { openLogStream } from '../process/log-stream.ts'
@@ -62,7 +62,7 @@ if (instructed === null) process.exit(0)
 const [{ options, address, logLevel, logFormat, observed }] = instructed as [Instructions]
 const log = createLog(logLevel, await openLogStream(logFormat))
 const health = createDatabaseHealth(createCourierProbe(address, tokens))
-const rpc = createCourierRpc(guardDataApi(createDataApi(address.url, tokens, address.projectKey), health), tokens)
+const rpc = createCourierRpc(new DataApi(address, tokens, { health }), tokens)
 await tokens.forCourier()
 const observe = observed ? (...observation: [string, string, number]) => void tell({ observation }) : undefined
 const deliveries = startDeliveries(options, rpc, log, observe, () => credentials.ownPorts)

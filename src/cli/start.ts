@@ -6,8 +6,8 @@ import type { Logger } from 'pino'
 import { mailPreviewAt } from '../apps/mail/mail-preview.ts'
 import { announceInstallation } from '../courier/installation.ts'
 import { createCourierRpc } from '../gateway/courier-rpc.ts'
-import { createDataApi, type DataApi } from '../gateway/data-api.ts'
-import { createDatabaseHealth, type DatabaseHealth, guardDataApi } from '../gateway/database-health.ts'
+import { DataApi } from '../gateway/data-api.ts'
+import { createDatabaseHealth, type DatabaseHealth } from '../gateway/database-health.ts'
 import { createProbe, type DataApiAddress } from '../gateway/database-probe.ts'
 import { namesOfProject } from '../gateway/installation.ts'
 import { createTokens, type SigningKey, type Tokens } from '../gateway/tokens.ts'
@@ -169,7 +169,7 @@ async function reach(
   const probe = createProbe(address, tokens)
   await reachDatabase(probe, { name: database.kind === 'supabase' ? 'SUPABASE_URL' : 'The database', say, signal })
   const health = createDatabaseHealth(probe)
-  return { dataApi: guardDataApi(createDataApi(address.url, tokens, address.projectKey), health), health }
+  return { dataApi: new DataApi(address, tokens, { health }), health }
 }
 
 function warnOfLoopback(config: Config, say: Say): void {

@@ -7,13 +7,10 @@ import { characters, withoutControl } from '../operations/fields.ts'
 import { whereToLook } from '../operations/identifiers.ts'
 import { besideChanges, isList, isRead, type Operation, pathParameters, roleOf } from '../operations/operation.ts'
 import { ApiError } from './api-error.ts'
-import { createBatches } from './batches.ts'
 import type { Caller } from './caller.ts'
-import type { DataApi } from './data-api.ts'
 import { errorFor, nameFor } from './header-names.ts'
 import type { Name } from './names.ts'
-import type { Places } from './places.ts'
-import { createSharedReads } from './shared-reads.ts'
+import type { Queue } from './queue.ts'
 import type { Source, Tokens } from './tokens.ts'
 import { parseInput } from './validation.ts'
 
@@ -24,15 +21,8 @@ export type Answer = {
   replayed: boolean
 }
 
-/** @throws ApiError, or an unexpected error. */
-export type Call = (
-  operation: Operation,
-  caller: Caller,
-  input: Record<string, unknown>,
-  idempotencyKey?: unknown,
-  /** What `input` has ids in the place of. */
-  names?: Name[],
-) => Promise<Answer>
+/** What a call needs. */
+export type Gateway = { tokens: Tokens; queue: Queue }
 
 /** What a write returns in SQL. An error is returned, not raised, where it must commit. */
 type Outcome = {
@@ -63,82 +53,82 @@ const idempotencyInputs = {
   mcp: z.strictObject({ idempotency_key: IdempotencyKeySchema }),
 }
 
-export function createCall({ dataApi, tokens, places }: { dataApi: DataApi; tokens: Tokens; places: Places }): Call {
-  const write = createBatches(dataApi, places)
-  const read = createSharedReads(dataApi, places)
-
-  async function run(
-    operation: Operation,
-    caller: Caller,
-    args: Record<string, unknown>,
-    repeatable: boolean,
-    names: Name[],
-  ): Promise<unknown> {
-    const { organisation_id } = caller.principal
-    const token = await tokens.forPrincipal(caller.principal, roleOf(operation), caller.source)
-    try {
-      if (names.length > 0) return await callByNames(operation, args, token, organisation_id, repeatable, names)
-      return await (isRead(operation)
-        ? read(operation, args, token, organisation_id)
-        : write(operation, args, token, organisation_id, repeatable))
-    } catch (error) {
-      // The key has changed since it was resolved: the cached principal is stale.
-      if (error instanceof ApiError && (error.status === 401 || error.status === 403)) caller.forget()
-      throw error instanceof ApiError ? errorFor(caller.source, withWayOut(caller.source, error)) : error
-    } finally {
-      // The database checks the key in the transaction of every call.
-      caller.confirmed = true
-    }
+/**
+ * @param idempotencyKey of a write, as it was sent.
+ * @param sent what `input` has ids in the place of.
+ * @throws ApiError, or an unexpected error.
+ */
+export async function call(
+  gateway: Gateway,
+  operation: Operation,
+  caller: Caller,
+  input: Record<string, unknown>,
+  idempotencyKey?: unknown,
+  sent: Name[] = [],
+): Promise<Answer> {
+  await requireScope(operation, caller)
+  const args = parseInput(operation.input, inPlace(operation, input), {
+    judged: operation.judged,
+    source: caller.source,
+    elsewhere: caller.source === 'api' ? pathParameters(operation) : [],
+    isQuery: caller.source === 'api' && isRead(operation),
+  })
+  const names = isIrreversible(operation, args) ? sent.map(byId) : sent
+  if (isRead(operation)) {
+    const result = await callDatabase(gateway, operation, caller, args, true, names)
+    const body = isList(operation) ? (result as Record<string, unknown>) : { data: result }
+    return { status: 200, body, replayed: false }
   }
 
-  async function callByNames(
-    { name }: Operation,
-    args: Record<string, unknown>,
-    token: string,
-    organisation: string,
-    repeatable: boolean,
-    names: Name[],
-  ): Promise<unknown> {
-    const leave = await places.enter(organisation)
-    const call = { operation: name, names, args }
-    return dataApi.rpc('call_by_names', call, token, repeatable, { name, args }).finally(leave)
+  const keyName = nameFor(caller.source, 'idempotency_key')
+  // An empty one is refused: its caller relies on it.
+  const { [keyName]: idempotency_key } =
+    idempotencyKey == null ? {} : parseInput(idempotencyInputs[caller.source], { [keyName]: idempotencyKey })
+  const keyed =
+    idempotency_key === undefined
+      ? args
+      : { ...args, idempotency_key, request_fingerprint: fingerprint(operation, args, names) }
+  const repeatable = idempotency_key !== undefined || args.dry_run === true
+  const outcome = (await callDatabase(gateway, operation, caller, keyed, repeatable, names)) as Outcome
+  const { status, data, effect, warnings, error, replayed = false } = outcome
+  if (error) {
+    throw errorFor(caller.source, new ApiError(status, error.code, error.message, { ...error, replayed }))
   }
+  return {
+    status,
+    body: { data, ...(effect !== undefined && { effect }), ...(warnings !== undefined && { warnings }) },
+    replayed,
+  }
+}
 
-  return async (operation, caller, input, idempotencyKey, sent = []) => {
-    await requireScope(operation, caller)
-    const args = parseInput(operation.input, inPlace(operation, input), {
-      judged: operation.judged,
-      source: caller.source,
-      elsewhere: caller.source === 'api' ? pathParameters(operation) : [],
-      isQuery: caller.source === 'api' && isRead(operation),
-    })
-
-    const names = isIrreversible(operation, args) ? sent.map(byId) : sent
-    if (isRead(operation)) {
-      const result = await run(operation, caller, args, true, names)
-      const body = isList(operation) ? (result as Record<string, unknown>) : { data: result }
-      return { status: 200, body, replayed: false }
+async function callDatabase(
+  { tokens, queue }: Gateway,
+  operation: Operation,
+  caller: Caller,
+  args: Record<string, unknown>,
+  repeatable: boolean,
+  names: Name[],
+): Promise<unknown> {
+  const { name } = operation
+  const { organisation_id } = caller.principal
+  const token = await tokens.forPrincipal(caller.principal, roleOf(operation), caller.source)
+  try {
+    if (names.length > 0) {
+      const byNames = { operation: name, names, args }
+      const about = { name, args }
+      return await queue.alone({ fn: 'call_by_names', args: byNames, token, repeatable, about }, organisation_id)
     }
-
-    const keyName = nameFor(caller.source, 'idempotency_key')
-    // An empty one is refused: its caller relies on it.
-    const { [keyName]: idempotency_key } =
-      idempotencyKey == null ? {} : parseInput(idempotencyInputs[caller.source], { [keyName]: idempotencyKey })
-    const keyed =
-      idempotency_key === undefined
-        ? args
-        : { ...args, idempotency_key, request_fingerprint: fingerprint(operation, args, names) }
-    const repeatable = idempotency_key !== undefined || args.dry_run === true
-    const outcome = (await run(operation, caller, keyed, repeatable, names)) as Outcome
-    const { status, data, effect, warnings, error, replayed = false } = outcome
-    if (error) {
-      throw errorFor(caller.source, new ApiError(status, error.code, error.message, { ...error, replayed }))
-    }
-    return {
-      status,
-      body: { data, ...(effect !== undefined && { effect }), ...(warnings !== undefined && { warnings }) },
-      replayed,
-    }
+    const rpc = { fn: name, args, token, repeatable }
+    return await (isRead(operation)
+      ? queue.read(operation, rpc, organisation_id)
+      : queue.write(operation, rpc, organisation_id))
+  } catch (error) {
+    // The key has changed since it was resolved: the cached principal is stale.
+    if (error instanceof ApiError && (error.status === 401 || error.status === 403)) caller.forget()
+    throw error instanceof ApiError ? errorFor(caller.source, withWayOut(caller.source, error)) : error
+  } finally {
+    // The database checks the key in the transaction of every call.
+    caller.confirmed = true
   }
 }
 

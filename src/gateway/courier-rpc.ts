@@ -13,8 +13,7 @@ import type { Tokens } from './tokens.ts'
 export type CourierRpc = (fn: string, args: Record<string, unknown>, timeoutMs?: number) => Promise<unknown>
 
 export function createCourierRpc(dataApi: DataApi, tokens: Pick<Tokens, 'forCourier'>): CourierRpc {
-  return async (fn, args, timeoutMs) =>
-    dataApi.rpc(fn, args, await tokens.forCourier(), undefined, undefined, timeoutMs)
+  return async (fn, args, timeoutMs) => dataApi.rpc(fn, args, await tokens.forCourier(), { timeoutMs })
 }
 
 const retryDelaysMs = [200, 1_000, 5_000]

@@ -5,7 +5,7 @@ import { ApiError, invalidTokenChallenge, outcomeUnknown, outOfTime, toApiError,
 import { validationFailed } from './validation.ts'
 
 /** As supabase-js returns it; from a proxy in between, only the message is certain. */
-type DatabaseError = { code?: string; message: string; details?: unknown; hint?: unknown }
+export type DatabaseError = { code?: string; message: string; details?: unknown; hint?: unknown }
 
 // Certainly rolled back, or never started: 40P01 deadlock, 40001 serialisation, 55P03 lock timeout, 53xxx resources,
 // 57P03 not accepting connections, PGRST000, 002 and 003 PostgREST without a connection.

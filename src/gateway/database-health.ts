@@ -4,14 +4,11 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError, unavailable } from './api-error.ts'
-import type { DataApi } from './data-api.ts'
 import type { Probe } from './database-probe.ts'
 
 export type DatabaseHealth = {
-  /** False once a probe has been unanswered for five seconds, until one is answered. */
-  isAvailable(): boolean
-  /** Tracks a call until it settles. */
-  during<T>(call: Promise<T>): Promise<T>
+  /** Tracks a call until it settles. @throws ApiError 503 once a probe has been unanswered for five seconds, until one is answered. */
+  during<T>(call: () => Promise<T>): Promise<T>
   /** Whether the database answers, or did within the last second; concurrent callers share one probe. */
   isReady(): Promise<boolean>
 }
@@ -72,14 +69,13 @@ export function createDatabaseHealth(probe: Probe): DatabaseHealth {
   }
 
   return {
-    isAvailable: () => !away,
-
     async during(call) {
+      if (away) throw unavailable(new Error('The database does not answer probes.'))
       const entry = { since: performance.now() }
       waiting.add(entry)
       watch()
       try {
-        return await call
+        return await call()
       } catch (error) {
         if (error instanceof ApiError && error.status >= 500) lastFailure = performance.now()
         throw error
@@ -92,17 +88,6 @@ export function createDatabaseHealth(probe: Probe): DatabaseHealth {
       if (away) return false
       const timeout = sleep(readyTimeoutMs, false, { ref: false })
       return Promise.race([probeOnce(), timeout])
-    },
-  }
-}
-
-/** The same client, failing at once while the database does not answer. */
-export function guardDataApi(dataApi: DataApi, health: DatabaseHealth): DataApi {
-  return {
-    ...dataApi,
-    async rpc(...call) {
-      if (!health.isAvailable()) throw unavailable(new Error('The database does not answer probes.'))
-      return health.during(dataApi.rpc(...call))
     },
   }
 }

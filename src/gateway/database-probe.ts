@@ -4,7 +4,7 @@
 import { refusedToken } from './database-error.ts'
 import type { Tokens } from './tokens.ts'
 
-/** See createDataApi. */
+/** `url` is the base URL of PostgREST, on Supabase with `/rest/v1`; its gateway requires `projectKey`, a publishable (or anon) key. */
 export type DataApiAddress = { url: string; projectKey?: string | undefined }
 
 /** What the probe can find wrong, in the order in which a request meets them. */

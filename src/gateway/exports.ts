@@ -4,9 +4,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Operation, roleOf } from '../operations/operation.ts'
 import { ApiError } from './api-error.ts'
-import type { DataApi } from './data-api.ts'
-import type { Places } from './places.ts'
 import type { Principal } from './principals.ts'
+import type { Queue } from './queue.ts'
 import type { Source, Tokens } from './tokens.ts'
 import { parseInput } from './validation.ts'
 
@@ -64,15 +63,7 @@ type Reading = { lostMs: number; waitingSince?: number | undefined; makeWay: Abo
 const lostMsOf = ({ lostMs, waitingSince = Number.POSITIVE_INFINITY }: Reading): number =>
   lostMs + Math.max(performance.now() - waitingSince, 0)
 
-export function createExports({
-  dataApi,
-  tokens,
-  places,
-}: {
-  dataApi: DataApi
-  tokens: Tokens
-  places: Places
-}): Exports {
+export function createExports({ tokens, queue }: { tokens: Tokens; queue: Queue }): Exports {
   const running = new Map<string, Set<Reading>>()
 
   /** @throws ApiError where the others of the organisation are all read at a speed. */
@@ -106,8 +97,8 @@ export function createExports({
 
       const rpc = async (fn: string, sent: Input) => {
         const token = await tokens.forPrincipal(principal, roleOf(operation), source)
-        const leave = await places.enter(`exports ${organisation}`)
-        return dataApi.rpc(fn, sent, token, true, { name: operation.name, args }).finally(leave)
+        const about = { name: operation.name, args }
+        return queue.alone({ fn, args: sent, token, repeatable: true, about }, `exports ${organisation}`)
       }
       const page = (cursor?: string) =>
         rpc(`${operation.name}_page`, {

@@ -3,7 +3,7 @@
 import { type Request, type RequestHandler, Router } from 'express'
 import * as z from 'zod'
 import { ApiError } from '../gateway/api-error.ts'
-import { type Call, requireScope } from '../gateway/calls.ts'
+import { call, type Gateway, requireScope } from '../gateway/calls.ts'
 import type { Exports } from '../gateway/exports.ts'
 import { isId, type Name, nameOf } from '../gateway/names.ts'
 import { parseInput, validationFailed } from '../gateway/validation.ts'
@@ -23,7 +23,7 @@ type InputOf = (req: Request) => Input
 
 const verbs = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const
 
-export function restRouter(operations: readonly Operation[], call: Call, exports: Exports): Router {
+export function restRouter(operations: readonly Operation[], gateway: Gateway, exports: Exports): Router {
   const router = Router({ caseSensitive: true })
   router.use(neverCached)
 
@@ -32,7 +32,7 @@ export function restRouter(operations: readonly Operation[], call: Call, exports
     const path = operation.path.replace(/\{(\w+)\}/g, ':$1')
     const route = router.route(path)
     const inputOf = isRead(operation) ? inputOfQuery(operation) : inputOfBody(operation)
-    route[verbs[operation.method]](begin(operation), readJson(operation.bodyLimit), handle(operation, call, inputOf))
+    route[verbs[operation.method]](begin(operation), readJson(operation.bodyLimit), handle(operation, gateway, inputOf))
     methodsByPath.set(path, [
       ...(methodsByPath.get(path) ?? []),
       ...(isRead(operation) ? ['GET', 'HEAD'] : [operation.method]),
@@ -42,7 +42,7 @@ export function restRouter(operations: readonly Operation[], call: Call, exports
         `${path}.${extension}`,
         begin(operation, extension),
         readJson(),
-        draw(operation, call, inputOf, picture),
+        draw(operation, gateway, inputOf, picture),
       )
       methodsByPath.set(`${path}.${extension}`, ['GET', 'HEAD'])
     }
@@ -68,9 +68,10 @@ function begin(operation: Operation, extension?: string): RequestHandler {
   }
 }
 
-function handle(operation: Operation, call: Call, inputOf: InputOf): RequestHandler {
+function handle(operation: Operation, gateway: Gateway, inputOf: InputOf): RequestHandler {
   return async (req, res) => {
     const answer = await call(
+      gateway,
       operation,
       callerOf(res),
       ...readReference(operation, inputOf(req), req.headers['idempotency-key']),
@@ -88,9 +89,9 @@ function handle(operation: Operation, call: Call, inputOf: InputOf): RequestHand
   }
 }
 
-function draw(operation: Operation, call: Call, inputOf: InputOf, { mediaType, draw }: Picture): RequestHandler {
+function draw(operation: Operation, gateway: Gateway, inputOf: InputOf, { mediaType, draw }: Picture): RequestHandler {
   return async (req, res) => {
-    const { body } = await call(operation, callerOf(res), inputOf(req))
+    const { body } = await call(gateway, operation, callerOf(res), inputOf(req))
     res.type(mediaType).send(await draw(body.data))
   }
 }

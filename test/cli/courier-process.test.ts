@@ -11,7 +11,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readConfig } from '../../src/cli/config.ts'
 import { startDeliveries } from '../../src/cli/deliveries.ts'
 import { createCourierRpc } from '../../src/gateway/courier-rpc.ts'
-import { createDataApi } from '../../src/gateway/data-api.ts'
+import { DataApi } from '../../src/gateway/data-api.ts'
 import { createCourierProbe } from '../../src/gateway/database-probe.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
 import { findRunningStack } from '../../src/local/stack.ts'
@@ -159,7 +159,7 @@ test('it ends without a word when it was not wanted any more before it began', a
 test('while nothing is due, a courier makes one call for all of its queues', async () => {
   const { dataApiUrl, jwtSecret } = (await findRunningStack(dataDir)) ?? expect.unreachable()
   const tokens = await createTokens({ secret: jwtSecret })
-  const call = createCourierRpc(createDataApi(dataApiUrl, tokens), tokens)
+  const call = createCourierRpc(new DataApi({ url: dataApiUrl }, tokens), tokens)
   const calls: string[] = []
   const polls = () => calls.filter((fn) => fn === 'poll_queues').length
   expect(await call('poll_queues', {})).toEqual([])

@@ -6,7 +6,7 @@ import { expect, inject, test } from 'vitest'
 import { cancellationQueue } from '../../src/courier/cancellation-queue.ts'
 import { runCourierOnce } from '../../src/courier/courier.ts'
 import { createCourierRpc } from '../../src/gateway/courier-rpc.ts'
-import { createDataApi } from '../../src/gateway/data-api.ts'
+import { DataApi } from '../../src/gateway/data-api.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
 import { createLog } from '../../src/process/log.ts'
 import { brokenRules } from '../properties/invariants.ts'
@@ -18,7 +18,7 @@ import { edit, read } from '../support/studio.ts'
 const tickets = 5_001
 
 const tokens = await createTokens({ secret: inject('jwtSecret') })
-const rpc = createCourierRpc(createDataApi(inject('dataApiUrl'), tokens), tokens)
+const rpc = createCourierRpc(new DataApi({ url: inject('dataApiUrl') }, tokens), tokens)
 const log = createLog('silent')
 const runCourier = () => runCourierOnce([cancellationQueue(rpc, log)], log, 60_000)
 

@@ -14,7 +14,7 @@ import { readConfig } from '../../src/cli/config.ts'
 import { joinRunning, type Running, runCourier, start } from '../../src/cli/start.ts'
 import { startHousekeeping } from '../../src/courier/housekeeping.ts'
 import { createCourierRpc } from '../../src/gateway/courier-rpc.ts'
-import { createDataApi } from '../../src/gateway/data-api.ts'
+import { DataApi } from '../../src/gateway/data-api.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
 import { portsOf } from '../../src/local/run-record.ts'
 import {
@@ -362,7 +362,7 @@ async function lookOn() {
   const studio = new pg.Client({ connectionString: stack.databaseUrl })
   await studio.connect()
   const tokens = await createTokens({ secret: stack.jwtSecret })
-  const rpc = createCourierRpc(createDataApi(stack.dataApiUrl, tokens), tokens)
+  const rpc = createCourierRpc(new DataApi({ url: stack.dataApiUrl }, tokens), tokens)
   let housekeeping: { stop(): void } | undefined
   onTestFinished(async () => {
     housekeeping?.stop()

@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { expect, onTestFinished, test } from 'vitest'
 import { listenOnLoopback } from '../../scripts/support/listen.ts'
-import { createDataApi } from '../../src/gateway/data-api.ts'
+import { DataApi } from '../../src/gateway/data-api.ts'
 import { fetchByUndici } from '../../src/gateway/data-api-fetch.ts'
 
 const tokens = { inPlaceOf: async (token: string) => token }
@@ -25,7 +25,7 @@ test.each(['', '/', '/rest/v1', '/below/rest/v1'])('calls a function below a Dat
     const { apikey, authorization, 'content-profile': profile } = headers
     res.end(JSON.stringify([method, url, apikey, authorization, profile]))
   })
-  const asked = await createDataApi(url + path, tokens, 'key').rpc('me', {}, 'token')
+  const asked = await new DataApi({ url: url + path, projectKey: 'key' }, tokens).rpc('me', {}, 'token')
   expect(asked).toEqual(['POST', `${path.replace(/\/$/, '')}/rpc/me`, 'key', 'Bearer token', 'api'])
 })
 

@@ -239,7 +239,7 @@ describe('the probe', () => {
 
   test('is not made while nothing waits or fails', async () => {
     const { health, requests } = await counted()
-    for (let i = 0; i < 20; i += 1) await health.during(sleep(50))
+    for (let i = 0; i < 20; i += 1) await health.during(() => sleep(50))
     await sleep(1_000)
     expect(requests()).toBe(0)
   })
@@ -247,7 +247,7 @@ describe('the probe', () => {
   test('is made once a second while a call waits', async () => {
     const { health, requests } = await counted()
     const began = performance.now()
-    await health.during(sleep(3_000))
+    await health.during(() => sleep(3_000))
     expect(requests()).toBeGreaterThanOrEqual(1)
     expect(requests()).toBeLessThanOrEqual((performance.now() - began) / 1_000 + 1)
   })

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, inject, onTestFinished, test, vi } from 'vitest'
 import { createCourierRpc } from '../../src/gateway/courier-rpc.ts'
-import { createDataApi } from '../../src/gateway/data-api.ts'
+import { DataApi } from '../../src/gateway/data-api.ts'
 import { createDatabaseHealth } from '../../src/gateway/database-health.ts'
 import { createProbe } from '../../src/gateway/database-probe.ts'
 import { createPrincipals } from '../../src/gateway/principals.ts'
@@ -28,7 +28,7 @@ async function withClockOff<T>(offMs: number, work: () => Promise<T>): Promise<T
 
 async function arrange() {
   const tokens = await createTokens({ secret: inject('jwtSecret') })
-  const dataApi = createDataApi(inject('dataApiUrl'), tokens)
+  const dataApi = new DataApi({ url: inject('dataApiUrl') }, tokens)
   const organisation = await createOrganisation()
   return { tokens, dataApi, key: await organisation.key(), event: await organisation.event() }
 }
@@ -36,7 +36,7 @@ async function arrange() {
 /** Which the clock made useless before anybody used them. */
 async function keepTokens(tokens: Tokens, offMs: number, key: string): Promise<void> {
   const others = await createTokens({ secret: inject('jwtSecret') })
-  const principal = await createPrincipals(createDataApi(inject('dataApiUrl'), others), others).resolve(key)
+  const principal = await createPrincipals(new DataApi({ url: inject('dataApiUrl') }, others), others).resolve(key)
   await withClockOff(offMs, async () => {
     await tokens.forGateway()
     await tokens.forCourier()

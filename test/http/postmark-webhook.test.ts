@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { serveApp } from '../../scripts/support/serve-app.ts'
 import { createCourierRpc } from '../../src/gateway/courier-rpc.ts'
-import { createDataApi } from '../../src/gateway/data-api.ts'
+import { DataApi } from '../../src/gateway/data-api.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
 import { createLog } from '../../src/process/log.ts'
 import { row, studio } from '../support/database.ts'
@@ -16,7 +16,7 @@ const secret = 'a secret of Postmark'
 async function arrange({ claimed = false } = {}) {
   const [dataApiUrl, jwtSecret] = [inject('dataApiUrl'), inject('jwtSecret')]
   const tokens = await createTokens({ secret: jwtSecret })
-  const rpc = createCourierRpc(createDataApi(dataApiUrl, tokens), tokens)
+  const rpc = createCourierRpc(new DataApi({ url: dataApiUrl }, tokens), tokens)
   const app = await serveApp({
     dataApiUrl,
     jwtSecret,

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { restRequestOf } from '../../scripts/support/rest-request.ts'
 import type { ErrorBody } from '../../src/gateway/api-error.ts'
-import { createDataApi } from '../../src/gateway/data-api.ts'
+import { DataApi } from '../../src/gateway/data-api.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
 import { operations as all } from '../../src/operations/index.ts'
 import { pathParameters, type Scope, scopes } from '../../src/operations/operation.ts'
@@ -287,10 +287,11 @@ describe('over MCP as over REST', () => {
 test('a hint speaks of headers over REST, and of arguments over MCP', async () => {
   const { event } = await arrange()
   const tokens = await createTokens({ secret: inject('jwtSecret') })
-  const [works, isAway] = [createDataApi(inject('dataApiUrl'), tokens), createDataApi('http://127.0.0.1:9', tokens)]
-  const app = await ownApp({
-    dataApi: { rpc: (fn, ...rest) => (fn === 'resolve_api_key' ? works : isAway).rpc(fn, ...rest) },
-  })
+  const works = new DataApi({ url: inject('dataApiUrl') }, tokens)
+  const dataApi = new DataApi({ url: 'http://127.0.0.1:9' }, tokens)
+  const { rpc } = dataApi
+  dataApi.rpc = (fn, ...rest) => (fn === 'resolve_api_key' ? works.rpc(fn, ...rest) : rpc.call(dataApi, fn, ...rest))
+  const app = await ownApp({ dataApi })
   const overRest = await rest(key, app.url)('POST', `/events/${event.id}/publish`)
   expect([overRest.status, overRest.body.error.hint]).toEqual([503, expect.stringContaining('an Idempotency-Key')])
   for (const { connect } of oneOfEach) {

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { beforeAll, expect, inject, test } from 'vitest'
 import { ApiError } from '../../src/gateway/api-error.ts'
 import { prefixOf } from '../../src/gateway/api-key.ts'
-import { createDataApi, type DataApi } from '../../src/gateway/data-api.ts'
+import { DataApi } from '../../src/gateway/data-api.ts'
 import { apiErrorOfDatabase, fieldsOf } from '../../src/gateway/database-error.ts'
 import { createTokens, type Tokens } from '../../src/gateway/tokens.ts'
 import { row, studio } from '../support/database.ts'
@@ -16,7 +16,7 @@ let tokens: Tokens
 let dataApi: DataApi
 beforeAll(async () => {
   tokens = await createTokens({ secret: inject('jwtSecret') })
-  dataApi = createDataApi(inject('dataApiUrl'), tokens)
+  dataApi = new DataApi({ url: inject('dataApiUrl') }, tokens)
 })
 
 const usual = 12
@@ -175,14 +175,14 @@ async function asABatch(
   calls: Record<string, unknown>[],
   token: string,
 ): Promise<{ answers: unknown[]; order: number[] }> {
-  const given = (await dataApi.rpc(batch, { calls }, token, true)) as { outcome?: unknown; error?: never }[]
+  const given = (await dataApi.rpc(batch, { calls }, token, { repeatable: true })) as { outcome?: unknown; error?: never }[]
   expect(given).toHaveLength(calls.length)
   const answers: unknown[] = given.map(({ outcome, error }, i) =>
     error === undefined ? outcome : apiErrorOfDatabase(error, 400, fieldsOf(calls[i] ?? {}), true),
   )
   const left = [...calls.keys()].filter((i) => answers[i] === undefined)
   const order = [...[...calls.keys()].filter((i) => answers[i] !== undefined), ...left]
-  for (const i of left) answers[i] = await settled(dataApi.rpc(name, calls[i] ?? {}, token, true))
+  for (const i of left) answers[i] = await settled(dataApi.rpc(name, calls[i] ?? {}, token, { repeatable: true }))
   return { answers, order }
 }
 
@@ -193,7 +193,7 @@ async function oneByOne(
   token: string,
 ): Promise<unknown[]> {
   const answers: unknown[] = []
-  for (const i of order) answers[i] = await settled(dataApi.rpc(name, calls[i] ?? {}, token, true))
+  for (const i of order) answers[i] = await settled(dataApi.rpc(name, calls[i] ?? {}, token, { repeatable: true }))
   return answers
 }
 

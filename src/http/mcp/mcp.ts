@@ -11,7 +11,7 @@ import {
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
 import { createCache } from '../../gateway/cache.ts'
 import type { Caller } from '../../gateway/caller.ts'
-import type { Call } from '../../gateway/calls.ts'
+import type { Gateway } from '../../gateway/calls.ts'
 import { clip } from '../../guests/plain-text.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { type AddressesOf, baseOf, connectPath } from '../addresses.ts'
@@ -33,14 +33,14 @@ const maximumBatch = 20
 
 export type McpParts = {
   operations: readonly Operation[]
-  call: Call
+  gateway: Gateway
   rate: RequestHandler
   askPerson: AskPerson
   addressesOf: AddressesOf
 }
 
-export function mcpRouter({ operations, call, rate, askPerson, addressesOf }: McpParts): Router {
-  const tools = createTools(operations, call, askPerson)
+export function mcpRouter({ operations, gateway, rate, askPerson, addressesOf }: McpParts): Router {
+  const tools = createTools(operations, gateway, askPerson)
   const answerBySdk = sdkHandler(tools)
   const lists = createListCache()
 

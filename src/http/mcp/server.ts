@@ -17,7 +17,7 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import { type ApiError, toApiError } from '../../gateway/api-error.ts'
 import { createCache } from '../../gateway/cache.ts'
 import type { Caller } from '../../gateway/caller.ts'
-import type { Call } from '../../gateway/calls.ts'
+import type { Gateway } from '../../gateway/calls.ts'
 import { type Operation, toolsets } from '../../operations/operation.ts'
 import { type AskPerson, inputForPerson, isForPerson } from './confirmations.ts'
 import { listedGuides, readResource } from './guides.ts'
@@ -125,12 +125,12 @@ export type McpTools = {
 }
 
 /** The operations as tools. */
-export function createTools(all: readonly Operation[], call: Call, askPerson: AskPerson): McpTools {
+export function createTools(all: readonly Operation[], gateway: Gateway, askPerson: AskPerson): McpTools {
   const operations = all.filter(({ mcp }) => mcp !== false)
   const byName = new Map<unknown, Operation>(operations.map((operation) => [operation.name, operation]))
   // They take as long as the rest of a start.
   const lists = createCache<Tool[]>(maximumLists)
-  const zonesOf = createTimeZones(call)
+  const zonesOf = createTimeZones(gateway)
   return {
     find: (name) => byName.get(name),
 
@@ -156,7 +156,7 @@ export function createTools(all: readonly Operation[], call: Call, askPerson: As
       }
       try {
         requireAllowed(operation, selection)
-        return await callTool(operation, sent, caller, call, era, zonesOf, ways)
+        return await callTool(operation, sent, caller, gateway, era, zonesOf, ways)
       } catch (error) {
         const refusal = refused(error)
         if (!isForPerson(refusal)) return toErrorResult(refusal, requestId, ways)

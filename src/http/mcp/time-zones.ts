@@ -4,7 +4,7 @@
 import * as z from 'zod'
 import { createCache } from '../../gateway/cache.ts'
 import type { Caller } from '../../gateway/caller.ts'
-import type { Call } from '../../gateway/calls.ts'
+import { call, type Gateway } from '../../gateway/calls.ts'
 import type { Operation } from '../../operations/operation.ts'
 
 type EventSaid = { timezone: string; name: string | null }
@@ -36,7 +36,9 @@ const none: TimeZones = new Map()
  * @returns the zones of what an answer is about, of which most are known from calls before. Names are not: an event that was renamed has its
  * new one.
  */
-export function createTimeZones(call: Call): (caller: Caller, data: unknown, isNamed: boolean) => Promise<TimeZones> {
+export function createTimeZones(
+  gateway: Gateway,
+): (caller: Caller, data: unknown, isNamed: boolean) => Promise<TimeZones> {
   const known = createCache<string>(10_000, { ttl: keptMs })
 
   return async (caller, data, isNamed) => {
@@ -51,7 +53,7 @@ export function createTimeZones(call: Call): (caller: Caller, data: unknown, isN
     }
     if (unknown.size === 0) return zones
     try {
-      const { body } = await call(eventTimezones, caller, { event_ids: [...unknown].slice(0, mostAtOnce) })
+      const { body } = await call(gateway, eventTimezones, caller, { event_ids: [...unknown].slice(0, mostAtOnce) })
       for (const [id, event] of Object.entries(body.data as Record<string, EventSaid>)) {
         known.set(id, event.timezone)
         zones.set(id, event)

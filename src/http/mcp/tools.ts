@@ -4,7 +4,7 @@ import type { CallToolResult, Tool } from '@modelcontextprotocol/server'
 import * as z from 'zod'
 import { ApiError } from '../../gateway/api-error.ts'
 import type { Caller } from '../../gateway/caller.ts'
-import { type Call, IdempotencyKeySchema } from '../../gateway/calls.ts'
+import { call, type Gateway, IdempotencyKeySchema } from '../../gateway/calls.ts'
 import { dryRunFirst, forSync, ifVersion, itemsOnAPage, nextPage, readAgain } from '../../operations/fields.ts'
 import { isList, isRead, type Operation } from '../../operations/operation.ts'
 import { leanAnswer, namesEvents, readFields } from './lean.ts'
@@ -76,14 +76,14 @@ export async function callTool(
   operation: Operation,
   sent: Record<string, unknown>,
   caller: Caller,
-  call: Call,
+  gateway: Gateway,
   era: Era,
   zonesOf: ReturnType<typeof createTimeZones>,
   ways: Ways,
 ): Promise<CallToolResult> {
   // No other read than a list takes fields: it is rejected by name.
   const [asked, given] = isList(operation) ? fieldsOf(operation, sent, caller) : [changedOf(sent), sent]
-  const answer = await answerTo(operation, given, caller, call)
+  const answer = await answerTo(operation, given, caller, gateway)
   const body = leanAnswer(
     operation,
     answer.body,
@@ -95,14 +95,14 @@ export async function callTool(
   return { content, structuredContent: body }
 }
 
-async function answerTo(operation: Operation, sent: Record<string, unknown>, caller: Caller, call: Call) {
+async function answerTo(operation: Operation, sent: Record<string, unknown>, caller: Caller, gateway: Gateway) {
   try {
     const { input, names } = readNames(operation, sent)
     // A read takes no idempotency key: as a field it is rejected by name.
     if (isRead(operation))
-      return await call(operation, caller, { ...input, ...lengthOfPage(operation, input) }, undefined, names)
+      return await call(gateway, operation, caller, { ...input, ...lengthOfPage(operation, input) }, undefined, names)
     const { idempotency_key, ...rest } = input
-    return await call(operation, caller, rest, idempotency_key, names)
+    return await call(gateway, operation, caller, rest, idempotency_key, names)
   } catch (error) {
     throw error instanceof ApiError ? asCalled(operation, sent, error) : error
   }

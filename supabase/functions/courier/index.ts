@@ -8,7 +8,7 @@ import { announceOnce } from '../../../src/courier/installation.ts'
 import { openQueues } from '../../../src/courier/queues.ts'
 import { ApiError, toApiError } from '../../../src/gateway/api-error.ts'
 import { createCourierRpc } from '../../../src/gateway/courier-rpc.ts'
-import { createDataApi } from '../../../src/gateway/data-api.ts'
+import { DataApi } from '../../../src/gateway/data-api.ts'
 import { heldMessage, namesOfProject, releaseFix } from '../../../src/gateway/installation.ts'
 import { createTokens } from '../../../src/gateway/tokens.ts'
 import { bearerOf } from '../../../src/http/middleware/bearer.ts'
@@ -24,8 +24,9 @@ const runMs = 20_000
 const { courier: config, database, secret } = readFunctionConfig(env)
 const log = createLog(config.logLevel, { write: (line) => console.error(line.trimEnd()) })
 const tokens = await createTokens(database.signingKey, config.publicUrl, namesOfProject(database.url))
+const address = { url: database.url, projectKey: database.publishableKey }
 // Deno's own fetch is native code; undici on its sockets is many times slower.
-const rpc = createCourierRpc(createDataApi(database.url, tokens, database.publishableKey, fetch), tokens)
+const rpc = createCourierRpc(new DataApi(address, tokens, { fetch }), tokens)
 const isSecret = sharedSecret(secret)
 
 Deno.serve(async (request) => {
