@@ -1,9 +1,9 @@
 // Announces to the database which installation this process is of. SQL compares (`private.is_held`): in a copy of a database webhooks
-// and e-mails are held until they are released.
+// and e-mails are held until they are released (90-outbox/installation.sql).
 
+import { isIP } from 'node:net'
 import type { Logger } from 'pino'
 import type { CourierRpc } from '../gateway/courier-rpc.ts'
-import { heldMessage, releaseFix } from '../gateway/installation.ts'
 import { repeat } from './housekeeping.ts'
 
 export type Installation = {
@@ -34,3 +34,26 @@ export async function announceInstallation(rpc: CourierRpc, log: Logger): Promis
   const { stop } = repeat(intervalMs, log, announce)
   return { isHeld: () => isHeld, stop }
 }
+
+/** What is said where deliveries are held. */
+export const heldMessage =
+  'Webhooks and e-mails are held: this database is a copy of that of another installation, or was moved. Nothing is sent from here ' +
+  'until they are released.'
+export const releaseFix = 'If this installation is to send them: npx usher deliveries release'
+
+/**
+ * The name of a Supabase project. One that leads to the same project everywhere begins with `project:`, for such a project may be given
+ * another Postgres cluster and is still the same.
+ */
+export function namesOfProject(supabaseUrl: string): string[] {
+  const { protocol, hostname, host, pathname } = new URL(supabaseUrl)
+  const hosted = /^([a-z]{20})\.supabase\.co$/.exec(hostname)?.[1]
+  if (hosted !== undefined) return [`project:${hosted}`]
+  const address = `${protocol}//${host}${pathname.replace(/\/+$/, '')}`
+  return [`${protocol === 'https:' && isPublicName(hostname) ? 'project' : 'address'}:${address}`]
+}
+
+const isPublicName = (hostname: string): boolean =>
+  isIP(hostname) === 0 &&
+  hostname.includes('.') &&
+  !/\.(local|localhost|internal|lan|test|home\.arpa)\.?$/.test(hostname)

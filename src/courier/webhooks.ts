@@ -2,9 +2,10 @@
 // SQL decides when a delivery is retried and when an endpoint is disabled (see `api.settle_webhooks`).
 
 import type { Logger } from 'pino'
-import { batchResults, type CourierRpc, settle } from '../gateway/courier-rpc.ts'
+import type { CourierRpc } from '../gateway/courier-rpc.ts'
 import type { Observe, Queue } from './courier.ts'
 import type { PendingWebhook, WebhookResult, WebhookSender } from './send-webhook.ts'
+import { batchResults, settle } from './settle.ts'
 
 /** What `api.settle_webhooks` answers: deliveries whose result disabled their endpoint, and whether more may be due. */
 type Settled = { disabled: string[]; more: boolean }

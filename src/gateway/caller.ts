@@ -39,6 +39,6 @@ export class Caller {
 
   /** To be called after the database refused the key, so that the next request resolves it again. */
   forget(): void {
-    this.#principals.forget(this.principal)
+    this.#principals.forget(this.key)
   }
 }

@@ -37,7 +37,7 @@ export type Principals = {
   /** @throws ApiError 401, when the key is malformed, unknown, revoked or expired. */
   resolve(key: string): Promise<Principal>
   /** To be called after the database refused the key, so that it is resolved again. */
-  forget(principal: Principal): void
+  forget(key: string): void
 }
 
 const ttlMs = 60_000
@@ -60,7 +60,6 @@ export const createPrincipals = (dataApi: DataApi, tokens: Tokens): Principals =
 
 export function principalsOf(credential: Credential, dataApi: DataApi, tokens: Tokens): Principals {
   const byHash = createCache<Principal>(10_000, { ttl: ttlMs })
-  const hashes = new WeakMap<Principal, string>()
   const inFlight = new Map<string, Promise<Principal>>()
 
   async function fetchPrincipal(key: string, hash: string): Promise<Principal> {
@@ -68,7 +67,6 @@ export function principalsOf(credential: Credential, dataApi: DataApi, tokens: T
     const principal = (await dataApi.rpc(fn, args, await tokens.forGateway())) as Principal
     const leftMs = (principal.access_token?.expires_in ?? Number.POSITIVE_INFINITY) * 1000
     byHash.set(hash, principal, { ttl: Math.max(1, Math.min(ttlMs, Math.floor(leftMs))) })
-    hashes.set(principal, hash)
     return principal
   }
 
@@ -88,9 +86,6 @@ export function principalsOf(credential: Credential, dataApi: DataApi, tokens: T
       }
     },
 
-    forget(principal) {
-      const hash = hashes.get(principal)
-      if (hash !== undefined) byHash.delete(hash)
-    },
+    forget: (key) => void byHash.delete(hashOf(key)),
   }
 }

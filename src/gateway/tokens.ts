@@ -90,17 +90,13 @@ const nameOf = ({ role, api_key_id = '', source = '', scopes = '' }: JWTPayload)
 
 /** Signs with HS256 and the project's secret, or with the algorithm of an imported private key (ES256 on Supabase). */
 async function signer(signingKey: SigningKey): Promise<(claims: JWTPayload) => Promise<string>> {
-  const [key, header] =
+  const jwk: JWK =
     'secret' in signingKey
-      ? [new TextEncoder().encode(signingKey.secret), { alg: 'HS256', typ: 'JWT' }]
-      : [
-          await importJWK(signingKey.jwk, signingKey.jwk.alg ?? 'ES256'),
-          {
-            alg: signingKey.jwk.alg ?? 'ES256',
-            typ: 'JWT',
-            ...(signingKey.jwk.kid !== undefined && { kid: signingKey.jwk.kid }),
-          },
-        ]
+      ? { alg: 'HS256', kty: 'oct', k: Buffer.from(signingKey.secret).toString('base64url') }
+      : { alg: 'ES256', ...signingKey.jwk }
+  const { alg = '', kid } = jwk
+  const key = await importJWK(jwk)
+  const header = { alg, typ: 'JWT', ...(kid !== undefined && { kid }) }
   return (claims) =>
     new SignJWT(claims).setProtectedHeader(header).setIssuedAt().setExpirationTime(`${lifetimeSeconds}s`).sign(key)
 }

@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { batchResults, settle } from '../../src/courier/settle.ts'
 import { ApiError, outOfTime } from '../../src/gateway/api-error.ts'
-import { batchResults, settle } from '../../src/gateway/courier-rpc.ts'
 
 test('results that come while a call is under way go with the next, in their order', async () => {
   const calls: number[][] = []

@@ -1,6 +1,7 @@
 // Checks a project through its Data API alone, as the API and the courier call it. Every call is for a key that cannot exist, so nothing
 // is read or changed.
 
+import { heldMessage, releaseFix } from '../../courier/installation.ts'
 import {
   applyMigrations,
   callOnce,
@@ -10,7 +11,6 @@ import {
   probed,
   reasonOf,
 } from '../../gateway/database-probe.ts'
-import { heldMessage, releaseFix } from '../../gateway/installation.ts'
 import { createTokens, type SigningKey, type Tokens } from '../../gateway/tokens.ts'
 import { operations } from '../../operations/index.ts'
 import { isRead, type Operation, roleOf } from '../../operations/operation.ts'

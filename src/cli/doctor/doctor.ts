@@ -1,6 +1,6 @@
 // `usher doctor`: checks a configuration against what is there, each step by itself. It changes nothing, and says for each what mends it.
 
-import { namesOfProject } from '../../gateway/installation.ts'
+import { namesOfProject } from '../../courier/installation.ts'
 import { namesOfDataDirectory } from '../../local/installation.ts'
 import { findRunningStack } from '../../local/stack.ts'
 import { type Config, ConfigError, misspeltVariables, readConfig } from '../config.ts'

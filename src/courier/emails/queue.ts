@@ -2,10 +2,11 @@
 // transport's result. SQL decides when a failure is retried (see `api.settle_emails`).
 
 import type { Logger } from 'pino'
-import { batchResults, type CourierRpc, limitTo, settle } from '../../gateway/courier-rpc.ts'
+import type { CourierRpc } from '../../gateway/courier-rpc.ts'
 import { isToAttendee, isToBuyer, type PendingEmail } from '../../guests/pending.ts'
 import type { Observe, Queue } from '../courier.ts'
 import { MailError, type MailTransport } from '../mail/index.ts'
+import { batchResults, limitTo, settle } from '../settle.ts'
 import { composeEmail, recipientOf } from './compose.ts'
 
 // As many e-mails are sent at once as the SMTP transport has connections. Claimed are as many as are sent in about a second, since one

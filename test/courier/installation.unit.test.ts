@@ -1,7 +1,7 @@
 // The name of a Supabase project, by its address.
 
 import { expect, test } from 'vitest'
-import { namesOfProject } from '../../src/gateway/installation.ts'
+import { namesOfProject } from '../../src/courier/installation.ts'
 
 test.each([
   ['a hosted project', 'https://abcdefghijklmnopqrst.supabase.co/', 'project:abcdefghijklmnopqrst'],
