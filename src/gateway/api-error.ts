@@ -46,6 +46,11 @@ export class ApiError extends Error {
     this.retryable = options.retryable ?? (status === 429 || status === 503)
   }
 
+  /** The same error, but for these. */
+  with(message: string, options: ApiErrorOptions): ApiError {
+    return new ApiError(this.status, this.code, message, { ...this, cause: this.cause, ...options })
+  }
+
   /** The error object of an answer. Absent fields are left out. */
   body(requestId: string): ErrorBody {
     return {

@@ -175,9 +175,7 @@ function withWayOut(source: Source, error: ApiError): ApiError {
   if (error.code !== 'not_found' || error.param === undefined || !hasGeneralHint(error)) return error
   const argument = error.param.split('.').findLast((step) => !/^\d+$/.test(step)) ?? ''
   const hint = whereToLook(argument, source)
-  return hint === undefined
-    ? error
-    : new ApiError(error.status, error.code, error.message, { ...error, hint, cause: error.cause })
+  return hint === undefined ? error : error.with(error.message, { hint })
 }
 
 /**

@@ -10,16 +10,13 @@ export type DataApiAddress = { url: string; projectKey?: string | undefined }
 /** What the probe can find wrong, in the order in which a request meets them. */
 export const probed = ['data_api', 'project_key', 'clock', 'token', 'schemas', 'migrations'] as const
 
-/** A setting that is wrong, and what mends it: a sentence each. */
-export type Complaint = { check: (typeof probed)[number]; message: string; fix: string }
-
 export type ProbeResult =
   /** `date`: when, by the clock of the other side, if it says so. */
   | { kind: 'answered'; date?: Date }
   /** May answer later. */
   | { kind: 'away'; reason: string }
-  /** Will not answer until a setting is changed. */
-  | ({ kind: 'misconfigured' } & Complaint)
+  /** Will not answer until a setting is changed: what is wrong, and what mends it, a sentence each. */
+  | { kind: 'misconfigured'; check: (typeof probed)[number]; message: string; fix: string }
 
 /** Never rejects. */
 export type Probe = (signal: AbortSignal) => Promise<ProbeResult>
@@ -42,35 +39,32 @@ const impossibleHash = '0'.repeat(64)
 
 export function createProbe(address: DataApiAddress, tokens: Pick<Tokens, 'forGateway' | 'inPlaceOf'>): Probe {
   const isRefusal = ({ code, details }: DataApiAnswer) => code === 'PT401' && details.includes('invalid_api_key')
-  const call = { fn: 'resolve_api_key', args: { key_hash: impossibleHash }, isExpected: isRefusal }
-  return probeBy(call, address, tokens.forGateway, tokens.inPlaceOf)
+  const args = { key_hash: impossibleHash }
+  return async (signal) => probe(address, tokens, tokens.forGateway(), 'resolve_api_key', args, isRefusal, signal)
 }
 
 export function createCourierProbe(address: DataApiAddress, tokens: Pick<Tokens, 'forCourier' | 'inPlaceOf'>): Probe {
-  const call = { fn: 'poll_queues', args: {}, isExpected: ({ status }: DataApiAnswer) => status === 200 }
-  return probeBy(call, address, tokens.forCourier, tokens.inPlaceOf)
+  const isSuccess = ({ status }: DataApiAnswer) => status === 200
+  return async (signal) => probe(address, tokens, tokens.forCourier(), 'poll_queues', {}, isSuccess, signal)
 }
 
-type ProbeCall = { fn: string; args: Record<string, unknown>; isExpected: (answer: DataApiAnswer) => boolean }
-
-function probeBy(
-  { fn, args, isExpected }: ProbeCall,
+async function probe(
   address: DataApiAddress,
-  tokenFor: () => Promise<string>,
-  inPlaceOf: Tokens['inPlaceOf'],
-): Probe {
-  return async (signal) => {
-    try {
-      const ask = (token: string) => callOnce(address, fn, args, token, signal)
-      const token = await tokenFor()
-      let answer = await ask(token)
-      if (refusedToken(answer)) answer = await ask(await inPlaceOf(token))
-      return isExpected(answer)
-        ? { kind: 'answered', ...(answer.date !== null && { date: new Date(answer.date) }) }
-        : failureOf(answer)
-    } catch (error) {
-      return { kind: 'away', reason: reasonOf(error) }
-    }
+  { inPlaceOf }: Pick<Tokens, 'inPlaceOf'>,
+  signing: Promise<string>,
+  fn: string,
+  args: Record<string, unknown>,
+  isExpected: (answer: DataApiAnswer) => boolean,
+  signal: AbortSignal,
+): Promise<ProbeResult> {
+  try {
+    const token = await signing
+    let answer = await callOnce(address, fn, args, token, signal)
+    if (refusedToken(answer)) answer = await callOnce(address, fn, args, await inPlaceOf(token), signal)
+    if (!isExpected(answer)) return failureOf(answer)
+    return { kind: 'answered', ...(answer.date !== null && { date: new Date(answer.date) }) }
+  } catch (error) {
+    return { kind: 'away', reason: reasonOf(error) }
   }
 }
 
@@ -107,54 +101,54 @@ export async function callOnce(
   }
 }
 
-function failureOf({ status, body, code, message }: DataApiAnswer): ProbeResult {
-  // PostgREST answers 400 without a code when its connection to Postgres breaks during a request.
-  if (status >= 500 || status === 429 || (status === 400 && body !== undefined && code === '')) {
-    return { kind: 'away', reason: `it answers ${status}${code === '' ? '' : ` ${code}`}` }
-  }
-  return { kind: 'misconfigured', ...complaint(status, code, message, body !== undefined) }
-}
-
 /** Codes: https://docs.postgrest.org/en/stable/references/errors.html */
-function complaint(status: number, code: string, message: string, isJson: boolean): Complaint {
+function failureOf({ status, body, code, message }: DataApiAnswer): ProbeResult {
+  const isJson = body !== undefined
+  const said = `it answers ${status}${code === '' ? '' : ` ${code}`}`
+  // PostgREST answers 400 without a code when its connection to Postgres breaks during a request.
+  if (status >= 500 || status === 429 || (status === 400 && isJson && code === '')) {
+    return { kind: 'away', reason: said }
+  }
+  const wrong = (check: (typeof probed)[number], message: string, fix: string): ProbeResult => ({
+    kind: 'misconfigured',
+    check,
+    message,
+    fix,
+  })
   // PostgREST 12 says JWTIssuedAtFuture, later ones "JWT issued at future".
   if (refusedToken({ code }) && /expired|not ?yet ?valid|issued ?at ?future/i.test(message)) {
-    return {
-      check: 'clock',
-      message: 'The project refuses tokens because of their time.',
-      fix: 'Correct the clock of this machine.',
-    }
+    return wrong('clock', 'The project refuses tokens because of their time.', 'Correct the clock of this machine.')
   }
   if (code === 'PGRST302' || code === 'PGRST301' || code === 'PGRST300') {
-    return {
-      check: 'token',
-      message: 'The project refuses the tokens that Usher signs.',
-      fix: 'Set SUPABASE_SIGNING_KEY to a private signing key that was imported into the project, or SUPABASE_JWT_SECRET to its JWT secret.',
-    }
+    return wrong(
+      'token',
+      'The project refuses the tokens that Usher signs.',
+      'Set SUPABASE_SIGNING_KEY to a private signing key that was imported into the project, or SUPABASE_JWT_SECRET to its JWT secret.',
+    )
   }
   if (code === 'PGRST106') {
-    return {
-      check: 'schemas',
-      message: 'The project does not expose the schema api.',
-      fix: 'Run `npx supabase config push`, or add api to the exposed schemas in its Data API settings.',
-    }
+    return wrong(
+      'schemas',
+      'The project does not expose the schema api.',
+      'Run `npx supabase config push`, or add api to the exposed schemas in its Data API settings.',
+    )
   }
   // No such function, schema or role, or no privilege on it: the migrations create all of them.
   if (['PGRST202', '3F000', '42883', '42501', '22023'].includes(code)) {
-    return { check: 'migrations', message: 'The database lacks what Usher needs.', fix: applyMigrations }
+    return wrong('migrations', 'The database lacks what Usher needs.', applyMigrations)
   }
   if (isJson && code === '' && (status === 401 || status === 403)) {
-    return {
-      check: 'project_key',
-      message: 'The project refuses its key.',
-      fix: 'Set SUPABASE_PUBLISHABLE_KEY to the publishable (or anon) key of the project that SUPABASE_URL names.',
-    }
+    return wrong(
+      'project_key',
+      'The project refuses its key.',
+      'Set SUPABASE_PUBLISHABLE_KEY to the publishable (or anon) key of the project that SUPABASE_URL names.',
+    )
   }
-  return {
-    check: 'data_api',
-    message: `SUPABASE_URL does not lead to the Data API of a Supabase project: it answers ${status}${code === '' ? '' : ` ${code}`}.`,
-    fix: 'Set SUPABASE_URL to the address of the project, such as https://PROJECT.supabase.co.',
-  }
+  return wrong(
+    'data_api',
+    `SUPABASE_URL does not lead to the Data API of a Supabase project: ${said}.`,
+    'Set SUPABASE_URL to the address of the project, such as https://PROJECT.supabase.co.',
+  )
 }
 
 function parsed(text: string): unknown {

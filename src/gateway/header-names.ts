@@ -1,7 +1,7 @@
 // What REST takes as a header is an argument over MCP. Texts and errors are written with argument names; these functions
 // translate them for the interface that shows them.
 
-import { ApiError } from './api-error.ts'
+import type { ApiError } from './api-error.ts'
 import type { Source } from './tokens.ts'
 
 const headers: Record<string, string> = { idempotency_key: 'Idempotency-Key', if_version: 'If-Match' }
@@ -19,11 +19,6 @@ export const wordsFor = (source: Source, text: string): string =>
 
 /** For errors of the database or of the connection to it. */
 export function errorFor(source: Source, error: ApiError): ApiError {
-  const { status, code, message, param, hint, cause } = error
-  return new ApiError(status, code, message, {
-    ...error,
-    param: param && nameFor(source, param),
-    hint: hint && wordsFor(source, hint),
-    cause,
-  })
+  const { message, param, hint } = error
+  return error.with(message, { param: param && nameFor(source, param), hint: hint && wordsFor(source, hint) })
 }

@@ -207,24 +207,18 @@ function ofWholeList(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   return { ...issue, path: path.slice(0, -1), message: `${message}, not "${printable(String(input))}"` }
 }
 
-const objectOf = (field: unknown) => (field instanceof z.ZodOptional ? field.unwrap() : field) as z.ZodObject
-
 function describe(issue: z.core.$ZodIssue, schema: z.ZodObject, elsewhere: string[]): BadField[] {
   if (issue.code === 'unrecognized_keys') {
     const inChanges = issue.path[0] === 'changes'
-    const path = inChanges ? issue.path.slice(1) : issue.path
-    const prefix = path.length === 0 ? '' : `${path.join('.')}.`
-    const known =
-      prefix === ''
-        ? Object.keys((inChanges ? objectOf(schema.shape.changes) : schema).shape).filter(
-            (name) => !elsewhere.includes(name),
-          )
-        : []
+    const inside = nameOf(issue.path)
+    const isAtTop = issue.path.length === (inChanges ? 1 : 0)
+    const names = isAtTop ? Object.keys((inChanges ? objectIn(schema.shape.changes) : schema)?.shape ?? {}) : []
+    const known = names.filter((name) => !elsewhere.includes(name))
     const allowed = known.length > 0 ? `allowed: ${known.join(', ')}` : 'none is allowed here'
     return issue.keys.map((key, i) => ({
-      param: prefix + key,
+      param: isAtTop ? key : `${inside}.${key}`,
       // The list of allowed fields is the same for all of them: once is enough.
-      message: prefix === '' && i === 0 ? `is not a known field (${allowed})` : 'is not a known field',
+      message: isAtTop && i === 0 ? `is not a known field (${allowed})` : 'is not a known field',
     }))
   }
   // For the key of a record, the reason is in the inner issues.
