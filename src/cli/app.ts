@@ -17,7 +17,6 @@ import type { Gateway } from '../gateway/calls.ts'
 import type { CourierRpc } from '../gateway/courier-rpc.ts'
 import type { DataApi } from '../gateway/data-api.ts'
 import type { DatabaseHealth } from '../gateway/database-health.ts'
-import { createExports } from '../gateway/exports.ts'
 import { gatewayRpc } from '../gateway/gateway-rpc.ts'
 import { createPrincipals } from '../gateway/principals.ts'
 import { Queue } from '../gateway/queue.ts'
@@ -68,7 +67,6 @@ export function createApp(parts: AppParts): RequestListener {
   const { postmark, mailFolder, mailFrom, publicUrl, oauth = {}, demo } = parts
   const principals = createPrincipals(dataApi, tokens)
   const gateway: Gateway = { tokens, queue: new Queue(dataApi, callsAtOnce) }
-  const exports = createExports(gateway)
   const rate = limitRate(log, stores.requests)
   const countFailure = limitFailures(log, stores.failures)
   const lookups = createLookups({ isWellFormed: isWellFormedKey, resolve: principals.resolve }, countFailure)
@@ -79,7 +77,7 @@ export function createApp(parts: AppParts): RequestListener {
     oauth !== false && createOAuth({ dataApi, tokens, log, publicUrl, failures: countFailure, lookups, ...oauth })
 
   const routers: (RequestHandler | false | undefined)[] = [
-    mountAt('/api/v1', authenticate(principals, 'api', lookups), rate, restRouter(operations, gateway, exports)),
+    mountAt('/api/v1', authenticate(principals, 'api', lookups), rate, restRouter(operations, gateway)),
     signIn && mountAt(connectPath, guard, signIn.authenticate, rate, mcp),
     mountAt('/api/mcp', guard, authenticate(principals, 'mcp', lookups), rate, mcp),
     signIn !== false && signIn.router,
@@ -89,7 +87,7 @@ export function createApp(parts: AppParts): RequestListener {
     doorRouter(),
     ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }),
     optOutPageRouter({ dataApi, tokens, countFailure }),
-    exportPageRouter({ operations, dataApi, tokens, exports, countFailure }),
+    exportPageRouter({ operations, dataApi, tokens, gateway, countFailure }),
     postmark && postmarkRouter(postmark.secret, postmark.rpc, countFailure),
     mailFolder !== undefined && mailPreviewRouter(mailFolder),
   ]

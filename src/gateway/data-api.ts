@@ -28,9 +28,9 @@ export type RpcOptions = {
 }
 
 export class DataApi {
-  readonly #client
-  readonly #tokens: Pick<Tokens, 'inPlaceOf'>
-  readonly #health: DatabaseHealth | undefined
+  private readonly client
+  private readonly tokens: Pick<Tokens, 'inPlaceOf'>
+  private readonly health: DatabaseHealth | undefined
 
   /**
    * @param tokens whose tokens the calls are made with.
@@ -46,46 +46,46 @@ export class DataApi {
     const base = new URL(url).href.replace(/\/$/, '')
     const project = base.replace(/\/rest\/v1$/, '')
     const assumed = `${project}/rest/v1`
-    this.#client = createClient(project, projectKey, {
+    this.client = createClient(project, projectKey, {
       db: { schema: 'api' },
       global: { fetch: (input, init = {}) => fetch(base + String(input).slice(assumed.length), init) },
       // Each call has a token of its own. Without this there would be a client of Supabase Auth, with timers.
       accessToken: async () => null,
     })
-    this.#tokens = tokens
-    this.#health = health
+    this.tokens = tokens
+    this.health = health
   }
 
   /** @throws ApiError, when the function raised one or the database cannot be reached. */
   async rpc(fn: string, args: Args, token: string, options: RpcOptions = {}): Promise<unknown> {
-    const send = () => this.#send(fn, args, token, options)
-    return this.#health === undefined ? send() : this.#health.during(send)
+    const send = () => this.send(fn, args, token, options)
+    return this.health === undefined ? send() : this.health.during(send)
   }
 
-  async #send(fn: string, args: Args, token: string, options: RpcOptions): Promise<unknown> {
+  private async send(fn: string, args: Args, token: string, options: RpcOptions): Promise<unknown> {
     const { repeatable, about = { name: fn, args }, timeoutMs = usualTimeoutMs } = options
     const timeout = AbortSignal.timeout(timeoutMs)
     let accepted = token
-    let { data, error, status } = await this.#post(fn, args, accepted, timeout)
+    let { data, error, status } = await this.post(fn, args, accepted, timeout)
     // Nothing was executed. A second refusal has other reasons than when the token was signed.
     if (error !== null && refusedToken(error)) {
-      accepted = await this.#tokens.inPlaceOf(token)
-      ;({ data, error, status } = await this.#post(fn, args, accepted, timeout))
+      accepted = await this.tokens.inPlaceOf(token)
+      ;({ data, error, status } = await this.post(fn, args, accepted, timeout))
     }
     if (error !== null && lostRace(error)) {
       await sleep(Math.random() * maximumPauseMs)
-      ;({ data, error, status } = await this.#post(fn, args, accepted, timeout))
+      ;({ data, error, status } = await this.post(fn, args, accepted, timeout))
     }
     if (error === null) return data
     const rule = brokenRule(error)
     if (rule !== undefined) {
-      const explained = await this.#post('explain_rule', { constraint: rule }, accepted, AbortSignal.timeout(timeoutMs))
+      const explained = await this.post('explain_rule', { constraint: rule }, accepted, AbortSignal.timeout(timeoutMs))
       error = explained.error ?? error
     }
     throw apiErrorOfDatabase(error, status, fieldsOf(about.args), repeatable, about.name)
   }
 
-  #post(fn: string, args: Args, token: string, signal: AbortSignal) {
-    return this.#client.rpc(fn, args).setHeader('Authorization', `Bearer ${token}`).abortSignal(signal)
+  private post(fn: string, args: Args, token: string, signal: AbortSignal) {
+    return this.client.rpc(fn, args).setHeader('Authorization', `Bearer ${token}`).abortSignal(signal)
   }
 }

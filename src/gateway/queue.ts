@@ -16,7 +16,6 @@ const mostUnanswered = 14
 const mostInFlight = 2
 // Longer than a statement may take, so that whatever held a call up has ended.
 const patienceMs = 10_000
-
 // Few enough that a batch of writes holds its locks for some 40 ms. A list may take long, and its page have a mebibyte.
 const mostCalls = 50
 const mostLists = 8
@@ -26,7 +25,7 @@ const maximumBytes = 256 * 1024
 /** The function of an operation, or one that calls it (see `RpcOptions`). */
 export type Rpc = { fn: string; args: Args; token: string; repeatable: boolean; about?: { name: string; args: Args } }
 
-type Waiting = PromiseWithResolvers<unknown> & { rpc: Rpc; bytes: number; timer: NodeJS.Timeout }
+type Waiting = { rpc: Rpc; answer: PromiseWithResolvers<unknown>; timer?: NodeJS.Timeout }
 
 /** Calls that may share an RPC: so many of them at most, as calls of the function `together`. */
 type Line = {
@@ -44,16 +43,16 @@ type Owner = { name: string; lines: Map<unknown, Line>; unanswered: number }
 type SharedAnswer = { outcome?: unknown; answer?: unknown; error?: DatabaseError }
 
 export class Queue {
-  readonly #dataApi: Pick<DataApi, 'rpc'>
-  readonly #mostBusy: number
+  private readonly dataApi: Pick<DataApi, 'rpc'>
+  private readonly mostBusy: number
   /** In the order of their turns. */
-  readonly #owners = new Map<string, Owner>()
-  #busy = 0
+  private readonly owners = new Map<string, Owner>()
+  private busy = 0
 
   /** @param mostBusy RPCs at once: more would only wait for one another in Postgres. */
   constructor(dataApi: Pick<DataApi, 'rpc'>, mostBusy: number) {
-    this.#dataApi = dataApi
-    this.#mostBusy = mostBusy
+    this.dataApi = dataApi
+    this.mostBusy = mostBusy
   }
 
   /** @throws ApiError, also 503 when its turn did not come in time. */
@@ -61,7 +60,7 @@ export class Queue {
     if (batch === undefined) return this.alone(rpc, organisation)
     // Repeatable calls stay among themselves: a lost answer has another error for them.
     const id = `${rpc.fn} ${rpc.repeatable} ${rpc.token}`
-    return this.#wait(rpc, Symbol(), this.#lineOf(organisation, id, mostCalls, batch))
+    return this.wait(rpc, Symbol(), this.lineOf(organisation, id, mostCalls, batch))
   }
 
   /** The answer may be shared with others who read the same: it must not be changed. @throws ApiError */
@@ -69,101 +68,102 @@ export class Queue {
     // Lists have lines and turns of their own, so that a heavy one never holds an object. Objects have those of writes.
     const line =
       isList(operation) || operation.heavy
-        ? this.#lineOf(`lists ${organisation}`, `lists ${rpc.token}`, mostLists, 'read_calls')
-        : this.#lineOf(organisation, `objects ${rpc.token}`, mostCalls, 'read_calls')
-    return this.#wait(rpc, `${rpc.fn} ${JSON.stringify(rpc.args)}`, line)
+        ? this.lineOf(`lists ${organisation}`, `lists ${rpc.token}`, mostLists, 'read_calls')
+        : this.lineOf(organisation, `objects ${rpc.token}`, mostCalls, 'read_calls')
+    return this.wait(rpc, `${rpc.fn} ${JSON.stringify(rpc.args)}`, line)
   }
 
   /** Shares no RPC. @throws ApiError */
   alone(rpc: Rpc, owner: string): Promise<unknown> {
-    return this.#wait(rpc, Symbol(), this.#lineOf(owner, Symbol(), 1))
+    return this.wait(rpc, Symbol(), this.lineOf(owner, Symbol(), 1))
   }
 
-  #lineOf(ownerName: string, id: unknown, most: number, together?: string): Line {
-    const owner = this.#owners.get(ownerName) ?? { name: ownerName, lines: new Map(), unanswered: 0 }
-    this.#owners.set(ownerName, owner)
+  private lineOf(ownerName: string, id: unknown, most: number, together?: string): Line {
+    const owner = this.owners.get(ownerName) ?? { name: ownerName, lines: new Map(), unanswered: 0 }
+    this.owners.set(ownerName, owner)
     const line = owner.lines.get(id) ?? { id, owner, most, together, waiting: new Map(), inFlight: 0 }
     owner.lines.set(id, line)
     return line
   }
 
-  #wait(rpc: Rpc, id: unknown, line: Line): Promise<unknown> {
+  private wait(rpc: Rpc, id: unknown, line: Line): Promise<unknown> {
     const same = line.waiting.get(id)
-    if (same !== undefined) return same.promise
-
-    const timer = setTimeout(() => {
-      line.waiting.delete(id)
-      call.reject(unavailable(new Error('The database was busy with other calls.')))
-      this.#forgetIfIdle(line)
-    }, patienceMs)
-    const call = { ...Promise.withResolvers<unknown>(), rpc, bytes: JSON.stringify(rpc.args).length, timer }
-    line.waiting.set(id, call)
-    this.#sendNext()
-    return call.promise
+    if (same !== undefined) return same.answer.promise
+    const answer = Promise.withResolvers<unknown>()
+    const call: Waiting = { rpc, answer }
+    if (line.waiting.size === 0 && this.mayBegin(line)) void this.send(line, [call])
+    else {
+      line.waiting.set(id, call)
+      call.timer = setTimeout(() => {
+        line.waiting.delete(id)
+        answer.reject(unavailable(new Error('The database was busy with other calls.')))
+        this.forgetIfIdle(line)
+      }, patienceMs)
+    }
+    return answer.promise
   }
 
-  #sendNext(): void {
+  private sendNext(): void {
     // An owner and a line that had their turn come after the others, in this loop as well.
-    for (const owner of this.#owners.values()) {
-      if (this.#busy >= this.#mostBusy) return
+    for (const owner of this.owners.values()) {
       const line = nextLineOf(owner)
-      if (line === undefined || !this.#mayHaveMore(owner)) continue
-      this.#owners.delete(owner.name)
-      this.#owners.set(owner.name, owner)
+      if (line === undefined || !this.mayBegin(line)) continue
+      this.owners.delete(owner.name)
+      this.owners.set(owner.name, owner)
       owner.lines.delete(line.id)
       owner.lines.set(line.id, line)
-      void this.#send(line)
+      void this.send(line, takeFrom(line))
     }
   }
 
-  #mayHaveMore(owner: Owner): boolean {
+  private mayBegin({ owner, inFlight }: Line): boolean {
+    if (this.busy >= this.mostBusy || inFlight >= mostInFlight) return false
     if (owner.unanswered < shareOfOwner) return true
-    const isAlone = !this.#owners.values().some((other) => other !== owner && nextLineOf(other) !== undefined)
-    return isAlone && this.#owners.values().reduce((sum, { unanswered }) => sum + unanswered, 0) < mostUnanswered
+    const isAlone = !this.owners.values().some((other) => other !== owner && nextLineOf(other) !== undefined)
+    return isAlone && this.owners.values().reduce((sum, { unanswered }) => sum + unanswered, 0) < mostUnanswered
   }
 
-  async #send(line: Line): Promise<void> {
-    const { owner } = line
+  private async send(line: Line, calls: Waiting[]): Promise<void> {
     const isOfReads = line.together === 'read_calls'
     let isBusy = true
     const noLongerBusy = () => {
-      if (isBusy) this.#busy -= 1
+      if (isBusy) this.busy -= 1
       // Reads do not wait for a slow one; writes wait for what holds its locks.
       if (isBusy && isOfReads) line.inFlight -= 1
       isBusy = false
     }
     const timer = setTimeout(() => {
       noLongerBusy()
-      this.#sendNext()
+      this.sendNext()
     }, busyMs)
-    this.#busy += 1
-    owner.unanswered += 1
+    this.busy += 1
+    line.owner.unanswered += 1
     line.inFlight += 1
-    await this.#answer(takeFrom(line), line)
+    await this.answer(calls, line)
     clearTimeout(timer)
     noLongerBusy()
-    owner.unanswered -= 1
+    line.owner.unanswered -= 1
     if (!isOfReads) line.inFlight -= 1
-    this.#forgetIfIdle(line)
-    this.#sendNext()
+    this.forgetIfIdle(line)
+    this.sendNext()
   }
 
-  async #answer(calls: Waiting[], { together, owner }: Line): Promise<void> {
+  private async answer(calls: Waiting[], { together, owner }: Line): Promise<void> {
     const [first, second] = calls as [Waiting, Waiting?]
     const { fn, args, token, repeatable, about } = first.rpc
     if (together === undefined || second === undefined) {
-      return this.#dataApi.rpc(fn, args, token, { repeatable, about }).then(first.resolve, first.reject)
+      return this.dataApi.rpc(fn, args, token, { repeatable, about }).then(first.answer.resolve, first.answer.reject)
     }
     const isOfReads = together === 'read_calls'
     const sent = calls.map(({ rpc: { fn, args } }) => (isOfReads ? { operation: fn, args } : args))
-    const sendAlone = ({ rpc, resolve, reject }: Waiting) => void this.alone(rpc, owner.name).then(resolve, reject)
+    const sendAlone = ({ rpc, answer }: Waiting) => answer.resolve(this.alone(rpc, owner.name))
     try {
-      const answers = (await this.#dataApi.rpc(together, { calls: sent }, token, { repeatable })) as SharedAnswer[]
+      const answers = (await this.dataApi.rpc(together, { calls: sent }, token, { repeatable })) as SharedAnswer[]
       for (const [i, call] of calls.entries()) {
         const { outcome, answer = outcome, error } = answers[i] ?? {}
-        if (answer !== undefined) call.resolve(answer)
+        if (answer !== undefined) call.answer.resolve(answer)
         else if (error === undefined) sendAlone(call)
-        else call.reject(apiErrorOfDatabase(error, 400, fieldsOf(call.rpc.args), repeatable))
+        else call.answer.reject(apiErrorOfDatabase(error, 400, fieldsOf(call.rpc.args), repeatable))
       }
     } catch (error) {
       // What ran out of its time is the statement of all of them: each alone may well be in time.
@@ -171,15 +171,15 @@ export class Queue {
       // A key that is refused, or a database that is away, is so for each.
       const isOfEach = error instanceof ApiError && [401, 403, 503].includes(error.status) && !isOutOfTime
       if (isOfReads && !isOfEach) calls.forEach(sendAlone)
-      else for (const { reject } of calls) reject(isOutOfTime ? unavailable(error) : error)
+      else for (const { answer } of calls) answer.reject(isOutOfTime ? unavailable(error) : error)
     }
   }
 
-  #forgetIfIdle(line: Line): void {
-    const { owner, waiting, inFlight, id } = line
+  private forgetIfIdle(line: Line): void {
+    const { owner, id } = line
     // Another line may have its id: reads that are slow are not in flight.
-    if (waiting.size === 0 && inFlight === 0 && owner.lines.get(id) === line) owner.lines.delete(id)
-    if (owner.lines.size === 0 && owner.unanswered === 0) this.#owners.delete(owner.name)
+    if (line.waiting.size === 0 && line.inFlight === 0 && owner.lines.get(id) === line) owner.lines.delete(id)
+    if (owner.lines.size === 0 && owner.unanswered === 0) this.owners.delete(owner.name)
   }
 }
 
@@ -190,7 +190,7 @@ function takeFrom({ waiting, most }: Line): Waiting[] {
   const taken: Waiting[] = []
   let bytes = 0
   for (const [id, call] of waiting) {
-    bytes += call.bytes
+    bytes += JSON.stringify(call.rpc.args).length
     if (taken.length > 0 && (taken.length >= most || bytes > maximumBytes)) break
     taken.push(call)
     waiting.delete(id)

@@ -2,7 +2,7 @@
 // monotonic clock, while PostgREST goes by the time of day: after a step of either clock, a cached token may be refused.
 
 import { hkdfSync } from 'node:crypto'
-import { decodeJwt, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose'
+import { base64url, decodeJwt, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose'
 import { createCache } from './cache.ts'
 
 /** The interface that a request came by; orders and check-ins store it. */
@@ -77,7 +77,7 @@ export async function createTokens(
       return mint(claims)
     },
     secretFor: (purpose) =>
-      Buffer.from(hkdfSync('sha256', materialOf(signingKey), '', purpose, 32)).toString('base64url'),
+      base64url.encode(new Uint8Array(hkdfSync('sha256', materialOf(signingKey), '', purpose, 32))),
   }
 }
 
@@ -92,7 +92,7 @@ const nameOf = ({ role, api_key_id = '', source = '', scopes = '' }: JWTPayload)
 async function signer(signingKey: SigningKey): Promise<(claims: JWTPayload) => Promise<string>> {
   const jwk: JWK =
     'secret' in signingKey
-      ? { alg: 'HS256', kty: 'oct', k: Buffer.from(signingKey.secret).toString('base64url') }
+      ? { alg: 'HS256', kty: 'oct', k: base64url.encode(signingKey.secret) }
       : { alg: 'ES256', ...signingKey.jwk }
   const { alg = '', kid } = jwk
   const key = await importJWK(jwk)

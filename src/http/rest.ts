@@ -4,7 +4,7 @@ import { type Request, type RequestHandler, Router } from 'express'
 import * as z from 'zod'
 import { ApiError } from '../gateway/api-error.ts'
 import { call, type Gateway, requireScope } from '../gateway/calls.ts'
-import type { Exports } from '../gateway/exports.ts'
+import { openExport } from '../gateway/exports.ts'
 import { isId, type Name, nameOf } from '../gateway/names.ts'
 import { parseInput, validationFailed } from '../gateway/validation.ts'
 import { maximumTags } from '../operations/fields.ts'
@@ -23,7 +23,7 @@ type InputOf = (req: Request) => Input
 
 const verbs = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const
 
-export function restRouter(operations: readonly Operation[], gateway: Gateway, exports: Exports): Router {
+export function restRouter(operations: readonly Operation[], gateway: Gateway): Router {
   const router = Router({ caseSensitive: true })
   router.use(neverCached)
 
@@ -47,7 +47,7 @@ export function restRouter(operations: readonly Operation[], gateway: Gateway, e
       methodsByPath.set(`${path}.${extension}`, ['GET', 'HEAD'])
     }
     if (operation.csv !== undefined) {
-      router.get(path, begin(operation), readJson(), download(operation, exports))
+      router.get(path, begin(operation), readJson(), download(operation, gateway))
       methodsByPath.set(path, ['GET', 'HEAD', ...(methodsByPath.get(path) ?? [])])
     }
   }
@@ -70,12 +70,8 @@ function begin(operation: Operation, extension?: string): RequestHandler {
 
 function handle(operation: Operation, gateway: Gateway, inputOf: InputOf): RequestHandler {
   return async (req, res) => {
-    const answer = await call(
-      gateway,
-      operation,
-      callerOf(res),
-      ...readReference(operation, inputOf(req), req.headers['idempotency-key']),
-    )
+    const [input, names] = readReference(operation, inputOf(req))
+    const answer = await call(gateway, operation, callerOf(res), input, req.headers['idempotency-key'], names)
     if (answer.replayed) res.set('Idempotent-Replayed', 'true')
     const { data } = answer.body as { data?: { version?: number } }
     const text = JSON.stringify(answer.body)
@@ -96,7 +92,7 @@ function draw(operation: Operation, gateway: Gateway, inputOf: InputOf, { mediaT
   }
 }
 
-function download(operation: Operation, exports: Exports): RequestHandler {
+function download(operation: Operation, gateway: Gateway): RequestHandler {
   const input = inputOfCsv(operation)
   const inputOf = inputOfQuery({ ...operation, input })
   return async (req, res) => {
@@ -107,7 +103,8 @@ function download(operation: Operation, exports: Exports): RequestHandler {
       return void res.set(headersOfCsv(operation)).end()
     }
     try {
-      await sendCsv(res, await exports.open(operation, caller.principal, caller.source, args), bom as boolean)
+      const file = await openExport(gateway, operation, caller.principal, caller.source, args)
+      await sendCsv(res, file, bom as boolean)
     } catch (error) {
       if (error instanceof ApiError && (error.status === 401 || error.status === 403)) caller.forget()
       throw error
@@ -115,13 +112,13 @@ function download(operation: Operation, exports: Exports): RequestHandler {
   }
 }
 
-/** The path of an order has its id, or its reference: the arguments of a call. */
-function readReference(operation: Operation, input: Input, key: unknown): [Input, unknown, Name[]?] {
+/** The path of an order has its id, or its reference: the input with an id in any case, and what is in its place. */
+function readReference(operation: Operation, input: Input): [Input, Name[]] {
   const { order_id: order } = input
   if (!operation.path.includes('{order_id}') || typeof order !== 'string' || isId(order) || !isReference(order))
-    return [input, key]
+    return [input, []]
   const name = nameOf('order_id', 'order_reference', order)
-  return [{ ...input, order_id: name.id }, key, [name]]
+  return [{ ...input, order_id: name.id }, [name]]
 }
 
 /**

@@ -4,7 +4,8 @@
 import { type Request, type Response, Router } from 'express'
 import { ApiError } from '../../gateway/api-error.ts'
 import { hashOf } from '../../gateway/api-key.ts'
-import type { Exports } from '../../gateway/exports.ts'
+import type { Gateway } from '../../gateway/calls.ts'
+import { openExport } from '../../gateway/exports.ts'
 import type { Principal } from '../../gateway/principals.ts'
 import type { Source } from '../../gateway/tokens.ts'
 import { paletteOf } from '../../guests/colours.ts'
@@ -30,9 +31,9 @@ type Link = {
 }
 type Found = Link & { declared: Operation }
 
-export type ExportPageParts = SecretPageParts & { operations: readonly Operation[]; exports: Exports }
+export type ExportPageParts = SecretPageParts & { operations: readonly Operation[]; gateway: Gateway }
 
-export function exportPageRouter({ operations, dataApi, tokens, exports, countFailure }: ExportPageParts): Router {
+export function exportPageRouter({ operations, dataApi, tokens, gateway, countFailure }: ExportPageParts): Router {
   const lookups = createLookups<Found>(
     {
       isWellFormed: isToken,
@@ -62,7 +63,7 @@ export function exportPageRouter({ operations, dataApi, tokens, exports, countFa
   router.post('/exports/:token', async (req, res) => {
     const { declared, principal, source, id, arguments: args } = await find(req, res)
     // People open it in a spreadsheet, and Excel takes it for another encoding without the mark.
-    await sendCsv(res, await exports.open(declared, principal, source, args, { id }), true)
+    await sendCsv(res, await openExport(gateway, declared, principal, source, args, { id }), true)
   })
   router.all('/exports/:token', ({ method }) => {
     throw methodNotAllowed(method, 'GET, HEAD, POST', 'A link to an export is opened, or its file downloaded.')
