@@ -124,8 +124,8 @@ test('of keys that are tried all at once, eight at most are looked up at a time,
   expect(codes.too_many_failures).toBe(300 - allowed)
 })
 
-test('an address over its limit has one key looked up at a time, and a valid new one still gets in beside the others', async () => {
-  const { url, seen } = await overLimit()
+test('a valid new key still gets in beside wrong ones of an address over its limit', async () => {
+  const { url } = await overLimit()
   const key = await (await createOrganisation()).key()
   const [valid, ...answers] = await Promise.all([
     rest(key, url)('GET', '/me'),
@@ -133,16 +133,15 @@ test('an address over its limit has one key looked up at a time, and a valid new
   ])
   expect(valid.status).toBe(200)
   expect(codesOf(answers)).toEqual({ too_many_failures: 20 })
-  expect(seen.most).toBe(1)
 })
 
 test('keys that are tried one after another by an address over its limit are looked up at a slow pace', async () => {
   const { url, seen } = await overLimit()
   const started = performance.now()
-  for (let i = 0; i < 20; i++) await rest(createKey(), url)('GET', '/me')
-  // With a pause of 25 ms after each but the last.
-  expect(seen.resolved).toBe(20)
-  expect(performance.now() - started).toBeGreaterThan(19 * 24)
+  for (let i = 0; i < 4; i++) await rest(createKey(), url)('GET', '/me')
+  // With a pause of 250 ms after each.
+  expect(seen.resolved).toBe(4)
+  expect(performance.now() - started).toBeGreaterThan(4 * 240)
 })
 
 test('requests that arrive together with one new key take one place, however many they are', async () => {

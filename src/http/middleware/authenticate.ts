@@ -9,7 +9,7 @@ import { Caller } from '../../gateway/caller.ts'
 import type { Principal, Principals } from '../../gateway/principals.ts'
 import type { Source } from '../../gateway/tokens.ts'
 import { bearerOf } from './bearer.ts'
-import { addressOf, failuresPerMinute, type SecretLookups } from './secret-lookups.ts'
+import { addressOf, type SecretLookups } from './secret-lookups.ts'
 
 /** @param lookups shared by REST and MCP. */
 export function authenticate(
@@ -32,7 +32,7 @@ export function authenticate(
 export function limitFailures(log: Logger, store?: Store): RateLimitRequestHandler {
   return rateLimit({
     windowMs: 60_000,
-    limit: failuresPerMinute,
+    limit: 60,
     standardHeaders: false,
     legacyHeaders: false,
     keyGenerator: addressOf,
