@@ -1,6 +1,7 @@
 // Middleware: limits requests per minute and key to the organisation's plan, with one bucket for REST and MCP. Counts in memory,
 // or in Redis where several instances of the API share the limit.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Request, RequestHandler, Response } from 'express'
 import { type ClientRateLimitInfo, MemoryStore, type Options, rateLimit, type Store } from 'express-rate-limit'
 import type { Logger } from 'pino'
@@ -52,76 +53,57 @@ class ExactMemoryStore extends MemoryStore {
 const answerMs = 500
 const askAgainMs = 1_000
 
-/** Whether Redis answers in time. It may keep its connections and say nothing: stopped, or behind a network that drops what is sent. */
-function createPatience(log: Logger) {
+type Ask = <T>(use: () => T | Promise<T>) => Promise<T>
+
+/** Asks Redis, which may keep its connections and say nothing: stopped, or behind a network that drops what is sent. */
+function createAsk(log: Logger): Ask {
   /** When it is asked next, while it is silent; 0: it answers. */
   let askAt = 0
-  return {
-    /** While it is silent, one call a second. */
-    mayAsk(): boolean {
-      if (performance.now() < askAt) return false
-      if (askAt !== 0) askAt = performance.now() + askAgainMs
-      return true
-    },
-    /** @throws when the answer is an error, or does not come in time. */
-    async wait<T>(answer: T): Promise<Awaited<T>> {
-      let timer: NodeJS.Timeout | undefined
-      const late = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => {
-          if (askAt === 0) log.error('Redis is silent: this process limits requests for itself.')
-          askAt = performance.now() + askAgainMs
-          reject(new Error('Redis did not answer in time.'))
-        }, answerMs)
-      })
-      try {
-        const answered = await Promise.race([answer, late])
-        if (askAt !== 0) log.info('Redis answers again: requests are limited together.')
-        askAt = 0
-        return answered
-      } finally {
-        clearTimeout(timer)
-      }
-    },
+  const giveUp = () => {
+    if (askAt === 0) log.error('Redis is silent: this process limits requests for itself.')
+    askAt = performance.now() + askAgainMs
+    throw new Error('Redis did not answer in time.')
+  }
+  return async (use) => {
+    if (performance.now() < askAt) throw new Error('Redis is silent.')
+    // Others do not wait for it meanwhile.
+    if (askAt !== 0) askAt = performance.now() + askAgainMs
+    const answered = new AbortController()
+    try {
+      const answer = await Promise.race([use(), sleep(answerMs, undefined, answered).then(giveUp)])
+      if (askAt !== 0) log.info('Redis answers again: requests are limited together.')
+      askAt = 0
+      return answer
+    } finally {
+      answered.abort()
+    }
   }
 }
 
+type FallbackStore = Store & { renew(): void; shutdown(): void }
+
 /** Counts in a shared store, and in this process while that one fails or is silent. */
-class FallbackStore implements Store {
-  readonly prefix: string
-  readonly #shared: Store
-  readonly #patience: ReturnType<typeof createPatience>
-  readonly #own = new ExactMemoryStore()
-  #options: Options | undefined
-
-  constructor(prefix: string, shared: Store, patience: ReturnType<typeof createPatience>) {
-    this.prefix = prefix
-    this.#shared = shared
-    this.#patience = patience
-  }
-  init(options: Options): void {
-    this.#options = options
-    this.#own.init(options)
-    this.renew()
-  }
+function withFallback(prefix: string, shared: Store, ask: Ask): FallbackStore {
+  const own = new ExactMemoryStore()
+  let options: Options | undefined
+  const inEither = <T>(use: (store: Store) => T | Promise<T>): Promise<T> =>
+    ask(() => use(shared)).catch(() => use(own))
   /** Loads the scripts of the shared store, also again: once that has failed, it would fail for good. */
-  renew(): void {
-    if (this.#options) void Promise.resolve(this.#shared.init?.(this.#options)).catch(() => {})
+  const renew = () => {
+    if (options) void Promise.resolve(shared.init?.(options)).catch(() => {})
   }
-  get = (key: string) => this.#try((store) => store.get?.(key))
-  increment = (key: string) => this.#try((store) => store.increment(key))
-  decrement = (key: string) => this.#try((store) => store.decrement(key))
-  resetKey = (key: string) => this.#try((store) => store.resetKey(key))
-  shutdown(): void {
-    this.#own.shutdown()
-  }
-
-  async #try<T>(use: (store: Store) => T): Promise<Awaited<T>> {
-    try {
-      if (this.#patience.mayAsk()) return await this.#patience.wait(use(this.#shared))
-    } catch {
-      // Counted here.
-    }
-    return await use(this.#own)
+  return {
+    prefix,
+    init(given) {
+      options = given
+      own.init(given)
+      renew()
+    },
+    renew,
+    increment: (key) => inEither((store) => store.increment(key)),
+    decrement: (key) => inEither((store) => store.decrement(key)),
+    resetKey: (key) => inEither((store) => store.resetKey(key)),
+    shutdown: () => own.shutdown(),
   }
 }
 
@@ -140,7 +122,7 @@ export async function createLimitStores(redisUrl: string | undefined, log: Logge
     url: redisUrl,
     // A request must not wait for its counter.
     disableOfflineQueue: true,
-    // Of what waits to be sent. What was sent has no limit of its own: see createPatience.
+    // Of what waits to be sent. What was sent has no limit of its own: see createAsk.
     commandOptions: { timeout: answerMs },
     socket: { connectTimeout: 3000, reconnectStrategy: (tries) => isAway !== undefined && Math.min(tries * 100, 2000) },
   })
@@ -149,13 +131,11 @@ export async function createLimitStores(redisUrl: string | undefined, log: Logge
     if (isAway === false) log.error({ err }, 'Redis is away: this process limits requests for itself.')
     if (isAway !== undefined) isAway = true
   })
-  const patience = createPatience(log)
-  const store = (prefix: string) =>
-    new FallbackStore(
-      prefix,
-      new RedisStore({ prefix, sendCommand: (...command: string[]) => client.sendCommand(command) }),
-      patience,
-    )
+  const ask = createAsk(log)
+  const store = (prefix: string) => {
+    const shared = new RedisStore({ prefix, sendCommand: (...command: string[]) => client.sendCommand(command) })
+    return withFallback(prefix, shared, ask)
+  }
   const stores = { requests: store('usher:requests:'), failures: store('usher:failures:') }
   client.on('ready', () => {
     if (isAway) {
