@@ -1,8 +1,8 @@
 // The Express app around its routers: what every request passes, and how an error is answered. Must not start or stop anything.
 
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { RequestListener } from 'node:http'
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
-import helmet, { type HelmetOptions } from 'helmet'
+import helmet from 'helmet'
 import type { Logger } from 'pino'
 import { ApiError, toApiError } from '../gateway/api-error.ts'
 import type { Caller } from '../gateway/caller.ts'
@@ -35,7 +35,7 @@ export function createServer(parts: ServerParts): RequestListener {
   app.use(logRequests(log))
   if (measure !== undefined) app.use(measure)
   if (trustProxy === false) app.use(noticeProxy(log))
-  app.use(setHeaders(securityHeaders(hstsOf(publicUrl, hstsIncludeSubDomains))))
+  app.use(helmet({ strictTransportSecurity: hstsOf(publicUrl, hstsIncludeSubDomains) }))
   for (const router of routers) app.use(router)
   app.use(refuseUnknownPath)
   app.use(answerError)
@@ -58,27 +58,9 @@ const answerAlways =
       app(req as Request, res as Response, () => {})
     })
 
-/** Helmet's headers, which are the same for every answer: it would make them again for each. */
-function securityHeaders(strictTransportSecurity: HelmetOptions['strictTransportSecurity']): Map<string, string> {
-  const headers = new Map<string, string>()
-  const answer = {
-    setHeader: (name: string, value: string) => headers.set(name, value),
-    removeHeader: (name: string) => headers.delete(name),
-  }
-  helmet({ strictTransportSecurity })({} as IncomingMessage, answer as unknown as ServerResponse, () => {})
-  return headers
-}
-
 /** What is reached by http has no use for it, and other hosts of the domain are not ours to bind. */
 const hstsOf = (publicUrl: string | undefined, includeSubDomains: boolean) =>
   publicUrl?.startsWith('https:') ? { includeSubDomains } : false
-
-const setHeaders =
-  (headers: Map<string, string>): RequestHandler =>
-  (_req, res, next) => {
-    res.setHeaders(headers)
-    next()
-  }
 
 const refuseUnknownPath: RequestHandler = () => {
   throw new ApiError(404, 'unknown_path', 'There is nothing at this path.', {

@@ -5,17 +5,11 @@ import { ApiError } from '../../gateway/api-error.ts'
 /** Prevents DNS rebinding: a web page in the organiser's browser must not call an MCP server on their machine. */
 export function guardHost(allowedHosts: string[]): RequestHandler {
   const allowed = [...localhostAllowedHostnames(), ...allowedHosts]
-  // Nearly every request names the same host as the one before.
-  let last: string | undefined
   return (req, _res, next) => {
-    const { host } = req.headers
-    if (host === undefined || host !== last) {
-      if (!validateHostHeader(host, allowed).ok) {
-        throw new ApiError(403, 'host_not_allowed', 'The host in the Host header is not allowed.', {
-          hint: 'Add the host name to ALLOWED_HOSTS.',
-        })
-      }
-      last = host
+    if (!validateHostHeader(req.headers.host, allowed).ok) {
+      throw new ApiError(403, 'host_not_allowed', 'The host in the Host header is not allowed.', {
+        hint: 'Add the host name to ALLOWED_HOSTS.',
+      })
     }
     if (!validateOriginHeader(req.headers.origin, allowed).ok) {
       throw new ApiError(403, 'origin_not_allowed', 'The site in the Origin header is not allowed.', {
