@@ -1,8 +1,9 @@
 // Reads a JSON body: UTF-8 only, bounded after decompression, and with not many more values than the largest valid input. A
 // number that JavaScript cannot represent exactly becomes NaN, which every schema rejects by the name of its field.
 
+import { isUtf8 } from 'node:buffer'
 import { MIMEType } from 'node:util'
-import express, { type Request, type RequestHandler } from 'express'
+import express, { type RequestHandler } from 'express'
 import { ApiError } from '../../gateway/api-error.ts'
 import { validationFailed } from '../../gateway/validation.ts'
 
@@ -10,20 +11,17 @@ import { validationFailed } from '../../gateway/validation.ts'
 const usual = { bytes: 256 * 1024, values: 10_000 }
 const maximumDepth = 10
 
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-
 /** Sets `req.body` to the parsed body; undefined if there is none or its type is not JSON. */
 export function readJson({ bytes, values } = usual): RequestHandler {
   const readBytes = express.raw({ type: 'application/json', limit: bytes })
   return (req, res, next) => {
     readBytes(req, res, (error) => {
       if (error) return next(error)
-      if (!Buffer.isBuffer(req.body)) return next()
+      const sent: unknown = req.body
+      if (!Buffer.isBuffer(sent)) return next()
+      req.body = undefined
       try {
-        const bytes = req.body
-        req.body = undefined
-        requireUtf8(req)
-        req.body = bytes.length === 0 ? {} : parse(decode(bytes), values)
+        req.body = parse(sent, req.headers['content-type'] ?? '', values)
       } catch (error) {
         return next(error)
       }
@@ -40,28 +38,22 @@ export const isMalformed = (error: unknown): error is ApiError =>
 export const isUnbounded = (error: unknown): error is ApiError =>
   error instanceof ApiError && error.code === 'validation_failed'
 
-function requireUtf8(req: Request): void {
-  const type = req.headers['content-type'] ?? ''
-  if (type === 'application/json') return
-  const charset = new MIMEType(type).params.get('charset') ?? 'utf-8'
-  if (/^utf-?8$/i.test(charset)) return
-  throw new ApiError(415, 'unsupported_media_type', 'The body must be JSON in UTF-8.')
-}
-
-function decode(bytes: Buffer): string {
-  try {
-    return utf8.decode(bytes)
-  } catch {
-    throw malformed('The body is not valid UTF-8.')
+function parse(sent: Buffer, type: string, maximumValues: number): unknown {
+  if (!/^utf-?8$/i.test(new MIMEType(type).params.get('charset') ?? 'utf-8')) {
+    throw new ApiError(415, 'unsupported_media_type', 'The body must be JSON in UTF-8.')
   }
-}
-
-function parse(text: string, maximumValues: number): unknown {
+  if (sent.length === 0) return {}
+  if (!isUtf8(sent)) throw malformed('The body is not valid UTF-8.')
+  const text = sent.toString().replace(/^\uFEFF/, '')
   if (!/^[ \t\r\n]*[[{]/.test(text)) throw malformed('The body is not a JSON object.')
   requireBounded(text, maximumValues)
-  const body = parseJson(text)
-  // Only long runs of digits can lose precision; they are rare, and a reviver takes ten times as long.
-  return /[0-9.]{16}|[eE]-[0-9]{3}/.test(text) ? JSON.parse(text, exactOrNaN) : body
+  try {
+    const body: unknown = JSON.parse(text)
+    // Only long runs of digits can lose precision; they are rare, and a reviver takes ten times as long.
+    return /[0-9.]{16}|[eE]-[0-9]{3}/.test(text) ? JSON.parse(text, exactOrNaN) : body
+  } catch {
+    throw malformed('The body is not valid JSON.')
+  }
 }
 
 /**
@@ -94,28 +86,12 @@ function requireBounded(text: string, maximumValues: number): void {
 
 const bodyMust = (rule: string) => validationFailed([{ param: 'body', message: `must ${rule}` }])
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw malformed('The body is not valid JSON.')
-  }
-}
-
 const malformed = (message: string) => new ApiError(400, 'malformed_json', message)
 
-function exactOrNaN(_name: string, value: unknown, context?: { source?: string }): unknown {
-  if (typeof value !== 'number' || context?.source === undefined) return value
-  return decimalOf(context.source) === decimalOf(String(value)) ? value : Number.NaN
-}
-
-/** A canonical text of the number; undefined where no double can be meant. */
-function decimalOf(text: string): string | undefined {
-  const [, whole = '', fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
-  // No number with so many digits is exact in JavaScript.
-  if (whole.length + fraction.length > 100) return undefined
-  const digits = (whole + fraction).replace(/^0+/, '')
-  const significant = digits.replace(/0+$/, '')
-  if (significant === '') return '0'
-  return `${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`
+function exactOrNaN(_name: string, value: unknown, { source = '' }: { source?: string } = {}): unknown {
+  if (typeof value !== 'number') return value
+  const digits = source.replace(/[eE].*|[-.]/g, '').replace(/^0+|0+$/g, '')
+  // Up to 15 digits are kept, but for what is too small; of more, those that are printed again.
+  const isExact = digits.length <= 15 ? value !== 0 || digits === '' : String(value) === source
+  return isExact ? value : Number.NaN
 }

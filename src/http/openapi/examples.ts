@@ -2,8 +2,8 @@
 // `npm run examples`, never by hand; a test runs the story again.
 
 import { isDeepStrictEqual } from 'node:util'
-import type { Operation } from '../../operations/operation.ts'
 import recorded from '../../../docs/reference/examples.json' with { type: 'json' }
+import type { Operation } from '../../operations/operation.ts'
 
 export type Example = {
   operation: string
