@@ -18,10 +18,9 @@ const maximumPipelined = 8
 type Exchange = { req: IncomingMessage; res: ServerResponse }
 
 export function limitConnections(server: Server, maximum: number): Connections {
-  const byAddress = new Map<string, Set<Socket>>()
+  /** Of the open connections, the oldest first. */
+  const addresses = new Map<Socket, string>()
   const exchanges = new WeakMap<Socket, Exchange[]>()
-  const leaves = new WeakMap<Socket, () => void>()
-  let open = 0
 
   const of = (socket: Socket): Exchange[] => exchanges.get(socket) ?? []
 
@@ -32,33 +31,23 @@ export function limitConnections(server: Server, maximum: number): Connections {
   }
 
   function oldestToClose(): Socket | undefined {
-    let [most] = byAddress.values()
-    for (const sockets of byAddress.values()) if (sockets.size > (most?.size ?? 0)) most = sockets
-    for (const sockets of [most ?? [], ...byAddress.values()]) {
-      for (const socket of sockets) if (waitsForClient(socket)) return socket
-    }
-    return undefined
+    const byAddress = [...Map.groupBy(addresses.keys(), (socket) => addresses.get(socket)).values()]
+    return byAddress
+      .sort((a, b) => b.length - a.length)
+      .flat()
+      .find(waitsForClient)
   }
 
   server.on('connection', (socket: Socket) => {
-    if (open >= maximum) {
+    if (addresses.size >= maximum) {
       const closed = oldestToClose()
       if (closed === undefined) return void socket.destroy()
       closed.destroy()
       // `close` is emitted a moment later; the place is free now.
-      leaves.get(closed)?.()
+      addresses.delete(closed)
     }
-    const address = ipKeyGenerator(socket.remoteAddress ?? '')
-    const sockets = byAddress.get(address) ?? new Set()
-    byAddress.set(address, sockets.add(socket))
-    open += 1
-    const leave = () => {
-      if (!sockets.delete(socket)) return
-      open -= 1
-      if (sockets.size === 0) byAddress.delete(address)
-    }
-    leaves.set(socket, leave)
-    socket.once('close', leave)
+    addresses.set(socket, ipKeyGenerator(socket.remoteAddress ?? ''))
+    socket.once('close', () => addresses.delete(socket))
   })
 
   return {

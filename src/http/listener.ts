@@ -2,15 +2,8 @@
 // requests in progress when it is closed.
 
 import { randomUUID } from 'node:crypto'
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerOptions,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { ApiError, unavailable } from '../gateway/api-error.ts'
 import { StartError } from '../process/start-error.ts'
@@ -24,28 +17,31 @@ export type ListenerOptions = {
   maxConnections?: number
   /** How long an idle connection is kept open. */
   keepAliveSeconds?: number
-  timeouts?: Partial<Timeouts>
+  timeouts?: Partial<typeof defaultTimeouts>
 }
 
-type Timeouts = {
+const defaultTimeouts = {
   /** For the headers of a request, from its first byte or from the connection. */
-  headersMs: number
+  headersMs: 15_000,
   /** For a whole request, including its body. */
-  requestMs: number
-  /** For a connection on which no byte moves in either direction, above all an answer that is not read. */
-  idleMs: number
+  requestMs: 30_000,
+  /**
+   * For a connection on which no byte moves in either direction, above all an answer that is not read. No call takes longer: the gateway
+   * gives up on the database well before.
+   */
+  idleMs: 30_000,
 }
-
-// No call takes longer than `idleMs`: the gateway gives up on the database well before.
-const defaultTimeouts: Timeouts = { headersMs: 15_000, requestMs: 30_000, idleMs: 30_000 }
 
 // Requests in progress get this long to finish; the child processes need the rest of the ten seconds that a supervisor waits.
 const drainMs = 3_000
 
+/** Settings of the address, for messages. */
+type Variables = { host: string; port: string }
+
 /** @throws StartError, with the error of `listen` as its cause. */
 export async function openListener(
   { host, port, maxConnections = 2_000, keepAliveSeconds = 5, timeouts = {} }: ListenerOptions,
-  variables = { host: 'HOST', port: 'PORT' },
+  variables: Variables = { host: 'HOST', port: 'PORT' },
 ): Promise<HttpListener> {
   const answerStarting: RequestListener = (req, res) => {
     if (!/^\/(health|ready)\b/.test(req.url ?? '')) return refuse(res, unavailable(new Error('It is still starting.')))
@@ -53,15 +49,14 @@ export async function openListener(
   }
   let listener = answerStarting
   const { headersMs, requestMs, idleMs } = { ...defaultTimeouts, ...timeouts }
-  const options: ServerOptions = {
+  const server = createServer({
     headersTimeout: headersMs,
     requestTimeout: requestMs,
     keepAliveTimeout: keepAliveSeconds * 1000,
     connectionsCheckingInterval: Math.min(5_000, headersMs),
     // Node would answer a missing Host without a body: `requireHost` answers instead.
     requireHostHeader: false,
-  }
-  const server = createServer(options)
+  })
   // Restarted by every byte that moves; when it runs out, the rest of an answer is dropped with its connection.
   server.timeout = idleMs
   const connections = limitConnections(server, maxConnections)
@@ -72,11 +67,10 @@ export async function openListener(
   })
   server.on('checkExpectation', refuseExpectation)
   server.on('clientError', (error, socket) => refuseUnreadable(error, socket as Socket, connections))
-  try {
-    await listen(server, host, port)
-  } catch (error) {
+  server.listen(port, host)
+  await once(server, 'listening').catch((error) => {
     throw startErrorOf(error, host, port, variables)
-  }
+  })
   const { port: bound } = server.address() as AddressInfo
 
   return {
@@ -101,9 +95,11 @@ export async function openListener(
 function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket, connections: Connections): void {
   // The client is gone, or would read this as the answer to another request, perhaps a write that is being committed.
   if (error.code === 'ECONNRESET' || !socket.writable || !connections.mayAnswer(socket)) return void socket.destroy()
-  const { head, body } = answerTo(apiErrorOfParser(error.code))
-  const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`)
-  socket.end(`HTTP/1.1 ${statusLine(body.status)}\r\n${lines.join('')}\r\n${body.text}`, () => socket.destroy())
+  const answer = apiErrorOfParser(error.code)
+  const { headers, text } = answerTo(answer)
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  const statusLine = `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n`
+  socket.end(`${statusLine}${lines.join('')}\r\n${text}`, () => socket.destroy())
 }
 
 function apiErrorOfParser(code: string | undefined): ApiError {
@@ -136,56 +132,36 @@ function refuseExpectation(_req: IncomingMessage, res: ServerResponse): void {
 }
 
 function refuse(res: ServerResponse, error: ApiError): void {
-  const { head, body } = answerTo(error)
-  res.writeHead(body.status, head).end(body.text)
+  const { headers, text } = answerTo(error)
+  res.writeHead(error.status, headers).end(text)
 }
 
-function answerTo(error: ApiError) {
+function answerTo(error: ApiError): { headers: Record<string, string>; text: string } {
   const id = randomUUID()
   const text = JSON.stringify({ error: error.body(id) })
-  return {
-    head: {
-      ...error.headers,
-      'Content-Type': 'application/json; charset=utf-8',
-      'Content-Length': String(Buffer.byteLength(text)),
-      'X-Request-Id': id,
-      Connection: 'close',
-    },
-    body: { status: error.status, text },
+  const headers = {
+    ...error.headers,
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': String(Buffer.byteLength(text)),
+    'X-Request-Id': id,
+    Connection: 'close',
   }
+  return { headers, text }
 }
-
-const statusLine = (status: number): string => `${status} ${STATUS_CODES[status]}`
 
 export const isTaken = (error: unknown): boolean =>
   (error as { cause?: NodeJS.ErrnoException }).cause?.code === 'EADDRINUSE'
 
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => resolve())
-  })
-}
-
-function startErrorOf(cause: unknown, host: string, port: number, variables: { host: string; port: string }): unknown {
-  const code = (cause as NodeJS.ErrnoException).code
-  const startError = (message: string) => new StartError(message, { cause })
-  if (code === 'EADDRINUSE') {
-    return startError(
-      `Port ${port} on ${host} is taken by another program. Stop it, or set ${variables.port} to a free port.`,
-    )
+function startErrorOf(cause: NodeJS.ErrnoException, host: string, port: number, variables: Variables): Error {
+  const noAddress = `${variables.host} ${host} is not an address of this machine. Set ${variables.host} to 127.0.0.1, or to 0.0.0.0 for all.`
+  const messages: Record<string, string> = {
+    EADDRINUSE: `Port ${port} on ${host} is taken by another program. Stop it, or set ${variables.port} to a free port.`,
+    EACCES: `Port ${port} on ${host} needs more rights than this user has. Set ${variables.port} to one above 1023.`,
+    EADDRNOTAVAIL: noAddress,
+    ENOTFOUND: noAddress,
   }
-  if (code === 'EACCES') {
-    return startError(
-      `Port ${port} on ${host} needs more rights than this user has. Set ${variables.port} to one above 1023.`,
-    )
-  }
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-    return startError(
-      `${variables.host} ${host} is not an address of this machine. Set ${variables.host} to 127.0.0.1, or to 0.0.0.0 for all.`,
-    )
-  }
-  return cause
+  const message = messages[cause.code ?? '']
+  return message === undefined ? cause : new StartError(message, { cause })
 }
 
 /** By which this machine reaches a listener. */

@@ -52,21 +52,22 @@ export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
     registers,
   })
   const gauge = (name: string, help: string) => new Gauge({ name, help, labelNames: ['kind'], registers })
-  const pending = gauge('usher_outbox_pending', 'Webhooks and e-mails that are pending, retries included.')
-  const oldest = gauge('usher_outbox_oldest_seconds', 'How long the oldest of them has been pending.')
-  const late = gauge('usher_outbox_late_seconds', 'How long due deliveries have waited for a courier.')
-  const failing = gauge('usher_outbox_failing', 'Pending webhooks and e-mails that have failed and are tried again.')
-  const held = gauge('usher_outbox_held', '1 while deliveries are held because the database is a copy, else 0.')
+  /** By the fields of the answer. */
+  const gauges = {
+    pending: gauge('usher_outbox_pending', 'Webhooks and e-mails that are pending, retries included.'),
+    oldest_seconds: gauge('usher_outbox_oldest_seconds', 'How long the oldest of them has been pending.'),
+    late_seconds: gauge('usher_outbox_late_seconds', 'How long due deliveries have waited for a courier.'),
+    failing: gauge('usher_outbox_failing', 'Pending webhooks and e-mails that have failed and are tried again.'),
+    held: gauge('usher_outbox_held', '1 while deliveries are held because the database is a copy, else 0.'),
+  }
+  type Depth = Record<keyof typeof gauges, number | boolean> & { kind: string }
 
   async function refreshGauges(): Promise<void> {
-    for (const gauge of [pending, oldest, late, failing, held]) gauge.reset()
+    for (const gauge of Object.values(gauges)) gauge.reset()
     const timeout = sleep(timeoutMs, undefined, { ref: false }).then(() => Promise.reject(new Error('No answer.')))
-    for (const { kind, ...depth } of (await Promise.race([rpc('outbox_depth', {}), timeout])) as Depth[]) {
-      pending.set({ kind }, depth.pending)
-      oldest.set({ kind }, depth.oldest_seconds)
-      late.set({ kind }, depth.late_seconds)
-      failing.set({ kind }, depth.failing)
-      held.set({ kind }, depth.held ? 1 : 0)
+    for (const depth of (await Promise.race([rpc('outbox_depth', {}), timeout])) as Depth[]) {
+      const { kind } = depth
+      for (const [field, gauge] of Object.entries(gauges)) gauge.set({ kind }, Number(depth[field as keyof Depth]))
     }
   }
 
@@ -92,13 +93,4 @@ export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
       res.writeHead(200, { 'Content-Type': registry.contentType }).end(await registry.metrics())
     },
   }
-}
-
-type Depth = {
-  kind: string
-  pending: number
-  oldest_seconds: number
-  late_seconds: number
-  failing: number
-  held: boolean
 }
