@@ -1,5 +1,7 @@
 // REST: the operations as routes below /api/v1. Must know nothing of an operation beyond its declaration.
 
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import { type Request, type RequestHandler, Router } from 'express'
 import * as z from 'zod'
 import { ApiError } from '../gateway/api-error.ts'
@@ -16,7 +18,8 @@ import { methodNotAllowed, notJson } from './middleware/errors.ts'
 import { digestOf, isKnown } from './middleware/etag.ts'
 import { readJson } from './middleware/json-body.ts'
 import { noteRoute } from './middleware/log-requests.ts'
-import { sendCompressed, sendJson } from './send-json.ts'
+
+const compress = promisify(gzip)
 
 type Input = Record<string, unknown>
 type InputOf = (req: Request) => Input
@@ -27,41 +30,35 @@ export function restRouter(operations: readonly Operation[], gateway: Gateway): 
   const router = Router({ caseSensitive: true })
   router.use(neverCached)
 
-  const methodsByPath = new Map<string, string[]>()
+  const methodsByPath = new Map<string, Set<string>>()
+  function add(operation: Operation, method: Operation['method'], path: string, handler: RequestHandler): void {
+    router[verbs[method]](routeOf(path), begin(operation, path), readJson(operation.bodyLimit), handler)
+    const methods = methodsByPath.get(path) ?? new Set()
+    for (const each of method === 'GET' ? ['GET', 'HEAD'] : [method]) methods.add(each)
+    methodsByPath.set(path, methods)
+  }
   for (const operation of operations) {
-    const path = operation.path.replace(/\{(\w+)\}/g, ':$1')
-    const route = router.route(path)
+    const { path, method, pictures = {}, csv } = operation
     const inputOf = isRead(operation) ? inputOfQuery(operation) : inputOfBody(operation)
-    route[verbs[operation.method]](begin(operation), readJson(operation.bodyLimit), handle(operation, gateway, inputOf))
-    methodsByPath.set(path, [
-      ...(methodsByPath.get(path) ?? []),
-      ...(isRead(operation) ? ['GET', 'HEAD'] : [operation.method]),
-    ])
-    for (const [extension, picture] of Object.entries(operation.pictures ?? {})) {
-      router.get(
-        `${path}.${extension}`,
-        begin(operation, extension),
-        readJson(),
-        draw(operation, gateway, inputOf, picture),
-      )
-      methodsByPath.set(`${path}.${extension}`, ['GET', 'HEAD'])
-    }
-    if (operation.csv !== undefined) {
-      router.get(path, begin(operation), readJson(), download(operation, gateway))
-      methodsByPath.set(path, ['GET', 'HEAD', ...(methodsByPath.get(path) ?? [])])
+    if (csv !== undefined) add(operation, 'GET', path, download(operation, gateway))
+    add(operation, method, path, handle(operation, gateway, inputOf))
+    for (const [extension, picture] of Object.entries(pictures)) {
+      add(operation, 'GET', `${path}.${extension}`, draw(operation, gateway, inputOf, picture))
     }
   }
-  for (const [path, methods] of methodsByPath) router.all(path, refuseMethod(path, methods))
+  for (const [path, methods] of methodsByPath) router.all(routeOf(path), refuseMethod(path, [...methods].join(', ')))
   return router
 }
+
+/** As Express has it: `/events/:event_id`. */
+const routeOf = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1')
 
 const prefix = '/api/v1'
 
 /** Checks the scope, before anything that was sent is read. */
-function begin(operation: Operation, extension?: string): RequestHandler {
-  const pattern = `${prefix}${operation.path}${extension === undefined ? '' : `.${extension}`}`
+function begin(operation: Operation, path: string): RequestHandler {
   return async (req, res, next) => {
-    noteRoute(req, res, pattern)
+    noteRoute(req, res, prefix + path)
     res.locals.operation = operation.name
     await requireScope(operation, callerOf(res))
     next()
@@ -80,8 +77,11 @@ function handle(operation: Operation, gateway: Gateway, inputOf: InputOf): Reque
       res.set('ETag', etag)
       if (isRead(operation) && isKnown(etag, res.locals.ifNoneMatch)) return void res.status(304).end()
     }
-    if (operation.compressed) await sendCompressed(req, res.status(answer.status), text)
-    else sendJson(res.status(answer.status), text)
+    res.status(answer.status).type('json')
+    // Large answers of one kind are compressed here: middleware would look at every other one as well.
+    if (operation.compressed) res.vary('Accept-Encoding')
+    if (!operation.compressed || req.acceptsEncodings('gzip', 'identity') !== 'gzip') return void res.send(text)
+    res.set('Content-Encoding', 'gzip').send(await compress(text))
   }
 }
 
@@ -127,23 +127,21 @@ function readReference(operation: Operation, input: Input): [Input, Name[]] {
  */
 function inputOfQuery(operation: Operation): InputOf {
   const properties = z.toJSONSchema(operation.input, { io: 'input' }).properties ?? {}
-  const typed = Object.entries(properties).flatMap(([name, property]) =>
-    typeof property === 'object' &&
-    (property.type === 'integer' || property.type === 'boolean' || property.type === 'array')
-      ? [[name, property.type] as const]
-      : [],
-  )
-  const lists = new Set(typed.flatMap(([name, type]) => (type === 'array' ? [name] : [])))
+  const typeOf = (name: string) => {
+    const property = properties[name]
+    return typeof property === 'object' ? property.type : undefined
+  }
   const inPath = pathParameters(operation)
   return (req) => {
     requireOnlyInPath(inPath, req.query)
-    const repeated = Object.keys(req.query).filter((name) => Array.isArray(req.query[name]) && !lists.has(name))
+    const repeated = Object.keys(req.query).filter((name) => Array.isArray(req.query[name]) && typeOf(name) !== 'array')
     if (repeated.length > 0) throw validationFailed(repeated.map((param) => ({ param, message: 'is given twice' })))
     const input: Input = { ...req.query, ...req.params }
-    for (const [name, type] of typed) {
-      const text = input[name]
-      if (type === 'integer' && typeof text === 'string' && /^-?\d{1,15}$/.test(text)) input[name] = Number(text)
-      if (type === 'array' && typeof text === 'string') input[name] = text.split(',')
+    for (const [name, text] of Object.entries(input)) {
+      if (typeof text !== 'string') continue
+      const type = typeOf(name)
+      if (type === 'integer' && /^-?\d{1,15}$/.test(text)) input[name] = Number(text)
+      if (type === 'array') input[name] = text.split(',')
       if (type === 'boolean' && (text === 'true' || text === 'false')) input[name] = text === 'true'
     }
     return input
@@ -215,11 +213,9 @@ const neverCached: RequestHandler = (req, res, next) => {
   next()
 }
 
-function refuseMethod(path: string, allowed: string[]): RequestHandler {
-  const allow = [...new Set(allowed)].join(', ')
-  const pattern = prefix + path.replace(/:(\w+)/g, '{$1}')
+function refuseMethod(path: string, allow: string): RequestHandler {
   return (req, res) => {
-    noteRoute(req, res, pattern)
+    noteRoute(req, res, prefix + path)
     throw methodNotAllowed(req.method, allow, `Allowed: ${allow}.`)
   }
 }
