@@ -2,26 +2,10 @@
 
 import * as z from 'zod'
 import type { ZodOpenApiObject } from 'zod-openapi'
-import { AttendeeSchema } from '../../operations/attendees.ts'
-import { EventSchema } from '../../operations/events.ts'
 import { timestamp } from '../../operations/fields.ts'
-import { ArrivalSchema, BouncedEmailSchema } from '../../operations/notifications.ts'
-import { OrderSchema, PaymentSchema, RefundSchema } from '../../operations/orders.ts'
-import { TicketTypeSchema } from '../../operations/ticket-types.ts'
-import { WaitingListEntrySchema } from '../../operations/waiting-list.ts'
-import { notificationTypes, WebhookEndpointSchema } from '../../operations/webhook-endpoints.ts'
-
-const objects = {
-  order: OrderSchema,
-  payment: PaymentSchema,
-  refund: RefundSchema,
-  attendee: AttendeeSchema,
-  email: BouncedEmailSchema,
-  event: EventSchema,
-  ticket_type: TicketTypeSchema,
-  waiting_list_entry: WaitingListEntrySchema,
-  webhook_endpoint: WebhookEndpointSchema,
-}
+import { ArrivalSchema, NotificationSchema } from '../../operations/notifications.ts'
+import { notificationTypes } from '../../operations/webhook-endpoints.ts'
+import { kindOf } from './objects.ts'
 
 const headers = {
   'webhook-id': 'Identifier of the notification: the same at each attempt, to detect repeats.',
@@ -35,43 +19,48 @@ It arrives at least once and in no particular order. Any response but 2xx is ret
 each varied by up to a fifth, and not before a \`Retry-After\`.
 `.trim()
 
+/** The object that a notification is about; of a scan with the scan. */
+function dataOf(type: string): z.ZodType {
+  const { options } = NotificationSchema.shape.data
+  const data = type.startsWith('attendee.check')
+    ? ArrivalSchema
+    : options.find((option) => kindOf(option) === type.split('.')[0])
+  if (data === undefined) throw new Error(`What is the object of ${type}?`)
+  return data.describe('The object at that time.')
+}
+
 export function describeWebhooks(): NonNullable<ZodOpenApiObject['webhooks']> {
   return Object.fromEntries(
-    notificationTypes.map((type) => {
-      const data = type.startsWith('attendee.check')
-        ? ArrivalSchema
-        : objects[type.split('.')[0] as keyof typeof objects]
-      return [
-        type,
-        {
-          post: {
-            operationId: `on_${type.replace('.', '_')}`,
-            summary: `Sent to webhook endpoints subscribed to ${type}.`,
-            description,
-            tags: ['Webhooks'],
-            security: [],
-            parameters: Object.entries(headers).map(([name, description]) =>
-              z.string().meta({ description, param: { in: 'header', name } }),
-            ),
-            requestBody: {
-              required: true,
-              content: {
-                'application/json': {
-                  schema: z.strictObject({
-                    type: z.literal(type),
-                    timestamp: timestamp.describe('When it happened.'),
-                    data: data.describe('The object at that time.'),
-                  }),
-                },
+    notificationTypes.map((type) => [
+      type,
+      {
+        post: {
+          operationId: `on_${type.replace('.', '_')}`,
+          summary: `Sent to webhook endpoints subscribed to ${type}.`,
+          description,
+          tags: ['Webhooks'],
+          security: [],
+          parameters: Object.entries(headers).map(([name, description]) =>
+            z.string().meta({ description, param: { in: 'header', name } }),
+          ),
+          requestBody: {
+            required: true,
+            content: {
+              'application/json': {
+                schema: z.strictObject({
+                  type: z.literal(type),
+                  timestamp: timestamp.describe('When it happened.'),
+                  data: dataOf(type),
+                }),
               },
             },
-            responses: {
-              204: { description: 'Received. Any 2xx within 15 seconds counts.' },
-              410: { description: 'Disables the endpoint.' },
-            },
+          },
+          responses: {
+            204: { description: 'Received. Any 2xx within 15 seconds counts.' },
+            410: { description: 'Disables the endpoint.' },
           },
         },
-      ]
-    }),
+      },
+    ]),
   )
 }
