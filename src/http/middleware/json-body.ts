@@ -48,9 +48,8 @@ function parse(sent: Buffer, type: string, maximumValues: number): unknown {
   if (!/^[ \t\r\n]*[[{]/.test(text)) throw malformed('The body is not a JSON object.')
   requireBounded(text, maximumValues)
   try {
-    const body: unknown = JSON.parse(text)
     // Only long runs of digits can lose precision; they are rare, and a reviver takes ten times as long.
-    return /[0-9.]{16}|[eE]-[0-9]{3}/.test(text) ? JSON.parse(text, exactOrNaN) : body
+    return /[0-9.]{16}|[eE]-[0-9]{3}/.test(text) ? JSON.parse(text, exactOrNaN) : JSON.parse(text)
   } catch {
     throw malformed('The body is not valid JSON.')
   }

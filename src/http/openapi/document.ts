@@ -1,7 +1,7 @@
 // The OpenAPI document of the REST interface, generated from the operations. Must hold nothing about a single operation; examples
 // are recorded answers (examples.ts).
 
-import { createDocument, type ZodOpenApiPathsObject } from 'zod-openapi'
+import { createDocument, type ZodOpenApiPathsObject, type ZodOpenApiResponsesObject } from 'zod-openapi'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { wordsFor } from '../../gateway/header-names.ts'
 import { inputOfCsv, type Operation } from '../../operations/operation.ts'
@@ -76,29 +76,23 @@ function pathsOf(operations: readonly Operation[]): ZodOpenApiPathsObject {
   const paths: ZodOpenApiPathsObject = {}
   for (const operation of operations) {
     const { path, method, pictures = {}, csv } = operation
-    paths[path] = {
-      ...paths[path],
-      [method.toLowerCase()]: { ...textOf(operation), ...requestOf(operation), responses: responsesOf(operation) },
-    }
+    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation, responsesOf(operation)) }
     if (csv !== undefined) {
       const file: Operation = { ...operation, method: 'GET', input: inputOfCsv(operation) }
-      paths[path] = {
-        ...paths[path],
-        get: { ...textOf(file, 'csv'), ...requestOf(file), responses: csvResponses(file) },
-      }
+      paths[path] = { ...paths[path], get: describe(file, csvResponses(file), 'csv') }
     }
     for (const [extension, { mediaType }] of Object.entries(pictures)) {
-      paths[`${path}.${extension}`] = {
-        get: {
-          ...textOf(operation, extension),
-          ...requestOf(operation),
-          responses: pictureResponses(operation, mediaType),
-        },
-      }
+      paths[`${path}.${extension}`] = { get: describe(operation, pictureResponses(operation, mediaType), extension) }
     }
   }
   return paths
 }
+
+const describe = (operation: Operation, responses: ZodOpenApiResponsesObject, extension?: string) => ({
+  ...textOf(operation, extension),
+  ...requestOf(operation),
+  responses,
+})
 
 function textOf(operation: Operation, extension?: string) {
   const { name, summary, description, scope } = operation

@@ -3,8 +3,7 @@
 
 import * as z from 'zod'
 import { isRead, type Operation } from '../../operations/operation.ts'
-import { pascal } from './pascal.ts'
-import { bodyOf } from './requests.ts'
+import { bodyOf, pascal } from './requests.ts'
 
 type Schema = z.core.$ZodType
 type Names = Map<string, Schema>

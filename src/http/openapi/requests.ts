@@ -8,7 +8,6 @@ import { changesOf, maximumTags } from '../../operations/fields.ts'
 import { reference } from '../../operations/identifiers.ts'
 import { besideChanges, hasVersion, isRead, type Operation, pathParameters } from '../../operations/operation.ts'
 import { type Example, named, successesOf } from './examples.ts'
-import { pascal } from './pascal.ts'
 
 type Fields = Record<string, z.core.$ZodType>
 type Body = { name: string; schema: z.ZodType }
@@ -34,6 +33,10 @@ const ifNoneMatch = z
   .optional()
   .describe('The ETag of an earlier answer, or a list of them: 304 without a body if the answer is still the same.')
   .meta({ param: { id: 'IfNoneMatch', in: 'header', name: 'If-None-Match' } })
+
+/** `ticket_type` as the name of a component: `TicketType`. */
+export const pascal = (name: string): string =>
+  name.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())
 
 export function requestOf(operation: Operation): Request {
   const { path, query } = parametersOf(operation)

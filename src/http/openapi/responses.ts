@@ -8,7 +8,7 @@ import type { ErrorBody } from '../../gateway/api-error.ts'
 import { type ErrorCode, errorCodes, errorStatuses } from '../../operations/error-codes.ts'
 import { hasVersion, isRead, type Operation, pathParameters } from '../../operations/operation.ts'
 import { type Example, examples, named, successesOf } from './examples.ts'
-import { pascal } from './pascal.ts'
+import { pascal } from './requests.ts'
 
 /** The body of every error. */
 export const ErrorSchema = z.strictObject({
@@ -45,10 +45,11 @@ type HeaderName = keyof typeof headers
 const always: HeaderName[] = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy']
 
 type CommonError = {
-  status: number
-  codes: readonly ErrorCode[]
+  /** All of one status. */
+  codes: readonly [ErrorCode, ...ErrorCode[]]
   description: string
-  appliesTo: (operation: Operation) => boolean
+  /** Left out: every one. */
+  appliesTo?: (operation: Operation) => boolean
   headers?: HeaderName[]
 }
 
@@ -58,92 +59,73 @@ const takesNames = ({ errors = [] }: Operation) => errors.includes('ambiguous_na
 /** Errors that operations have by rule, by the name of the component. What else an operation answers it declares in `errors`. */
 const commonErrors: Record<string, CommonError> = {
   BadRequest: {
-    status: 400,
     codes: ['malformed_json', 'bad_request'],
     description: 'The request cannot be read.',
     appliesTo: isWrite,
   },
   BadPath: {
-    status: 400,
     codes: ['bad_request'],
     description: 'The path cannot be read.',
     appliesTo: (o) => isRead(o) && pathParameters(o).length > 0,
   },
   Unauthorized: {
-    status: 401,
     codes: ['missing_api_key', 'invalid_api_key', 'api_key_revoked', 'api_key_expired'],
     description: 'The API key is missing or not valid.',
-    appliesTo: () => true,
     headers: ['X-Request-Id', 'WWW-Authenticate'],
   },
   Forbidden: {
-    status: 403,
     codes: ['missing_scope', 'key_for_people', 'forbidden'],
     description: 'The key lacks the scope, or is for a person.',
-    appliesTo: () => true,
   },
   NotFound: {
-    status: 404,
     codes: ['not_found'],
     description: 'There is no such object in your organisation.',
     appliesTo: ({ errors = [] }) => errors.includes('not_found'),
   },
   PreconditionFailed: {
-    status: 412,
     codes: ['version_mismatch'],
     description: 'The object was changed since it was read.',
     appliesTo: ({ errors = [] }) => errors.includes('version_mismatch'),
   },
   PayloadTooLarge: {
-    status: 413,
     codes: ['payload_too_large'],
     description: 'The body is too large.',
     appliesTo: isWrite,
   },
   UnsupportedMediaType: {
-    status: 415,
     codes: ['unsupported_media_type'],
     description: 'The body is not JSON in UTF-8, or its compression is unknown.',
     appliesTo: isWrite,
   },
   UnprocessableContent: {
-    status: 422,
     codes: ['validation_failed', 'idempotency_key_reused'],
     description: 'Fields are wrong, or the idempotency key was used for another request.',
     appliesTo: (operation) => isWrite(operation) && !takesNames(operation),
   },
   UnprocessableNames: {
-    status: 422,
     codes: ['validation_failed', 'idempotency_key_reused', 'ambiguous_name'],
     description:
       'Fields are wrong, a name is that of several objects, or the idempotency key was used for another request.',
     appliesTo: takesNames,
   },
   InvalidParameters: {
-    status: 422,
     codes: ['validation_failed'],
     description: 'Parameters are wrong.',
     appliesTo: isRead,
   },
   TooManyRequests: {
-    status: 429,
     codes: ['rate_limited', 'too_many_failures', 'too_many_exports'],
     description: 'Too many requests.',
-    appliesTo: () => true,
     headers: [...always, 'Retry-After'],
   },
   InternalServerError: {
-    status: 500,
     codes: ['internal_error'],
     description: 'An error in Usher.',
-    appliesTo: () => true,
   },
   ServiceUnavailable: {
-    status: 503,
     codes: ['temporarily_unavailable', 'outcome_unknown', 'out_of_time'],
     description:
       'Unavailable, given up, or the outcome is unknown: `retryable` says whether to send the same request again.',
-    appliesTo: () => true,
     headers: [...always, 'Retry-After'],
   },
 }
@@ -179,8 +161,9 @@ export function errorSchemas(operations: readonly Operation[]): Record<string, z
     ...Object.fromEntries(Object.entries(commonErrors).map(([name, { codes }]) => [errorName(name), errorOf(codes)])),
     ...Object.fromEntries(
       operations
-        .filter((operation) => conflictsOf(operation).length > 0)
-        .map((operation) => [conflictName(operation), errorOf(conflictsOf(operation))]),
+        .map((operation) => [conflictName(operation), conflictsOf(operation)] as const)
+        .filter(([, codes]) => codes.length > 0)
+        .map(([name, codes]) => [name, errorOf(codes)]),
     ),
   }
 }
@@ -188,29 +171,31 @@ export function errorSchemas(operations: readonly Operation[]): Record<string, z
 /** Shared by all operations. */
 export function sharedErrorResponses(): Record<string, ZodOpenApiResponseObject> {
   return Object.fromEntries(
-    Object.entries(commonErrors).map(([name, { status, codes, description, headers }]) => {
-      const [example] = examples.filter((e) => e.status === status && codes.some((code) => code === codeOf(e)))
+    Object.entries(commonErrors).map(([name, { codes, description, headers }]) => {
+      const example = examples.find((e) => codes.some((code) => code === codeOf(e)))
       return [name, errorResponse(errorName(name), codes, description, example, headers)]
     }),
   )
 }
 
 export function responsesOf(operation: Operation): ZodOpenApiResponsesObject {
-  const [example] = successesOf(operation)
+  const successes = successesOf(operation)
+  // 200 for an operation that has not been recorded yet: the recording needs the document.
+  const status = successes[0]?.status ?? 200
+  const headers = refer([
+    ...always,
+    ...(hasVersion(operation) ? (['ETag'] as const) : []),
+    ...(isRead(operation) ? [] : (['Idempotent-Replayed'] as const)),
+  ])
   const schema = operation.output
   return {
-    // 200 for an operation that has not been recorded yet: the recording needs the document.
-    [`${example?.status ?? 200}`]: {
-      description: STATUS_CODES[example?.status ?? 200] ?? '',
-      headers: refer([...always, ...headersOf(operation)]),
-      content: { 'application/json': { schema, examples: named(successesOf(operation), ({ body }) => body) } },
+    [`${status}`]: {
+      description: STATUS_CODES[status] ?? '',
+      headers,
+      content: { 'application/json': { schema, examples: named(successes, ({ body }) => body) } },
     },
     ...(operation.later !== undefined && {
-      202: {
-        description: operation.later,
-        headers: refer([...always, ...headersOf(operation)]),
-        content: { 'application/json': { schema } },
-      },
+      202: { description: operation.later, headers, content: { 'application/json': { schema } } },
     }),
     ...(isRead(operation) &&
       hasVersion(operation) && {
@@ -240,14 +225,23 @@ export function csvResponses(operation: Operation): ZodOpenApiResponsesObject {
 
 /** The shared responses, and the conflicts of the operation itself. */
 function errorResponsesOf(operation: Operation): ZodOpenApiResponsesObject {
-  const common = Object.entries(commonErrors).filter(([, { appliesTo }]) => appliesTo(operation))
+  const common = Object.entries(commonErrors).filter(([, { appliesTo }]) => appliesTo?.(operation) ?? true)
   const codes = conflictsOf(operation)
   const refusals = examples.filter((e) => codes.some((code) => code === codeOf(e)))
   // Its own, or else that of another operation with the same code.
   const example = refusals.find((e) => e.operation === operation.name) ?? refusals[0]
   const description = 'A rule forbids it in the current state; the code says which.'
   return {
-    ...Object.fromEntries(common.map(([name, { status }]) => [status, { $ref: `#/components/responses/${name}` }])),
+    ...Object.fromEntries(
+      common.map(
+        ([
+          name,
+          {
+            codes: [code],
+          },
+        ]) => [errorStatuses[code], { $ref: `#/components/responses/${name}` }],
+      ),
+    ),
     ...(codes.length > 0 && { 409: errorResponse(conflictName(operation), codes, description, example) }),
   }
 }
@@ -272,13 +266,6 @@ function errorResponse(
 }
 
 const codeOf = ({ body }: Example): unknown => (body.error as { code?: string } | undefined)?.code
-
-function headersOf(operation: Operation): HeaderName[] {
-  return [
-    ...(hasVersion(operation) ? (['ETag'] as const) : []),
-    ...(isRead(operation) ? [] : (['Idempotent-Replayed'] as const)),
-  ]
-}
 
 const refer = (names: readonly HeaderName[]): oas31.HeadersObject =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
