@@ -131,11 +131,10 @@ function inputOfQuery(operation: Operation): InputOf {
     const property = properties[name]
     return typeof property === 'object' ? property.type : undefined
   }
-  const inPath = pathParameters(operation)
   return (req) => {
-    requireOnlyInPath(inPath, req.query)
+    refuseInPath(operation, req.query)
     const repeated = Object.keys(req.query).filter((name) => Array.isArray(req.query[name]) && typeOf(name) !== 'array')
-    if (repeated.length > 0) throw validationFailed(repeated.map((param) => ({ param, message: 'is given twice' })))
+    refuseEach(repeated, 'is given twice')
     const input: Input = { ...req.query, ...req.params }
     for (const [name, text] of Object.entries(input)) {
       if (typeof text !== 'string') continue
@@ -149,34 +148,32 @@ function inputOfQuery(operation: Operation): InputOf {
 }
 
 function inputOfBody(operation: Operation): InputOf {
-  const inPath = pathParameters(operation)
   return (req) => {
     // No body is needed if every field is optional or in the path.
     if (req.headers['content-length'] !== '0' && req.is('application/json') === false) throw notJson()
     const body: unknown = req.body ?? {}
-    if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-      throw validationFailed([{ param: 'body', message: 'must be a JSON object' }])
-    }
+    if (typeof body !== 'object' || body === null || Array.isArray(body)) throw invalid('body', 'must be a JSON object')
     // A dry_run in the query of a cancellation, for example, must not be ignored.
-    const inQuery = Object.keys(req.query)
-    if (inQuery.length > 0) throw validationFailed(inQuery.map((param) => ({ param, message: 'belongs in the body' })))
-    requireOnlyInPath(inPath, body)
+    refuseEach(Object.keys(req.query), 'belongs in the body')
+    refuseInPath(operation, body)
     if (operation.method !== 'PATCH') {
-      if (req.headers['if-match'] !== undefined) {
-        throw validationFailed([{ param: 'If-Match', message: 'is not supported here' }])
-      }
+      if (req.headers['if-match'] !== undefined) throw invalid('If-Match', 'is not supported here')
       return { ...body, ...req.params }
     }
-    if (Object.keys(body).length === 0) {
-      throw validationFailed([{ param: 'body', message: 'must name at least one field to change' }])
-    }
+    if (Object.keys(body).length === 0) throw invalid('body', 'must name at least one field to change')
     return { ...req.params, changes: body, ...ifVersion(req.headers['if-match']) }
   }
 }
 
-function requireOnlyInPath(inPath: string[], given: object): void {
-  const twice = inPath.filter((name) => Object.hasOwn(given, name))
-  if (twice.length > 0) throw validationFailed(twice.map((param) => ({ param, message: 'is given by the path' })))
+const invalid = (param: string, message: string): ApiError => validationFailed([{ param, message }])
+
+function refuseInPath(operation: Operation, given: object): void {
+  const twice = pathParameters(operation).filter((name) => Object.hasOwn(given, name))
+  refuseEach(twice, 'is given by the path')
+}
+
+function refuseEach(params: string[], message: string): void {
+  if (params.length > 0) throw validationFailed(params.map((param) => ({ param, message })))
 }
 
 /**
@@ -194,13 +191,12 @@ const versionIn = (etag: string): string | undefined => /^(?:W\/)?"(\d{1,9})(?:-
  */
 function ifVersion(ifMatch: string | undefined): { if_version?: number[] } {
   if (ifMatch === undefined || ifMatch.trim() === '*') return {}
-  const invalid = (message: string) => validationFailed([{ param: 'If-Match', message }])
   // A list may have empty elements (section 5.6.1).
   const tags = ifMatch.split(',').map((tag) => tag.trim())
   const given = tags.filter(Boolean)
   if (given.length === 0 || !given.every((tag) => /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/.test(tag)))
-    throw invalid('must be an ETag from an earlier answer, or a list of them')
-  if (given.length > maximumTags) throw invalid(`must be at most ${maximumTags} ETags`)
+    throw invalid('If-Match', 'must be an ETag from an earlier answer, or a list of them')
+  if (given.length > maximumTags) throw invalid('If-Match', `must be at most ${maximumTags} ETags`)
   // A foreign ETag is valid, but matches nothing.
   return { if_version: given.flatMap((tag) => versionIn(tag) ?? []).map(Number) }
 }
