@@ -54,7 +54,7 @@ export async function openListener(
     requestTimeout: requestMs,
     keepAliveTimeout: keepAliveSeconds * 1000,
     connectionsCheckingInterval: Math.min(5_000, headersMs),
-    // Node would answer a missing Host without a body: `requireHost` answers instead.
+    // Node would answer a missing Host without a body.
     requireHostHeader: false,
   })
   // Restarted by every byte that moves; when it runs out, the rest of an answer is dropped with its connection.
@@ -62,7 +62,9 @@ export async function openListener(
   const connections = limitConnections(server, maxConnections)
   server.on('request', (req, res) => {
     connections.admit(req, res, () => {
-      if (requireHost(req, res)) listener(req, res)
+      const lacksHost = req.headers.host === undefined && req.httpVersion === '1.1'
+      if (lacksHost) refuse(res, new ApiError(400, 'bad_request', 'The request has no Host header.'))
+      else listener(req, res)
     })
   })
   server.on('checkExpectation', refuseExpectation)
@@ -113,13 +115,6 @@ function apiErrorOfParser(code: string | undefined): ApiError {
     default:
       return new ApiError(400, 'bad_request', 'The request cannot be read.')
   }
-}
-
-/** @returns whether HTTP 1.1's Host header is there; if not, the request is answered. */
-function requireHost(req: IncomingMessage, res: ServerResponse): boolean {
-  if (req.headers.host !== undefined || req.httpVersion !== '1.1') return true
-  refuse(res, new ApiError(400, 'bad_request', 'The request has no Host header.'))
-  return false
 }
 
 function refuseExpectation(_req: IncomingMessage, res: ServerResponse): void {

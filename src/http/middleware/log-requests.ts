@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import querystring from 'node:querystring'
 import type { Request, RequestHandler, Response } from 'express'
 import type { Logger } from 'pino'
 import { pinoHttp } from 'pino-http'
@@ -52,7 +53,7 @@ export function logError(req: Request, res: Response, error: unknown, message: s
   const fixed = new Set(routeOf(req, res)?.pattern.split('/'))
   const typed = req.originalUrl
     .split(/[/?#]/)
-    .flatMap((part) => [part, decoded(part)])
+    .flatMap((part) => [part, querystring.unescape(part)])
     .filter((part) => part.length > 3 && !fixed.has(part) && !isUuid(part))
   const err = (error: unknown) =>
     typed.reduce<unknown>((described, part) => replaceIn(described, part), serializers.err(error))
@@ -64,14 +65,6 @@ function replaceIn(value: unknown, part: string): unknown {
   if (typeof value === 'string') return value.replaceAll(part, '…')
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([name, inside]) => [name, replaceIn(inside, part)]))
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return part
-  }
 }
 
 type Route = { pattern: string; ids: Record<string, unknown> }

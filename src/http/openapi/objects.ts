@@ -6,7 +6,7 @@ import { isRead, type Operation } from '../../operations/operation.ts'
 import { bodyOf, pascal } from './requests.ts'
 
 type Schema = z.core.$ZodType
-type Names = Map<string, Schema>
+type Names = Map<Schema, string>
 
 /** The object that an operation answers, one or a page of them. */
 export function answeredObject({ output }: Operation): Schema {
@@ -47,13 +47,14 @@ export function namedObjects(operations: readonly Operation[]): Record<string, S
     name(names, body.schema, [body.name])
     nameParts(names, body.schema, (_, field) => [`${pascal(field)}Input`, `${pascal(operation.name)}${pascal(field)}`])
   }
-  return Object.fromEntries(names)
+  return Object.fromEntries([...names].map(([schema, name]) => [name, schema]))
 }
 
 function name(names: Names, schema: Schema, candidates: string[]): void {
-  if ([...names.values()].includes(schema)) return
-  const free = candidates.find((candidate) => !names.has(candidate))
-  if (free !== undefined) names.set(free, schema)
+  if (names.has(schema)) return
+  const taken = [...names.values()]
+  const free = candidates.find((candidate) => !taken.includes(candidate))
+  if (free !== undefined) names.set(schema, free)
 }
 
 /** Names the objects inside a schema, the outer ones first. */
@@ -66,7 +67,7 @@ function nameParts(
     for (const option of schema.options) nameParts(names, option as Schema, candidates)
   }
   if (!(schema instanceof z.ZodObject)) return
-  const [owner = ''] = [...names].find(([, named]) => named === schema) ?? []
+  const owner = names.get(schema) ?? ''
   for (const [field, value] of Object.entries(schema.shape)) {
     const { inner, many } = unwrap(value as Schema)
     for (const part of inner instanceof z.ZodUnion ? (inner.options as Schema[]) : [inner]) {
