@@ -9,7 +9,6 @@ import type { Caller } from '../gateway/caller.ts'
 import { nameResourceMetadata } from './middleware/challenge.ts'
 import { apiErrorOfExpress } from './middleware/errors.ts'
 import { logError, logRequests } from './middleware/log-requests.ts'
-import { noticeProxy } from './middleware/notice-proxy.ts'
 
 export type ServerParts = {
   log: Logger
@@ -47,6 +46,21 @@ export function mountAt(path: string, ...handlers: RequestHandler[]): RequestHan
   const router = Router()
   router.use(path, ...handlers)
   return router
+}
+
+/** Says once that a proxy seems to be in front without TRUST_PROXY. Any client can send the header, so it is no more than a warning. */
+function noticeProxy(log: Logger): RequestHandler {
+  let isSaid = false
+  return (req, _res, next) => {
+    if (!isSaid && 'x-forwarded-for' in req.headers) {
+      isSaid = true
+      log.warn(
+        'A request has the header X-Forwarded-For, but TRUST_PROXY is not set: callers behind a proxy count as one address, ' +
+          'which invalid keys of one of them slow down. Set TRUST_PROXY to the number of proxies in front, or to their addresses.',
+      )
+    }
+    next()
+  }
 }
 
 /** Express finds no path in a target such as `http://`, and would answer it before any middleware, with a page of its own. */
