@@ -17,13 +17,12 @@ export type Example = {
 
 export const examples: readonly Example[] = recorded
 
-/** The event that the examples are about, and the ticket type of its first guest. */
-export const storyIds = idsOf(
-  examples.find(({ operation, status }) => operation === 'register_attendee' && status === 201),
-)
+const registered = examples.find((e) => e.operation === 'register_attendee' && e.status === 201)?.input
 
-function idsOf({ input }: Pick<Example, 'input'> = { input: {} }) {
-  return { eventId: String(input.event_id), ticketTypeId: String(input.ticket_type_id) }
+/** The event that the examples are about, and the ticket type of its first guest. */
+export const storyIds = {
+  eventId: String(registered?.event_id),
+  ticketTypeId: String(registered?.ticket_type_id),
 }
 
 export const isError = ({ status }: Example): boolean => status >= 400
@@ -34,14 +33,13 @@ export function successesOf(operation: Operation): Example[] {
 
 /** Named examples of a media type: `pick` selects the value of each, and repeated values are left out. */
 export function named(chosen: readonly Example[], pick: (example: Example) => unknown) {
-  const values: unknown[] = []
-  const entries = chosen.flatMap((example) => {
+  const values: { summary: string; value: unknown }[] = []
+  for (const example of chosen) {
     const value = pick(example)
-    if (values.some((earlier) => isDeepStrictEqual(earlier, value))) return []
-    values.push(value)
-    return [[kebab(example.title), { summary: example.title, value }] as const]
-  })
-  return Object.fromEntries(entries)
+    if (!values.some((earlier) => isDeepStrictEqual(earlier.value, value)))
+      values.push({ summary: example.title, value })
+  }
+  return Object.fromEntries(values.map((each) => [kebab(each.summary), each]))
 }
 
 const kebab = (title: string): string =>

@@ -13,26 +13,22 @@ type Fields = Record<string, z.core.$ZodType>
 type Body = { name: string; schema: z.ZodType }
 type Request = Pick<ZodOpenApiOperationObject, 'requestParams' | 'parameters' | 'requestBody'>
 
-// No example values for the headers: Swagger UI would send them.
-const idempotencyKey = IdempotencyKeySchema.optional().meta({
-  description: IdempotencyKeySchema.description,
-  param: { id: 'IdempotencyKey', in: 'header', name: 'Idempotency-Key' },
-})
-const tag = '(W[/])?"[0-9]{1,9}(-[A-Za-z0-9_-]{22})?"'
-const ifMatch = z
-  .string()
-  .regex(new RegExp(`^([*]|${tag}( *, *${tag}){0,${maximumTags - 1}})$`))
-  .optional()
-  .describe(
-    `The ETag of a read, or a list of up to ${maximumTags}: the change is made only if the object still has one of them, else 412 version_mismatch.`,
-  )
-  .meta({ param: { id: 'IfMatch', in: 'header', name: 'If-Match' } })
+/** Without an example value: Swagger UI would send it. */
+const header = (name: string, schema: z.ZodType, description = '') =>
+  schema.optional().meta({ description, param: { id: name.replaceAll('-', ''), in: 'header', name } })
 
-const ifNoneMatch = z
-  .string()
-  .optional()
-  .describe('The ETag of an earlier answer, or a list of them: 304 without a body if the answer is still the same.')
-  .meta({ param: { id: 'IfNoneMatch', in: 'header', name: 'If-None-Match' } })
+const idempotencyKey = header('Idempotency-Key', IdempotencyKeySchema, IdempotencyKeySchema.description)
+const tag = '(W[/])?"[0-9]{1,9}(-[A-Za-z0-9_-]{22})?"'
+const ifMatch = header(
+  'If-Match',
+  z.string().regex(new RegExp(`^([*]|${tag}( *, *${tag}){0,${maximumTags - 1}})$`)),
+  `The ETag of a read, or a list of up to ${maximumTags}: the change is made only if the object still has one of them, else 412 version_mismatch.`,
+)
+const ifNoneMatch = header(
+  'If-None-Match',
+  z.string(),
+  'The ETag of an earlier answer, or a list of them: 304 without a body if the answer is still the same.',
+)
 
 /** `ticket_type` as the name of a component: `TicketType`. */
 export const pascal = (name: string): string =>
