@@ -16,7 +16,7 @@ const isAcceptableId = (text: string) => /^[A-Za-z0-9._~-]{1,128}$/.test(text) &
 
 /** Takes the request id from X-Request-Id if it is acceptable, else generates one; answers it in X-Request-Id. */
 export function logRequests(log: Logger): RequestHandler {
-  const logLines = pinoHttp({
+  return pinoHttp({
     logger: log,
     // A line has text and numbers that are named below. Whoever adds an object to it has to redact it again.
     redact: [],
@@ -29,18 +29,16 @@ export function logRequests(log: Logger): RequestHandler {
     // Otherwise pino-http would apply its own serializers first.
     serializers,
     wrapSerializers: false,
-    // Lines are written by the one logger, and not by that which pino-http makes for each request.
+    // Of a request, the loggers name its id alone.
+    quietReqLogger: true,
     quietResLogger: true,
+    customAttributeKeys: { reqId: 'request_id' },
     customLogLevel: (_req, res, error) => (error || res.statusCode >= 500 ? 'error' : 'info'),
     customSuccessMessage: () => 'request',
     customErrorMessage: () => 'request',
     customSuccessObject: (req, res, { responseTime }) => summarise(req, res, responseTime),
     customErrorObject: (req, res, _error, { responseTime }) => summarise(req, res, responseTime),
   })
-  return (req, res, next) => {
-    res.locals.log = log
-    logLines(req, res, next)
-  }
 }
 
 /** To be called by the route of a request: `pattern` is its whole path, with `{name}` for parameters. */
@@ -57,8 +55,7 @@ export function logError(req: Request, res: Response, error: unknown, message: s
     .filter((part) => part.length > 3 && !fixed.has(part) && !isUuid(part))
   const err = (error: unknown) =>
     typed.reduce<unknown>((described, part) => replaceIn(described, part), serializers.err(error))
-  const log = res.locals.log as Logger
-  log.child({ request_id: req.id }, { serializers: { err } }).error({ err: error }, message)
+  req.log.child({}, { serializers: { err } }).error({ err: error }, message)
 }
 
 function replaceIn(value: unknown, part: string): unknown {
@@ -86,7 +83,6 @@ function summarise(req: IncomingMessage, res: ServerResponse, durationMs: number
   const { caller, operation, code } = (res as Response).locals as { caller?: Caller; operation?: string; code?: string }
   const route = routeOf(req, res)
   return {
-    request_id: req.id,
     method: methods.has(req.method ?? '') ? req.method : 'other',
     ...(route && { path: route.pattern, ...route.ids }),
     status: res.statusCode,
