@@ -26,8 +26,8 @@ const defaultTimeouts = {
   /** For a whole request, including its body. */
   requestMs: 30_000,
   /**
-   * For a connection on which no byte moves in either direction, above all an answer that is not read. No call takes longer: the gateway
-   * gives up on the database well before.
+   * For a connection on which no byte moves in either direction, above all an answer that is not read. No call takes
+   * longer: the gateway gives up on the database well before.
    */
   idleMs: 30_000,
 }

@@ -48,7 +48,7 @@ export function mountAt(path: string, ...handlers: RequestHandler[]): RequestHan
   return router
 }
 
-/** Says once that a proxy seems to be in front without TRUST_PROXY. Any client can send the header, so it is no more than a warning. */
+/** Warns once that a proxy seems to be in front without TRUST_PROXY. Any client can send the header: no more than that. */
 function noticeProxy(log: Logger): RequestHandler {
   let isSaid = false
   return (req, _res, next) => {

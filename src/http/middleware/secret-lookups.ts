@@ -1,5 +1,5 @@
-// Bounds who guesses secrets: keys, access tokens, and tokens of pages. An address that has sent too many invalid ones is slowed down, so
-// that guessing does not exhaust the database; others at the same address, such as a venue's, still get in.
+// Bounds who guesses secrets: keys, access tokens, and tokens of pages. An address that has sent too many invalid ones is
+// slowed down, so that guessing does not exhaust the database; others at the same address, such as a venue's, still get in.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Request, RequestHandler, Response } from 'express'
@@ -22,7 +22,7 @@ export type SecretLookups<T> = {
   resolve(secret: string, req: Request, res: Response): Promise<T>
 }
 
-// Look-ups of one address at once. Over its limit, an invalid secret keeps its place for the pause: 32 look-ups a second.
+// Look-ups of one address at once. Over its limit, an invalid secret keeps its place for the pause: 32 a second.
 const lookupsAtOnce = 8
 const pauseMs = 250
 // Of an address that was refused within the last minute.
