@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { startScratchDatabase } from '../scripts/support/scratch-database.ts'
 import { databaseUrlFor } from '../src/local/client.ts'
 import { superuser } from '../src/local/cluster.ts'
 import { openDataDirectory } from '../src/local/data-directory.ts'
 import { disagreementsSql } from '../src/local/invariants.ts'
 import { applyMigrations } from '../src/local/migrate.ts'
-import { startScratchDatabase } from '../src/local/scratch.ts'
 import { loadOrCreateSecrets } from '../src/local/secrets.ts'
 
 const [attendees = 1_000_000, connections = 8, seconds = 20] = process.argv.slice(2).map(Number)

@@ -7,7 +7,7 @@ import { rmSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import packageJson from '../package.json' with { type: 'json' }
-import { sharePristine } from '../src/local/scratch.ts'
+import { sharePristine } from './support/scratch-database.ts'
 import { useTemporaryFolder } from './support/temporary-folder.ts'
 
 const checks = ['types', 'lint', 'lint:sql', 'lint:openapi', 'db:verify'] as const

@@ -6,8 +6,8 @@ import { join, relative } from 'node:path'
 import { Client, DatabaseError } from 'pg'
 import { interruption } from '../src/local/interruption.ts'
 import { applyMigrations } from '../src/local/migrate.ts'
-import { type ScratchDatabase, startScratchDatabase } from '../src/local/scratch.ts'
 import { StartError } from '../src/process/start-error.ts'
+import { type ScratchDatabase, startScratchDatabase } from './support/scratch-database.ts'
 
 export type ProjectDatabases = { schemas: string; migrations: string; signal: AbortSignal }
 

@@ -5,7 +5,7 @@ import { Client } from 'pg'
 import { expect, test } from 'vitest'
 import { readCatalogue } from '../../scripts/catalogue.ts'
 import { diffCatalogues } from '../../scripts/db-verify.ts'
-import { startScratchDatabase } from '../../src/local/scratch.ts'
+import { startScratchDatabase } from '../../scripts/support/scratch-database.ts'
 
 const before = `
 create role toy_reader nologin;

@@ -2,8 +2,8 @@
 
 import { appendFile, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { startScratchDatabase } from '../../../scripts/support/scratch-database.ts'
 import { applyMigrations } from '../../../src/local/migrate.ts'
-import { startScratchDatabase } from '../../../src/local/scratch.ts'
 import { type Report, type Stage, type Upgrade, upgrade } from './rolling.ts'
 import { type ExtraMigration, migrationFiles, projectWith, repository, type Step, unpack } from './versions.ts'
 

@@ -6,18 +6,18 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { findPostgres } from './binaries.ts'
-import { databaseUrlFor, withClient } from './client.ts'
-import { superuser } from './cluster.ts'
-import { openDataDirectory } from './data-directory.ts'
-import { startDatabase } from './database-server.ts'
-import { loadOrCreateSecrets, type Secrets } from './secrets.ts'
+import { findPostgres } from '../../src/local/binaries.ts'
+import { databaseUrlFor, withClient } from '../../src/local/client.ts'
+import { superuser } from '../../src/local/cluster.ts'
+import { openDataDirectory } from '../../src/local/data-directory.ts'
+import { startDatabase } from '../../src/local/database-server.ts'
+import { loadOrCreateSecrets, type Secrets } from '../../src/local/secrets.ts'
 
 export type ScratchDatabase = {
   /** Connects as the role `postgres`. */
   databaseUrl: string
   /** Stops it and keeps its files. */
-  stop: () => Promise<void>
+  stop: () => Promise<unknown>
   /** Stops it and deletes its files. */
   remove: () => Promise<void>
 }
