@@ -4,9 +4,9 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { Client, DatabaseError } from 'pg'
-import { interruption } from '../src/local/interruption.ts'
 import { applyMigrations } from '../src/local/migrate.ts'
 import { StartError } from '../src/process/start-error.ts'
+import { interruption } from '../src/process/stop-signals.ts'
 import { type ScratchDatabase, startScratchDatabase } from './support/scratch-database.ts'
 
 export type ProjectDatabases = { schemas: string; migrations: string; signal: AbortSignal }

@@ -10,11 +10,9 @@ import { createCourierProbe } from '../gateway/database-probe.ts'
 import { createLog } from '../process/log.ts'
 import { openLogStream } from '../process/log-stream.ts'
 import { signals } from '../process/stop-signals.ts'
-import type { Credentials, FromCourier, Instructions } from './courier-process.ts'
+import type { FromCourier, Instructions, NextToken } from './courier-process.ts'
 import { startDeliveries } from './deliveries.ts'
 
-// A token is good for a minute at least when it comes.
-const reuseMs = 30_000
 // Requests come before deliveries where both want the processor.
 const niceness = 5
 
@@ -31,41 +29,28 @@ try {
 
 const tell = (message: FromCourier) => process.connected && process.send?.(message, undefined, undefined, () => {})
 
-let credentials: Credentials = { token: '', ownPorts: [] }
-let isFreshUntil = 0
-let turn: Promise<unknown> = Promise.resolve()
-
-async function ask(refused?: string): Promise<void> {
-  if (!process.connected) return
-  const answer = once(process, 'message') as Promise<[Credentials]>
-  tell({ asks: 'token', ...(refused !== undefined && { refused }) })
-  const answered = await Promise.race([answer, disconnected.then(() => null)])
-  if (answered === null) return
-  credentials = answered[0]
-  isFreshUntil = performance.now() + reuseMs
-}
-
-/** Calls follow one another, so that each answer is that of its question. */
-function tokenAfter(work: () => Promise<void>): Promise<string> {
-  const token = turn.then(work).then(() => credentials.token)
-  turn = token
-  return token
-}
-
-const tokens = {
-  forCourier: () => tokenAfter(async () => void (performance.now() < isFreshUntil || (await ask()))),
-  inPlaceOf: (refused: string) => tokenAfter(async () => void (refused === credentials.token && (await ask(refused)))),
-}
-
 const instructed = await Promise.race([once(process, 'message'), disconnected.then(() => null)])
 if (instructed === null) process.exit(0)
-const [{ options, address, logLevel, logFormat, observed }] = instructed as [Instructions]
+const [{ options, address, logLevel, logFormat, observed, ...given }] = instructed as [Instructions]
+let { token } = given
+process.on('message', (next: NextToken) => {
+  token = next.token
+})
+const tokens = {
+  forCourier: async () => token,
+  async inPlaceOf(refused: string) {
+    if (refused === token) {
+      tell({ refused })
+      await Promise.race([once(process, 'message'), disconnected])
+    }
+    return token
+  },
+}
 const log = createLog(logLevel, await openLogStream(logFormat))
 const health = createDatabaseHealth(createCourierProbe(address, tokens))
 const rpc = createCourierRpc(new DataApi(address, tokens, { health }), tokens)
-await tokens.forCourier()
 const observe = observed ? (...observation: [string, string, number]) => void tell({ observation }) : undefined
-const deliveries = startDeliveries(options, rpc, log, observe, () => credentials.ownPorts)
+const deliveries = startDeliveries(options, rpc, log, observe)
 tell({ started: true })
 await disconnected
 await deliveries.stop()

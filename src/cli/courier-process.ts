@@ -1,6 +1,6 @@
 // Keeps the courier of `usher start` running in a process of its own, so that composing e-mails delays no request. It is told by the
-// channel to it what to do, and ends with the channel. Of secrets it gets the tokens of its role, and what sends e-mails; of the
-// environment, what Node and its libraries read.
+// channel to it what to do, and ends with the channel. Of secrets it gets a token of its role now and then, and what sends e-mails; of
+// the environment, what Node and its libraries read.
 
 import { fork } from 'node:child_process'
 import { getCompileCacheDir } from 'node:module'
@@ -10,7 +10,6 @@ import type { Observe } from '../courier/courier.ts'
 import type { DataApiAddress } from '../gateway/database-probe.ts'
 import type { Tokens } from '../gateway/tokens.ts'
 import { type Supervised, supervise } from '../local/supervise.ts'
-import { configuredPorts, type OwnPorts } from '../process/outbound/own-ports.ts'
 import { ending } from '../process/processes.ts'
 import { untilAborted } from '../process/stop-signals.ts'
 import type { Config } from './config.ts'
@@ -19,19 +18,19 @@ import type { DeliveryOptions } from './deliveries.ts'
 export type Instructions = {
   options: DeliveryOptions
   address: DataApiAddress
+  token: string
   logLevel: string
   logFormat: Config['logFormat']
   /** Whether to report each settled delivery. */
   observed: boolean
 }
 
-export type FromCourier =
-  | { observation: Parameters<Observe> }
-  | { asks: 'token'; refused?: string }
-  /** Its deliveries have. */
-  | { started: true }
-export type Credentials = { token: string; ownPorts: number[] }
+/** `refused`: a token in whose place it needs another. */
+export type FromCourier = { observation: Parameters<Observe> } | { refused: string } | { started: true }
+export type NextToken = { token: string }
 
+// A token is good for a minute at least when it is sent.
+const tokenMs = 30_000
 // Longer than it takes to settle or abort what is in flight.
 const stopMs = 5_000
 const variables =
@@ -49,21 +48,18 @@ function flagsFrom(execArgv: string[]): string[] {
   })
 }
 
-export function superviseCourier(
+/** @param ownPorts see QueueOptions. */
+export async function superviseCourier(
   config: Config,
   address: DataApiAddress,
   tokens: Tokens,
   observe: Observe | undefined,
-  ownPorts: OwnPorts,
+  ownPorts: number[],
   log: Logger,
-): Supervised {
+): Promise<Supervised> {
   const { webhookTimeoutSeconds, webhooksToLoopback, mail, mailFrom, retentionDays, auditRetentionDays } = config
-  const services = { database: { kind: config.database.kind }, databaseUrl: undefined, redisUrl: undefined }
-  const instructions: Instructions = {
-    options: {
-      ...{ webhookTimeoutSeconds, webhooksToLoopback, mail, mailFrom, retentionDays, auditRetentionDays },
-      ...services,
-    },
+  const instructions: Omit<Instructions, 'token'> = {
+    options: { webhookTimeoutSeconds, webhooksToLoopback, ownPorts, mail, mailFrom, retentionDays, auditRetentionDays },
     address,
     logLevel: log.level,
     logFormat: config.logFormat,
@@ -76,7 +72,8 @@ export function superviseCourier(
     ...(compileCache !== undefined && { NODE_COMPILE_CACHE: compileCache }),
   }
 
-  function begin() {
+  async function begin() {
+    const token = await tokens.forCourier()
     const child = fork(join(import.meta.dirname, 'courier-main.ts'), {
       env,
       execArgv: ['--disable-warning=ExperimentalWarning', ...flagsFrom(process.execArgv)],
@@ -86,16 +83,19 @@ export function superviseCourier(
     const started = Promise.withResolvers<void>()
     const kill = () => void child.kill('SIGKILL')
     process.on('exit', kill)
-    void ended.then(() => process.off('exit', kill))
-    const send = (message: Instructions | Credentials) => child.connected && child.send(message, () => {})
-    child.on('message', async (message: FromCourier) => {
-      if ('observation' in message) return observe?.(...message.observation)
-      if ('started' in message) return started.resolve()
-      const { refused } = message
-      const token = await (refused === undefined ? tokens.forCourier() : tokens.inPlaceOf(refused))
-      send({ token, ownPorts: [...configuredPorts(config), ...ownPorts()] })
+    const send = (message: Instructions | NextToken) => child.connected && child.send(message, () => {})
+    const sendNext = async (token: Promise<string>) => send({ token: await token })
+    const timer = setInterval(() => void sendNext(tokens.forCourier()), tokenMs).unref()
+    void ended.then(() => {
+      process.off('exit', kill)
+      clearInterval(timer)
     })
-    send(instructions)
+    child.on('message', (message: FromCourier) => {
+      if ('observation' in message) observe?.(...message.observation)
+      else if ('started' in message) started.resolve()
+      else void sendNext(tokens.inPlaceOf(message.refused))
+    })
+    send({ ...instructions, token })
     return {
       ended,
       started: started.promise,
@@ -110,9 +110,9 @@ export function superviseCourier(
 
   return supervise({
     name: 'The courier',
-    first: begin(),
+    first: await begin(),
     async restart(signal) {
-      const courier = begin()
+      const courier = await begin()
       const how = await Promise.race([courier.ended, courier.started, untilAborted(signal)])
       // One that is starting when the signal aborts is stopped as one that runs.
       if (how !== undefined) throw new Error(how)

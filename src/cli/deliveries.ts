@@ -5,7 +5,6 @@ import { type Observe, startCourier } from '../courier/courier.ts'
 import { startHousekeeping } from '../courier/housekeeping.ts'
 import { openQueues, type QueueOptions } from '../courier/queues.ts'
 import type { CourierRpc } from '../gateway/courier-rpc.ts'
-import type { OwnPorts } from '../process/outbound/own-ports.ts'
 import type { Config } from './config.ts'
 
 // Deliveries in progress get this long to finish, like requests; a longer one is released for another courier.
@@ -17,10 +16,9 @@ export function startDeliveries(
   options: DeliveryOptions,
   rpc: CourierRpc,
   log: Logger,
-  observe: Observe | undefined,
-  ownPorts: OwnPorts,
+  observe?: Observe,
 ): { stop(): Promise<void> } {
-  const { queues, close } = openQueues(options, rpc, log, observe, ownPorts)
+  const { queues, close } = openQueues(options, rpc, log, observe)
   const poll = async () => (await rpc('poll_queues', {})) as string[]
   const courier = startCourier(queues, poll, log)
   const housekeeping = startHousekeeping(rpc, options, log)

@@ -19,7 +19,7 @@ import { namesOfDataDirectory } from '../local/installation.ts'
 import { portsOf } from '../local/run-record.ts'
 import { findRunningStack, recordOfRunningStack, startEmbeddedStack } from '../local/stack.ts'
 import { assertNoProxyBetween } from '../process/loopback.ts'
-import type { OwnPorts } from '../process/outbound/own-ports.ts'
+import { configuredPorts } from '../process/outbound/own-ports.ts'
 import { StartError } from '../process/start-error.ts'
 import { createApp } from './app.ts'
 import {
@@ -62,7 +62,7 @@ type Backend = {
   /** Records where the API and its metrics listen, for other commands. */
   note(listeners: { api: HttpListener; metrics: HttpListener | undefined }): void
   /** Ports of this machine that Postgres and PostgREST use. */
-  ports: OwnPorts
+  ports: number[]
   failed: Promise<string>
   stop(): Promise<void>
 }
@@ -105,11 +105,11 @@ export async function start(
       reach(config, backend.address, tokens, progress, stopping),
       backend.failed.then((sentence) => Promise.reject(new StartError(sentence))),
     ])
-    const ownPorts = () => [...portsOfListeners(listener, metricsListener), ...backend.ports()]
+    const ownPorts = [...portsOfListeners(listener, metricsListener), ...backend.ports, ...configuredPorts(config)]
     const { rpc, metrics, isHeld, fallSilent } = await announce(dataApi, tokens, metricsListener, log)
     opened.push(async () => fallSilent())
     const courier = config.deliveries
-      ? superviseCourier(config, backend.address, tokens, metrics?.delivered, ownPorts, log)
+      ? await superviseCourier(config, backend.address, tokens, metrics?.delivered, ownPorts, log)
       : { failed: never, stop: async () => {} }
     opened.push(courier.stop)
 
@@ -198,9 +198,9 @@ export async function runCourier(
     warnOfLoopback(joined, progress)
     const tokens = await createTokens(signingKey, publicUrl, installation)
     const { dataApi } = await reach(config, address, tokens, progress, stopping)
-    const ownPorts = () => [...portsOfListeners(metricsListener), ...ports()]
+    const ownPorts = [...portsOfListeners(metricsListener), ...ports, ...configuredPorts(config)]
     const { rpc, metrics, fallSilent } = await announce(dataApi, tokens, metricsListener, log)
-    const deliveries = startDeliveries(joined, rpc, log, metrics?.delivered, ownPorts)
+    const deliveries = startDeliveries({ ...joined, ownPorts }, rpc, log, metrics?.delivered)
     return {
       metricsUrl: metricsListener?.url,
       async stop() {
@@ -232,23 +232,19 @@ async function joinBackend(config: Config): Promise<Joined> {
     const { url, publishableKey, signingKey } = database
     const installation = namesOfProject(url)
     const address = { url, projectKey: publishableKey }
-    return { address, signingKey, installation, ports: () => [], webhooksToLoopback, publicUrl }
+    return { address, signingKey, installation, ports: [], webhooksToLoopback, publicUrl }
   }
   assertNoProxyBetween()
   const running = await findRunningStack(database.dataDir)
   if (running === null) throw new StartError(`No Usher runs on ${database.dataDir}. Start it with: npm start`)
-  let record = recordOfRunningStack(database.dataDir)
+  const record = recordOfRunningStack(database.dataDir)
   const api = record?.api
   return {
     publicUrl: publicUrl ?? (api && urlOf(api)),
     address: { url: running.dataApiUrl },
     signingKey: { secret: running.jwtSecret },
     installation: namesOfDataDirectory(database.dataDir),
-    // The stack may restart a part on another port; without a record the last known ports still count.
-    ports() {
-      record = recordOfRunningStack(database.dataDir) ?? record
-      return record === null ? [] : portsOf(record)
-    },
+    ports: portsOf(record ?? {}),
     // Whether others can call the API depends on its configuration, not on the courier's.
     webhooksToLoopback:
       config.webhooksToLoopbackSetting ?? (webhooksToLoopback && record?.api?.forThisMachine !== false),

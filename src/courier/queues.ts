@@ -3,7 +3,6 @@
 
 import type { Logger } from 'pino'
 import type { CourierRpc } from '../gateway/courier-rpc.ts'
-import { configuredPorts, type OwnPorts, type ServiceUrls } from '../process/outbound/own-ports.ts'
 import { cancellationQueue } from './cancellation-queue.ts'
 import type { AnyQueue, Observe } from './courier.ts'
 import { emailQueue } from './emails/queue.ts'
@@ -11,10 +10,12 @@ import { type MailOptions, openMail } from './mail/index.ts'
 import { createWebhookSender } from './send-webhook.ts'
 import { webhookQueue } from './webhooks.ts'
 
-export type QueueOptions = ServiceUrls & {
+export type QueueOptions = {
   webhookTimeoutSeconds: number
   /** Whether webhooks may go to this machine, without TLS. */
   webhooksToLoopback: boolean
+  /** Ports of this machine that must never get one: those of Usher, and of the services that it uses. */
+  ownPorts: number[]
   mail: MailOptions
   /** The sender address of e-mails. */
   mailFrom: string
@@ -29,21 +30,12 @@ export type Queues = {
 // How long a claim outlives the webhook's timeout: the result is settled after it, and that may have to be retried.
 const settleSeconds = 45
 
-/** @param ownPorts those that are known only once Usher has started. */
-export function openQueues(
-  options: QueueOptions,
-  rpc: CourierRpc,
-  log: Logger,
-  observe: Observe = () => {},
-  ownPorts: OwnPorts = () => [],
-): Queues {
-  const configured = configuredPorts(options)
-  const where = {
+export function openQueues(options: QueueOptions, rpc: CourierRpc, log: Logger, observe: Observe = () => {}): Queues {
+  const sender = createWebhookSender({
     allowLoopback: options.webhooksToLoopback,
-    ownPorts: () => [...configured, ...ownPorts()],
+    ownPorts: options.ownPorts,
     timeoutMs: options.webhookTimeoutSeconds * 1000,
-  }
-  const sender = createWebhookSender(where)
+  })
   const leaseSeconds = options.webhookTimeoutSeconds + settleSeconds
   const emails = emailQueue(rpc, openMail(options.mail), options.mailFrom, log, observe)
   return {

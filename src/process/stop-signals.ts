@@ -1,6 +1,8 @@
 // Signals that stop a server. The first asks for a clean stop; repeats are ignored, because npm forwards a Ctrl-C that the terminal
 // has already sent. One that comes more than five seconds later ends the process at once.
 
+import { interrupted } from './start-error.ts'
+
 /** Ctrl-C, a supervisor, and a terminal that is closed. */
 export const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
@@ -26,6 +28,14 @@ export function stopSignal(force: () => void): AbortSignal {
     })
   }
   return asked.signal
+}
+
+/** Aborts a start at a stop signal, so that it can undo itself; after `release` these signals are for the caller alone. */
+export function interruption(): { signal: AbortSignal; release: () => void } {
+  const controller = new AbortController()
+  const abort = () => controller.abort(interrupted())
+  for (const name of signals) process.on(name, abort)
+  return { signal: controller.signal, release: () => signals.forEach((name) => void process.off(name, abort)) }
 }
 
 /** Resolves when the signal aborts, or at once if it has. */

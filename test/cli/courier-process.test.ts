@@ -16,12 +16,13 @@ import { createCourierProbe } from '../../src/gateway/database-probe.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
 import { findRunningStack } from '../../src/local/stack.ts'
 import { createLog } from '../../src/process/log.ts'
-import { identify, isRunning, type ProcessIdentity } from '../../src/process/processes.ts'
+import { isRunning, type ProcessIdentity } from '../../src/process/processes.ts'
 import { copyDataDirectory } from '../support/data-directory.ts'
 import {
   cleanUp,
   environment,
   familyOf,
+  identify,
   repository,
   type Started,
   serversOf,
@@ -164,14 +165,12 @@ test('while nothing is due, a courier makes one call for all of its queues', asy
   const polls = () => calls.filter((fn) => fn === 'poll_queues').length
   expect(await call('poll_queues', {})).toEqual([])
   const { stop } = startDeliveries(
-    readConfig({ USHER_DATA_DIR: dataDir }),
+    { ...readConfig({ USHER_DATA_DIR: dataDir }), ownPorts: [] },
     async (fn, args) => {
       calls.push(fn)
       return call(fn, args)
     },
     createLog('silent'),
-    undefined,
-    () => [],
   )
   await expect.poll(polls).toBeGreaterThan(3)
   await stop()

@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { run } from '../../src/cli/cli.ts'
 import { findDataDirectory } from '../../src/local/data-directory.ts'
 import { readRunRecord } from '../../src/local/run-record.ts'
-import { identify, isRunning, type ProcessIdentity, stopProcess } from '../../src/process/processes.ts'
+import { isRunning, type ProcessIdentity, stopProcess } from '../../src/process/processes.ts'
 
 export const repository = join(import.meta.dirname, '../..')
 const cli = join(repository, 'bin/usher.js')
@@ -177,11 +177,13 @@ export function familyOf(pid: number): number[] {
   ]
 }
 
-export const identityOf = (child: ChildProcess): ProcessIdentity => {
-  const identity = child.pid === undefined ? null : identify(child.pid)
-  if (identity === null) throw new Error('the process does not run')
-  return identity
-}
+/** By its whole command line. */
+export const identify = (pid: number): ProcessIdentity => ({
+  pid,
+  command: readFileSync(`/proc/${pid}/cmdline`, 'utf8'),
+})
+
+export const identityOf = (child: ChildProcess): ProcessIdentity => identify(child.pid ?? 0)
 
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')

@@ -186,7 +186,7 @@ describe('a port of Usher itself', () => {
     createWebhookSender({
       allowLoopback: true,
       timeoutMs: 2_000,
-      ownPorts: () => [1, port],
+      ownPorts: [1, port],
       ...(addresses && { findAddresses: dnsThatAnswers(addresses).findAddresses }),
     })
 
@@ -215,13 +215,9 @@ describe('a port of Usher itself', () => {
     },
   )
 
-  test('is asked for at each connection, and others of this machine stay reachable', async () => {
-    const ports: number[] = []
-    const { send, close } = createWebhookSender({ allowLoopback: true, ownPorts: () => ports })
-    receiver.answerWith(status(200, { Connection: 'close' }))
-    expect(await send(pendingWebhook(`${receiver.url}/`))).toMatchObject({ kind: 'answered', status: 200 })
-    ports.push(receiver.port)
-    expect(await send(pendingWebhook(`${receiver.url}/`))).toEqual(refusedWith(OWN))
+  test('does not keep others of this machine from being reached', async () => {
+    const { send, close } = own(receiver.port - 1)
+    expect(await send(pendingWebhook(`${receiver.url}/`))).toMatchObject({ kind: 'answered', status: 204 })
     close()
   })
 })

@@ -20,7 +20,7 @@ test('an e-mail that waits for its turn at a stop is neither sent nor recorded',
   })
   const recorded: unknown[] = []
   const { queues, close } = openQueues(
-    readConfig({ SMTP_URL: url, MAIL_FROM: sender }),
+    { ...readConfig({ SMTP_URL: url, MAIL_FROM: sender }), ownPorts: [] },
     async (_fn, { results }) => void recorded.push(...(results as unknown[])),
     createLog('silent'),
   )
@@ -46,7 +46,7 @@ test('tickets that go together are one message, and each is recorded with its re
   })
   const recorded: Record<string, unknown>[] = []
   const { queues, close } = openQueues(
-    readConfig({ SMTP_URL: url, MAIL_FROM: sender }),
+    { ...readConfig({ SMTP_URL: url, MAIL_FROM: sender }), ownPorts: [] },
     async (_fn, { results }) => void recorded.push(...(results as Record<string, unknown>[])),
     createLog('silent'),
   )

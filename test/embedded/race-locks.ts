@@ -9,7 +9,7 @@ const held: { folder: string; release: () => void }[] = []
 for (const [index, folder] of folders.entries()) {
   // Without sleeping, so that two programs arrive within a millisecond.
   while (Date.now() < Number(first) + index * 1000);
-  const lock = await acquireLock(openDataDirectory(folder)).catch(() => null)
+  const lock = await Promise.try(() => acquireLock(openDataDirectory(folder))).catch(() => null)
   if (lock !== null) held.push({ folder, ...lock })
 }
 process.stdout.write(`${JSON.stringify(held.map(({ folder }) => folder))}\n`)

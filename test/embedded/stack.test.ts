@@ -193,11 +193,11 @@ test('records of dead processes, a taken port and what a killed first start left
   const dataDir = copyOf(firstStart.dataDir)
   const stranger = startStranger()
   const pid = stranger.pid ?? 0
-  const outdated = { pid, started: 'at another time' }
+  const outdated = { pid, command: 'of another program' }
   writeFileSync(
     join(dataDir, 'running.json'),
     JSON.stringify({
-      usher: outdated,
+      usher: { pid },
       postgres: { ...outdated, port: 1 },
       postgrest: { ...outdated, pid: 4_194_300 },
       ready: true,
@@ -283,7 +283,7 @@ test('when Postgres or PostgREST ends unasked, it is started again in its place,
     expect(messages.at(-2)).toBe(`${name} ended unexpectedly (signal SIGKILL). Starting it again (attempt 1) …`)
     const { [part]: replacement, ...same } = recordOf(dataDir)
     expect(same).toEqual(others)
-    expect(replacement).toMatchObject({ ...killed, pid: expect.any(Number), started: expect.any(String) })
+    expect(replacement).toMatchObject({ ...killed, pid: expect.any(Number) })
     expect(replacement?.pid).not.toBe(killed?.pid)
 
     expect(await query(stack.databaseUrl, 'select note from public.kept')).toEqual([{ note: 'still here' }])

@@ -16,7 +16,6 @@ import { freePort } from '../../src/local/ports.ts'
 import { startPostgrest } from '../../src/local/postgrest.ts'
 import { type RunRecord, writeRunRecord } from '../../src/local/run-record.ts'
 import { loadOrCreateSecrets } from '../../src/local/secrets.ts'
-import { identify } from '../../src/process/processes.ts'
 import { type FailingProxy, startProxy } from './proxy.ts'
 
 export const repository = join(import.meta.dirname, '../..')
@@ -93,9 +92,11 @@ export async function startProveStack(dataDir: string, options: StackOptions): P
   }
   const clocks = mkdtempSync(join(tmpdir(), 'clocks-'))
 
-  const usher = identify(process.pid)
-  if (usher === null) throw new Error('this process cannot find itself')
-  const record: RunRecord = { usher, ready: true, dataApiUrl: `http://127.0.0.1:${toPostgrest.port}` }
+  const record: RunRecord = {
+    usher: { pid: process.pid },
+    ready: true,
+    dataApiUrl: `http://127.0.0.1:${toPostgrest.port}`,
+  }
   const note = (change: Partial<RunRecord>) => writeRunRecord(directory, Object.assign(record, change))
 
   let isStopping = false

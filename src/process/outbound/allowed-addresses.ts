@@ -7,7 +7,6 @@ import ipaddr from 'ipaddr.js'
 import { Agent, type buildConnector } from 'undici'
 import { connectToFirst } from './connect-to-first.ts'
 import { createNameFinder, type FindAddresses } from './find-addresses.ts'
-import type { OwnPorts } from './own-ports.ts'
 
 /** The message is shown to the customer. It quotes nothing of the URL, which may contain a secret. */
 export class AddressNotAllowed extends Error {}
@@ -32,13 +31,13 @@ const reuse = { pipelining: 1, keepAliveTimeout: 4_000, keepAliveMaxTimeout: 4_0
 
 export function createRoutes({
   allowLoopback,
-  ownPorts = () => [],
+  ownPorts = [],
   timeoutMs,
   findAddresses,
 }: {
   allowLoopback: boolean
   /** Ports that are refused on loopback even if it is allowed. */
-  ownPorts?: OwnPorts | undefined
+  ownPorts?: number[]
   /** For opening a connection, from the DNS query to the end of the handshake. */
   timeoutMs: number
   findAddresses?: FindAddresses | undefined
@@ -51,7 +50,7 @@ export function createRoutes({
   const isAllowed = (protocol: string, address: string): boolean =>
     (protocol === 'https:' && isPublic(address)) || (allowLoopback && loopbackAddresses.includes(address))
 
-  const isOwn = (port: number): boolean => allowLoopback && [...ownPorts()].includes(port)
+  const isOwn = (port: number): boolean => allowLoopback && ownPorts.includes(port)
 
   /** URL has normalised 0x7f.1, 2130706433 and the like to 127.0.0.1 by now. */
   async function allowedAddresses({ hostname, protocol, port }: buildConnector.Options): Promise<string[]> {

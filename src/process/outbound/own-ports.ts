@@ -1,12 +1,9 @@
-// The ports of this machine that must never get a webhook, even where loopback is allowed: those that Usher listens on, and those
-// of the services that it uses.
+// The ports of this machine that must never get a webhook, even where loopback is allowed, because the services that Usher uses listen there.
 
 import { hostOf, isLoopback } from '../loopback.ts'
 
-export type OwnPorts = () => Iterable<number>
-
-/** The URLs of the services that Usher uses. An embedded database has none. */
-export type ServiceUrls = {
+/** The URLs of those services. An embedded database has none. */
+type ServiceUrls = {
   database: { kind: string; url?: string }
   databaseUrl: string | undefined
   redisUrl: string | undefined
@@ -21,7 +18,6 @@ const defaultPorts: Record<string, number> = {
   'rediss:': 6379,
 }
 
-/** The ports of those services that are on this machine. */
 export function configuredPorts({ database, databaseUrl, redisUrl }: ServiceUrls): number[] {
   return [database.url, databaseUrl, redisUrl].flatMap((text) => {
     const url = text === undefined ? null : URL.parse(text)

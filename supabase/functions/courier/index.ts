@@ -13,6 +13,7 @@ import { createTokens } from '../../../src/gateway/tokens.ts'
 import { bearerOf } from '../../../src/http/middleware/bearer.ts'
 import { sharedSecret } from '../../../src/http/middleware/shared-secret.ts'
 import { createLog } from '../../../src/process/log.ts'
+import { configuredPorts } from '../../../src/process/outbound/own-ports.ts'
 import { readFunctionConfig } from './config.ts'
 
 declare const Deno: { serve(handler: (request: Request) => Promise<Response>): unknown }
@@ -44,7 +45,7 @@ Deno.serve(async (request) => {
 async function deliver(): Promise<Record<string, number | boolean>> {
   const held = await announceOnce(rpc)
   if (held) log.warn(`${heldMessage} ${releaseFix}`)
-  const { queues, close } = openQueues(config, rpc, log)
+  const { queues, close } = openQueues({ ...config, ownPorts: configuredPorts(config) }, rpc, log)
   try {
     // First, so that the e-mails that it queues are sent in this run.
     const { expired, reminded } = await enforceDeadlinesOnce(rpc)
