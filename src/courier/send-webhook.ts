@@ -4,9 +4,8 @@
 import { Webhook } from 'standardwebhooks'
 import type { Dispatcher } from 'undici'
 import packageJson from '../../package.json' with { type: 'json' }
-import { createRoutes, type Routes } from '../process/outbound/allowed-addresses.ts'
+import { createRoutes, inTime, type Routes } from '../process/outbound/allowed-addresses.ts'
 import type { FindAddresses } from '../process/outbound/find-addresses.ts'
-import { inTime } from '../process/outbound/in-time.ts'
 import { describeFailure, NoAnswerInTime, NothingToSignWith } from './describe-failure.ts'
 import { excerptOf, retryAfterSeconds } from './webhook-answer.ts'
 
@@ -141,21 +140,21 @@ function signatures(secrets: string[], sign: (webhook: Webhook) => string): stri
 type Request = Dispatcher.RequestOptions & { signal: AbortSignal }
 
 /** Resolves with the head of the answer; the body is still to be read, until the deadline. */
-async function post({ dispatcher, couldNotConnect }: Routes, request: Request): Promise<Dispatcher.ResponseData> {
+async function post({ dispatcher }: Routes, request: Request): Promise<Dispatcher.ResponseData> {
   let isConnectionNew = false
   const noteConnection = (origin: URL) => {
     isConnectionNew ||= origin.origin === request.origin
   }
-  dispatcher.on('connect', noteConnection)
+  dispatcher.on('connect', noteConnection).on('connectionError', noteConnection)
   try {
     return await dispatcher.request(request)
   } catch (error) {
     // An endpoint may close a kept connection just as it is reused, which says nothing about this webhook. Posting twice does no harm,
     // because the webhook-id is the same.
     const wasClosed = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes(String((error as NodeJS.ErrnoException).code))
-    if (!wasClosed || isConnectionNew || couldNotConnect(error) || request.signal.aborted) throw error
+    if (!wasClosed || isConnectionNew || request.signal.aborted) throw error
     return dispatcher.request(request)
   } finally {
-    dispatcher.off('connect', noteConnection)
+    dispatcher.off('connect', noteConnection).off('connectionError', noteConnection)
   }
 }

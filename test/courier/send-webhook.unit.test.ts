@@ -196,7 +196,7 @@ describe('connections', () => {
     const patient = createWebhookSender({ allowLoopback: true, timeoutMs: 2_500, findAddresses })
     const sent = send({ url: `https://hooks.example.com:${silent.port}/` }, patient)
     await expect.poll(other.accepted).toBe(1)
-    expect(await sent).toMatchObject({ kind: 'unanswered', error: 'No answer within 2.5 s.' })
+    expect(await sent).toMatchObject({ kind: 'unanswered', error: 'The host did not let us connect in time.' })
     await expect.poll(silent.open).toBe(0)
   })
 

@@ -4,8 +4,7 @@
 
 import { isIP, type Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { Agent, type buildConnector } from 'undici'
-import { connectToFirst } from './connect-to-first.ts'
+import { Agent, buildConnector } from 'undici'
 import { createNameFinder, type FindAddresses } from './find-addresses.ts'
 
 /** The message is shown to the customer. It quotes nothing of the URL, which may contain a secret. */
@@ -16,14 +15,16 @@ export type Routes = {
   to(url: string): { origin: string; path: string }
   /** Fails a request with AddressNotAllowed, or with the network's own error. */
   dispatcher: Agent
-  /** Whether a request failed before a connection was open. */
-  couldNotConnect(error: unknown): boolean
   /** Closes all connections, including those in use and those being opened. */
   close(): void
 }
 
 const loopbackAddresses = ['127.0.0.1', '::1']
 const loopbackHosts = ['localhost', '127.0.0.1', '[::1]']
+
+// Of the addresses of a name, each but the last gets this long: enough for a handshake around the world.
+const headStartMs = 1_000
+const maxAddresses = 4
 
 /** Connections are reused, which saves the handshakes of a burst, and closed soon after it. The caller limits how many are open at
  * once: a request that waited for a connection here would use up its own timeout. */
@@ -44,8 +45,8 @@ export function createRoutes({
 }): Routes {
   const names = createNameFinder()
   const find = findAddresses ?? names.find
-  const closing = new AbortController()
-  const connectionErrors = new WeakSet<Error>()
+  let isClosed = false
+  const connecting = new Set<Socket>()
 
   const isAllowed = (protocol: string, address: string): boolean =>
     (protocol === 'https:' && isPublic(address)) || (allowLoopback && loopbackAddresses.includes(address))
@@ -65,12 +66,37 @@ export function createRoutes({
     return addresses
   }
 
+  /** Tries one address after another, IPv4 first, since every network has it. @throws the error of the first. */
   async function connect(options: buildConnector.Options): Promise<Socket> {
-    const until = AbortSignal.any([closing.signal, AbortSignal.timeout(timeoutMs)])
-    const { hostname, protocol } = options
-    const addresses = await allowedAddresses(options)
-    const port = portOf(protocol, options.port)
-    return connectToFirst({ addresses, port, certifiedAs: protocol === 'https:' ? hostname : null }, until)
+    const until = performance.now() + timeoutMs
+    const addresses = (await allowedAddresses(options)).toSorted((a, b) => isIP(a) - isIP(b)).slice(0, maxAddresses)
+    const errors: unknown[] = []
+    for (const [index, address] of addresses.entries()) {
+      const left = until - performance.now()
+      if (isClosed || left <= 0) break
+      try {
+        return await open(address, options, index < addresses.length - 1 ? Math.min(headStartMs, left) : left)
+      } catch (error) {
+        errors.push(error)
+      }
+    }
+    throw errors[0] ?? new Error('closed')
+  }
+
+  function open(address: string, options: buildConnector.Options, timeout: number): Promise<Socket> {
+    // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would otherwise turn it off.
+    const begin = buildConnector({ timeout, rejectUnauthorized: true }) as unknown as (
+      ...args: Parameters<buildConnector.connector>
+    ) => Socket
+    const servername = isIP(options.hostname) === 0 ? options.hostname : ''
+    return new Promise((resolve, reject) => {
+      const socket = begin({ ...options, hostname: address, servername }, (error, connected) => {
+        connecting.delete(socket)
+        if (error === null) resolve(connected)
+        else reject(error)
+      })
+      connecting.add(socket)
+    })
   }
 
   const dispatcher = new Agent({
@@ -78,10 +104,7 @@ export function createRoutes({
     connect(options, done) {
       connect(options).then(
         (socket) => done(null, socket),
-        (error) => {
-          connectionErrors.add(error)
-          done(error, null)
-        },
+        (error) => done(error, null),
       )
     },
   })
@@ -91,10 +114,10 @@ export function createRoutes({
 
   return {
     dispatcher,
-    couldNotConnect: (error) => connectionErrors.has(error as Error),
     close() {
-      closing.abort()
+      isClosed = true
       names.cancel()
+      for (const socket of connecting) socket.destroy(new Error('closed'))
       void dispatcher.destroy()
     },
     to(text) {
@@ -120,4 +143,12 @@ function isPublic(address: string): boolean {
   if (!ipaddr.isValid(address) || address === '168.63.129.16') return false
   const parsed = ipaddr.parse(address)
   return parsed.range() === 'unicast' && (parsed.kind() === 'ipv4' || parsed.match(ipaddr.parseCIDR('2000::/3')))
+}
+
+/** Needed because undici applies a signal only once it is connected. @throws the reason of the deadline */
+export function inTime<T>(deadline: AbortSignal, work: Promise<T>): Promise<T> {
+  const over = new Promise<never>((_, reject) => {
+    deadline.addEventListener('abort', () => reject(deadline.reason), { once: true })
+  })
+  return Promise.race([work, over])
 }

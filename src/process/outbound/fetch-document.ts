@@ -1,9 +1,8 @@
 // Fetches a small document from an address that a stranger gave. It must never follow a redirect, exceed its time or size, or connect to an
 // address that allowed-addresses.ts refuses.
 
-import { createRoutes } from './allowed-addresses.ts'
+import { createRoutes, inTime } from './allowed-addresses.ts'
 import type { FindAddresses } from './find-addresses.ts'
-import { inTime } from './in-time.ts'
 
 /** @throws when there is no answer in time, or it is too large. */
 export type FetchDocument = (url: string) => Promise<Response>

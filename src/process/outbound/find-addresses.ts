@@ -1,8 +1,7 @@
 // Resolves a host name to its IPv4 and IPv6 addresses: at least one, or an error with code ENOTFOUND (no such name) or EAI_AGAIN (no
 // answer). A name whose servers do not answer must delay neither another name nor the end of the process.
 
-import { Resolver } from 'node:dns'
-import { lookup } from 'node:dns/promises'
+import { lookup, Resolver } from 'node:dns/promises'
 import { versions } from 'node:process'
 
 export type FindAddresses = (hostname: string) => Promise<string[]>
@@ -20,17 +19,12 @@ const queryOptions = { timeout: 2_000, tries: 2 }
 export function askNameServers(servers?: string[]): NameFinder {
   const resolver = new Resolver(queryOptions)
   if (servers) resolver.setServers(servers)
-  const ask = (question: 'resolve4' | 'resolve6', hostname: string) =>
-    new Promise<string[]>((resolve, reject) => {
-      resolver[question](hostname, (error, addresses) => (error ? reject(error) : resolve(addresses)))
-    })
-
   return {
     cancel: () => resolver.cancel(),
     async find(hostname) {
       // RFC 6761: not to be queried.
       if (hostname === 'localhost') return ['127.0.0.1', '::1']
-      const answers = await Promise.allSettled([ask('resolve4', hostname), ask('resolve6', hostname)])
+      const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
       const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
       if (addresses.length > 0) return addresses
       const codes = answers.map((answer) => answer.status === 'rejected' && answer.reason.code)
