@@ -57,10 +57,9 @@ export function startCourier(queues: readonly AnyQueue[], poll: Poll, log: Logge
     async stop(timeoutMs, abort) {
       stopping.abort()
       const done = Promise.all([polling, ...loops.map((loop) => loop.finish())])
-      await within(timeoutMs, done)
+      await Promise.race([done, sleep(timeoutMs)])
       await abort()
-      await within(abortGraceMs, done)
-      for (const loop of loops) loop.abandon()
+      await Promise.race([done, sleep(abortGraceMs)])
     },
   }
 }
@@ -128,7 +127,6 @@ function serveQueue(queue: AnyQueue, stopping: AbortSignal, log: Logger) {
       clearTimeout(rest)
       await deliveries.all()
     },
-    abandon: deliveries.abandon,
   }
 }
 
@@ -154,24 +152,18 @@ const pause = (ms: number, signal: AbortSignal) => sleep(ms, undefined, { signal
  */
 function trackDeliveries(queue: AnyQueue, log: Logger, onMore = () => {}) {
   const inFlight = new Set<Promise<void>>()
-  let isAbandoned = false
   // Whether the last claim was given all that it asked for, or had no place to ask for.
   let hasMore = false
 
   function start(item: { id: string }): void {
-    let isMore = false
     const delivery = queue
       .deliver(item)
-      .then((more) => {
-        isMore = more === true
-      })
       .catch((error) => {
-        if (isAbandoned) return
         log.error({ err: error, queue: queue.name, delivery_id: item.id }, 'delivery could not be settled')
       })
-      .finally(() => {
+      .then((more) => {
         inFlight.delete(delivery)
-        if (isMore || hasMore) onMore()
+        if (more === true || hasMore) onMore()
       })
     inFlight.add(delivery)
   }
@@ -192,10 +184,6 @@ function trackDeliveries(queue: AnyQueue, log: Logger, onMore = () => {}) {
     /** Resolves when the next one ends. */
     next: () => Promise.race(inFlight),
     all: () => Promise.all(inFlight),
-    /** Those still in flight are no longer reported: their claims expire, and another courier delivers them again. */
-    abandon() {
-      isAbandoned = true
-    },
   }
 }
 
@@ -209,13 +197,4 @@ function createWakeUp() {
       next = Promise.withResolvers()
     },
   }
-}
-
-async function within(timeoutMs: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs)
-  })
-  await Promise.race([work, timeout])
-  clearTimeout(timer)
 }

@@ -2,6 +2,7 @@
 // purges rows that are older than the retention time, and e-mails kept as files of people who were erased. A backlog is worked off in
 // batches with a pause in between, so that no other query has to wait for it.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { CourierRpc } from '../gateway/courier-rpc.ts'
 import { forgetErased } from './mail/files.ts'
@@ -34,58 +35,43 @@ export const expireOffersOnce = async (rpc: CourierRpc) => (await rpc('expire_wa
 type Options = Retention & { mail: { directory: string } | object }
 
 export function startHousekeeping(rpc: CourierRpc, options: Options, log: Logger): { stop(): void } {
-  const purging = repeat(purgeIntervalMs, log, async () => {
+  const purge = async () => {
     const purged = await purgeOnce(rpc, options)
     if (purged > 0) log.info({ purged }, 'housekeeping')
     if ('directory' in options.mail) {
       await forgetErased(options.mail.directory, async (ids) => (await rpc('erased_emails', { ids })) as string[])
     }
     return purged >= batchSize
-  })
-  const deadlines = repeat(deadlineIntervalMs, log, async () => {
+  }
+  const enforceDeadlines = async () => {
     const { has_more: hasMore, ...done } = await enforceDeadlinesOnce(rpc)
     if (done.expired + done.reminded > 0) log.info(done, 'payment deadlines')
     return hasMore
-  })
-  const offers = repeat(deadlineIntervalMs, log, async () => {
+  }
+  const expireOffers = async () => {
     const { expired, has_more: hasMore } = await expireOffersOnce(rpc)
     if (expired > 0) log.info({ expired }, 'waiting list')
     return hasMore
-  })
-  return {
-    stop() {
-      purging.stop()
-      deadlines.stop()
-      offers.stop()
-    },
   }
+  const repeated = [
+    repeat(purgeIntervalMs, log, purge),
+    repeat(deadlineIntervalMs, log, enforceDeadlines),
+    repeat(deadlineIntervalMs, log, expireOffers),
+  ]
+  return { stop: () => repeated.forEach(({ stop }) => void stop()) }
 }
 
 /** Runs `work` soon and then at intervals, or after a pause while it says that there is more. */
 export function repeat(intervalMs: number, log: Logger, work: () => Promise<boolean>): { stop(): void } {
-  let timer: NodeJS.Timeout
-  let stopped = false
-
-  const schedule = (delayMs: number) => {
-    if (stopped) return
-    timer = setTimeout(() => void run(), delayMs)
-    timer.unref()
-  }
+  const stopping = new AbortController()
+  const { signal } = stopping
   const run = async () => {
-    let hasMore = false
-    try {
-      hasMore = await work()
-    } catch (error) {
-      log.error({ err: error }, 'housekeeping')
+    for (let delayMs = pauseMs; ; ) {
+      await sleep(delayMs, undefined, { signal, ref: false })
+      const hasMore = await work().catch((error) => log.error({ err: error }, 'housekeeping'))
+      delayMs = hasMore === true ? pauseMs : intervalMs
     }
-    schedule(hasMore ? pauseMs : intervalMs)
   }
-
-  schedule(pauseMs)
-  return {
-    stop() {
-      stopped = true
-      clearTimeout(timer)
-    },
-  }
+  run().catch(() => {})
+  return { stop: () => stopping.abort() }
 }

@@ -3,6 +3,7 @@
 
 import pg from 'pg'
 import { createKey, hashOf, marker, prefixOf } from '../gateway/api-key.ts'
+import { withClient } from './client.ts'
 
 /** Why the database refused, as a sentence for the terminal. */
 export class AdminError extends Error {}
@@ -24,21 +25,18 @@ export type KeyRow = {
 
 /** Runs `work` on one connection, in one transaction. @throws AdminError */
 export async function withDatabase<T>(databaseUrl: string, work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: databaseUrl })
+  let isConnected = false
   try {
-    await client.connect()
+    return await withClient(databaseUrl, async (client) => {
+      isConnected = true
+      await client.query('begin')
+      const result = await work(client)
+      await client.query('commit')
+      return result
+    })
   } catch (error) {
-    throw new AdminError(`Cannot connect to the database: ${(error as Error).message}`)
-  }
-  try {
-    await client.query('begin')
-    const result = await work(client)
-    await client.query('commit')
-    return result
-  } catch (error) {
+    if (!isConnected) throw new AdminError(`Cannot connect to the database: ${(error as Error).message}`)
     throw toAdminError(error)
-  } finally {
-    await client.end()
   }
 }
 
@@ -64,19 +62,6 @@ export async function listOrganisations(client: pg.ClientBase): Promise<(Organis
   return rows
 }
 
-/** What is left out is unchanged; an empty text clears. */
-export type OrganisationChanges = {
-  name?: string | undefined
-  /** A row of `plans`. */
-  plan?: string | undefined
-  reply_to_email?: string | undefined
-  accent_colour?: string | undefined
-  logo_url?: string | undefined
-  payment_instructions?: string | undefined
-  /** A number of minor units. */
-  confirm_refunds_above?: string | undefined
-}
-
 const changeable = [
   'name',
   'plan',
@@ -86,12 +71,14 @@ const changeable = [
   'payment_instructions',
   'confirm_refunds_above',
 ] as const
+type Changeable = (typeof changeable)[number]
 
+/** @param changes what is left out is unchanged; an empty text clears. */
 export async function updateOrganisation(
   client: pg.ClientBase,
   slug: string,
-  changes: OrganisationChanges,
-): Promise<Organisation & Record<Exclude<(typeof changeable)[number], keyof Organisation>, string | null>> {
+  changes: { [column in Changeable]?: string | undefined },
+): Promise<Organisation & Record<Exclude<Changeable, keyof Organisation>, string | null>> {
   const columns = changeable.filter((column) => changes[column] !== undefined)
   const cast = (column: string) => (column === 'confirm_refunds_above' ? '::bigint' : '')
   const assignments = columns.map((column, i) => `${column} = nullif($${i + 2}, '')${cast(column)}`)
@@ -103,14 +90,20 @@ export async function updateOrganisation(
     `select id, slug, ${changeable.join(', ')}, created_at from public.organisations where slug = $1`,
     [slug],
   )
-  if (rows[0] === undefined) throw new AdminError(`There is no organisation ${slug}.`)
+  if (rows[0] === undefined) throw noSuchOrganisation(slug)
   return rows[0]
+}
+
+const noSuchOrganisation = (slug: string) => new AdminError(`There is no organisation ${slug}.`)
+
+async function assertOrganisation(client: pg.ClientBase, slug: string): Promise<void> {
+  const known = await client.query('select from public.organisations where slug = $1', [slug])
+  if (known.rowCount === 0) throw noSuchOrganisation(slug)
 }
 
 /** With everything of it. @returns the number of rows of each table, the most first. */
 export async function deleteOrganisation(client: pg.ClientBase, slug: string): Promise<Record<string, number>> {
-  const known = await client.query('select from public.organisations where slug = $1', [slug])
-  if (known.rowCount === 0) throw new AdminError(`There is no organisation ${slug}.`)
+  await assertOrganisation(client, slug)
   // One statement, which takes half a minute for 60,000 orders.
   await client.query('set statement_timeout = 0')
   const { rows } = await client.query<{ deleted: Record<string, number> }>(
@@ -205,8 +198,7 @@ async function findPoint(client: pg.ClientBase, eventId: string, point: string):
 
 /** Names what may have been meant: events that are called like it first, and then those nearest to today. */
 async function noSuchEvent(client: pg.ClientBase, organisation: string, event: string): Promise<AdminError> {
-  const known = await client.query('select from public.organisations where slug = $1', [organisation])
-  if (known.rowCount === 0) return new AdminError(`There is no organisation ${organisation}.`)
+  await assertOrganisation(client, organisation)
   const { rows } = await client.query<{ slug: string; day: string }>(
     `select e.slug, coalesce(to_char(e.starts_at at time zone e.timezone, 'YYYY-MM-DD'), 'no date') as day
      from public.events e join public.organisations o on o.id = e.organisation_id
@@ -227,8 +219,7 @@ const selectKeys = `
   from public.api_keys k join public.organisations o on o.id = k.organisation_id`
 
 export async function listKeys(client: pg.ClientBase, organisation: string): Promise<KeyRow[]> {
-  const known = await client.query('select from public.organisations where slug = $1', [organisation])
-  if (known.rowCount === 0) throw new AdminError(`There is no organisation ${organisation}.`)
+  await assertOrganisation(client, organisation)
   const { rows } = await client.query<KeyRow>(`${selectKeys} where o.slug = $1 order by k.id`, [organisation])
   return rows
 }

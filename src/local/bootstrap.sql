@@ -36,12 +36,6 @@ alter default privileges for role postgres in schema public
   grant all on functions to postgres, anon, authenticated, service_role;
 alter default privileges for role postgres in schema public
   grant all on sequences to postgres, anon, authenticated, service_role;
-alter default privileges for role supabase_admin in schema public
-  grant all on tables to postgres, anon, authenticated, service_role;
-alter default privileges for role supabase_admin in schema public
-  grant all on functions to postgres, anon, authenticated, service_role;
-alter default privileges for role supabase_admin in schema public
-  grant all on sequences to postgres, anon, authenticated, service_role;
 
 create schema extensions;
 grant all on schema extensions to postgres;
@@ -115,19 +109,9 @@ as $$
   )::text
 $$;
 
-create function auth.email() returns text
-language sql stable
-as $$
-  select coalesce(
-    nullif(current_setting('request.jwt.claim.email', true), ''),
-    nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'email'
-  )::text
-$$;
-
 alter function auth.jwt() owner to supabase_auth_admin;
 alter function auth.uid() owner to supabase_auth_admin;
 alter function auth.role() owner to supabase_auth_admin;
-alter function auth.email() owner to supabase_auth_admin;
 
 -- PostgREST reloads its schema cache when the schema changes, as on hosted Supabase.
 create function extensions.pgrst_ddl_watch() returns event_trigger

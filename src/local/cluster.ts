@@ -40,7 +40,7 @@ export async function createCluster(options: {
   durable: boolean
   signal: AbortSignal
 }): Promise<void> {
-  const { databaseDir, binaries, account, signal } = options
+  const { databaseDir, binaries, account, durable, signal } = options
   if (existsSync(databaseDir)) throw new Error(`${databaseDir} exists`)
   // initdb may be killed half-way, so it works in a temporary folder that is renamed when it is done.
   const temporary = mkdtempSync(`${databaseDir}.partial-`)
@@ -51,8 +51,30 @@ export async function createCluster(options: {
   if (account.owner !== null) {
     for (const path of [temporary, cluster, passwordFile]) chownSync(path, account.owner.uid, account.owner.gid)
   }
+  // The built-in C.UTF-8 sorts and folds case alike on every platform and with every library version.
+  const command = [
+    ...account.prefix,
+    binaries.initdb,
+    // First: removeUnfinished recognises the process by it.
+    pgdata(cluster),
+    `--username=${superuser}`,
+    `--pwfile=${passwordFile}`,
+    '--auth=scram-sha-256',
+    '--encoding=UTF8',
+    '--locale=C',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    '--no-instructions',
+    // A temporary database is copied and deleted: with segments of 16 MB, most of it would be an empty write-ahead log.
+    ...(durable ? [] : ['--no-sync', '--wal-segsize=1']),
+    ...Object.entries(settings).map(([name, value]) => `--set=${name}=${value}`),
+  ]
   try {
-    await initdb(binaries.initdb, cluster, passwordFile, options.durable, account, signal)
+    const options = { cwd: temporary, env: postgresEnvironment(), ...account.user, signal }
+    const { failure, stderr } = await run(command, options)
+    if (failure !== undefined) {
+      throw new StartError(`The database could not be created: initdb ended with ${failure}.\n${stderr.trim()}`)
+    }
     renameSync(cluster, databaseDir)
   } finally {
     rmSync(temporary, { recursive: true, force: true })
@@ -86,42 +108,6 @@ export async function bootstrap(port: number, secrets: Secrets): Promise<void> {
     await client.query(`alter role authenticator password ${client.escapeLiteral(secrets.authenticatorPassword)}`)
     await client.query('commit')
   })
-}
-
-async function initdb(
-  program: string,
-  cluster: string,
-  passwordFile: string,
-  durable: boolean,
-  account: PostgresAccount,
-  signal: AbortSignal,
-): Promise<void> {
-  // The built-in C.UTF-8 sorts and folds case alike on every platform and with every library version.
-  const command = [
-    ...account.prefix,
-    program,
-    // First: removeUnfinished recognises the process by it.
-    pgdata(cluster),
-    `--username=${superuser}`,
-    `--pwfile=${passwordFile}`,
-    '--auth=scram-sha-256',
-    '--encoding=UTF8',
-    '--locale=C',
-    '--locale-provider=builtin',
-    '--builtin-locale=C.UTF-8',
-    '--no-instructions',
-    // A temporary database is copied and deleted: with segments of 16 MB, most of it would be an empty write-ahead log.
-    ...(durable ? [] : ['--no-sync', '--wal-segsize=1']),
-    ...Object.entries(settings).map(([name, value]) => `--set=${name}=${value}`),
-  ]
-  const { failure, stderr } = await run(command, {
-    cwd: dirname(cluster),
-    env: postgresEnvironment(),
-    ...account.user,
-    signal,
-  })
-  if (failure === undefined) return
-  throw new StartError(`The database could not be created: ${program} ended with ${failure}.\n${stderr.trim()}`)
 }
 
 /** Only what the programs need, without variables such as PGOPTIONS that are meant for a psql in the same shell. */

@@ -16,21 +16,7 @@ import {
 import { dirname, join, resolve } from 'node:path'
 import { StartError } from '../process/start-error.ts'
 
-export type DataDirectory = {
-  /** Absolute, with symbolic links resolved, so that two names of one folder share one lock. */
-  path: string
-  /** The data directory of Postgres. It exists only once initdb has finished. */
-  database: string
-  secrets: string
-  /** The port that Postgres used last, kept so that a connection saved in a SQL client keeps working. */
-  port: string
-  /** Which processes run here: see run-record.ts. */
-  running: string
-  lock: string
-  postgresLog: string
-  postgrestConfig: string
-  postgrestLog: string
-}
+export type DataDirectory = ReturnType<typeof pathsIn>
 
 export function openDataDirectory(configured: string): DataDirectory {
   const wanted = resolve(configured)
@@ -82,16 +68,18 @@ export function refuseForeignOwner(path: string, alternative: string): void {
   throw new StartError(`${path} belongs to another user (uid ${owner}). Start Usher as that user, or ${alternative}.`)
 }
 
-function pathsIn(path: string): DataDirectory {
-  return {
-    path,
-    database: join(path, 'database'),
-    secrets: join(path, 'secrets.json'),
-    port: join(path, 'postgres.port'),
-    running: join(path, 'running.json'),
-    lock: join(path, 'lock'),
-    postgresLog: join(path, 'postgres.log'),
-    postgrestConfig: join(path, 'postgrest.conf'),
-    postgrestLog: join(path, 'postgrest.log'),
-  }
-}
+/** @param path absolute, with symbolic links resolved, so that two names of one folder share one lock. */
+const pathsIn = (path: string) => ({
+  path,
+  /** The data directory of Postgres. It exists only once initdb has finished. */
+  database: join(path, 'database'),
+  secrets: join(path, 'secrets.json'),
+  /** The port that Postgres used last, kept so that a connection saved in a SQL client keeps working. */
+  port: join(path, 'postgres.port'),
+  /** Which processes run here: see run-record.ts. */
+  running: join(path, 'running.json'),
+  lock: join(path, 'lock'),
+  postgresLog: join(path, 'postgres.log'),
+  postgrestConfig: join(path, 'postgrest.conf'),
+  postgrestLog: join(path, 'postgrest.log'),
+})

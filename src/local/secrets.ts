@@ -17,51 +17,35 @@ export type Secrets = {
 
 export function loadOrCreateSecrets(directory: DataDirectory): Secrets {
   const existing = readSecrets(directory)
-  if (existing !== null) return existing.jwtSecret ? existing : renewJwtSecret(directory, existing)
-  if (existsSync(directory.database)) {
+  if (existing?.jwtSecret) return existing
+  if (existing === null && existsSync(directory.database)) {
     throw new StartError(
       `${directory.secrets} is missing, and without it the database beside it cannot be opened. ` +
         'Restore the file, or set USHER_DATA_DIR to a new folder to start afresh.',
     )
   }
-  const created = createSecrets()
-  writeFileAtomically(directory.secrets, `${JSON.stringify(created, null, 2)}\n`)
-  return created
-}
-
-/** Whoever had the file removes the secret of tokens from it. The passwords are those of the database, and stay. */
-function renewJwtSecret(directory: DataDirectory, existing: Secrets): Secrets {
-  const renewed = { ...existing, jwtSecret: randomSecret() }
-  writeFileAtomically(directory.secrets, `${JSON.stringify(renewed, null, 2)}\n`)
-  return renewed
+  const secrets = {
+    superuserPassword: randomSecret(),
+    postgresPassword: randomSecret(),
+    authenticatorPassword: randomSecret(),
+    // Whoever had the file removes the secret of tokens from it. The passwords are those of the database, and stay.
+    ...existing,
+    jwtSecret: randomSecret(),
+  }
+  writeFileAtomically(directory.secrets, `${JSON.stringify(secrets, null, 2)}\n`)
+  return secrets
 }
 
 /** Null if there are none yet. */
 export function readSecrets(directory: DataDirectory): Secrets | null {
-  let text: string
+  if (!existsSync(directory.secrets)) return null
   try {
-    text = readFileSync(directory.secrets, 'utf8')
+    return JSON.parse(readFileSync(directory.secrets, 'utf8')) as Secrets
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw new StartError(`${directory.secrets} cannot be read (${(error as Error).message}).`)
-  }
-  try {
-    return JSON.parse(text) as Secrets
-  } catch {
-    throw new StartError(`${directory.secrets} is not valid JSON. Restore it from a backup.`)
+    const reason = error instanceof SyntaxError ? 'is not valid JSON' : `cannot be read (${(error as Error).message})`
+    throw new StartError(`${directory.secrets} ${reason}. Restore it from a backup.`)
   }
 }
 
-function createSecrets(): Secrets {
-  return {
-    superuserPassword: randomSecret(),
-    postgresPassword: randomSecret(),
-    authenticatorPassword: randomSecret(),
-    jwtSecret: randomSecret(),
-  }
-}
-
-// 256 bits in an alphabet that needs no escaping in a URL, in SQL or in an environment variable.
-function randomSecret(): string {
-  return randomBytes(32).toString('base64url')
-}
+/** 256 bits in an alphabet that needs no escaping in a URL, in SQL or in an environment variable. */
+const randomSecret = (): string => randomBytes(32).toString('base64url')

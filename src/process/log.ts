@@ -22,12 +22,7 @@ export function createLog(level: string, destination: DestinationStream = pino.d
 /** Leaves out details and hints, where database errors repeat values (an e-mail address in a unique violation). */
 function describeError(error: unknown): Record<string, unknown> {
   if (typeof error !== 'object' || error === null) return { message: String(error) }
-  const { code, message, stack, cause } = error as {
-    code?: unknown
-    message?: unknown
-    stack?: unknown
-    cause?: unknown
-  }
+  const { code, message, stack, cause } = error as Record<string, unknown>
   return {
     code,
     message,

@@ -12,8 +12,6 @@ import { calendarMethodOf, contentOf, ticketsOf, typesOf } from './content.ts'
 import { emailHtml } from './render-html.ts'
 import { emailText } from './render-text.ts'
 
-export type { PendingEmail } from '../../guests/pending.ts'
-
 // As much as a mailbox list shows, and well below the limit of a header line.
 const maxNameLength = 100
 const maxSubjectLength = 150
