@@ -2,6 +2,7 @@
 // until everything runs.
 
 import { availableParallelism } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { mailPreviewAt } from '../apps/mail/mail-preview.ts'
 import { announceInstallation, namesOfProject } from '../courier/installation.ts'
@@ -12,7 +13,7 @@ import { createProbe, type DataApiAddress } from '../gateway/database-probe.ts'
 import { createTokens, type SigningKey, type Tokens } from '../gateway/tokens.ts'
 import { type HttpListener, isTaken, openListener, urlOf } from '../http/listener.ts'
 import { createMetrics } from '../http/metrics.ts'
-import { createLimitStores, type LimitStores } from '../http/middleware/rate-limit.ts'
+import { createLimitStores } from '../http/middleware/rate-limit.ts'
 import { withDatabase } from '../local/admin.ts'
 import { type Demo, type DemoEvent, findDemo, seedDemo } from '../local/demo.ts'
 import { namesOfDataDirectory } from '../local/installation.ts'
@@ -20,7 +21,7 @@ import { portsOf } from '../local/run-record.ts'
 import { findRunningStack, recordOfRunningStack, startEmbeddedStack } from '../local/stack.ts'
 import { assertNoProxyBetween } from '../process/loopback.ts'
 import { configuredPorts } from '../process/outbound/own-ports.ts'
-import { StartError } from '../process/start-error.ts'
+import { interrupted, StartError } from '../process/start-error.ts'
 import { createApp } from './app.ts'
 import {
   type Config,
@@ -32,7 +33,6 @@ import {
 } from './config.ts'
 import { superviseCourier } from './courier-process.ts'
 import { startDeliveries } from './deliveries.ts'
-import { reachDatabase } from './reach-database.ts'
 
 export type Running = {
   /** The listening address. */
@@ -69,6 +69,8 @@ type Backend = {
 
 type Say = (message: string) => void
 
+const probeTimeoutMs = 10_000
+const longestPauseSeconds = 30
 const never = new Promise<string>(() => {})
 const neverAborts = new AbortController().signal
 
@@ -83,16 +85,19 @@ export async function start(
   stopping = neverAborts,
   connect = connectBackend,
 ): Promise<Running> {
-  warnOfProxy(config, progress)
-  const doubt = doubtOfMetricsPort(config)
-  if (doubt !== undefined) throw new ConfigError(`${doubt.message} ${doubt.fix}`)
+  const ofProxy = doubtOfTrustProxy(config)
+  if (ofProxy !== undefined) progress(`Warning: ${ofProxy.message} ${ofProxy.fix}`)
+  const ofPort = doubtOfMetricsPort(config)
+  if (ofPort !== undefined) throw new ConfigError(`${ofPort.message} ${ofPort.fix}`)
   // The port first: no database is started for a port that is taken.
   const listener = await openApiListener(config)
   const opened: Array<() => Promise<void>> = [listener.close]
   try {
     const metricsListener = await openMetricsListener(config)
     if (metricsListener) opened.push(metricsListener.close)
-    const stores = await connectLimitStores(config, log)
+    const stores = await createLimitStores(config.redisUrl, log).catch((error: Error) => {
+      throw new StartError(`REDIS_URL cannot be reached (${error.message}). Start Redis, or unset REDIS_URL.`)
+    })
     opened.push(stores.close)
     const backend = await connect(config, log, progress)
     opened.push(backend.stop)
@@ -157,7 +162,10 @@ export async function start(
   }
 }
 
-/** The Data API client, once the database answers. */
+/**
+ * The Data API client, once the database answers: an unreachable one is tried again without limit.
+ * @throws StartError, naming the setting that is wrong, or when the signal aborts.
+ */
 async function reach(
   { database }: Config,
   address: DataApiAddress,
@@ -166,7 +174,15 @@ async function reach(
   signal: AbortSignal,
 ): Promise<{ dataApi: DataApi; health: DatabaseHealth }> {
   const probe = createProbe(address, tokens)
-  await reachDatabase(probe, { name: database.kind === 'supabase' ? 'SUPABASE_URL' : 'The database', say, signal })
+  const name = database.kind === 'supabase' ? 'SUPABASE_URL' : 'The database'
+  for (let pause = 1; ; pause = Math.min(pause * 2, longestPauseSeconds)) {
+    const result = await probe(AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs)]))
+    if (result.kind === 'answered') break
+    if (result.kind === 'misconfigured') throw new StartError(`${result.message} ${result.fix}`)
+    if (!signal.aborted) say(`${name} cannot be reached (${result.reason}). Trying again in ${pause} s …`)
+    await sleep(pause * 1000, undefined, { signal }).catch(() => {})
+    if (signal.aborted) throw interrupted()
+  }
   const health = createDatabaseHealth(probe)
   return { dataApi: new DataApi(address, tokens, { health }), health }
 }
@@ -177,11 +193,6 @@ function warnOfLoopback(config: Config, say: Say): void {
     'Warning: WEBHOOKS_TO_LOOPBACK lets every holder of a key with events:write send requests to services on this machine, and ' +
       'read their answers. Unset it unless all of them may do so.',
   )
-}
-
-function warnOfProxy(config: Config, say: Say): void {
-  const doubt = doubtOfTrustProxy(config)
-  if (doubt !== undefined) say(`Warning: ${doubt.message} ${doubt.fix}`)
 }
 
 /** `usher courier`: deliveries only, beside an API that runs elsewhere. */
@@ -248,14 +259,6 @@ async function joinBackend(config: Config): Promise<Joined> {
     // Whether others can call the API depends on its configuration, not on the courier's.
     webhooksToLoopback:
       config.webhooksToLoopbackSetting ?? (webhooksToLoopback && record?.api?.forThisMachine !== false),
-  }
-}
-
-async function connectLimitStores({ redisUrl }: Config, log: Logger): Promise<LimitStores> {
-  try {
-    return await createLimitStores(redisUrl, log)
-  } catch (error) {
-    throw new StartError(`REDIS_URL cannot be reached (${(error as Error).message}). Start Redis, or unset REDIS_URL.`)
   }
 }
 

@@ -24,45 +24,45 @@ export type SuperviseOptions<S extends Server> = {
   recoveredAfterMs?: number
 }
 
-const defaultRestartDelaysMs = [0, 500, 1_000, 2_000, 4_000]
-const defaultRecoveredAfterMs = 60_000
-
-export function supervise<S extends Server>(options: SuperviseOptions<S>): Supervised {
-  const { name, restart, report } = options
-  const { restartDelaysMs = defaultRestartDelaysMs, recoveredAfterMs = defaultRecoveredAfterMs } = options
+export function supervise<S extends Server>({
+  name,
+  first,
+  restart,
+  report,
+  restartDelaysMs = [0, 500, 1_000, 2_000, 4_000],
+  recoveredAfterMs = 60_000,
+}: SuperviseOptions<S>): Supervised {
   const stopping = new AbortController()
-  let current = options.first
+  const { signal } = stopping
+  let current = first
 
   /** Resolves with a sentence when it gives up, with null when it is stopped. */
   async function watch(): Promise<string | null> {
     let startedAt = performance.now()
     let attempts = 0
-    for (;;) {
-      let how = await current.ended
-      if (stopping.signal.aborted) return null
+    let how = await current.ended
+    while (!signal.aborted) {
       if (performance.now() - startedAt >= recoveredAfterMs) attempts = 0
-      for (;;) {
-        const delay = restartDelaysMs[attempts]
-        if (delay === undefined) return `${name} ended unexpectedly (${how}), and starting it again did not help.`
-        attempts += 1
-        report(`${name} ended unexpectedly (${how}). Starting it again (attempt ${attempts}) …`)
-        try {
-          await sleep(delay, undefined, { signal: stopping.signal })
-          current = await restart(stopping.signal)
-          startedAt = performance.now()
-          break
-        } catch (error) {
-          if (stopping.signal.aborted) return null
-          how = (error as Error).message
-        }
+      const delay = restartDelaysMs[attempts]
+      if (delay === undefined) return `${name} ended unexpectedly (${how}), and starting it again did not help.`
+      attempts += 1
+      report(`${name} ended unexpectedly (${how}). Starting it again (attempt ${attempts}) …`)
+      try {
+        await sleep(delay, undefined, { signal })
+        current = await restart(signal)
+      } catch (error) {
+        how = (error as Error).message
+        // It has not run since.
+        startedAt = Number.POSITIVE_INFINITY
+        continue
       }
       // A restart that was finished before it heard of the stop: nobody else would end it.
-      if (stopping.signal.aborted) {
-        await current.stop()
-        return null
-      }
-      report(`${name} runs again.`)
+      if (signal.aborted) await current.stop()
+      else report(`${name} runs again.`)
+      startedAt = performance.now()
+      how = await current.ended
     }
+    return null
   }
 
   const watched = watch()
