@@ -2,8 +2,7 @@
 
 import { readConfig } from '../src/cli/config.ts'
 import { joinRunning, start } from '../src/cli/start.ts'
-import { createLog } from '../src/process/log.ts'
-import { openLogStream } from '../src/process/log-stream.ts'
+import { createLog, openLogStream } from '../src/process/log.ts'
 import { StartError } from '../src/process/start-error.ts'
 import { stopSignal, untilAborted } from '../src/process/stop-signals.ts'
 

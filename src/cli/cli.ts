@@ -503,10 +503,7 @@ Examples:
 }
 
 async function openLog({ logLevel, logFormat }: Config): Promise<Logger> {
-  const [{ createLog }, { openLogStream }] = await Promise.all([
-    import('../process/log.ts'),
-    import('../process/log-stream.ts'),
-  ])
+  const { createLog, openLogStream } = await import('../process/log.ts')
   return createLog(logLevel, await openLogStream(logFormat))
 }
 

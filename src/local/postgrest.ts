@@ -1,24 +1,22 @@
 // Runs PostgREST, the Data API, and resolves once it is ready. It is configured here and in the database (the pre-request function, by
 // migration). It must never read PGRST_ variables meant for another PostgREST, nor listen beyond loopback.
 
-import { dirname } from 'node:path'
 import { commandOf, type ProcessIdentity, type StopStep, stopProcess } from '../process/processes.ts'
 import { StartError } from '../process/start-error.ts'
-import { writeFileAtomically } from './data-directory.ts'
+import { databaseUrlFor } from './client.ts'
+import { type DataDirectory, writeFileAtomically } from './data-directory.ts'
 import { freePort } from './ports.ts'
+import type { Secrets } from './secrets.ts'
 import { becomesReady, type ServerProcess, spawnServer, tail } from './spawn-server.ts'
 
 export type PostgrestPorts = { port: number; adminPort: number }
 export type PostgrestServer = ServerProcess & { url: string; ports: PostgrestPorts; stop: () => Promise<unknown> }
 
 export type PostgrestOptions = {
+  directory: DataDirectory
   binary: string
-  /** Connects as the role `authenticator`. */
-  databaseUrl: string
-  jwtSecret: string
-  /** Has no settings: a later start recognises the process by this path on its command line. */
-  configFile: string
-  logFile: string
+  secrets: Secrets
+  postgresPort: number
   /** Those of the server that this one replaces. Default: any that are free. */
   ports?: PostgrestPorts
   onSpawn: (identity: ProcessIdentity, ports: PostgrestPorts) => void
@@ -35,14 +33,16 @@ const maxAttempts = 3
 const readyTimeoutMs = 20_000
 
 export async function startPostgrest(options: PostgrestOptions): Promise<PostgrestServer> {
-  const { binary, configFile, logFile, onSpawn, signal } = options
+  const { directory, binary, onSpawn, signal } = options
+  const { postgrestConfig: configFile, postgrestLog: logFile } = directory
+  // Has no settings: a later start recognises the process by this path on its command line.
   writeFileAtomically(configFile, '# PostgREST is configured by its environment: see src/local/postgrest.ts.\n')
   for (let attempt = 1; ; attempt += 1) {
     const ports = options.ports ?? { port: await freePort(), adminPort: await freePort() }
     const server = await spawnServer([binary, configFile], {
       command: commandOf(binary, configFile),
       env: environment(options, ports),
-      cwd: dirname(configFile),
+      cwd: directory.path,
       logFile,
       onSpawn: (identity) => onSpawn(identity, ports),
     })
@@ -65,7 +65,10 @@ export async function startPostgrest(options: PostgrestOptions): Promise<Postgre
   }
 }
 
-function environment(options: PostgrestOptions, { port, adminPort }: PostgrestPorts): NodeJS.ProcessEnv {
+function environment(
+  { secrets, postgresPort }: PostgrestOptions,
+  { port, adminPort }: PostgrestPorts,
+): NodeJS.ProcessEnv {
   const { PATH, HOME } = process.env
   return {
     PATH,
@@ -74,7 +77,7 @@ function environment(options: PostgrestOptions, { port, adminPort }: PostgrestPo
     PGRST_SERVER_HOST: '127.0.0.1',
     PGRST_SERVER_PORT: String(port),
     PGRST_ADMIN_SERVER_PORT: String(adminPort),
-    PGRST_DB_URI: options.databaseUrl,
+    PGRST_DB_URI: databaseUrlFor('authenticator', secrets.authenticatorPassword, postgresPort),
     // The first is the default. public is for people who sign in: row-level security, by their role in an organisation.
     PGRST_DB_SCHEMAS: 'api,public',
     PGRST_DB_ANON_ROLE: 'anon',
@@ -86,7 +89,7 @@ function environment(options: PostgrestOptions, { port, adminPort }: PostgrestPo
     PGRST_DB_POOL_ACQUISITION_TIMEOUT: '5',
     // The row limit of hosted Supabase, so that results are cut off here as they are there.
     PGRST_DB_MAX_ROWS: '1000',
-    PGRST_JWT_SECRET: options.jwtSecret,
+    PGRST_JWT_SECRET: secrets.jwtSecret,
     // Verifies a signature once per token instead of once per request.
     PGRST_JWT_CACHE_MAX_LIFETIME: '300',
     PGRST_OPENAPI_MODE: 'disabled',

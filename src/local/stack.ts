@@ -86,11 +86,7 @@ export async function startEmbeddedStack({
 
     progress('Starting PostgREST …')
     const ofPostgrest = {
-      binary,
-      databaseUrl: databaseUrlFor('authenticator', secrets.authenticatorPassword, port),
-      jwtSecret: secrets.jwtSecret,
-      configFile: directory.postgrestConfig,
-      logFile: directory.postgrestLog,
+      ...{ directory, binary, secrets, postgresPort: port },
       onSpawn: (identity: ProcessIdentity, ports: PostgrestPorts) => note({ postgrest: { ...identity, ...ports } }),
     }
     const postgrest = await startPostgrest({ ...ofPostgrest, signal })

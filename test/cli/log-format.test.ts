@@ -17,8 +17,7 @@ function program(lines: number): string {
   const file = join(temporaryFolder(), 'program.mjs')
   writeFileSync(
     file,
-    `import { createLog } from '${importOf('process/log.ts')}'
-     import { openLogStream } from '${importOf('process/log-stream.ts')}'
+    `import { createLog, openLogStream } from '${importOf('process/log.ts')}'
      const log = createLog('info', await openLogStream(process.env.LOG_FORMAT))
      for (let i = 0; i < ${lines}; i += 1) log.info({ i }, 'a line')
      log.info({ request_id: 'x', method: 'GET', path: '/api/v1/me', status: 200, key: 'secret' }, 'request')

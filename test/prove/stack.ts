@@ -169,11 +169,10 @@ export async function startProveStack(dataDir: string, options: StackOptions): P
   })
   await keep('PostgREST', async () => {
     const server = await startPostgrest({
+      directory,
       binary: findPostgrest(),
-      databaseUrl: databaseUrlFor('authenticator', secrets.authenticatorPassword, toPostgres.port),
-      jwtSecret: secrets.jwtSecret,
-      configFile: directory.postgrestConfig,
-      logFile: directory.postgrestLog,
+      secrets,
+      postgresPort: toPostgres.port,
       ports: restPorts,
       onSpawn: (identity) => note({ postgrest: identity }),
       signal,

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import nodemailer from 'nodemailer'
-import { mimeMessage } from './mime.ts'
+import { mimeMessage } from './message.ts'
 import { MailError, type MailTransport } from './transport.ts'
 
 export function fileTransport(directory: string): MailTransport {

@@ -3,7 +3,7 @@
 
 import { Errors, Models, ServerClient } from 'postmark'
 import { type Email, headersOf } from '../email.ts'
-import { mailboxText } from './address.ts'
+import { mailboxText } from './message.ts'
 import { MailError, type MailTransport } from './transport.ts'
 
 /** `requestHost` and `useHttps` are for a test double of Postmark's API. */

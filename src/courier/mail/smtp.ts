@@ -1,7 +1,7 @@
 // Sends through an SMTP server over a small connection pool. It must never show the password of the URL.
 
 import nodemailer, { type NodemailerError } from 'nodemailer'
-import { mimeMessage } from './mime.ts'
+import { mimeMessage } from './message.ts'
 import { MailError, type MailTransport } from './transport.ts'
 
 const options = {

@@ -1,9 +1,10 @@
-// Validates and encodes one mailbox for a transport. The result is exactly one mailbox, or a permanent MailError: no spelling of an
-// address or a name may ever add a second recipient.
+// What transports make of an e-mail: one mailbox each for its addresses, or a permanent MailError, so that no spelling of an address or a
+// name adds a second recipient; and a nodemailer message, for those that write MIME. nodemailer must never read a file or fetch a URL.
 
 import { domainToASCII } from 'node:url'
+import type { SendMailOptions } from 'nodemailer'
 import { oneLine } from '../../guests/plain-text.ts'
-import type { Mailbox } from '../email.ts'
+import { type Email, headersOf, type Mailbox } from '../email.ts'
 import { MailError } from './transport.ts'
 
 /** An internationalised domain, such as bücher.example, is converted to ASCII, which every server supports. */
@@ -21,3 +22,24 @@ export function mailboxText(mailbox: Mailbox): string {
   const { name, address } = wireMailbox(mailbox)
   return name === '' ? address : `"${name.replace(/["\\]/g, '\\$&')}" <${address}>`
 }
+
+/** @throws MailError, if an address is not valid. */
+export const mimeMessage = (email: Email): SendMailOptions => ({
+  from: wireMailbox(email.from),
+  to: wireMailbox(email.to),
+  ...(email.replyTo && { replyTo: wireMailbox(email.replyTo) }),
+  subject: email.subject,
+  html: email.html,
+  text: email.text,
+  messageId: email.messageId,
+  headers: headersOf(email),
+  attachments: email.attachments.map(({ filename, contentType, content, cid }) => ({
+    filename,
+    contentType,
+    content,
+    contentDisposition: cid === undefined ? 'attachment' : 'inline',
+    ...(cid !== undefined && { cid }),
+  })),
+  disableFileAccess: true,
+  disableUrlAccess: true,
+})
