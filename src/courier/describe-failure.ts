@@ -3,12 +3,6 @@
 
 import { AddressNotAllowed } from '../process/outbound/allowed-addresses.ts'
 
-export class NoAnswerInTime extends Error {
-  constructor(timeoutMs: number) {
-    super(`No answer within ${timeoutMs / 1000} s.`)
-  }
-}
-
 export class NothingToSignWith extends Error {}
 
 const byCode: Record<string, string> = {
@@ -33,7 +27,7 @@ const otherwise = 'It could not be sent.'
 
 export function describeFailure(thrown: unknown): string {
   if (!(thrown instanceof Error)) return otherwise
-  if (thrown instanceof AddressNotAllowed || thrown instanceof NoAnswerInTime) return thrown.message
+  if (thrown instanceof AddressNotAllowed) return thrown.message
   if (thrown instanceof NothingToSignWith) return 'It could not be signed.'
 
   const code = String((thrown as NodeJS.ErrnoException).code ?? '')

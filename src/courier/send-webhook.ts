@@ -6,7 +6,7 @@ import type { Dispatcher } from 'undici'
 import packageJson from '../../package.json' with { type: 'json' }
 import { createRoutes, inTime, type Routes } from '../process/outbound/allowed-addresses.ts'
 import type { FindAddresses } from '../process/outbound/find-addresses.ts'
-import { describeFailure, NoAnswerInTime, NothingToSignWith } from './describe-failure.ts'
+import { describeFailure, NothingToSignWith } from './describe-failure.ts'
 import { excerptOf, retryAfterSeconds } from './webhook-answer.ts'
 
 /** One delivery to one endpoint, as `api.claim_webhooks` returns it. */
@@ -77,16 +77,10 @@ export function createWebhookSender({
     async send(pending) {
       const startedAt = performance.now()
       const milliseconds = () => Math.round(performance.now() - startedAt)
-      const deadline = new AbortController()
-      const timer = setTimeout(() => deadline.abort(new NoAnswerInTime(timeoutMs)), timeoutMs)
+      const deadline = AbortSignal.timeout(timeoutMs)
       try {
-        const request = {
-          ...routes.to(pending.url),
-          ...signed(pending),
-          method: 'POST',
-          signal: deadline.signal,
-        } as const
-        const response = await inTime(deadline.signal, post(routes, request))
+        const request = { ...routes.to(pending.url), ...signed(pending), method: 'POST', signal: deadline } as const
+        const response = await inTime(deadline, post(routes, request))
         return {
           kind: 'answered',
           status: response.statusCode,
@@ -96,9 +90,8 @@ export function createWebhookSender({
         }
       } catch (error) {
         if (closed) return { kind: 'abandoned', milliseconds: milliseconds() }
-        return { kind: 'unanswered', error: describeFailure(error), milliseconds: milliseconds() }
-      } finally {
-        clearTimeout(timer)
+        const reason = deadline.aborted ? `No answer within ${timeoutMs / 1000} s.` : describeFailure(error)
+        return { kind: 'unanswered', error: reason, milliseconds: milliseconds() }
       }
     },
     close() {

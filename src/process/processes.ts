@@ -37,7 +37,7 @@ export function isRunning({ pid, command }: ProcessIdentity): boolean {
 /** Resolves with true once the process has ended, with false if it survived every step. */
 export async function stopProcess(identity: ProcessIdentity, steps: StopStep[]): Promise<boolean> {
   for (const [signal, timeoutMs] of steps) {
-    send(identity, signal)
+    if (isRunning(identity)) send(identity.pid, signal)
     const deadline = Date.now() + timeoutMs
     while (isRunning(identity) && Date.now() < deadline) await sleep(pollIntervalMs)
   }
@@ -46,18 +46,17 @@ export async function stopProcess(identity: ProcessIdentity, steps: StopStep[]):
 
 /** Ends them synchronously: in an `exit` listener no promise settles. */
 export function killNow(identities: ProcessIdentity[]): void {
-  for (const identity of identities) send(identity, 'SIGKILL')
+  for (const identity of identities.filter(isRunning)) send(identity.pid, 'SIGKILL')
   const clock = new Int32Array(new SharedArrayBuffer(4))
   const deadline = Date.now() + 500
   while (identities.some(isRunning) && Date.now() < deadline) Atomics.wait(clock, 0, 0, pollIntervalMs)
 }
 
 /** SIGKILL is sent to the descendants as well: a suspended one would not notice that its parent has ended. */
-function send(identity: ProcessIdentity, signal: NodeJS.Signals): void {
-  if (!isRunning(identity)) return
-  for (const pid of [identity.pid, ...(signal === 'SIGKILL' ? descendantsOf(identity.pid) : [])]) {
+function send(pid: number, signal: NodeJS.Signals): void {
+  for (const each of [pid, ...(signal === 'SIGKILL' ? descendantsOf(pid) : [])]) {
     try {
-      process.kill(pid, signal)
+      process.kill(each, signal)
     } catch {
       // It has ended since the check.
     }
@@ -81,7 +80,7 @@ export function ending(child: ChildProcess): Promise<string> {
 }
 
 /**
- * Runs a program to its end. If `signal` aborts, it is told to end, and has ended when this throws the signal's reason.
+ * Runs a program to its end. If `signal` aborts, it is killed, and has ended when this throws the signal's reason; so it is if Usher exits.
  * @returns how it ended if it failed, and what it wrote to its standard error.
  */
 export async function run(
@@ -93,8 +92,12 @@ export async function run(
 ): Promise<{ failure?: string; stderr: string }> {
   abort?.throwIfAborted()
   const running = promisify(execFile)(file, args, { ...options, maxBuffer: 64 * 1024 * 1024 })
-  const stop = () => running.child.kill()
-  abort?.addEventListener('abort', stop)
+  const { child } = running
+  const kill = () => {
+    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) send(child.pid, 'SIGKILL')
+  }
+  abort?.addEventListener('abort', kill)
+  process.on('exit', kill)
   try {
     return await running
   } catch (error) {
@@ -102,7 +105,8 @@ export async function run(
     const { code, signal, stderr } = error as { code: number | string; signal?: string | null; stderr: string }
     return { failure: signal ? `signal ${signal}` : typeof code === 'number' ? `exit code ${code}` : code, stderr }
   } finally {
-    abort?.removeEventListener('abort', stop)
+    abort?.removeEventListener('abort', kill)
+    process.off('exit', kill)
   }
 }
 
