@@ -1,7 +1,7 @@
 // Chooses the account that Postgres runs as. Postgres refuses to run as root, and containers usually run as root, so it is the current
 // user, the current user under another id (a user namespace), or an unprivileged user.
 
-import { execFileSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, lchownSync, lstatSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { StartError } from '../process/start-error.ts'
@@ -27,18 +27,18 @@ const rootInUserNamespace: PostgresAccount = {
 /** `dataDir` exists; `databaseDir` may not exist yet. */
 export function chooseAccount(dataDir: string, databaseDir: string, binaryDir: string): PostgresAccount {
   if (process.getuid?.() !== 0) {
-    if (ownerOf(databaseDir) !== null) refuseForeignOwner(databaseDir, 'give the folder to yourself')
+    if (ownerOf(databaseDir)) refuseForeignOwner(databaseDir, 'give the folder to yourself')
     return { prefix: [], owner: null }
   }
 
   const reaches = (user: Owner) => canReach(dirname(dataDir), user) && canReach(binaryDir, user)
   const current = ownerOf(databaseDir) ?? ownerOf(dataDir)
   // A user's folder, used as root this time: its files stay theirs.
-  if (current !== null && current.uid !== 0 && reaches(current)) return asUser(current)
+  if (current && current.uid !== 0 && reaches(current)) return asUser({ uid: current.uid, gid: current.gid })
   if (namespacesWork() && reaches(root)) return rootInUserNamespace
 
   const user = findUser('postgres') ?? findUser('nobody')
-  if (user !== null && reaches(user)) return asUser(user)
+  if (user && reaches(user)) return asUser(user)
   throw new StartError(
     `Postgres does not run as root, and no other user can reach both ${dataDir} and ${binaryDir}. Run Usher as an ordinary ` +
       'user, or set USHER_DATA_DIR to a folder that other users can enter and install Usher in one as well.',
@@ -55,7 +55,7 @@ export function grantAccess(dataDir: string, databaseDir: string, account: Postg
     chmodSync(dataDir, 0o710)
   }
   const current = ownerOf(databaseDir)
-  if (current === null || current.uid === owner.uid) return
+  if (!current || current.uid === owner.uid) return
   for (const entry of readdirSync(databaseDir, { recursive: true, encoding: 'utf8' })) {
     lchownSync(join(databaseDir, entry), owner.uid, owner.gid)
   }
@@ -67,13 +67,8 @@ function asUser(user: Owner): PostgresAccount {
 }
 
 function namespacesWork(): boolean {
-  try {
-    const [program = '', ...args] = rootInUserNamespace.prefix
-    execFileSync(program, [...args, 'true'], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
+  const [program = '', ...args] = rootInUserNamespace.prefix
+  return spawnSync(program, [...args, 'true'], { stdio: 'ignore' }).status === 0
 }
 
 function canReach(path: string, user: Owner): boolean {
@@ -86,20 +81,12 @@ function maySearch(folder: { uid: number; gid: number; mode: number }, user: Own
   return (folder.mode & bit) !== 0
 }
 
-function ownerOf(path: string): Owner | null {
-  try {
-    const { uid, gid } = lstatSync(path)
-    return { uid, gid }
-  } catch {
-    return null
-  }
-}
+const ownerOf = (path: string): Owner | undefined => lstatSync(path, { throwIfNoEntry: false })
 
-function findUser(name: string): Owner | null {
-  try {
-    const ask = (flag: string) => Number(execFileSync('id', [flag, name], { stdio: ['ignore', 'pipe', 'ignore'] }))
-    return { uid: ask('-u'), gid: ask('-g') }
-  } catch {
-    return null
-  }
+function findUser(name: string): Owner | undefined {
+  const [uid, gid] = ['-u', '-g'].map((flag) => {
+    const { status, stdout } = spawnSync('id', [flag, name], { encoding: 'utf8' })
+    return status === 0 ? Number(stdout) : undefined
+  })
+  return uid === undefined || gid === undefined ? undefined : { uid, gid }
 }

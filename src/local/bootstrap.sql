@@ -50,32 +50,17 @@ grant all on schema auth to supabase_auth_admin;
 grant usage on schema auth to postgres, anon, authenticated, service_role;
 
 create table auth.users (
-  instance_id uuid,
   id uuid not null,
   aud varchar(255),
   role varchar(255),
   email varchar(255),
-  encrypted_password varchar(255),
-  email_confirmed_at timestamptz,
-  invited_at timestamptz,
-  confirmation_sent_at timestamptz,
-  last_sign_in_at timestamptz,
   raw_app_meta_data jsonb,
   raw_user_meta_data jsonb,
-  is_super_admin boolean,
   created_at timestamptz,
   updated_at timestamptz,
-  phone text default null,
-  phone_confirmed_at timestamptz,
-  confirmed_at timestamptz generated always as (least(email_confirmed_at, phone_confirmed_at)) stored,
-  banned_until timestamptz,
-  is_sso_user boolean not null default false,
-  deleted_at timestamptz,
-  is_anonymous boolean not null default false,
-  constraint users_pkey primary key (id),
-  constraint users_phone_key unique (phone)
+  constraint users_pkey primary key (id)
 );
-create unique index users_email_partial_key on auth.users (email) where is_sso_user = false;
+create unique index users_email_partial_key on auth.users (email);
 comment on table auth.users is 'Auth: Stores user login data within a secure schema.';
 alter table auth.users enable row level security;
 alter table auth.users owner to supabase_auth_admin;
@@ -119,11 +104,7 @@ language plpgsql
 set search_path = ''
 as $$
 begin
-  if exists (
-    select from pg_event_trigger_ddl_commands() as command
-    where command.schema_name is distinct from 'pg_temp'
-      and command.command_tag ~ '^(CREATE|ALTER) (SCHEMA|TABLE|FOREIGN TABLE|VIEW|MATERIALIZED VIEW|FUNCTION|TRIGGER|TYPE|RULE)|^COMMENT|^SELECT INTO'
-  ) then
+  if exists (select from pg_event_trigger_ddl_commands() c where c.schema_name is distinct from 'pg_temp') then
     notify pgrst, 'reload schema';
   end if;
 end
@@ -134,13 +115,7 @@ language plpgsql
 set search_path = ''
 as $$
 begin
-  if exists (
-    select from pg_event_trigger_dropped_objects() as dropped
-    where not dropped.is_temporary
-      and dropped.object_type in (
-        'schema', 'table', 'foreign table', 'view', 'materialized view', 'function', 'trigger', 'type', 'rule'
-      )
-  ) then
+  if exists (select from pg_event_trigger_dropped_objects() d where not d.is_temporary) then
     notify pgrst, 'reload schema';
   end if;
 end
