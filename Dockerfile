@@ -14,6 +14,7 @@ COPY bin bin
 COPY src src
 # For `doctor`, which compares them with the project's.
 COPY supabase/migrations supabase/migrations
+COPY docs/reference/examples.json docs/reference/examples.json
 
 USER node
 EXPOSE 3000

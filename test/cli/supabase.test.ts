@@ -102,7 +102,7 @@ function productionInstallation(): string[] {
     .filter(([, { dev, optional, devOptional }]) => !(dev || optional || devOptional))
     .map(([path]) => path)
     .filter((path) => path.lastIndexOf('node_modules/') === 0)
-  for (const path of ['bin', 'src', 'supabase', 'package.json', ...packages]) {
+  for (const path of ['bin', 'src', 'supabase', 'docs', 'package.json', ...packages]) {
     mkdirSync(dirname(join(tree, path)), { recursive: true })
     symlinkSync(join(repository, path), join(tree, path))
   }
