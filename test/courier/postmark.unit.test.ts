@@ -17,7 +17,7 @@ const anEmail = () => composeEmail(pendingTicket(), sender)
 
 async function serve(answer: Answer) {
   const { calls, options } = await startPostmark(answer)
-  return { calls, mail: postmarkTransport(token, options) }
+  return { calls, mail: postmarkTransport({ postmarkToken: token }, options) }
 }
 
 async function failure(attempt: Promise<unknown>): Promise<MailError> {
@@ -85,7 +85,7 @@ test('without an address for replies there is none', async () => {
 
 test('another message stream can be named', async () => {
   const { calls, options } = await startPostmark(accepted('1'))
-  await postmarkTransport(token, { ...options, messageStream: 'tickets' }).send(await anEmail())
+  await postmarkTransport({ postmarkToken: token, messageStream: 'tickets' }, options).send(await anEmail())
   expect(calls[0]?.body.MessageStream).toBe('tickets')
 })
 
@@ -143,7 +143,7 @@ describe("Postmark's answer decides whether an e-mail is tried again", () => {
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
     await new Promise((resolve) => server.close(resolve))
-    const mail = postmarkTransport(token, { requestHost: `127.0.0.1:${port}`, useHttps: false })
+    const mail = postmarkTransport({ postmarkToken: token }, { requestHost: `127.0.0.1:${port}`, useHttps: false })
     expect((await failure(mail.send(await anEmail()))).permanent).toBe(false)
   })
 

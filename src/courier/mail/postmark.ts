@@ -6,10 +6,13 @@ import { type Email, headersOf } from '../email.ts'
 import { mailboxText } from './message.ts'
 import { MailError, type MailTransport } from './transport.ts'
 
-/** `requestHost` and `useHttps` are for a test double of Postmark's API. */
-export type PostmarkOptions = { messageStream?: string; requestHost?: string; useHttps?: boolean }
+export type PostmarkOptions = { postmarkToken: string; messageStream?: string }
 
-export function postmarkTransport(token: string, { messageStream, ...client }: PostmarkOptions = {}): MailTransport {
+/** @param client for a test double of Postmark's API. */
+export function postmarkTransport(
+  { postmarkToken: token, messageStream }: PostmarkOptions,
+  client: { requestHost?: string; useHttps?: boolean } = {},
+): MailTransport {
   const postmark = new ServerClient(token, { timeout: 30, ...client })
   return {
     name: 'postmark',
