@@ -11,7 +11,7 @@ import { prefixOf } from '../src/gateway/api-key.ts'
 import { superuser } from '../src/local/cluster.ts'
 import { openDataDirectory } from '../src/local/data-directory.ts'
 import { readSecrets } from '../src/local/secrets.ts'
-import { findRunningStack, recordOfRunningStack } from '../src/local/stack.ts'
+import { findRunningStack } from '../src/local/stack.ts'
 import { scopes } from '../src/operations/operation.ts'
 
 type Admin = Pick<typeof import('../src/local/admin.ts'), 'createOrganisation' | 'issueKey'>
@@ -61,7 +61,7 @@ export async function startStack(given?: string, folder = ownFolder, env: NodeJS
     })
     const readyMs = performance.now() - began
     const found = await findRunningStack(dataDir)
-    const record = recordOfRunningStack(dataDir)
+    const record = found?.record
     if (found === null || record?.postgres === undefined || record.postgrest === undefined)
       throw new Error('The stack does not run.')
     const database = new pg.Client(found.databaseUrl)

@@ -23,7 +23,7 @@ import {
   updateOrganisation,
   withDatabase,
 } from '../local/admin.ts'
-import { findRunningStack, recordOfRunningStack } from '../local/stack.ts'
+import { findRunningStack } from '../local/stack.ts'
 import { type Scope, scopes } from '../operations/operation.ts'
 import { StartError } from '../process/start-error.ts'
 import { stopSignal as stopSignalOfProcess, untilAborted } from '../process/stop-signals.ts'
@@ -510,8 +510,8 @@ async function openLog({ logLevel, logFormat }: Config): Promise<Logger> {
 /** Where people find the API: as it is configured here, or as the server knows itself that runs here, on whatever port. */
 async function addressOf({ publicUrl, database, port }: Config): Promise<string> {
   const { urlOf } = await import('../http/listener.ts')
-  const isHere = database.kind === 'embedded' && (await findRunningStack(database.dataDir)) !== null
-  const api = isHere ? recordOfRunningStack(database.dataDir)?.api : undefined
+  const running = database.kind === 'embedded' ? await findRunningStack(database.dataDir) : null
+  const api = running?.record.api
   return publicUrl ?? (api && (api.publicUrl ?? urlOf(api))) ?? `http://127.0.0.1:${port}`
 }
 

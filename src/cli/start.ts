@@ -18,7 +18,7 @@ import { withDatabase } from '../local/admin.ts'
 import { type Demo, type DemoEvent, findDemo, seedDemo } from '../local/demo.ts'
 import { namesOfDataDirectory } from '../local/installation.ts'
 import { portsOf } from '../local/run-record.ts'
-import { findRunningStack, recordOfRunningStack, startEmbeddedStack } from '../local/stack.ts'
+import { findRunningStack, startEmbeddedStack } from '../local/stack.ts'
 import { assertNoProxyBetween } from '../process/loopback.ts'
 import { configuredPorts } from '../process/outbound/own-ports.ts'
 import { interrupted, StartError } from '../process/start-error.ts'
@@ -248,17 +248,16 @@ async function joinBackend(config: Config): Promise<Joined> {
   assertNoProxyBetween()
   const running = await findRunningStack(database.dataDir)
   if (running === null) throw new StartError(`No Usher runs on ${database.dataDir}. Start it with: npm start`)
-  const record = recordOfRunningStack(database.dataDir)
-  const api = record?.api
+  const { record } = running
+  const { api } = record
   return {
     publicUrl: publicUrl ?? (api && urlOf(api)),
     address: { url: running.dataApiUrl },
     signingKey: { secret: running.jwtSecret },
     installation: namesOfDataDirectory(database.dataDir),
-    ports: portsOf(record ?? {}),
+    ports: portsOf(record),
     // Whether others can call the API depends on its configuration, not on the courier's.
-    webhooksToLoopback:
-      config.webhooksToLoopbackSetting ?? (webhooksToLoopback && record?.api?.forThisMachine !== false),
+    webhooksToLoopback: config.webhooksToLoopbackSetting ?? (webhooksToLoopback && api?.forThisMachine !== false),
   }
 }
 

@@ -26,7 +26,7 @@ export function readRunRecord(directory: DataDirectory): RunRecord | null {
 }
 
 /** The ports in use that are recorded so far. */
-export function portsOf({ api, metrics, postgres, postgrest }: Partial<RunRecord>): number[] {
+export function portsOf({ api, metrics, postgres, postgrest }: RunRecord): number[] {
   const ports = [api?.port, metrics?.port, postgres?.port, postgrest?.port, postgrest?.adminPort]
   return ports.filter((port) => port !== undefined)
 }

@@ -127,8 +127,8 @@ function keepLog(log: string): void {
   if (existsSync(log)) renameSync(log, `${log}.before`)
 }
 
-/** For other commands while a server runs on the data directory. Null: nothing runs there. */
-export async function findRunningStack(dataDir: string): Promise<RunningStack | null> {
+/** For other commands while a server runs on the data directory, with what it recorded. Null: nothing runs there. */
+export async function findRunningStack(dataDir: string): Promise<(RunningStack & { record: RunRecord }) | null> {
   const directory = findDataDirectory(dataDir)
   const record = directory === null ? null : readRunRecord(directory)
   if (directory === null || !record?.ready || record.postgres === undefined || !isRunning(record.postgres)) return null
@@ -138,11 +138,6 @@ export async function findRunningStack(dataDir: string): Promise<RunningStack | 
     databaseUrl: databaseUrlFor('postgres', secrets.postgresPassword, record.postgres.port),
     dataApiUrl: record.dataApiUrl,
     jwtSecret: secrets.jwtSecret,
+    record,
   }
-}
-
-/** The current run record of the data directory. Null: there is none. */
-export function recordOfRunningStack(dataDir: string): RunRecord | null {
-  const directory = findDataDirectory(dataDir)
-  return directory === null ? null : readRunRecord(directory)
 }

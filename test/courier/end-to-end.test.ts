@@ -17,15 +17,10 @@ import { createCourierRpc } from '../../src/gateway/courier-rpc.ts'
 import { DataApi } from '../../src/gateway/data-api.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
 import { portsOf } from '../../src/local/run-record.ts'
-import {
-  type EmbeddedStack,
-  findRunningStack,
-  recordOfRunningStack,
-  startEmbeddedStack,
-} from '../../src/local/stack.ts'
+import { type EmbeddedStack, findRunningStack, startEmbeddedStack } from '../../src/local/stack.ts'
 import { createLog } from '../../src/process/log.ts'
 import { sharedBrowser } from '../support/browser.ts'
-import { makeDataDirectory } from '../support/data-directory.ts'
+import { makeDataDirectory, recordOf } from '../support/data-directory.ts'
 import { readPng } from '../support/qr.ts'
 import { rest } from '../support/rest.ts'
 import { hang, startWebhookReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts'
@@ -437,14 +432,14 @@ async function receiverOnly() {
 }
 
 test('an Usher that only this machine reaches sends webhooks here, but not to itself', async () => {
-  const record = recordOfRunningStack(dataDir)
-  const ports = record === null ? [] : portsOf(record)
+  const record = recordOf(dataDir)
+  const ports = portsOf(record)
   expect(new Set(ports).size).toBe(5)
   expect(ports).toContain(Number(new URL(usher.url).port))
   expect(ports).toContain(Number(new URL(usher.metricsUrl ?? '').port))
 
   const receiver = await receiverOnly()
-  const own = [...ports.map((port) => `http://127.0.0.1:${port}/`), ...everywhere(record?.postgrest?.port ?? 0)]
+  const own = [...ports.map((port) => `http://127.0.0.1:${port}/`), ...everywhere(record.postgrest?.port ?? 0)]
   expect(await sendTo(usher.url, [`${receiver.url}/hooks`, ...own])).toEqual([null, ...own.map(() => OWN)])
   expect(usherSaid).not.toContain('WEBHOOKS_TO_LOOPBACK')
 })
@@ -507,7 +502,7 @@ describe('once it has stopped', () => {
     const { url } = await another({ HOST: '0.0.0.0', WEBHOOKS_TO_LOOPBACK: 'true' })
     expect(said.splice(0).join('\n')).toMatch(/^Warning: WEBHOOKS_TO_LOOPBACK /m)
     const receiver = await receiverOnly()
-    const { postgrest } = recordOfRunningStack(dataDir) ?? {}
+    const { postgrest } = recordOf(dataDir)
     const urls = [`${receiver.url}/hooks`, `http://localhost:${postgrest?.port}/`, `${url}/health`]
     expect(await sendTo(url, urls)).toEqual([null, OWN, OWN])
   })
@@ -515,7 +510,7 @@ describe('once it has stopped', () => {
   test('a courier beside a running Usher keeps away from its ports, and sends here only if all of it is for this machine', async () => {
     const port = Number(new URL(app.url).port)
     const receiver = await receiverOnly()
-    const { postgrest } = recordOfRunningStack(dataDir) ?? {}
+    const { postgrest } = recordOf(dataDir)
     const urls = [`${receiver.url}/hooks`, ...everywhere(postgrest?.port ?? 0), `http://[::1]:${postgrest?.adminPort}/`]
     async function outcomesWith(environment: NodeJS.ProcessEnv, urls: string[]) {
       const courier = await runCourier(config(environment), log, (message) => said.push(message))

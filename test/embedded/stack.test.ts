@@ -24,12 +24,11 @@ import { applyMigrations } from '../../src/local/migrate.ts'
 import { type EmbeddedStack, findRunningStack, startEmbeddedStack } from '../../src/local/stack.ts'
 import { StartError } from '../../src/process/start-error.ts'
 import { processesOn } from '../cli/support.ts'
-import { copyDataDirectory } from '../support/data-directory.ts'
+import { copyDataDirectory, recordOf } from '../support/data-directory.ts'
 import {
   cleanUp,
   copyOf,
   privateFolder,
-  recordOf,
   runningAmong,
   serversOf,
   start,
@@ -222,6 +221,7 @@ test('records of dead processes, a taken port and what a killed first start left
     databaseUrl: stack.databaseUrl,
     dataApiUrl: stack.dataApiUrl,
     jwtSecret: stack.jwtSecret,
+    record: recordOf(dataDir),
   })
 
   const servers = serversOf(dataDir)

@@ -8,9 +8,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { findDataDirectory } from '../../src/local/data-directory.ts'
-import { type RunRecord, readRunRecord } from '../../src/local/run-record.ts'
+import { readRunRecord } from '../../src/local/run-record.ts'
 import { type EmbeddedStack, startEmbeddedStack } from '../../src/local/stack.ts'
 import { isRunning, type ProcessIdentity, stopProcess } from '../../src/process/processes.ts'
+import { recordOf } from '../support/data-directory.ts'
 
 const folders: string[] = []
 const stacks: EmbeddedStack[] = []
@@ -33,13 +34,6 @@ export async function start(dataDir: string, messages: string[] = []): Promise<E
   const stack = await startEmbeddedStack({ dataDir, progress: (message) => messages.push(message) })
   stacks.push(stack)
   return stack
-}
-
-export function recordOf(dataDir: string): RunRecord {
-  const directory = findDataDirectory(dataDir)
-  const record = directory === null ? null : readRunRecord(directory)
-  if (record === null) throw new Error(`nothing is recorded to run on ${dataDir}`)
-  return record
 }
 
 export function serversOf(dataDir: string): ProcessIdentity[] {

@@ -14,10 +14,9 @@ import { type Running, start } from '../../src/cli/start.ts'
 import { createDatabaseHealth } from '../../src/gateway/database-health.ts'
 import { createProbe } from '../../src/gateway/database-probe.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
-import { recordOfRunningStack } from '../../src/local/stack.ts'
 import { createLog } from '../../src/process/log.ts'
 import { familyOf } from '../cli/support.ts'
-import { makeDataDirectory } from '../support/data-directory.ts'
+import { makeDataDirectory, recordOf } from '../support/data-directory.ts'
 import { rest } from '../support/rest.ts'
 import { startSupabaseGateway } from '../support/supabase-gateway.ts'
 
@@ -42,7 +41,7 @@ afterAll(async () => {
 })
 
 const statusOf = (path: string) => fetch(`${usher.url}${path}`).then(({ status }) => status)
-const pidOf = (part: 'postgres' | 'postgrest') => recordOfRunningStack(dataDir)?.[part]?.pid ?? 0
+const pidOf = (part: 'postgres' | 'postgrest') => recordOf(dataDir)[part]?.pid ?? 0
 
 let guests = 0
 async function register(again?: string) {
@@ -200,7 +199,7 @@ const registered = async (emails: string[]): Promise<string[]> =>
   (await query('select email from public.attendees where email = any ($1)', [emails])).map(({ email }) => email)
 
 async function query(sql: string, values: unknown[] = []): Promise<{ email: string }[]> {
-  const { postgres } = recordOfRunningStack(dataDir) ?? {}
+  const { postgres } = recordOf(dataDir)
   const secrets = JSON.parse(await readFile(join(dataDir, 'secrets.json'), 'utf8')) as { postgresPassword: string }
   const client = new pg.Client({
     host: '127.0.0.1',

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { isWellFormedKey, prefixOf } from '../../gateway/api-key.ts'
 import { urlOf } from '../../http/listener.ts'
 import { findOrganisationOfEvent, issueKey, revokeKey, withDatabase } from '../../local/admin.ts'
-import { findRunningStack, recordOfRunningStack } from '../../local/stack.ts'
+import { findRunningStack } from '../../local/stack.ts'
 import { hostOf, isLoopback } from '../../process/loopback.ts'
 import { CommandError } from '../command-error.ts'
 import { type Config, readConfig } from '../config.ts'
@@ -85,10 +85,8 @@ async function readSecret(file: string, stdin: NodeJS.ReadableStream): Promise<s
 }
 
 async function findUrl({ database, publicUrl }: Config): Promise<string> {
-  if (database.kind === 'embedded' && (await findRunningStack(database.dataDir)) !== null) {
-    const api = recordOfRunningStack(database.dataDir)?.api
-    if (api !== undefined) return urlOf(api)
-  }
+  const running = database.kind === 'embedded' ? await findRunningStack(database.dataDir) : null
+  if (running?.record.api !== undefined) return urlOf(running.record.api)
   if (publicUrl !== undefined) return publicUrl
   const where = 'say where it is: --url https://usher.example.com, or USHER_URL.'
   throw new CommandError(
