@@ -28,7 +28,7 @@ import { type Scope, scopes } from '../operations/operation.ts'
 import { StartError } from '../process/start-error.ts'
 import { stopSignal as stopSignalOfProcess, untilAborted } from '../process/stop-signals.ts'
 import { CommandError } from './command-error.ts'
-import { type Config, ConfigError, misspeltVariables, readConfig } from './config.ts'
+import { type Config, ConfigError, readConfig } from './config.ts'
 import { fields as importedFields, readMap } from './import/columns.ts'
 import type { ImportOptions } from './import/import-list.ts'
 
@@ -93,7 +93,6 @@ With DELIVERIES=false it leaves webhooks and e-mails to usher courier.
 Stop it with Ctrl-C or SIGTERM: requests in progress are finished first.`,
     )
     .action(async () => {
-      warnOfMisspelt()
       const config = readConfig(environment)
       // Registered before anything else, so that no signal is missed.
       const stopping = stopSignal(stopAtOnce)
@@ -135,7 +134,6 @@ usher start delivers as well, unless DELIVERIES=false. Without SUPABASE_URL it j
 Stop it with Ctrl-C or SIGTERM: deliveries in progress are finished first.`,
     )
     .action(async () => {
-      warnOfMisspelt()
       const config = readConfig(environment)
       const stopping = stopSignal(stopAtOnce)
       const [{ runCourier }, log] = await Promise.all([import('./start.ts'), openLog(config)])
@@ -484,11 +482,6 @@ Examples:
     .action(async () => print(await databaseUrl(readConfig(environment))))
 
   return usher
-
-  /** Before the configuration is read, which may lack what was misspelt. */
-  function warnOfMisspelt(): void {
-    for (const { message, fix } of misspeltVariables(environment)) say(`Warning: ${message} ${fix}`)
-  }
 
   function warnOfUnsentMail({ mail }: Config): void {
     if (!('directory' in mail)) return

@@ -8,7 +8,6 @@ import * as z from 'zod'
 import type { MailOptions } from '../courier/mail/index.ts'
 import type { SigningKey } from '../gateway/tokens.ts'
 import { hostOf, isLoopback } from '../process/loopback.ts'
-import { findMisspelt } from './misspelt.ts'
 
 export class ConfigError extends Error {}
 
@@ -212,23 +211,8 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   }
 }
 
-// Read elsewhere: by src/local/binaries.ts, by `usher import`, and by the edge function, whose secrets may stand in the same file.
-const readElsewhere = [
-  ...['POSTGREST_BIN', 'USHER_URL', 'USHER_API_KEY'],
-  ...['COURIER_SECRET', 'USHER_JWT_SECRET', 'USHER_SIGNING_KEY'],
-]
-
 /** What is wrong, and what mends it. */
 export type Doubt = { message: string; fix: string }
-
-/** Variables that are set under a name that nothing reads, and that look like ours. */
-export function misspeltVariables(environment: NodeJS.ProcessEnv): Doubt[] {
-  const known = [...Object.keys(Environment.shape), ...readElsewhere]
-  return findMisspelt(environment, known).map(({ name, meant }) => ({
-    message: `${name} is set, but Usher does not read it.`,
-    fix: meant === undefined ? '.env.example explains each variable.' : `Did you mean ${meant}?`,
-  }))
-}
 
 export const proxiesToTrust = 'Set TRUST_PROXY to the number of proxies in front, or to their addresses.'
 

@@ -189,12 +189,6 @@ test('a signing key as the Supabase CLI prints it works once its public half was
 describe('it finds, and says how to mend,', () => {
   test.each<[string, () => NodeJS.ProcessEnv | Promise<NodeJS.ProcessEnv>, string, RegExp]>([
     ['a variable that is missing', () => ({ SUPABASE_PUBLISHABLE_KEY: '' }), 'configuration', /\.env\.example/],
-    [
-      'a variable that is misspelt',
-      () => ({ SUPABASE_SINGING_KEY: 'x' }),
-      'configuration',
-      /mean SUPABASE_SIGNING_KEY/,
-    ],
     ['a trusted proxy that may be anybody', () => ({ TRUST_PROXY: 'true' }), 'trust_proxy', /number of proxies/],
     ['metrics on the port of the API', () => ({ PORT: '3000', METRICS_PORT: '3000' }), 'metrics', /METRICS_PORT to/],
     ['a project that is away', async () => ({ SUPABASE_URL: `http://${await nothing()}` }), 'data_api', /paused/],

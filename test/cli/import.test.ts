@@ -196,7 +196,7 @@ test('a dry run foresees each refusal, and the file of the refused is mended and
     'email must be an e-mail address,Typing,typing@example,General,f',
     '"The row has 5 cells, and the header 4.",Wide,wide@example.com,General,g,h',
     expect.stringMatching(/names no ticket type.+,Narrow,narrow@example\.com$/),
-    '"The event has no ticket type Pres. It has: Press, General, VIP.",Odd,odd@example.com,Pres,"i\nj"',
+    '"The event has no ticket type Pres. It has: General, VIP, Press.",Odd,odd@example.com,Pres,"i\nj"',
     expect.stringMatching(/names no ticket type.+,Typeless,typeless@example\.com,,k$/),
     expect.stringMatching(
       /^"?An earlier guest of the list has this e-mail address and name\..+,First,FIRST@example\.com,General,l$/,
@@ -450,7 +450,7 @@ describe('what cannot work ends with a sentence before anything is sent', () => 
     expect([code, stderr]).toEqual([2, expect.stringMatching(/is a folder, not a file/)])
   })
 
-  test('an event that is not there names the nearest, a draft says what is missing', async () => {
+  test('an event that is not there names those that are, a draft says what is missing', async () => {
     const draft = await list.organisation.event({ status: 'draft' })
     await studio.query("update public.events set slug = 'data-days', name = 'Data Days' where id = $1", [draft.id])
     const path = file(good)

@@ -1,12 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
-import {
-  ConfigError,
-  doubtOfMetricsPort,
-  doubtOfTrustProxy,
-  misspeltVariables,
-  readConfig,
-} from '../../src/cli/config.ts'
+import { ConfigError, doubtOfMetricsPort, doubtOfTrustProxy, readConfig } from '../../src/cli/config.ts'
 import { readFunctionConfig } from '../../supabase/functions/courier/config.ts'
 
 const privateJwk = JSON.stringify(
@@ -282,42 +276,6 @@ test('Postmark takes the place of SMTP, with its message stream where that is an
     postmarkToken: 'token',
     messageStream: 'tickets',
   })
-})
-
-test.each([
-  ['SUPABASE_PUBLISHABE_KEY', 'SUPABASE_PUBLISHABLE_KEY'],
-  ['SUPABSE_URL', 'SUPABASE_URL'],
-  ['DELIVERY', 'DELIVERIES'],
-  ['ALLOWED_HOST', 'ALLOWED_HOSTS'],
-  ['MAIL_FORM', 'MAIL_FROM'],
-  ['TRUSTPROXY', 'TRUST_PROXY'],
-  ['public_url', 'PUBLIC_URL'],
-  ['DATABASE_URI', 'DATABASE_URL'],
-  ['PROT', 'PORT'],
-  ['USHER_DATADIR', 'USHER_DATA_DIR'],
-  ['USHER_PUBLIC_URL', 'PUBLIC_URL'],
-  ['USHER_COLOUR', undefined],
-])('%s is taken for %s', (name, meant) => {
-  expect(misspeltVariables({ [name]: 'x' })).toEqual([
-    {
-      message: `${name} is set, but Usher does not read it.`,
-      fix: meant === undefined ? expect.stringContaining('.env.example') : `Did you mean ${meant}?`,
-    },
-  ])
-})
-
-test('a variable of another program is none of ours', () => {
-  const foreign =
-    `PATH HOME HOSTNAME SHELL LANG TERM USER LOGNAME POST GHOST COST PORTS PGHOST PGPORT POSTGRES_PORT POSTGRES_HOST
-    REDIS_HOST REDIS_PORT REDIS_TLS_URL DATABASE_USER DATABASE_HOST DATABASE_PORT DATABASE_NAME DATABASE_SSL DB_URL MAIL_HOST MAIL_PORT
-    SMTP_HOST SMTP_PORT SMTP_USER HTTP_URL HTTP_PROXY http_proxy LOG_FILE LOG_DIR DATA_DIR NODE_ENV NODE_OPTIONS NODE_COMPILE_CACHE
-    SUPABASE_ANON_KEY SUPABASE_SERVICE_ROLE_KEY SUPABASE_SECRET_KEY SUPABASE_DB_URL SUPABASE_ACCESS_TOKEN SUPABASE_PROJECT_ID
-    NEXT_PUBLIC_SUPABASE_URL POSTMARK_API_KEY FLY_PUBLIC_IP RENDER_EXTERNAL_URL USHER_SERVICE_HOST USHER_PORT_3000_TCP_ADDR
-    npm_config_port npm_package_name`.split(/\s+/)
-  expect(misspeltVariables(Object.fromEntries(foreign.map((name) => [name, 'x'])))).toEqual([])
-  expect(misspeltVariables({ USHER_PORT: 'tcp://10.0.0.1:3000', DELIVERY: '' })).toEqual([])
-  // What was meant is there.
-  expect(misspeltVariables({ DATABASE_URI: 'x', DATABASE_URL: 'postgresql://localhost/usher' })).toEqual([])
 })
 
 test.each([

@@ -3,7 +3,7 @@
 import { namesOfProject } from '../../courier/installation.ts'
 import { namesOfDataDirectory } from '../../local/installation.ts'
 import { findRunningStack } from '../../local/stack.ts'
-import { type Config, ConfigError, misspeltVariables, readConfig } from '../config.ts'
+import { type Config, ConfigError, readConfig } from '../config.ts'
 import { checkDataApi } from './check-data-api.ts'
 import { checkDatabase } from './check-database.ts'
 import {
@@ -14,13 +14,12 @@ import {
   checkRedis,
   checkTrustProxy,
 } from './check-services.ts'
-import { type Finding, failed, ok, warning } from './finding.ts'
+import { type Finding, failed, ok } from './finding.ts'
 
 /** @param deep recounts everything that is derived, too. */
 export async function examine(environment: NodeJS.ProcessEnv, deep = false): Promise<Finding[]> {
   const config = configOf(environment)
-  const misspelt = misspeltVariables(environment).map(({ message, fix }) => warning('configuration', message, fix))
-  if (Array.isArray(config)) return [...misspelt, ...config]
+  if (Array.isArray(config)) return config
   const findings = await Promise.all([
     checkBackend(config, deep),
     checkMail(config),
@@ -30,7 +29,7 @@ export async function examine(environment: NodeJS.ProcessEnv, deep = false): Pro
     checkMetricsPort(config),
     checkProxy(config, environment),
   ])
-  return [ok('configuration', 'Every variable that is set is valid.'), ...misspelt, ...findings.flat()]
+  return [ok('configuration', 'Every variable that is set is valid.'), ...findings.flat()]
 }
 
 function configOf(environment: NodeJS.ProcessEnv): Config | Finding[] {

@@ -2,7 +2,7 @@
 
 import { withFormulas } from '../../http/formulas.ts'
 import { CommandError } from '../command-error.ts'
-import { shown } from './shown.ts'
+import { listed, shown } from './shown.ts'
 
 /** What a column may hold. The two parts of a name make one. */
 export const fields = ['name', 'first_name', 'last_name', 'email', 'company', 'ticket_type', 'external_id'] as const
@@ -78,7 +78,6 @@ export const isOut = (status: string): boolean => isAmong(statusesOut, status)
 const metadataPrefix = /^metadata\.(.+)$/is
 const longestKey = 40
 const mostKeys = 50
-const mostListed = 40
 
 /** Case, accents, blanks and punctuation do not tell names apart. */
 const plain = (name: string): string =>
@@ -152,7 +151,7 @@ const placesOf = (header: string[], matches: (name: string) => boolean): number[
 function requireOne(header: string[], columns: number[], meant: string): number {
   const [column, ...others] = columns
   if (column === undefined) {
-    throw new CommandError(2, `There is no column ${shown(meant)}. Found: ${listOf(header)}.`)
+    throw new CommandError(2, `There is no column ${shown(meant)}. Found: ${listed(header)}.`)
   }
   if (others.length === 0) return column
   const called = columns.map((each) => `${shown(header[each] as string)} (column ${each + 1})`).join(' and ')
@@ -214,13 +213,8 @@ function requireFields(header: string[], fields: Map<Field, number>): void {
   if (lacks.length === 0) return
   throw new CommandError(
     2,
-    `No column holds ${lacks.join(' and ')}. Found: ${listOf(header)}. The first line has to name the columns; --map "Mail=email" says what one of them holds.`,
+    `No column holds ${lacks.join(' and ')}. Found: ${listed(header)}. The first line has to name the columns; --map "Mail=email" says what one of them holds.`,
   )
-}
-
-function listOf(header: string[]): string {
-  const named = header.filter((name) => name !== '').map(shown)
-  return [...named.slice(0, mostListed), ...(named.length > mostListed ? ['…'] : [])].join(', ') || 'none'
 }
 
 /** Reads "Ticket=ticket_type,Mail=email" into what is told already. Null: not of that form, or no such field. */

@@ -5,13 +5,12 @@ import type { EventSchema } from '../../operations/events.ts'
 import type { TicketTypeSchema } from '../../operations/ticket-types.ts'
 import { CommandError } from '../command-error.ts'
 import { type Client, Refusal } from './client.ts'
-import { shown } from './shown.ts'
+import { listed, shown } from './shown.ts'
 
 export type Event = z.infer<typeof EventSchema>
 export type TicketType = z.infer<typeof TicketTypeSchema>
 
 const uuid = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i
-const mostSuggested = 5
 
 /** By id, slug, external_id or name, in any case; the first of them that fits. @throws CommandError 2: none or several are called so */
 export async function findEvent({ call, list }: Client, wanted: string): Promise<Event> {
@@ -31,9 +30,7 @@ export async function findEvent({ call, list }: Client, wanted: string): Promise
       events.filter((each) => namesOf(each).some((name) => isSame(name, wanted))),
     ].find(({ length }) => length > 0) ?? []
   if (event === undefined) {
-    const near = nearest(wanted, events, namesOf).map(({ slug }) => slug)
-    const found = near.length === 0 ? 'The organisation of the key has no events.' : `There is: ${near.join(', ')}.`
-    throw new CommandError(2, `There is no event ${wanted}. ${found}`)
+    throw new CommandError(2, `There is no event ${wanted}. There is: ${listed(events.map(({ slug }) => slug))}.`)
   }
   if (others.length > 0) {
     const slugs = [event, ...others].map(({ slug }) => slug).join(', ')
@@ -59,28 +56,9 @@ export function findTicketType(ticketTypes: TicketType[], wanted: string): Ticke
   const [one, ...others] = active.length > 0 ? active : found
   if (one !== undefined && others.length === 0) return one
   if (one !== undefined) return { error: `Several ticket types of the event are called ${shown(wanted)}.` }
-  const near = nearest(wanted, ticketTypes, ({ name }) => [name]).map(({ name }) => name)
-  return { error: `The event has no ticket type ${shown(wanted)}. It has: ${near.join(', ') || 'none'}.` }
+  const names = listed(ticketTypes.map(({ name }) => name))
+  return { error: `The event has no ticket type ${shown(wanted)}. It has: ${names}.` }
 }
 
 const isSame = (name: string, wanted: string): boolean => fold(name) === fold(wanted)
 const fold = (text: string): string => text.normalize('NFKC').trim().toLowerCase()
-
-/** Those whose name has most pairs of letters in common with it come first. */
-function nearest<T>(wanted: string, all: T[], namesOf: (one: T) => string[]): T[] {
-  const pairs = pairsOf(wanted)
-  const likeness = (name: string) => {
-    const others = pairsOf(name)
-    return (2 * [...pairs].filter((pair) => others.has(pair)).length) / (pairs.size + others.size || 1)
-  }
-  return all
-    .map((one) => ({ one, alike: Math.max(...namesOf(one).map(likeness)) }))
-    .sort((a, b) => b.alike - a.alike)
-    .slice(0, mostSuggested)
-    .map(({ one }) => one)
-}
-
-function pairsOf(text: string): Set<string> {
-  const letters = [...fold(text).replace(/[^\p{L}\p{N}]+/gu, '')]
-  return new Set(letters.slice(1).map((letter, i) => `${letters[i]}${letter}`))
-}
