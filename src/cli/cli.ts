@@ -447,7 +447,6 @@ Whoever has the link can use it: take it back with usher keys revoke.`,
     .option('--metadata', 'keep all other columns as metadata')
     .option('--external-id-prefix <text>', 'put before each external_id, which belongs to one event')
     .option('--send-email', 'e-mail new guests their tickets')
-    .option('--encoding <name>', 'such as windows-1252 (default: utf-8, or what a byte order mark says)')
     .option('--delimiter <character>', 'between the cells: a character, or tab (default: detected)', parseDelimiter)
     .option('--refused <file>', 'where those who are refused are written (default: FILE.refused.csv)')
     .option('--url <url>', 'where Usher is (default: USHER_URL, or the one that runs on this machine)')

@@ -22,7 +22,6 @@ export type ImportOptions = {
   metadata?: true
   externalIdPrefix?: string
   sendEmail?: true
-  encoding?: string
   delimiter?: string
   refused?: string
   url?: string
@@ -49,7 +48,7 @@ const refusalsShown = 5
 export async function importList(path: string, options: ImportOptions, surroundings: Surroundings): Promise<boolean> {
   const around = withProgress(surroundings)
   const { environment, stdin, say, stopping } = around
-  const sheet = await openSheet(path, options, countKnown)
+  const sheet = await openSheet(path, options.delimiter, countKnown)
   const columns = findColumns(sheet.header, options.map ?? new Map(), options.metadata === true)
   requireSomebodyToAsk(options, stdin)
   const connection = await connect(options, environment, stdin, say)

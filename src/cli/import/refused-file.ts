@@ -3,8 +3,9 @@
 import { constants, existsSync } from 'node:fs'
 import { access, appendFile, writeFile } from 'node:fs/promises'
 import { dirname, join, parse } from 'node:path'
+import { stringify } from 'csv-stringify/sync'
 import { CommandError } from '../command-error.ts'
-import { lineOf, type Row, type Sheet } from './sheet.ts'
+import type { Row, Sheet } from './sheet.ts'
 
 export type RefusedFile = {
   /** Null: nobody was refused so far, and there is no file. */
@@ -34,21 +35,22 @@ export async function openRefusedFile({ path: list, header, delimiter }: Sheet, 
     path: () => path,
     async add(refused) {
       if (refused.length === 0) return
-      const lines = refused.map(({ row: { cells }, error = '' }) =>
-        lineOf([error, ...(hasErrors ? cells.slice(1) : cells)], delimiter),
-      )
-      const first = bom + lineOf(hasErrors ? header : ['error', ...header], delimiter)
+      const rows = refused.map(({ row: { cells }, error = '' }) => [error, ...(hasErrors ? cells.slice(1) : cells)])
+      const first = hasErrors ? header : ['error', ...header]
       const to = path ?? asked ?? freeName(list)
       try {
-        if (path === null) await writeFile(to, first, { flag: 'wx' })
+        if (path === null) await writeFile(to, bom + csvOf([first], delimiter), { flag: 'wx' })
         path = to
-        await appendFile(to, lines.join(''))
+        await appendFile(to, csvOf(rows, delimiter))
       } catch (error) {
         throw new CommandError(1, `Who is refused cannot be written to ${to}. ${(error as Error).message}.`)
       }
     },
   }
 }
+
+export const csvOf = (rows: string[][], delimiter: string): string =>
+  stringify(rows, { delimiter, record_delimiter: 'windows', quoted_match: /[\r\n]/ })
 
 /** guests.refused.csv beside guests.csv; guests.refused-2.csv if that exists, for it may be the one that somebody is mending. */
 function freeName(list: string): string {
