@@ -11,44 +11,28 @@ import { hostOf, isLoopback } from '../process/loopback.ts'
 
 export class ConfigError extends Error {}
 
-const days = z
-  .string()
-  .regex(/^[1-9]\d{0,3}$/, 'must be a number of days from 1 to 9999')
-  .transform(Number)
+const number = (pattern: RegExp, complaint: string) => z.string().regex(pattern, complaint).transform(Number)
+const days = number(/^[1-9]\d{0,3}$/, 'must be a number of days from 1 to 9999')
+const flag = z.enum(['true', 'false'], 'must be true or false').transform((value) => value === 'true')
 const text = z.string().trim().min(1, 'must not be empty')
-const port = z
-  .string()
-  .regex(/^\d{1,5}$/, 'must be a port number from 0 to 65535')
-  .transform(Number)
-  .refine((port) => port <= 65535, 'must be a port number from 0 to 65535')
+const port = number(/^\d{1,5}$/, 'must be a port number from 0 to 65535').refine(
+  (port) => port <= 65535,
+  'must be a port number from 0 to 65535',
+)
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' })
 
 const Environment = z.object({
   PORT: port.default(3000),
   HOST: text.default('127.0.0.1'),
-  MAX_CONNECTIONS: z
-    .string()
-    .regex(/^[1-9]\d{1,5}$/, 'must be a number of connections from 10 to 999999')
-    .transform(Number)
-    .default(2_000),
-  KEEP_ALIVE_SECONDS: z
-    .string()
-    .regex(/^[1-9]\d{0,2}$/, 'must be a number of seconds from 1 to 999')
-    .transform(Number)
-    .default(5),
+  MAX_CONNECTIONS: number(/^[1-9]\d{1,5}$/, 'must be a number of connections from 10 to 999999').default(2_000),
+  KEEP_ALIVE_SECONDS: number(/^[1-9]\d{0,2}$/, 'must be a number of seconds from 1 to 999').default(5),
   PUBLIC_URL: httpUrl
     .refine((url) => !/[?#]/.test(url), 'must not hold a query or a fragment')
     .refine((url) => !hasCredentials(url), 'must not hold a user name or a password')
     .transform((url) => new URL(url).href.replace(/\/+$/, ''))
     .optional(),
-  HSTS_INCLUDE_SUBDOMAINS: z
-    .enum(['true', 'false'], 'must be true or false')
-    .transform((value) => value === 'true')
-    .default(false),
-  OAUTH: z
-    .enum(['true', 'false'], 'must be true or false')
-    .transform((value) => value === 'true')
-    .default(true),
+  HSTS_INCLUDE_SUBDOMAINS: flag.default(false),
+  OAUTH: flag.default(true),
   METRICS_PORT: port.optional(),
   METRICS_HOST: text.default('127.0.0.1'),
   USHER_DATA_DIR: text.default('.usher'),
@@ -107,19 +91,9 @@ const Environment = z.object({
   MAIL_FROM: z.email('must be an e-mail address').optional(),
   RETENTION_DAYS: days.default(30),
   AUDIT_RETENTION_DAYS: days.default(365),
-  WEBHOOK_TIMEOUT_SECONDS: z
-    .string()
-    .regex(/^([1-9]|[1-5]\d)$/, 'must be a number of seconds from 1 to 59')
-    .transform(Number)
-    .default(15),
-  WEBHOOKS_TO_LOOPBACK: z
-    .enum(['true', 'false'], 'must be true or false')
-    .transform((value) => value === 'true')
-    .optional(),
-  DELIVERIES: z
-    .enum(['true', 'false'], 'must be true or false')
-    .transform((value) => value === 'true')
-    .default(true),
+  WEBHOOK_TIMEOUT_SECONDS: number(/^([1-9]|[1-5]\d)$/, 'must be a number of seconds from 1 to 59').default(15),
+  WEBHOOKS_TO_LOOPBACK: flag.optional(),
+  DELIVERIES: flag.default(true),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgresql:// URL' }).optional(),
 })
 
@@ -138,47 +112,10 @@ export type Database =
   | { kind: 'embedded'; dataDir: string }
   | { kind: 'supabase'; url: string; publishableKey: string; signingKey: SigningKey }
 
-export type Config = {
-  port: number
-  host: string
-  maxConnections: number
-  /** How long an idle connection is kept open. */
-  keepAliveSeconds: number
-  /** Base of every link that is printed or mailed, without a trailing slash. Undefined: the listening address. */
-  publicUrl: string | undefined
-  hstsIncludeSubDomains: boolean
-  /** Whether clients of MCP may sign in by OAuth, where PUBLIC_URL allows it. */
-  oauth: boolean
-  /** Where /metrics is served. Undefined: not at all. */
-  metrics: { host: string; port: number } | undefined
-  logLevel: string
-  /** Undefined: readable lines in a terminal, else JSON. */
-  logFormat: 'json' | 'pretty' | undefined
-  allowedHosts: string[]
-  trustProxy: boolean | number | string
-  redisUrl: string | undefined
-  database: Database
-  mail: MailOptions
-  /** Sender address of e-mails. */
-  mailFrom: string
-  /** Password of Postmark's delivery and bounce webhooks. Undefined: they are not accepted. */
-  postmarkWebhookSecret: string | undefined
-  /** How long settled deliveries, sent e-mails and notifications are kept. */
-  retentionDays: number
-  auditRetentionDays: number
-  webhookTimeoutSeconds: number
-  /** Whether webhooks may be sent to this machine, without TLS. Default: only if Usher itself is reachable from here only. */
-  webhooksToLoopback: boolean
-  /** WEBHOOKS_TO_LOOPBACK as it was set. Undefined: not set. */
-  webhooksToLoopbackSetting: boolean | undefined
-  /** Whether `usher start` delivers webhooks and e-mails, or leaves them to `usher courier`. */
-  deliveries: boolean
-  /** For the command line: Postgres as the role `postgres`. Undefined: that of the embedded stack. */
-  databaseUrl: string | undefined
-}
+export type Config = ReturnType<typeof readConfig>
 
 /** @throws ConfigError, naming every wrong variable and its allowed values. */
-export function readConfig(environment: NodeJS.ProcessEnv): Config {
+export function readConfig(environment: NodeJS.ProcessEnv) {
   // An empty variable counts as not set: .env files and CI systems leave one out that way.
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
   const result = Environment.safeParse(given)
@@ -188,25 +125,33 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const env = result.data
   const reach = { host: env.HOST, publicUrl: env.PUBLIC_URL, trustProxy: env.TRUST_PROXY, database: databaseOf(env) }
   return {
+    /** `publicUrl` is the base of every link, without a trailing slash. Undefined: the listening address. */
     ...reach,
     port: env.PORT,
     maxConnections: env.MAX_CONNECTIONS,
     keepAliveSeconds: env.KEEP_ALIVE_SECONDS,
     hstsIncludeSubDomains: env.HSTS_INCLUDE_SUBDOMAINS,
+    /** Whether clients of MCP may sign in by OAuth, where PUBLIC_URL allows it. */
     oauth: env.OAUTH,
+    /** Where /metrics is served. Undefined: not at all. */
     metrics: env.METRICS_PORT === undefined ? undefined : { host: env.METRICS_HOST, port: env.METRICS_PORT },
     logLevel: env.LOG_LEVEL,
+    /** Undefined: readable lines in a terminal, else JSON. */
     logFormat: env.LOG_FORMAT,
     allowedHosts: env.ALLOWED_HOSTS,
     redisUrl: env.REDIS_URL,
     ...mailOf(env),
+    /** Password of Postmark's delivery and bounce webhooks. Undefined: they are not accepted. */
     postmarkWebhookSecret: env.POSTMARK_WEBHOOK_SECRET,
     retentionDays: env.RETENTION_DAYS,
     auditRetentionDays: env.AUDIT_RETENTION_DAYS,
     webhookTimeoutSeconds: env.WEBHOOK_TIMEOUT_SECONDS,
+    /** Whether webhooks may be sent to this machine, without TLS. Default: only if Usher itself is reachable from here only. */
     webhooksToLoopback: env.WEBHOOKS_TO_LOOPBACK ?? isForThisMachine(reach),
     webhooksToLoopbackSetting: env.WEBHOOKS_TO_LOOPBACK,
+    /** Whether `usher start` delivers webhooks and e-mails, or leaves them to `usher courier`. */
     deliveries: env.DELIVERIES,
+    /** For the command line: Postgres as the role `postgres`. Undefined: that of the embedded stack. */
     databaseUrl: env.DATABASE_URL,
   }
 }
@@ -236,17 +181,24 @@ export function doubtOfMetricsPort({
   return { message: `METRICS_PORT is ${port}, as is PORT.`, fix: 'Set METRICS_PORT to another port, such as 9464.' }
 }
 
+type Reach = {
+  database: Database
+  host: string
+  publicUrl: string | undefined
+  trustProxy: boolean | number | string
+}
+
 /** Whether only this machine can call the API. If others can, their keys must not reach services on this machine. */
-export function isForThisMachine(config: Pick<Config, 'database' | 'host' | 'publicUrl' | 'trustProxy'>): boolean {
+export function isForThisMachine(config: Reach): boolean {
   return config.database.kind === 'embedded' && isLoopback(config.host) && !isPublished(config)
 }
 
 /** Whether a proxy passes requests of others on. One on this machine is another caller from it, and may send no header that tells. */
-export const isPublished = ({ publicUrl, trustProxy }: Pick<Config, 'publicUrl' | 'trustProxy'>): boolean =>
+export const isPublished = ({ publicUrl, trustProxy }: Pick<Reach, 'publicUrl' | 'trustProxy'>): boolean =>
   trustProxy !== false || (publicUrl !== undefined && !isLoopback(hostOf(publicUrl)))
 
 /** Without a mail service, e-mails are written to files in the data directory. */
-function mailOf(env: z.infer<typeof Environment>): Pick<Config, 'mail' | 'mailFrom'> {
+function mailOf(env: z.infer<typeof Environment>): { mail: MailOptions; mailFrom: string } {
   if (env.POSTMARK_SERVER_TOKEN !== undefined && env.SMTP_URL !== undefined) {
     throw new ConfigError('POSTMARK_SERVER_TOKEN and SMTP_URL are both set: keep one of them.')
   }
@@ -255,9 +207,8 @@ function mailOf(env: z.infer<typeof Environment>): Pick<Config, 'mail' | 'mailFr
   }
   if (env.MAIL_FROM === undefined) throw new ConfigError('MAIL_FROM must be set: the address that tickets come from.')
   if (env.SMTP_URL !== undefined) return { mail: { smtpUrl: env.SMTP_URL }, mailFrom: env.MAIL_FROM }
-  const messageStream = env.POSTMARK_MESSAGE_STREAM
-  const postmarkToken = env.POSTMARK_SERVER_TOKEN as string
-  return { mail: { postmarkToken, ...(messageStream !== undefined && { messageStream }) }, mailFrom: env.MAIL_FROM }
+  const mail = { postmarkToken: env.POSTMARK_SERVER_TOKEN as string, messageStream: env.POSTMARK_MESSAGE_STREAM }
+  return { mail, mailFrom: env.MAIL_FROM }
 }
 
 function databaseOf(env: z.infer<typeof Environment>): Database {
