@@ -9,3 +9,6 @@ export class CommandError extends Error {
     this.exitCode = exitCode
   }
 }
+
+/** A command that has said already what failed. */
+export class Failed extends Error {}

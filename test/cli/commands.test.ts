@@ -292,7 +292,7 @@ describe.concurrent('door-link', () => {
 
     const unknown = await run('door-link', '--organisation', slug, '--event', 'unfair')
     expect([unknown.code, unknown.stdout]).toEqual([1, ''])
-    const today = new Date().toISOString().slice(0, 10)
+    const today = new Date().toLocaleDateString('sv-SE', { timeZone: 'America/Jamaica' })
     expect(unknown.stderr).toBe(
       `The organisation ${slug} has no event unfair. Give one of these:\n  fair (${today})\n  koelner-lichter (no date)\n`,
     )

@@ -1,0 +1,116 @@
+// Commands about organisations, which own events and API keys.
+
+import { type Command, InvalidArgumentError } from 'commander'
+import { createOrganisation, deleteOrganisation, listOrganisations, updateOrganisation } from '../../local/admin.ts'
+import { CommandError } from '../command-error.ts'
+import type { Terminal } from './terminal.ts'
+
+type Changes = {
+  name?: string
+  plan?: string
+  replyToEmail?: string
+  accentColour?: string
+  logoUrl?: string
+  paymentInstructions?: string
+  confirmRefundsAbove?: string
+}
+
+export function addOrganisationCommands(usher: Command, { print, printJson, onDatabase }: Terminal): void {
+  const organisations = usher
+    .command('organisations')
+    .description('Create, list, change and delete organisations, which own events and API keys')
+
+  organisations
+    .command('create')
+    .description('Create an organisation')
+    .requiredOption('--name <name>', 'name for people')
+    .requiredOption('--slug <slug>', 'short name: lower-case letters, digits and hyphens')
+    .option('--plan <plan>', 'starter, standard or enterprise: requests per minute of each key (default: standard)')
+    .option('--json', 'print the organisation as JSON')
+    .addHelpText('after', '\nExample:\n  $ usher organisations create --name "Acme Events" --slug acme')
+    .action(async (options: { name: string; slug: string; plan?: string; json?: true }) => {
+      const organisation = await onDatabase((client) => createOrganisation(client, options))
+      if (options.json) printJson(organisation)
+      else print(`Created organisation ${organisation.slug} (${organisation.id}) on plan ${organisation.plan}.`)
+    })
+
+  organisations
+    .command('list')
+    .description('List the organisations: slug, plan, number of keys that work, name')
+    .option('--json', 'print an array as JSON')
+    .action(async (options: { json?: true }) => {
+      const rows = await onDatabase(listOrganisations)
+      if (options.json) return printJson(rows)
+      for (const { slug, plan, keys, name } of rows) print([slug, plan, keys, name].join('\t'))
+    })
+
+  organisations
+    .command('update')
+    .description('Change an organisation, and how its e-mails look; an empty text clears')
+    .requiredOption('--organisation <slug>', 'organisation to change')
+    .option('--name <name>', 'name for people')
+    .option('--plan <plan>', 'starter, standard or enterprise: requests per minute of each key')
+    .option('--reply-to-email <address>', 'where answers to e-mails go')
+    .option('--accent-colour <colour>', 'colour of e-mails and ticket pages, such as #26306b')
+    .option('--logo-url <url>', 'https address of the logo on e-mails and ticket pages')
+    .option('--payment-instructions <text>', 'how to pay an invoice')
+    .option(
+      '--confirm-refunds-above <amount>',
+      'over MCP, a person confirms what refunds an order by more than this, in minor units',
+      parseAmount,
+    )
+    .option('--json', 'print the organisation as JSON')
+    .addHelpText(
+      'after',
+      `
+With --json and nothing to change it prints the organisation.
+
+Example:
+  $ usher organisations update --organisation acme --accent-colour '#8a1c3b' --logo-url https://acme.example/logo.png`,
+    )
+    .action(async (options: Changes & { organisation: string; json?: true }) => {
+      const organisation = await onDatabase((client) =>
+        updateOrganisation(client, options.organisation, {
+          name: options.name,
+          plan: options.plan,
+          reply_to_email: options.replyToEmail,
+          accent_colour: options.accentColour,
+          logo_url: options.logoUrl,
+          payment_instructions: options.paymentInstructions,
+          confirm_refunds_above: options.confirmRefundsAbove,
+        }),
+      )
+      if (options.json) printJson(organisation)
+      else print(`Changed organisation ${options.organisation}.`)
+    })
+
+  organisations
+    .command('delete')
+    .description('Delete an organisation with everything of it: guests, payments, audit trail; it cannot be undone')
+    .requiredOption('--organisation <slug>', 'organisation to delete')
+    .requiredOption('--confirm <slug>', 'its slug again')
+    .option('--json', 'print the number of rows of each table as JSON')
+    .addHelpText(
+      'after',
+      `
+Refused while one of its API keys works, an event of it is not over or cancelled, or an e-mail waits to be sent. Export first what it is
+to keep. Backups have it still.`,
+    )
+    .action(async (options: { organisation: string; confirm: string; json?: true }) => {
+      const { organisation, confirm, json } = options
+      if (confirm !== organisation) {
+        throw new CommandError(2, `Nothing was deleted: --confirm is to repeat the slug, ${organisation}.`)
+      }
+      const deleted = await onDatabase((client) => deleteOrganisation(client, organisation))
+      if (json) return printJson(deleted)
+      const counts = Object.entries(deleted).map(([table, rows]) => `${table} ${rows}`)
+      print(`Deleted organisation ${organisation}. Rows by table: ${counts.join(', ')}.`)
+    })
+}
+
+/** @returns the text: an empty one clears. */
+function parseAmount(text: string): string {
+  if (!/^\d{0,15}$/.test(text))
+    throw new InvalidArgumentError('Give a whole number of minor units: 10000 is 100.00 EUR.')
+  return text
+}
