@@ -11,7 +11,7 @@ import {
   revokeKey,
   rotateKey,
 } from '../../local/admin.ts'
-import { findRunningStack, recordOfRunningStack } from '../../local/stack.ts'
+import { findRunningStack } from '../../local/stack.ts'
 import { type Scope, scopes } from '../../operations/operation.ts'
 import { CommandError } from '../command-error.ts'
 import { type Config, readConfig } from '../config.ts'
@@ -161,8 +161,8 @@ Whoever has the link can use it: take it back with usher keys revoke.`,
 /** Where people find the API: as it is configured here, or as the server knows itself that runs here, on whatever port. */
 async function addressOf({ publicUrl, database, port }: Config): Promise<string> {
   const { urlOf } = await import('../../http/listener.ts')
-  const isHere = database.kind === 'embedded' && (await findRunningStack(database.dataDir)) !== null
-  const api = isHere ? recordOfRunningStack(database.dataDir)?.api : undefined
+  const running = database.kind === 'embedded' ? await findRunningStack(database.dataDir) : null
+  const api = running?.record.api
   return publicUrl ?? (api && (api.publicUrl ?? urlOf(api))) ?? `http://127.0.0.1:${port}`
 }
 

@@ -122,9 +122,6 @@ While the original is in use as well, both then send what was pending at the tim
 }
 
 async function openLog({ logLevel, logFormat }: Config): Promise<Logger> {
-  const [{ createLog }, { openLogStream }] = await Promise.all([
-    import('../../process/log.ts'),
-    import('../../process/log-stream.ts'),
-  ])
+  const { createLog, openLogStream } = await import('../../process/log.ts')
   return createLog(logLevel, await openLogStream(logFormat))
 }

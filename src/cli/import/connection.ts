@@ -8,6 +8,7 @@ import { findOrganisationOfEvent, issueKey, revokeKey, withDatabase } from '../.
 import { findRunningStack } from '../../local/stack.ts'
 import { hostOf, isLoopback } from '../../process/loopback.ts'
 import { CommandError } from '../command-error.ts'
+import type { Terminal } from '../commands/terminal.ts'
 import { type Config, readConfig } from '../config.ts'
 
 export type Connection = {
@@ -17,12 +18,7 @@ export type Connection = {
   close(): Promise<void>
 }
 
-export type Asked = {
-  url?: string | undefined
-  keyFile?: string | undefined
-  organisation?: string | undefined
-  event: string
-}
+type Asked = { url?: string; keyFile?: string; organisation?: string; event: string }
 
 // Longer than any import takes, for a command that is killed takes its key back no more.
 const keyLastsMs = 6 * 60 * 60 * 1000
@@ -30,26 +26,21 @@ const keyLastsMs = 6 * 60 * 60 * 1000
 /** @throws CommandError 2: what it lacks, and how to give it */
 export async function connect(
   asked: Asked,
-  environment: NodeJS.ProcessEnv,
-  stdin: NodeJS.ReadableStream,
-  say: (text: string) => void,
+  { environment, stdin, say }: Pick<Terminal, 'environment' | 'stdin' | 'say'>,
 ): Promise<Connection> {
-  const toldUrl = asked.url ?? (environment.USHER_URL || undefined)
-  const toldKey = await readKey(asked.keyFile, environment, stdin)
-  const config = toldUrl === undefined || toldKey === undefined ? readConfig(environment) : undefined
-  const url = toldUrl === undefined ? await findUrl(config as Config) : baseOf(toldUrl)
+  const told = asked.url ?? (environment.USHER_URL || undefined)
+  const key = await readKey(asked.keyFile, environment, stdin)
+  const { url, database } =
+    told === undefined ? await findHere(readConfig(environment)) : { url: baseOf(told), database: undefined }
   if (url.startsWith('http:') && !isLoopback(hostOf(url))) {
     say(`Warning: ${url} is not encrypted, so others on the way can read the key and the list. Use https.`)
   }
-  if (toldKey !== undefined) return { url, key: toldKey, close: async () => {} }
-  const database = toldUrl === undefined ? await findDatabase(config as Config) : undefined
-  if (database === undefined) {
-    throw new CommandError(
-      2,
-      `A key is needed for ${url}: set USHER_API_KEY, or give a file that holds it with --key-file (- reads standard input). It needs events:read and attendees:write.`,
-    )
-  }
-  return withKeyOfItsOwn(url, database, asked)
+  if (key !== undefined) return { url, key, close: async () => {} }
+  if (database !== undefined) return withKeyOfItsOwn(url, database, asked)
+  throw new CommandError(
+    2,
+    `A key is needed for ${url}: set USHER_API_KEY, or give a file that holds it with --key-file (- reads standard input). It needs events:read and attendees:write.`,
+  )
 }
 
 function baseOf(url: string): string {
@@ -68,9 +59,8 @@ async function readKey(
   { USHER_API_KEY }: NodeJS.ProcessEnv,
   stdin: NodeJS.ReadableStream,
 ): Promise<string | undefined> {
-  const told = file === undefined ? USHER_API_KEY : await readSecret(file, stdin)
-  const key = told?.trim()
-  if (key === undefined || (key === '' && file === undefined)) return undefined
+  const key = (file === undefined ? (USHER_API_KEY ?? '') : await readSecret(file, stdin)).trim()
+  if (key === '' && file === undefined) return undefined
   if (isWellFormedKey(key)) return key
   const where = file === undefined ? 'USHER_API_KEY' : file === '-' ? 'Standard input' : file
   throw new CommandError(2, `${where} holds no API key, which is like usher_live_…, or a part of it is missing.`)
@@ -84,22 +74,20 @@ async function readSecret(file: string, stdin: NodeJS.ReadableStream): Promise<s
   }
 }
 
-async function findUrl({ database, publicUrl }: Config): Promise<string> {
-  const running = database.kind === 'embedded' ? await findRunningStack(database.dataDir) : null
-  if (running?.record.api !== undefined) return urlOf(running.record.api)
-  if (publicUrl !== undefined) return publicUrl
+/** The Usher that runs on this machine, or that is configured, and its database where that can be reached. */
+async function findHere(config: Config): Promise<{ url: string; database: string | undefined }> {
+  const dataDir = config.database.kind === 'embedded' ? config.database.dataDir : undefined
+  const running = dataDir === undefined ? null : await findRunningStack(dataDir)
+  const api = running?.record.api
+  const url = api ? urlOf(api) : config.publicUrl
+  if (url !== undefined) return { url, database: config.databaseUrl ?? running?.databaseUrl }
   const where = 'say where it is: --url https://usher.example.com, or USHER_URL.'
   throw new CommandError(
     2,
-    database.kind === 'embedded'
-      ? `No Usher runs on ${database.dataDir}. Start it with npm start, or ${where}`
-      : `Which Usher? Set PUBLIC_URL, or ${where}`,
+    dataDir === undefined
+      ? `Which Usher? Set PUBLIC_URL, or ${where}`
+      : `No Usher runs on ${dataDir}. Start it with npm start, or ${where}`,
   )
-}
-
-async function findDatabase({ databaseUrl, database }: Config): Promise<string | undefined> {
-  if (databaseUrl !== undefined || database.kind === 'supabase') return databaseUrl
-  return (await findRunningStack(database.dataDir))?.databaseUrl
 }
 
 /** Whoever may make keys needs none: one is made for this import, with what it needs, and revoked after it. */

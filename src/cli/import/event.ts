@@ -4,30 +4,21 @@ import type * as z from 'zod'
 import type { EventSchema } from '../../operations/events.ts'
 import type { TicketTypeSchema } from '../../operations/ticket-types.ts'
 import { CommandError } from '../command-error.ts'
-import { type Client, Refusal } from './client.ts'
+import type { Client } from './client.ts'
 import { listed, shown } from './shown.ts'
 
 export type Event = z.infer<typeof EventSchema>
 export type TicketType = z.infer<typeof TicketTypeSchema>
 
-const uuid = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i
-
 /** By id, slug, external_id or name, in any case; the first of them that fits. @throws CommandError 2: none or several are called so */
-export async function findEvent({ call, list }: Client, wanted: string): Promise<Event> {
-  if (uuid.test(wanted)) {
-    try {
-      return (await call<{ data: Event }>('GET', `/events/${wanted}`)).data
-    } catch (error) {
-      if (!(error instanceof Refusal && error.code === 'not_found')) throw error
-    }
-  }
-  const events: Event[] = []
-  for await (const event of list<Event>('/events')) events.push(event)
+export async function findEvent({ list }: Client, wanted: string): Promise<Event> {
+  const events = await list<Event>('/events')
+  const called = (...names: (string | null)[]) => names.some((name) => name !== null && isSame(name, wanted))
   const [event, ...others] =
     [
-      events.filter(({ slug }) => isSame(slug, wanted)),
+      events.filter(({ id, slug }) => called(id, slug)),
       events.filter(({ external_id }) => external_id === wanted),
-      events.filter((each) => namesOf(each).some((name) => isSame(name, wanted))),
+      events.filter(({ external_id, name }) => called(external_id, name)),
     ].find(({ length }) => length > 0) ?? []
   if (event === undefined) {
     throw new CommandError(2, `There is no event ${wanted}. There is: ${listed(events.map(({ slug }) => slug))}.`)
@@ -37,14 +28,6 @@ export async function findEvent({ call, list }: Client, wanted: string): Promise
     throw new CommandError(2, `Several events are called ${wanted}. Name it by its slug: ${slugs}.`)
   }
   return event
-}
-
-const namesOf = ({ slug, name, external_id }: Event): string[] => [slug, name, external_id ?? ''].filter(Boolean)
-
-export async function listTicketTypes({ list }: Client, event: Event): Promise<TicketType[]> {
-  const ticketTypes: TicketType[] = []
-  for await (const ticketType of list<TicketType>(`/events/${event.id}/ticket-types`)) ticketTypes.push(ticketType)
-  return ticketTypes
 }
 
 /** By id, external_id or name; where several have the name, the one that is issued. */

@@ -1,9 +1,10 @@
-// Rows as guests, in the form that import_attendees takes, or with what is wrong with them. It asks nobody: the ticket types are given.
+// Rows as guests, in the form that import_attendees takes, or with what is wrong with them. It asks nobody.
 
 import type * as z from 'zod'
 import { withFormulas } from '../../http/formulas.ts'
 import { importAttendees } from '../../operations/registrations.ts'
 import { type Columns, type Field, isOut } from './columns.ts'
+import { findTicketType, type TicketType } from './event.ts'
 import type { Row } from './sheet.ts'
 
 const GuestSchema = importAttendees.input.shape.attendees.element
@@ -14,8 +15,7 @@ export type Judged = { row: Row; guest: Guest } | { row: Row; error: string }
 export type Reading = {
   columns: Columns
   width: number
-  /** The id of a ticket type of the event, by what a row calls it; else what is wrong with that. */
-  ticketTypeOf(name: string): { id: string } | { error: string }
+  ticketTypes: TicketType[]
   externalIdPrefix: string
 }
 
@@ -57,9 +57,7 @@ function judgeRow(row: Row, reading: Reading): Judged {
   const cells = row.cells.map(withFormulas)
   const isTooLong = cells.slice(width).some((cell) => cell.trim() !== '')
   // Excel writes no empty cells at the end of a row.
-  if (isTooLong) {
-    return { row, error: `The row has ${cells.length} cells, and the header ${width}.` }
-  }
+  if (isTooLong) return { row, error: `The row has ${cells.length} cells, and the header ${width}.` }
   const cell = (field: Field) => cells[columns.fields.get(field) ?? -1]?.trim() ?? ''
   const name = cell('name') || `${cell('first_name')} ${cell('last_name')}`.trim()
   const [company, externalId, called] = [cell('company'), cell('external_id'), cell('ticket_type')]
@@ -67,20 +65,17 @@ function judgeRow(row: Row, reading: Reading): Judged {
     const value = cells[column] ?? ''
     return value.trim() === '' ? [] : [[key, value] as const]
   })
-  const ticketType = called === '' ? undefined : reading.ticketTypeOf(called)
+  const ticketType = called === '' ? undefined : findTicketType(reading.ticketTypes, called)
   if (ticketType && 'error' in ticketType) return { row, error: ticketType.error }
   const result = GuestSchema.safeParse({
     name,
     email: cell('email'),
     // An empty cell leaves what is known.
-    ...(company !== '' && { company }),
-    ...(externalId !== '' && { external_id: reading.externalIdPrefix + externalId }),
-    ...(metadata.length > 0 && { metadata: Object.fromEntries(metadata) }),
-    ...(ticketType && { ticket_type_id: ticketType.id }),
+    company: company || undefined,
+    external_id: externalId === '' ? undefined : reading.externalIdPrefix + externalId,
+    metadata: metadata.length === 0 ? undefined : Object.fromEntries(metadata),
+    ticket_type_id: ticketType?.id,
   })
   if (result.success) return { row, guest: result.data }
-  return {
-    row,
-    error: result.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; '),
-  }
+  return { row, error: result.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; ') }
 }

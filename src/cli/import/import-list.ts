@@ -3,15 +3,16 @@
 
 import { createInterface } from 'node:readline/promises'
 import { CommandError } from '../command-error.ts'
-import { type Account, type Client, createClient, Refusal, Stopped } from './client.ts'
+import type { Terminal } from '../commands/terminal.ts'
+import { type Client, createClient, Refusal, Stopped } from './client.ts'
 import { countKnown, findColumns } from './columns.ts'
 import { connect } from './connection.ts'
-import { type Event, findEvent, findTicketType, listTicketTypes, type TicketType } from './event.ts'
+import { type Event, findEvent, findTicketType, type TicketType } from './event.ts'
 import { type Guest, type Judged, judge, type Reading } from './guests.ts'
 import { count, describeDoubts, describeGuests, describeSheet, describeShortages, guestsOf } from './preview.ts'
 import { withProgress } from './progress.ts'
-import { openRefusedFile, type RefusedFile } from './refused-file.ts'
-import { type Outcome, type Sending, send } from './send.ts'
+import { openRefusedFile } from './refused-file.ts'
+import { type Outcome, send } from './send.ts'
 import { openSheet, type Row, type Sheet } from './sheet.ts'
 import { printable, shown } from './shown.ts'
 
@@ -32,50 +33,7 @@ export type ImportOptions = {
   json?: true
 }
 
-export type Surroundings = {
-  environment: NodeJS.ProcessEnv
-  stdin: NodeJS.ReadableStream & { isTTY?: boolean }
-  stderr: { write(text: string): unknown; isTTY?: boolean }
-  print: (text: string) => void
-  say: (text: string) => void
-  stopping: AbortSignal
-}
-
-const previewed = 5
-const refusalsShown = 5
-
-/** @returns whether every row was imported, or would be. @throws CommandError */
-export async function importList(path: string, options: ImportOptions, surroundings: Surroundings): Promise<boolean> {
-  const around = withProgress(surroundings)
-  const { environment, stdin, say, stopping } = around
-  const sheet = await openSheet(path, options.delimiter, countKnown)
-  const columns = findColumns(sheet.header, options.map ?? new Map(), options.metadata === true)
-  requireSomebodyToAsk(options, stdin)
-  const connection = await connect(options, environment, stdin, say)
-  try {
-    const client = createClient({ ...connection, say, stopping })
-    const account = await readAccount(client)
-    const event = await findEvent(client, options.event)
-    requireOpen(event)
-    const ticketTypes = await listTicketTypes(client, event)
-    const defaultTicketType = chooseDefault(ticketTypes, options.ticketType, columns.fields.has('ticket_type'))
-    say(describeSheet(sheet, columns))
-    const reading: Reading = {
-      columns,
-      width: sheet.header.length,
-      ticketTypeOf: remember((name) => findTicketType(ticketTypes, name)),
-      externalIdPrefix: options.externalIdPrefix ?? '',
-    }
-    const work = { sheet, reading, event, ticketTypes, defaultTicketType, client, account, options, around }
-    if (options.dryRun) return await tryOut(work)
-    return await importAll(work)
-  } catch (error) {
-    if (error instanceof Stopped) throw new CommandError(1, 'Stopped; nobody was imported.')
-    throw error instanceof Refusal ? toCommandError(error) : error
-  } finally {
-    await connection.close().catch((error: Error) => say(`The key of this import lasts six hours: ${error.message}`))
-  }
-}
+type Surroundings = Pick<Terminal, 'environment' | 'stdin' | 'stderr' | 'print' | 'say'> & { stopping: AbortSignal }
 
 type Work = {
   sheet: Sheet
@@ -84,40 +42,70 @@ type Work = {
   ticketTypes: TicketType[]
   defaultTicketType: TicketType | undefined
   client: Client
-  account: Account
   options: ImportOptions
   around: ReturnType<typeof withProgress<Surroundings>>
 }
 
+const previewed = 5
+const refusalsShown = 5
+
+/** @returns whether every row was imported, or would be. @throws CommandError */
+export async function importList(path: string, options: ImportOptions, surroundings: Surroundings): Promise<boolean> {
+  const around = withProgress(surroundings)
+  const { say, stopping } = around
+  const sheet = await openSheet(path, options.delimiter, countKnown)
+  const columns = findColumns(sheet.header, options.map ?? new Map(), options.metadata === true)
+  requireSomebodyToAsk(options, around.stdin)
+  const connection = await connect(options, around)
+  try {
+    const client = createClient(connection, say, stopping)
+    await requireScopes(client, connection.url)
+    const event = await findEvent(client, options.event)
+    requireOpen(event)
+    const ticketTypes = await client.list<TicketType>(`/events/${event.id}/ticket-types`)
+    const defaultTicketType = chooseDefault(ticketTypes, options.ticketType, columns.fields.has('ticket_type'))
+    say(describeSheet(sheet, columns))
+    const reading: Reading = {
+      columns,
+      width: sheet.header.length,
+      ticketTypes,
+      externalIdPrefix: options.externalIdPrefix ?? '',
+    }
+    const work = { sheet, reading, event, ticketTypes, defaultTicketType, client, options, around }
+    return await (options.dryRun ? tryOut(work) : importAll(work))
+  } catch (error) {
+    if (error instanceof Stopped) throw new CommandError(1, 'Stopped; nobody was imported.')
+    if (!(error instanceof Refusal)) throw error
+    throw new CommandError(error.status === 401 || error.status === 403 ? 2 : 1, error.message)
+  } finally {
+    await connection.close().catch((error: Error) => say(`The key of this import lasts six hours: ${error.message}`))
+  }
+}
+
 /** Says what would become of each row, and changes nothing. */
 async function tryOut(work: Work): Promise<boolean> {
-  const { event, ticketTypes, defaultTicketType, client, options, around } = work
+  const { event, ticketTypes, defaultTicketType, options, around } = work
   const { print, say } = around
   const { leftOut } = await lookThrough(work)
   const counts = { new: 0, known: 0, refused: 0 }
   const refusals: { line: number; error: string }[] = []
   const places = new Map<string | undefined, number>()
-  const warnings = new Set<string>()
-  const sending = { ...sendingOf(work), dryRun: true as const }
-  for await (const outcomes of send(judgedRows(work), sending, client, (warning) => warnings.add(warning))) {
-    for (const { row, guest, result, error } of outcomes) {
+  await sendAll(work, async (outcomes) => {
+    for (const { row, guest, result, error = '' } of outcomes) {
       if (result === 'refused') {
-        const refusal = { line: row.line, error: error ?? '' }
-        if (options.json) refusals.push(refusal)
-        else print(`line ${refusal.line}: ${printable(refusal.error)}`)
-      }
-      if (result === 'created') {
+        counts.refused += 1
+        if (options.json) refusals.push({ line: row.line, error })
+        else print(`line ${row.line}: ${printable(error)}`)
+      } else if (result === 'created') {
+        counts.new += 1
         const ticketTypeId = guest?.ticket_type_id ?? defaultTicketType?.id
         places.set(ticketTypeId, (places.get(ticketTypeId) ?? 0) + 1)
-      }
-      counts[result === 'refused' ? result : result === 'created' ? 'new' : 'known'] += 1
+      } else counts.known += 1
     }
-  }
-  for (const warning of warnings) say(`Warning: ${warning}`)
+  })
   const shortages = describeShortages(event, ticketTypes, places)
   for (const shortage of shortages) say(shortage)
-  if (options.json)
-    print(JSON.stringify({ dry_run: true, event_id: event.id, ...counts, left_out: leftOut, refusals }, null, 2))
+  if (options.json) printJson(around, { dry_run: true, event_id: event.id, ...counts, left_out: leftOut, refusals })
   else {
     print(
       `A dry run for ${event.name}: ${count(counts.new)} new, ${count(counts.known)} already there, ${count(counts.refused)} refused. Nothing was changed.`,
@@ -128,51 +116,50 @@ async function tryOut(work: Work): Promise<boolean> {
 
 async function importAll(work: Work): Promise<boolean> {
   const { sheet, event, options, around } = work
+  const { print, say, stopping } = around
   const refusedFile = await openRefusedFile(sheet, options.refused)
-  const survey = await lookThrough(work)
+  const { rows, guests, leftOut } = await lookThrough(work)
   // Where nobody is left to be imported, what remains is to write down why.
-  const question = `Import ${guestsOf(survey.guests)} into ${event.name}? [y/N] `
-  if (!options.yes && survey.guests > 0 && !(await agrees(question, around))) {
-    around.say('Nobody was imported.')
+  const question = `Import ${guestsOf(guests)} into ${event.name}? [y/N] `
+  if (!options.yes && guests > 0 && !(await agrees(question, around))) {
+    say('Nobody was imported.')
     return false
   }
-  const { counts, failure } = await sendAll(work, survey.rows, refusedFile)
-  const isComplete = failure === undefined && sum(counts) === survey.rows
+  stopping.addEventListener('abort', () => say('Stopping after the call in progress …'))
+  const counts = { created: 0, updated: 0, unchanged: 0, refused: 0 }
+  const done = () => Object.values(counts).reduce((a, b) => a + b, 0)
+  const failure: unknown = await sendAll(work, async (outcomes) => {
+    await refusedFile.add(outcomes.filter(({ result }) => result === 'refused'))
+    for (const { result } of outcomes) counts[result] += 1
+    around.tell(done(), rows)
+  }).catch((error) => error)
+
+  const isComplete = done() === rows
   const refusedPath = refusedFile.path()
   if (options.json) {
-    around.print(
-      JSON.stringify(
-        { event_id: event.id, ...counts, left_out: survey.leftOut, refused_file: refusedPath, complete: isComplete },
-        null,
-        2,
-      ),
-    )
-  } else around.print(describeCounts(event, counts, refusedPath))
+    const result = { ...counts, left_out: leftOut, refused_file: refusedPath, complete: isComplete }
+    printJson(around, { event_id: event.id, ...result })
+  } else print(describeCounts(event, counts, refusedPath))
   if (!isComplete) {
-    around.say(
-      `${count(survey.rows - sum(counts))} of ${count(survey.rows)} rows are left. Run the same command again to go on: whoever is there already is not imported twice.`,
+    say(
+      `${count(rows - done())} of ${count(rows)} rows are left. Run the same command again to go on: whoever is there already is not imported twice.`,
     )
   }
-  if (failure !== undefined && !(failure instanceof Stopped)) throw afterSending(failure)
+  // 2 would say that nothing was sent.
+  if (failure instanceof CommandError || failure instanceof Refusal) throw new CommandError(1, failure.message)
+  if (failure !== undefined && !(failure instanceof Stopped)) throw failure
   return isComplete && counts.refused === 0
 }
-
-const sendingOf = ({ event, defaultTicketType, options }: Work): Sending => ({
-  eventId: event.id,
-  ticketTypeId: defaultTicketType?.id,
-  sendEmail: options.sendEmail === true,
-})
-
-const judgedRows = ({ sheet, reading, around }: Work, leftOut = new Map<string, number>()): AsyncGenerator<Judged> =>
-  judge(untilStopped(sheet.rows(), around.stopping), reading, leftOut)
 
 /** Reads the list once to its end, and shows what it is: first those by whose letters a wrong encoding shows. */
 async function lookThrough(work: Work): Promise<{ rows: number; guests: number; leftOut: number }> {
   const { sheet, event, ticketTypes, defaultTicketType, options, around } = work
+  const { say } = around
   const [beyondAscii, ascii, refused]: [Guest[], Guest[], { row: Row; error: string }[]] = [[], [], []]
   const reasons = new Map<string, number>()
   let [rows, guests] = [0, 0]
   for await (const one of judgedRows(work, reasons)) {
+    if (around.stopping.aborted) throw new Stopped()
     rows += 1
     if ('guest' in one) {
       guests += 1
@@ -180,44 +167,40 @@ async function lookThrough(work: Work): Promise<{ rows: number; guests: number; 
       if (alike.length < previewed) alike.push(one.guest)
     } else if (refused.length < refusalsShown) refused.push(one)
   }
-  const leftOut = sum(Object.fromEntries(reasons))
-  if (leftOut > 0) {
+  if (reasons.size > 0) {
     const why = [...reasons].map(([reason, number]) => `${count(number)} ${shown(reason)}`).join(', ')
-    around.say(`Rows of those who do not come are left out: ${why}.`)
+    say(`Rows of those who do not come are left out: ${why}.`)
   }
-  requireRows(sheet, rows)
+  if (rows === 0) throw new CommandError(2, `${sheet.path} has a header, and no guests below it.`)
   const some = [...beyondAscii, ...ascii].slice(0, previewed)
-  if (some.length > 0) around.say(describeGuests(some, ticketTypes, defaultTicketType))
+  if (some.length > 0) say(describeGuests(some, ticketTypes, defaultTicketType))
   if (!options.dryRun) {
-    for (const { row, error } of refused) around.say(`line ${row.line}: ${printable(error)}`)
+    for (const { row, error } of refused) say(`line ${row.line}: ${printable(error)}`)
     const more = rows - guests - refused.length
-    if (more > 0) around.say(`… and ${count(more)} more rows that are refused; --dry-run lists them.`)
+    if (more > 0) say(`… and ${count(more)} more rows that are refused; --dry-run lists them.`)
   }
-  for (const doubt of describeDoubts(event, options.sendEmail === true)) around.say(doubt)
-  return { rows, guests, leftOut }
+  for (const doubt of describeDoubts(event, options.sendEmail === true)) say(doubt)
+  return { rows, guests, leftOut: [...reasons.values()].reduce((a, b) => a + b, 0) }
 }
 
-/** What became of each row that an answer came for; `failure` is why there are no more. */
-async function sendAll(work: Work, rows: number, refusedFile: RefusedFile) {
-  const { client, around } = work
-  const counts = { created: 0, updated: 0, unchanged: 0, refused: 0 }
-  const sending = sendingOf(work)
+const judgedRows = ({ sheet, reading }: Work, leftOut = new Map<string, number>()): AsyncGenerator<Judged> =>
+  judge(sheet.rows(), reading, leftOut)
+
+/** Tells what became of each row that an answer came for, and at the end what the answers warn of. */
+async function sendAll(work: Work, tell: (outcomes: Outcome[]) => Promise<void>): Promise<void> {
+  const { event, defaultTicketType, client, options, around } = work
   const warnings = new Set<string>()
-  const { stopping } = around
-  stopping.addEventListener('abort', () => around.say('Stopping after the call in progress …'))
-  let failure: unknown
-  try {
-    for await (const outcomes of send(judgedRows(work), sending, client, (warning) => warnings.add(warning))) {
-      await refusedFile.add(outcomes.filter(({ result }) => result === 'refused'))
-      for (const { result } of outcomes) counts[result] += 1
-      around.tell(sum(counts), rows)
-      if (stopping.aborted) break
-    }
-  } catch (error) {
-    failure = error
+  const sending = {
+    eventId: event.id,
+    ticketTypeId: defaultTicketType?.id,
+    sendEmail: options.sendEmail === true,
+    dryRun: options.dryRun,
   }
-  for (const warning of warnings) around.say(`Warning: ${warning}`)
-  return { counts, failure }
+  try {
+    for await (const outcomes of send(judgedRows(work), sending, client, warnings)) await tell(outcomes)
+  } finally {
+    for (const warning of warnings) around.say(`Warning: ${warning}`)
+  }
 }
 
 function describeCounts(
@@ -231,18 +214,7 @@ function describeCounts(
   return `${imported}\n${count(refused)} refused, see ${refusedPath}: mend them there, and import that file.`
 }
 
-const sum = (counts: Record<string, number>): number => Object.values(counts).reduce((a, b) => a + b, 0)
-
-async function* untilStopped(rows: AsyncIterable<Row>, stopping: AbortSignal): AsyncGenerator<Row> {
-  for await (const row of rows) {
-    if (stopping.aborted) throw new Stopped()
-    yield row
-  }
-}
-
-function requireRows({ path }: Sheet, rows: number): void {
-  if (rows === 0) throw new CommandError(2, `${path} has a header, and no guests below it.`)
-}
+const printJson = ({ print }: Surroundings, value: unknown): void => print(JSON.stringify(value, null, 2))
 
 /** A script that forgot --yes is told so, and does not import what nobody looked at. */
 function requireSomebodyToAsk({ yes, dryRun, keyFile }: ImportOptions, stdin: Surroundings['stdin']): void {
@@ -265,19 +237,15 @@ async function agrees(question: string, { stdin, stderr }: Surroundings): Promis
   }
 }
 
-async function readAccount({ call, url }: Client): Promise<Account> {
-  const { data } = await call<{ data?: Partial<Account> }>('GET', '/me')
-  if (data?.scopes === undefined || data.organisation === undefined) {
-    throw new CommandError(2, `At ${url} no Usher answers.`)
-  }
-  const lacks = (['events:read', 'attendees:write'] as const).filter((scope) => !data.scopes?.includes(scope))
-  if (lacks.length > 0) {
-    throw new CommandError(
-      2,
-      `The key lacks the scope ${lacks.join(' and ')}. An import needs events:read and attendees:write.`,
-    )
-  }
-  return data as Account
+async function requireScopes({ call }: Client, url: string): Promise<void> {
+  const { data } = await call<{ data?: { scopes?: string[] } }>('GET', '/me')
+  if (data?.scopes === undefined) throw new CommandError(2, `At ${url} no Usher answers.`)
+  const lacks = ['events:read', 'attendees:write'].filter((scope) => !data.scopes?.includes(scope))
+  if (lacks.length === 0) return
+  throw new CommandError(
+    2,
+    `The key lacks the scope ${lacks.join(' and ')}. An import needs events:read and attendees:write.`,
+  )
 }
 
 function requireOpen({ name, status, slug }: Event): void {
@@ -305,22 +273,3 @@ function chooseDefault(
     `No column names a ticket type of the event. ${choice}. Choose one for all with --ticket-type.`,
   )
 }
-
-function remember<T>(find: (name: string) => T): (name: string) => T {
-  const found = new Map<string, T>()
-  return (name) => {
-    const known = found.get(name) ?? find(name)
-    // A list may name something else in every row.
-    if (found.size < 1_000) found.set(name, known)
-    return known
-  }
-}
-
-/** 2 says that nothing was sent. */
-function afterSending(failure: unknown): unknown {
-  const error = failure instanceof Refusal ? toCommandError(failure) : failure
-  return error instanceof CommandError ? new CommandError(1, error.message) : error
-}
-
-const toCommandError = ({ status, message, hint }: Refusal): CommandError =>
-  new CommandError(status === 401 || status === 403 ? 2 : 1, [message, hint].filter(Boolean).join(' '))

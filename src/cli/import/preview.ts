@@ -1,7 +1,6 @@
 // How a list was understood, for somebody to look at before anything is sent.
 
-import type { Columns } from './columns.ts'
-import { fields } from './columns.ts'
+import { type Columns, fields } from './columns.ts'
 import type { Event, TicketType } from './event.ts'
 import type { Guest } from './guests.ts'
 import { delimiters, type Sheet } from './sheet.ts'
@@ -10,22 +9,16 @@ import { shown } from './shown.ts'
 /** What the file is, and what its columns hold. */
 export function describeSheet({ path, encoding, delimiter, header }: Sheet, columns: Columns): string {
   const called = delimiters[delimiter as keyof typeof delimiters] ?? `"${delimiter}"`
-  const { left, right } = columnsOf(columns, header)
-  const width = Math.max(...left.map(({ length }) => length))
-  const lines = left.map((name, i) => `  ${name.padEnd(width)}  → ${right[i]}`)
+  const held = [
+    ...[...columns.fields].sort(([a], [b]) => fields.indexOf(a) - fields.indexOf(b)).map(([field, at]) => [at, field]),
+    ...[...columns.metadata].map(([at, key]) => [at, `metadata.${key}`]),
+    ...columns.statuses.map((at) => [at, 'status']),
+  ] as [number, string][]
+  const names = held.map(([at]) => shown(header[at] ?? ''))
+  const width = Math.max(...names.map(({ length }) => length))
+  const lines = held.map(([, holds], i) => `  ${names[i]?.padEnd(width)}  → ${holds}`)
   const leftOut = columns.leftOut.length > 0 ? `\nLeft out: ${columns.leftOut.map(shown).join(', ')}` : ''
   return `${path}: ${encoding}, separated by ${called}\n${lines.join('\n')}${leftOut}`
-}
-
-function columnsOf(columns: Columns, header: string[]): { left: string[]; right: string[] } {
-  const known = fields.flatMap((field) => {
-    const column = columns.fields.get(field)
-    return column === undefined ? [] : [[column, field] as const]
-  })
-  const metadata = [...columns.metadata].map(([column, key]) => [column, `metadata.${key}`] as const)
-  const statuses = columns.statuses.map((column) => [column, 'status'] as const)
-  const all = [...known, ...metadata, ...statuses]
-  return { left: all.map(([column]) => shown(header[column] ?? '')), right: all.map(([, holds]) => holds) }
 }
 
 /** Some guests, as a table. */

@@ -12,7 +12,7 @@ type Verdict = Import['results'][number]
 
 export type Outcome = { row: Row; guest?: Guest; result: Verdict['result']; error?: string }
 
-export type Sending = { eventId: string; ticketTypeId: string | undefined; sendEmail: boolean; dryRun?: true }
+type Sending = { eventId: string; ticketTypeId: string | undefined; sendEmail: boolean; dryRun: boolean | undefined }
 
 // Room for what stands around the list.
 const { bytes: mostBytes, values: mostValues } = importAttendees.bodyLimit
@@ -24,7 +24,7 @@ export async function* send(
   judged: AsyncIterable<Judged>,
   { eventId, ticketTypeId, sendEmail, dryRun }: Sending,
   { call }: Client,
-  warn: (message: string) => void,
+  warnings: Set<string>,
 ): AsyncGenerator<Outcome[]> {
   // An answer that is lost is asked for again under the same key. Another run has other keys, and is matched by the guests themselves.
   const run = randomUUID()
@@ -34,12 +34,7 @@ export async function* send(
     call<{ data: Import; warnings?: { message: string }[] }>(
       'POST',
       `/events/${eventId}/attendees/import`,
-      {
-        attendees,
-        ...(ticketTypeId !== undefined && { ticket_type_id: ticketTypeId }),
-        ...(dryRun && { dry_run: true }),
-        send_email: sendEmail,
-      },
+      { attendees, ticket_type_id: ticketTypeId, dry_run: dryRun, send_email: sendEmail },
       `usher-import-${run}-${++calls}`,
     )
 
@@ -50,9 +45,9 @@ export async function* send(
       let results: Verdict[] = []
       try {
         if (guests.length > 0) {
-          const { data, warnings = [] } = await importGuests(guests)
-          results = data.results
-          for (const { message } of warnings) warn(message)
+          const answer = await importGuests(guests)
+          results = answer.data.results
+          for (const { message } of answer.warnings ?? []) warnings.add(message)
         }
       } catch (error) {
         if (!(error instanceof Refusal && error.code === 'out_of_time' && guests.length > 1)) throw error
@@ -128,8 +123,7 @@ async function* batchesOf(judged: AsyncIterable<Judged>): AsyncGenerator<Judged[
     if (isFull && batch.length > 0) {
       yield batch
       batch = []
-      bytes = 0
-      values = 0
+      ;[bytes, values] = [0, 0]
     }
     batch.push(one)
     bytes += size.bytes
