@@ -1,5 +1,5 @@
-// Lints the OpenAPI document with Redocly and Spectral, `npm run lint:openapi`: every recommended rule (redocly.yaml,
-// .spectral.yaml), and a warning fails as an error does. Both run on this machine alone.
+// Lints the OpenAPI document with Redocly and Spectral, `npm run lint:openapi`: every recommended rule (config/redocly.yaml,
+// config/spectral.yaml), and a warning fails as an error does. Both run on this machine alone.
 
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -29,8 +29,12 @@ try {
   writeFileSync(document, JSON.stringify(describeApi(operations), null, 2))
   const passed = await Promise.all([
     // It has no option to fail on warnings; in this format it lists them.
-    lint('redocly', ['lint', '--format=json'], (output) => JSON.parse(output).problems.length === 0),
-    lint('spectral', ['lint', '--fail-severity=hint', '--quiet'], () => true),
+    lint(
+      'redocly',
+      ['lint', '--config=config/redocly.yaml', '--format=json'],
+      (output) => JSON.parse(output).problems.length === 0,
+    ),
+    lint('spectral', ['lint', '--ruleset=config/spectral.yaml', '--fail-severity=hint', '--quiet'], () => true),
   ])
   process.exitCode = passed.every(Boolean) ? 0 : 1
   if (process.exitCode === 0) console.log('the OpenAPI document passes redocly and spectral')

@@ -90,7 +90,7 @@ test('server.json is what a registry takes', () => {
       }),
     ]),
   })
-  const { remotes } = ServerJson.parse(JSON.parse(read('server.json')))
+  const { remotes } = ServerJson.parse(JSON.parse(read('docs/reference/server.json')))
   const [
     {
       url,
