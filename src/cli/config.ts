@@ -170,11 +170,7 @@ export function doubtOfTrustProxy({ trustProxy }: Pick<Config, 'trustProxy'>): D
 }
 
 /** Two listeners cannot have one port, unless each has an address of its own. */
-export function doubtOfMetricsPort({
-  metrics,
-  host,
-  port,
-}: Pick<Config, 'metrics' | 'host' | 'port'>): Doubt | undefined {
+export function doubtOfMetricsPort({ metrics, host, port }: Config): Doubt | undefined {
   if (metrics === undefined || port === 0 || metrics.port !== port) return undefined
   const everywhere = ['0.0.0.0', '::']
   if (host !== metrics.host && ![host, metrics.host].some((each) => everywhere.includes(each))) return undefined
@@ -214,20 +210,16 @@ function mailOf(env: z.infer<typeof Environment>): { mail: MailOptions; mailFrom
 function databaseOf(env: z.infer<typeof Environment>): Database {
   if (env.SUPABASE_URL === undefined) return { kind: 'embedded', dataDir: env.USHER_DATA_DIR }
   const publishableKey = env.SUPABASE_PUBLISHABLE_KEY
-  const signingKey = signingKeyOf(env)
-  if (publishableKey === undefined || signingKey === undefined) {
-    const missing = [
-      publishableKey === undefined &&
-        'SUPABASE_PUBLISHABLE_KEY must be set beside SUPABASE_URL: the publishable (or anon) key of the project.',
-      signingKey === undefined &&
-        'SUPABASE_JWT_SECRET or SUPABASE_SIGNING_KEY must be set beside SUPABASE_URL: the secret of the project, or a private signing key imported into it.',
-    ]
-    throw new ConfigError(missing.filter(Boolean).join('\n'))
+  const secret = env.SUPABASE_JWT_SECRET === undefined ? undefined : { secret: env.SUPABASE_JWT_SECRET }
+  const signingKey = env.SUPABASE_SIGNING_KEY === undefined ? secret : { jwk: env.SUPABASE_SIGNING_KEY }
+  if (publishableKey !== undefined && signingKey !== undefined) {
+    return { kind: 'supabase', url: `${env.SUPABASE_URL.replace(/\/+$/, '')}/rest/v1`, publishableKey, signingKey }
   }
-  return { kind: 'supabase', url: `${env.SUPABASE_URL.replace(/\/+$/, '')}/rest/v1`, publishableKey, signingKey }
-}
-
-function signingKeyOf(env: z.infer<typeof Environment>): SigningKey | undefined {
-  if (env.SUPABASE_SIGNING_KEY !== undefined) return { jwk: env.SUPABASE_SIGNING_KEY }
-  return env.SUPABASE_JWT_SECRET === undefined ? undefined : { secret: env.SUPABASE_JWT_SECRET }
+  const missing = [
+    publishableKey === undefined &&
+      'SUPABASE_PUBLISHABLE_KEY must be set beside SUPABASE_URL: the publishable (or anon) key of the project.',
+    signingKey === undefined &&
+      'SUPABASE_JWT_SECRET or SUPABASE_SIGNING_KEY must be set beside SUPABASE_URL: the secret of the project, or a private signing key imported into it.',
+  ]
+  throw new ConfigError(missing.filter(Boolean).join('\n'))
 }

@@ -12,7 +12,7 @@ import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { readConfig } from '../../src/cli/config.ts'
 import { checkDatabase } from '../../src/cli/doctor/check-database.ts'
-import { checkMail, checkProxy, checkTrustProxy } from '../../src/cli/doctor/check-services.ts'
+import { checkMail, checkTrustProxy } from '../../src/cli/doctor/check-services.ts'
 import { examine } from '../../src/cli/doctor/doctor.ts'
 import { withDatabase } from '../../src/local/admin.ts'
 import { findPostgrest } from '../../src/local/binaries.ts'
@@ -362,14 +362,16 @@ test('a database of another project is told from one that is away', async () => 
   expect(finding).toMatchObject({ check: 'database', fix: 'Take both from the same project.' })
 })
 
-test('a proxy that would get the calls on this machine is named, of the embedded stack', () => {
+test('a proxy that would get the calls on this machine is named, of the embedded stack', async () => {
   const proxied = { HTTP_PROXY: 'http://proxy.example:3128', NODE_USE_ENV_PROXY: '1' }
-  const embedded = { database: { kind: 'embedded', dataDir: folder } } as const
-  expect(checkProxy(embedded, proxied)).toMatchObject([
+  const embedded = { USHER_DATA_DIR: join(folder, 'none') }
+  const found = async (environment: NodeJS.ProcessEnv) =>
+    (await examine(environment)).filter(({ check }) => check === 'proxy')
+  expect(await found({ ...embedded, ...proxied })).toMatchObject([
     { check: 'proxy', status: 'failed', fix: 'Set NO_PROXY=127.0.0.1,localhost beside them.' },
   ])
-  expect(checkProxy(embedded, { ...proxied, NO_PROXY: 'localhost,127.0.0.1' })).toEqual([])
-  expect(checkProxy(readConfig(sound), proxied)).toEqual([])
+  expect(await found({ ...embedded, ...proxied, NO_PROXY: 'localhost,127.0.0.1' })).toEqual([])
+  expect(await found({ ...sound, ...proxied })).toEqual([])
 })
 
 test('a public URL with TLS tells of a proxy, which must be named', () => {

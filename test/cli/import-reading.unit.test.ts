@@ -7,7 +7,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { countKnown, findColumns, isOut, readMap } from '../../src/cli/import/columns.ts'
 import { describeShortages } from '../../src/cli/import/preview.ts'
 import { withProgress } from '../../src/cli/import/progress.ts'
-import { csvOf } from '../../src/cli/import/refused-file.ts'
+import { openRefusedFile } from '../../src/cli/import/refused-file.ts'
 import { openSheet } from '../../src/cli/import/sheet.ts'
 import { printable } from '../../src/cli/import/shown.ts'
 
@@ -117,10 +117,14 @@ describe('cells', () => {
     }
   })
 
-  test('what is written is read as it was', async () => {
+  test('what is written of those who are refused is read as it was', async () => {
     const cells = ['plain', ' blanks ', 'a;b', 'say "hi"', 'two\nlines', '=1', '', "'"]
-    const { rows } = await read(`name;email;a;b;c;d;e;f\n${csvOf([cells], ';')}`)
-    expect(rows).toEqual([{ line: 2, cells }])
+    const list = await openSheet(fileOf('name;email;a;b;c;d;e;f\n'), undefined, countKnown)
+    const refused = await openRefusedFile(list)
+    await refused.add([{ row: { line: 2, cells }, error: 'It is "odd".' }])
+    const { header, rows } = await openSheet(refused.path() ?? '', undefined, countKnown)
+    expect(header).toEqual(['error', ...list.header])
+    expect(await Array.fromAsync(rows())).toEqual([{ line: 2, cells: ['It is "odd".', ...cells] }])
   })
 })
 

@@ -11,11 +11,10 @@ import {
   revokeKey,
   rotateKey,
 } from '../../local/admin.ts'
-import { findRunningStack } from '../../local/stack.ts'
 import { type Scope, scopes } from '../../operations/operation.ts'
 import { CommandError } from '../command-error.ts'
 import { type Config, readConfig } from '../config.ts'
-import type { Terminal } from './terminal.ts'
+import { findRunning, type Terminal } from './terminal.ts'
 
 export function addKeyCommands(usher: Command, { print, printJson, onDatabase }: Terminal): void {
   const printKey = (key: string, json: true | undefined): void =>
@@ -159,11 +158,10 @@ Whoever has the link can use it: take it back with usher keys revoke.`,
 }
 
 /** Where people find the API: as it is configured here, or as the server knows itself that runs here, on whatever port. */
-async function addressOf({ publicUrl, database, port }: Config): Promise<string> {
+async function addressOf(config: Config): Promise<string> {
   const { urlOf } = await import('../../http/listener.ts')
-  const running = database.kind === 'embedded' ? await findRunningStack(database.dataDir) : null
-  const api = running?.record.api
-  return publicUrl ?? (api && (api.publicUrl ?? urlOf(api))) ?? `http://127.0.0.1:${port}`
+  const api = (await findRunning(config))?.record.api
+  return config.publicUrl ?? (api && (api.publicUrl ?? urlOf(api))) ?? `http://127.0.0.1:${config.port}`
 }
 
 /** Such as "Fri, 27 Nov 2026, 10:00 CET" or "GMT+5:30". */

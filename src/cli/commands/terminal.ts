@@ -45,11 +45,16 @@ export async function databaseUrl(config: Config): Promise<string> {
   if (config.database.kind === 'supabase') {
     throw new ConfigError('DATABASE_URL must be set beside SUPABASE_URL: the connection string of the role postgres.')
   }
-  const running = await findRunningStack(config.database.dataDir)
+  const running = await findRunning(config)
   if (running === null) {
     throw new StartError(
       `No Usher runs on ${config.database.dataDir}. Start it with: npm start (USHER_DATA_DIR names another folder, DATABASE_URL another database.)`,
     )
   }
   return running.databaseUrl
+}
+
+/** The Usher that runs on this machine: its database, and where its API listens. Null: none, or it is not configured for one. */
+export async function findRunning({ database }: Config) {
+  return database.kind === 'supabase' ? null : findRunningStack(database.dataDir)
 }

@@ -4,8 +4,8 @@ import nodemailer, { type NodemailerError } from 'nodemailer'
 import { Errors, ServerClient } from 'postmark'
 import { reasonOf } from '../../gateway/database-probe.ts'
 import { addressesAt, mayOffer, resourceMetadataPath, serverMetadataPath } from '../../http/addresses.ts'
-import { doubtOfProxy, hostOf } from '../../process/loopback.ts'
-import { type Config, doubtOfMetricsPort, doubtOfTrustProxy, proxiesToTrust } from '../config.ts'
+import { hostOf } from '../../process/loopback.ts'
+import { type Config, doubtOfTrustProxy, proxiesToTrust } from '../config.ts'
 import { type Finding, failed, ok, timeLimit, warning } from './finding.ts'
 
 const timeoutMs = 10_000
@@ -173,15 +173,4 @@ export function checkTrustProxy(config: Pick<Config, 'trustProxy' | 'publicUrl'>
   const message =
     'PUBLIC_URL is https, so a proxy is in front, but TRUST_PROXY is not set: callers count as one address.'
   return [warning('trust_proxy', message, proxiesToTrust)]
-}
-
-/** Of the embedded stack: of a project, calls by https go to another proxy. */
-export function checkProxy({ database }: Pick<Config, 'database'>, environment: NodeJS.ProcessEnv): Finding[] {
-  const doubt = database.kind === 'embedded' ? doubtOfProxy(environment) : undefined
-  return doubt === undefined ? [] : [failed('proxy', doubt.message, doubt.fix)]
-}
-
-export function checkMetricsPort(config: Pick<Config, 'metrics' | 'host' | 'port'>): Finding[] {
-  const doubt = doubtOfMetricsPort(config)
-  return doubt === undefined ? [] : [failed('metrics', doubt.message, doubt.fix)]
 }

@@ -3,17 +3,11 @@
 import { namesOfProject } from '../../courier/installation.ts'
 import { namesOfDataDirectory } from '../../local/installation.ts'
 import { findRunningStack } from '../../local/stack.ts'
-import { type Config, ConfigError, readConfig } from '../config.ts'
+import { doubtOfProxy } from '../../process/loopback.ts'
+import { type Config, ConfigError, type Doubt, doubtOfMetricsPort, readConfig } from '../config.ts'
 import { checkDataApi } from './check-data-api.ts'
 import { checkDatabase } from './check-database.ts'
-import {
-  checkMail,
-  checkMetricsPort,
-  checkProxy,
-  checkPublicUrl,
-  checkRedis,
-  checkTrustProxy,
-} from './check-services.ts'
+import { checkMail, checkPublicUrl, checkRedis, checkTrustProxy } from './check-services.ts'
 import { type Finding, failed, ok } from './finding.ts'
 
 /** @param deep recounts everything that is derived, too. */
@@ -26,11 +20,15 @@ export async function examine(environment: NodeJS.ProcessEnv, deep = false): Pro
     checkRedis(config.redisUrl),
     checkPublicUrl(config),
     checkTrustProxy(config),
-    checkMetricsPort(config),
-    checkProxy(config, environment),
+    refuse('metrics', doubtOfMetricsPort(config)),
+    // Of a project, calls by https go to another proxy.
+    refuse('proxy', config.database.kind === 'embedded' ? doubtOfProxy(environment) : undefined),
   ])
   return [ok('configuration', 'Every variable that is set is valid.'), ...findings.flat()]
 }
+
+const refuse = (check: string, doubt: Doubt | undefined): Finding[] =>
+  doubt === undefined ? [] : [failed(check, doubt.message, doubt.fix)]
 
 function configOf(environment: NodeJS.ProcessEnv): Config | Finding[] {
   try {
@@ -42,30 +40,26 @@ function configOf(environment: NodeJS.ProcessEnv): Config | Finding[] {
   }
 }
 
-async function checkBackend({ database, databaseUrl }: Config, deep: boolean): Promise<Finding[]> {
+async function checkBackend(config: Config, deep: boolean): Promise<Finding[]> {
+  const { database } = config
   if (database.kind === 'supabase') {
     const { url, publishableKey, signingKey } = database
-    const [dataApi, direct] = await Promise.all([
+    const found = await Promise.all([
       checkDataApi({ url, projectKey: publishableKey }, signingKey, namesOfProject(url)),
-      checkDatabase(databaseUrl, url, deep),
+      checkDatabase(config.databaseUrl, url, deep),
     ])
-    return [...dataApi, ...direct]
+    return found.flat()
   }
   const running = await findRunningStack(database.dataDir)
   if (running === null) {
-    return [
-      failed(
-        'data_api',
-        `No Usher runs on ${database.dataDir}.`,
-        'Start it with `npm start`, or set SUPABASE_URL to a Supabase project.',
-      ),
-    ]
+    const fix = 'Start it with `npm start`, or set SUPABASE_URL to a Supabase project.'
+    return [failed('data_api', `No Usher runs on ${database.dataDir}.`, fix)]
   }
-  const [dataApi, direct] = await Promise.all([
+  const found = await Promise.all([
     checkDataApi({ url: running.dataApiUrl }, { secret: running.jwtSecret }, namesOfDataDirectory(database.dataDir)),
     checkDatabase(running.databaseUrl, undefined, deep),
   ])
-  return [...dataApi, ...direct]
+  return found.flat()
 }
 
 /** Lines for a terminal: each check, and below it what mends it. */

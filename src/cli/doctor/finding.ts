@@ -5,16 +5,10 @@ export type Finding = { check: string; status: 'ok' | 'warning' | 'failed'; mess
 /** A check gives up on what does not answer after this long. */
 export const timeLimit = (): AbortSignal => AbortSignal.timeout(10_000)
 
+const found =
+  (status: Finding['status']) =>
+  (check: string, message: string, fix: string): Finding => ({ check, status, message, fix })
+
 export const ok = (check: string, message: string): Finding => ({ check, status: 'ok', message, fix: null })
-export const warning = (check: string, message: string, fix: string): Finding => ({
-  check,
-  status: 'warning',
-  message,
-  fix,
-})
-export const failed = (check: string, message: string, fix: string): Finding => ({
-  check,
-  status: 'failed',
-  message,
-  fix,
-})
+export const warning = found('warning')
+export const failed = found('failed')

@@ -5,10 +5,9 @@ import { text } from 'node:stream/consumers'
 import { isWellFormedKey, prefixOf } from '../../gateway/api-key.ts'
 import { urlOf } from '../../http/listener.ts'
 import { findOrganisationOfEvent, issueKey, revokeKey, withDatabase } from '../../local/admin.ts'
-import { findRunningStack } from '../../local/stack.ts'
 import { hostOf, isLoopback } from '../../process/loopback.ts'
 import { CommandError } from '../command-error.ts'
-import type { Terminal } from '../commands/terminal.ts'
+import { findRunning, type Terminal } from '../commands/terminal.ts'
 import { type Config, readConfig } from '../config.ts'
 
 export type Connection = {
@@ -76,17 +75,16 @@ async function readSecret(file: string, stdin: NodeJS.ReadableStream): Promise<s
 
 /** The Usher that runs on this machine, or that is configured, and its database where that can be reached. */
 async function findHere(config: Config): Promise<{ url: string; database: string | undefined }> {
-  const dataDir = config.database.kind === 'embedded' ? config.database.dataDir : undefined
-  const running = dataDir === undefined ? null : await findRunningStack(dataDir)
+  const running = await findRunning(config)
   const api = running?.record.api
   const url = api ? urlOf(api) : config.publicUrl
   if (url !== undefined) return { url, database: config.databaseUrl ?? running?.databaseUrl }
   const where = 'say where it is: --url https://usher.example.com, or USHER_URL.'
   throw new CommandError(
     2,
-    dataDir === undefined
+    config.database.kind === 'supabase'
       ? `Which Usher? Set PUBLIC_URL, or ${where}`
-      : `No Usher runs on ${dataDir}. Start it with npm start, or ${where}`,
+      : `No Usher runs on ${config.database.dataDir}. Start it with npm start, or ${where}`,
   )
 }
 

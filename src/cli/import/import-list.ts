@@ -1,7 +1,7 @@
 // `usher import`: brings a list of guests to an event. The list is read twice, to say what it is and then to send it, and each time row by row.
 // Run again, it imports nobody twice: import_attendees knows each by external_id, or by e-mail address and name.
 
-import { createInterface } from 'node:readline/promises'
+import { createInterface } from 'node:readline'
 import { CommandError } from '../command-error.ts'
 import type { Terminal } from '../commands/terminal.ts'
 import { type Client, createClient, Refusal, Stopped } from './client.ts'
@@ -222,19 +222,12 @@ function requireSomebodyToAsk({ yes, dryRun, keyFile }: ImportOptions, stdin: Su
   throw new CommandError(2, 'Standard input is no terminal, so nobody can be asked. Add --yes, or --dry-run to try it.')
 }
 
-async function agrees(question: string, { stdin, stderr }: Surroundings): Promise<boolean> {
-  const terminal = createInterface({ input: stdin, output: stderr as NodeJS.WritableStream })
-  try {
-    const answer = await new Promise<string>((resolve) => {
-      // Ctrl-D, and Ctrl-C. A last line that ends the input counts before its end.
-      terminal.once('close', () => setImmediate(resolve, ''))
-      terminal.once('SIGINT', () => terminal.close())
-      terminal.question(printable(question)).then(resolve, () => resolve(''))
-    })
+/** Ctrl-C and Ctrl-D are a no. */
+async function agrees(question: string, { stdin, stderr, stopping }: Surroundings): Promise<boolean> {
+  stderr.write(printable(question))
+  for await (const answer of createInterface({ input: stdin, signal: stopping }))
     return /^(y|yes)$/i.test(answer.trim())
-  } finally {
-    terminal.close()
-  }
+  return false
 }
 
 async function requireScopes({ call }: Client, url: string): Promise<void> {

@@ -7,17 +7,11 @@ import { stringify } from 'csv-stringify/sync'
 import { CommandError } from '../command-error.ts'
 import type { Row, Sheet } from './sheet.ts'
 
-export type RefusedFile = {
-  /** Null: nobody was refused so far, and there is no file. */
-  path(): string | null
-  add(refused: { row: Row; error?: string }[]): Promise<void>
-}
-
 /** By which spreadsheets know UTF-8. */
 const bom = '\ufeff'
 
 /** @throws CommandError 2: it could not be written later */
-export async function openRefusedFile({ path: list, header, delimiter }: Sheet, asked?: string): Promise<RefusedFile> {
+export async function openRefusedFile({ path: list, header, delimiter }: Sheet, asked?: string) {
   if (asked !== undefined && existsSync(asked)) {
     throw new CommandError(
       2,
@@ -32,8 +26,9 @@ export async function openRefusedFile({ path: list, header, delimiter }: Sheet, 
   const hasErrors = header[0]?.toLowerCase() === 'error'
   let path: string | null = null
   return {
+    /** Null: nobody was refused so far, and there is no file. */
     path: () => path,
-    async add(refused) {
+    async add(refused: { row: Row; error?: string }[]): Promise<void> {
       if (refused.length === 0) return
       const rows = refused.map(({ row: { cells }, error = '' }) => [error, ...(hasErrors ? cells.slice(1) : cells)])
       const first = hasErrors ? header : ['error', ...header]
@@ -49,7 +44,7 @@ export async function openRefusedFile({ path: list, header, delimiter }: Sheet, 
   }
 }
 
-export const csvOf = (rows: string[][], delimiter: string): string =>
+const csvOf = (rows: string[][], delimiter: string): string =>
   stringify(rows, { delimiter, record_delimiter: 'windows', quoted_match: /[\r\n]/ })
 
 /** guests.refused.csv beside guests.csv; guests.refused-2.csv if that exists, for it may be the one that somebody is mending. */

@@ -14,9 +14,11 @@ export type Outcome = { row: Row; guest?: Guest; result: Verdict['result']; erro
 
 type Sending = { eventId: string; ticketTypeId: string | undefined; sendEmail: boolean; dryRun: boolean | undefined }
 
-// Room for what stands around the list.
+// A body is full by its bytes, or by its values: each of these counts as its share of the bytes.
 const { bytes: mostBytes, values: mostValues } = importAttendees.bodyLimit
-const [fullAtBytes, fullAtValues] = [mostBytes - 4_096, mostValues - 100]
+const bytesOfAValue = mostBytes / mostValues
+// Room for what stands around the list.
+const fullAtBytes = mostBytes - 4_096
 const mostGuests = 1_000
 
 /** In the order of the rows, a list for each call that was answered. What is refused here already keeps its place. */
@@ -40,8 +42,9 @@ export async function* send(
 
   for await (const batch of batchesOf(judged)) {
     let rest = batch
-    for (let size = mostGuests; rest.length > 0; ) {
-      const { part, guests } = take(rest, size)
+    for (let size = batch.length; rest.length > 0; ) {
+      const part = rest.slice(0, size)
+      const guests = part.flatMap((one) => ('guest' in one ? [one.guest] : []))
       let results: Verdict[] = []
       try {
         if (guests.length > 0) {
@@ -51,7 +54,7 @@ export async function* send(
         }
       } catch (error) {
         if (!(error instanceof Refusal && error.code === 'out_of_time' && guests.length > 1)) throw error
-        size = Math.ceil(guests.length / 2)
+        size = Math.ceil(part.length / 2)
         continue
       }
       const outcomes = outcomesOf(part, results, lineOfAttendee)
@@ -62,26 +65,11 @@ export async function* send(
   }
 }
 
-/** The first rows, with at most so many guests. */
-function take(rows: Judged[], size: number): { part: Judged[]; guests: Guest[] } {
-  const guests: Guest[] = []
-  const part: Judged[] = []
-  for (const one of rows) {
-    if ('guest' in one) {
-      if (guests.length === size) break
-      guests.push(one.guest)
-    }
-    part.push(one)
-  }
-  return { part, guests }
-}
-
 const repeated = (line: number) =>
   `Line ${line} has this e-mail address and name already, and its guest is now as this row says. If they are two people, give each an external_id.`
 
 /** In the words of the command line. */
-export const noTicketType =
-  'The row names no ticket type. Fill it in, or give one for all such rows with --ticket-type.'
+const noTicketType = 'The row names no ticket type. Fill it in, or give one for all such rows with --ticket-type.'
 
 /** import_attendees refuses whoever is twice in one call. Whoever comes again in a later one is known by the attendee that it answers. */
 function outcomesOf(part: Judged[], results: Verdict[], lineOfAttendee: Map<string, number>): Outcome[] {
@@ -115,24 +103,21 @@ function describe({ code, message, hint, param }: NonNullable<Verdict['error']>)
 
 async function* batchesOf(judged: AsyncIterable<Judged>): AsyncGenerator<Judged[]> {
   let batch: Judged[] = []
-  let [bytes, values] = [0, 0]
+  let bytes = 0
   for await (const one of judged) {
-    const size = 'guest' in one ? sizeOf(one.guest) : { bytes: 0, values: 0 }
-    const isFull =
-      batch.length === mostGuests || bytes + size.bytes > fullAtBytes || values + size.values > fullAtValues
-    if (isFull && batch.length > 0) {
+    const size = 'guest' in one ? sizeOf(one.guest) : 0
+    if (batch.length === mostGuests || (batch.length > 0 && bytes + size > fullAtBytes)) {
       yield batch
       batch = []
-      ;[bytes, values] = [0, 0]
+      bytes = 0
     }
     batch.push(one)
-    bytes += size.bytes
-    values += size.values
+    bytes += size
   }
   if (batch.length > 0) yield batch
 }
 
-const sizeOf = (guest: Guest) => ({
-  bytes: Buffer.byteLength(JSON.stringify(guest)) + 1,
-  values: 2 * (1 + Object.keys(guest).length + Object.keys(guest.metadata ?? {}).length),
-})
+function sizeOf(guest: Guest): number {
+  const values = 2 * (1 + Object.keys(guest).length + Object.keys(guest.metadata ?? {}).length)
+  return Math.max(Buffer.byteLength(JSON.stringify(guest)) + 1, values * bytesOfAValue)
+}
