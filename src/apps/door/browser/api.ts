@@ -40,13 +40,7 @@ export type CheckIn = {
 export type Conflict = { id: string; check_in: CheckIn; earlier: CheckIn | null }
 
 /** No answer, or one to be had later: the network, the server, or the rate limit. */
-export class Unreachable extends Error {
-  readonly retryAfterSeconds: number
-  constructor(retryAfterSeconds = 0) {
-    super('unreachable')
-    this.retryAfterSeconds = retryAfterSeconds
-  }
-}
+export class Unreachable extends Error {}
 /** The server gave the request up, because it took too long: less may be sent. */
 export class OutOfTime extends Unreachable {}
 /** An answer that says no. */
@@ -69,17 +63,13 @@ export class KeyRefused extends Refusal {}
 export class Refused extends Refusal {}
 type ApiError = { code: string; message: string; param?: string; details?: Record<string, unknown> }
 
-async function call<T>(
-  link: DoorLink,
-  method: 'GET' | 'POST',
-  path: string,
-  wait: number,
-  body?: unknown,
-  idempotencyKey?: string,
-): Promise<T> {
+type Options = { body?: object; idempotencyKey?: string; wait?: number | undefined }
+
+/** @returns the data of the answer. */
+async function call<T>(link: DoorLink, method: 'GET' | 'POST', path: string, options: Options = {}): Promise<T> {
+  const { body, idempotencyKey, wait = 20_000 } = options
   let status: number
-  let answer: { data?: unknown; error?: ApiError }
-  let retryAfter: number
+  let answer: { data?: T; error?: ApiError }
   try {
     const response = await fetch(new URL(`api/v1${path}`, base), {
       method,
@@ -94,99 +84,73 @@ async function call<T>(
       signal: AbortSignal.timeout(wait),
     })
     status = response.status
-    retryAfter = Number(response.headers.get('retry-after')) || 0
     // The page of a captive portal is no JSON.
     answer = await response.json()
   } catch {
     throw new Unreachable()
   }
-  if (status < 300 && answer.data !== undefined) return answer as T
-  if (answer.error?.code === 'out_of_time') throw new OutOfTime(retryAfter)
-  if (answer.error === undefined || status === 429 || status >= 500) throw new Unreachable(retryAfter)
+  if (status < 300 && answer.data !== undefined) return answer.data
+  if (answer.error?.code === 'out_of_time') throw new OutOfTime()
+  if (answer.error === undefined || status === 429 || status >= 500) throw new Unreachable()
   throw new (status === 401 || status === 403 ? KeyRefused : Refused)(status, answer.error)
 }
 
-const timeoutMs = 20_000
-
 export const getDoorList = (link: DoorLink, cursor: string | null): Promise<DoorList> =>
-  call<{ data: DoorList }>(
+  call(
     link,
     'GET',
     `/events/${link.event_id}/door-list${cursor === null ? '' : `?cursor=${encodeURIComponent(cursor)}`}`,
-    timeoutMs,
-  ).then(({ data }) => data)
+  )
 
 export const listConflicts = (link: DoorLink): Promise<Conflict[]> =>
-  call<{ data: Conflict[] }>(link, 'GET', `/events/${link.event_id}/check-in-conflicts?limit=100`, timeoutMs).then(
-    ({ data }) => data,
-  )
+  call(link, 'GET', `/events/${link.event_id}/check-in-conflicts?limit=100`)
 
 /** The verdicts by scan_id, of as many scans as the server had time for, the earliest first. One that was uploaded before keeps its first verdict. */
 export async function upload(
   link: DoorLink,
   scans: readonly WaitingScan[],
-  wait = timeoutMs,
+  wait?: number,
 ): Promise<Map<string, CheckIn>> {
-  const { data } = await call<{ data: { results: { scan_id: string; check_in: CheckIn }[] } }>(
-    link,
-    'POST',
-    '/check-ins/batch',
-    wait,
-    {
-      event_id: link.event_id,
-      scans: scans.map((scan) => ({
-        scan_id: scan.scan_id,
-        ...(scan.attendee_id !== null ? { attendee_id: scan.attendee_id } : { code: scan.code }),
-        check_in_point_id: scan.check_in_point_id,
-        direction: scan.direction,
-        scanned_at: scan.scanned_at,
-        admitted: scan.admitted,
-        device: scan.device ?? null,
-      })),
-    },
-  )
-  if (data.results.length === 0) throw new Unreachable()
-  return new Map(data.results.map(({ scan_id, check_in }) => [scan_id, check_in]))
+  const body = {
+    event_id: link.event_id,
+    scans: scans.map((scan) => ({
+      scan_id: scan.scan_id,
+      ...(scan.attendee_id !== null ? { attendee_id: scan.attendee_id } : { code: scan.code }),
+      check_in_point_id: scan.check_in_point_id,
+      direction: scan.direction,
+      scanned_at: scan.scanned_at,
+      admitted: scan.admitted,
+      device: scan.device ?? null,
+    })),
+  }
+  type Answer = { results: { scan_id: string; check_in: CheckIn }[] }
+  const { results } = await call<Answer>(link, 'POST', '/check-ins/batch', { body, wait })
+  if (results.length === 0) throw new Unreachable()
+  return new Map(results.map(({ scan_id, check_in }) => [scan_id, check_in]))
 }
 
-export const undo = (link: DoorLink, checkInId: string, wait = timeoutMs): Promise<unknown> =>
-  call(link, 'POST', `/check-ins/${checkInId}/undo`, wait)
+export const undo = (link: DoorLink, checkInId: string, wait?: number): Promise<unknown> =>
+  call(link, 'POST', `/check-ins/${checkInId}/undo`, { wait })
 
 /** What the key may do, and until when. */
 export type Rights = { scopes: string[]; expires_at: string | null }
 
-export const getRights = (link: DoorLink): Promise<Rights> =>
-  call<{ data: Rights }>(link, 'GET', '/me', timeoutMs).then(({ data }) => data)
+export const getRights = (link: DoorLink): Promise<Rights> => call(link, 'GET', '/me')
 
 export type TicketType = { id: string; name: string; price: number; currency: string; sales_status: string }
 
 export const listTicketTypes = (link: DoorLink): Promise<TicketType[]> =>
-  call<{ data: TicketType[] }>(link, 'GET', `/events/${link.event_id}/ticket-types?limit=100`, timeoutMs).then(
-    ({ data }) => data,
-  )
+  call(link, 'GET', `/events/${link.event_id}/ticket-types?limit=100`)
 
-/** A write that may be sent again: with the same key it is done once. */
-type Write = { idempotencyKey: string }
+// Writes that may be sent again: with the same idempotency key each is done once.
 
-export const register = (link: DoorLink, guest: object, { idempotencyKey }: Write): Promise<Order> =>
-  call<{ data: Order }>(link, 'POST', `/events/${link.event_id}/registrations`, timeoutMs, guest, idempotencyKey).then(
-    ({ data }) => data,
-  )
+export const register = (link: DoorLink, guest: object, idempotencyKey: string): Promise<Order> =>
+  call(link, 'POST', `/events/${link.event_id}/registrations`, { body: guest, idempotencyKey })
 
-export const recordPayment = (
-  link: DoorLink,
-  order: Order,
-  method: Method,
-  { idempotencyKey }: Write,
-): Promise<Order> =>
-  call<{ data: Order }>(
-    link,
-    'POST',
-    `/orders/${order.id}/payments`,
-    timeoutMs,
-    { amount: order.amount_due, currency: order.currency, method },
-    idempotencyKey,
-  ).then(({ data }) => data)
+export function recordPayment(link: DoorLink, order: Order, method: Method, idempotencyKey: string): Promise<Order> {
+  const body = { amount: order.amount_due, currency: order.currency, method }
+  return call(link, 'POST', `/orders/${order.id}/payments`, { body, idempotencyKey })
+}
 
-export const cancelOrder = (link: DoorLink, order: Order, { idempotencyKey }: Write): Promise<unknown> =>
-  call(link, 'POST', `/orders/${order.id}/cancel`, timeoutMs, {}, idempotencyKey)
+export const cancelOrder = (link: DoorLink, order: Order, idempotencyKey: string): Promise<unknown> =>
+  call(link, 'POST', `/orders/${order.id}/cancel`, { body: {}, idempotencyKey })

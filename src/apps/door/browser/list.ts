@@ -1,16 +1,6 @@
 // The tickets of the door list in memory, by hash of the code and by attendee, with what was scanned here on top of them.
 
-import {
-  admits,
-  asTicketCode,
-  type Door,
-  type Entry,
-  entriesAfter,
-  judge,
-  type Scan,
-  type Ticket,
-  type Verdict,
-} from './offline-rules.ts'
+import { admits, asTicketCode, type Door, type Entry, entriesAfter, type Scan, type Ticket } from './offline-rules.ts'
 import { searchForm } from './search-form.ts'
 import type { WaitingScan } from './store.ts'
 
@@ -116,14 +106,6 @@ export class TicketList {
     return { arrived, expected }
   }
 
-  entries(door: Door, ticket: Ticket, waiting: readonly WaitingScan[] = []): Entry[] {
-    return entriesAfter(door, ticket.entries, acceptedOf(waiting))
-  }
-
-  judge(door: Door, ticket: Ticket | undefined, scan: Scan, waiting: readonly WaitingScan[] = []): Verdict {
-    return judge(door, ticket, scan, acceptedOf(waiting))
-  }
-
   /** The server accepted a scan: it counts before the next refresh says so. */
   admit(door: Door, attendeeId: string, scan: Scan): void {
     const ticket = this.#byAttendee.get(attendeeId)
@@ -175,7 +157,7 @@ export const isOf = (entry: Ticket['entries'][number], { check_in_point_id, scan
   return entry.check_in_point_id === check_in_point_id && at !== null && Date.parse(at) === Date.parse(scanned_at)
 }
 
-export const acceptedOf = (waiting: readonly WaitingScan[] = []): readonly WaitingScan[] =>
+export const acceptedOf = (waiting: readonly WaitingScan[]): readonly WaitingScan[] =>
   waiting.filter(({ admitted, undo }) => admitted === true && !undo)
 
 /** Without marks, and with umlauts as Germans spell them out; words after a space each. */
@@ -194,8 +176,6 @@ function textOf(text: string): Text {
 async function hashOf(code: string, salt: string): Promise<string> {
   const bytes = new TextEncoder().encode(salt + asTicketCode(code))
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
-  return btoa(String.fromCharCode(...hash))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replaceAll('=', '')
+  const base64 = btoa(String.fromCharCode(...hash))
+  return base64.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 }

@@ -7,8 +7,10 @@ import { type DoorLink, heldLink, holdLink, parseLink, takeLink } from './link.t
 import type { Ticket } from './offline-rules.ts'
 import type { Actions, Page } from './page.ts'
 import { renew } from './renew.ts'
+import { type Shown, scan, takeBack, undoLast } from './scan.ts'
 import { Session } from './session.ts'
 import { allowSound, signal } from './signals.ts'
+import { retry } from './sync.ts'
 import { toneOf } from './tones.ts'
 import { canRegister, spoken, starting, view, waiting } from './view.ts'
 import { WalkIn } from './walk-in.ts'
@@ -40,7 +42,7 @@ let opener = ''
 /** Where a panel has its cursor. */
 let field: HTMLElement | null = null
 let coloured: string | null = null
-let drawn: Session['shown'] = null
+let drawn: Shown | null = null
 let takenBack: string | null = null
 let awake: WakeLockSentinel | null = null
 
@@ -70,7 +72,7 @@ function draw(): void {
 
 /** The organisation's colour, with black or white on it, whichever can be read better. */
 function showColour(): void {
-  const { colour } = session
+  const { colour } = session.known
   if (colour === null || colour === coloured) return
   coloured = colour
   const [red, green, blue] = [1, 3, 5].map((at) => {
@@ -93,7 +95,7 @@ async function startCamera(): Promise<void> {
   try {
     const opened = await openCamera(video, facing, {
       isLooking: () => page.panel === 'none' && session.isReady,
-      onCode: (code) => session.scanCode(code),
+      onCode: (code) => scan(session, code),
       onReading: (works) => {
         page.cameraProblem = works ? null : 'cameraUnread'
         draw()
@@ -194,26 +196,26 @@ const actions: Actions = {
   },
   undo() {
     const ticket = session.list.of(session.last?.attendeeId ?? null)
-    if (session.isLastLatest || ticket === undefined) void session.undoLast()
+    if (session.isLastLatest || ticket === undefined) void undoLast(session)
     else actions.look(ticket)
   },
-  takeBack(ticket, scan) {
+  takeBack(ticket, taken) {
     page.panels = page.panels.filter((panel) => panel === 'search')
-    void session.takeBack(scan, ticket.attendee_id, ticket.name)
+    void takeBack(session, taken, ticket.attendee_id, ticket.name)
     root.querySelector<HTMLElement>('.panel .close')?.focus()
   },
   async pick(ticket, from) {
     // Of a group that is called up by name the next one is looked for at once.
     const former = page.panels
     if (page.panel === from) page.panels = former.filter((panel) => panel === 'search')
-    const isJudged = await session.scanTicket(ticket)
+    const isJudged = await scan(session, ticket)
     if (!isJudged && page.isScanning) page.panels = former.includes(from) ? former : [from]
     draw()
     return isJudged
   },
   code(text) {
     page.panels = page.panels.filter((panel) => panel === 'search')
-    void session.scanCode(text)
+    void scan(session, text)
   },
   setUp(device, keep) {
     page.panels = []
@@ -293,7 +295,7 @@ function listenToScanner(): void {
     if (event.key.length === 1) typed += event.key
     if (event.key !== 'Enter' || typed.length < 4) return
     event.preventDefault()
-    void session.scanCode(typed)
+    void scan(session, typed)
     typed = ''
   })
 }
@@ -316,7 +318,7 @@ const holdDoor = (how: LockOptions = { signal: AbortSignal.timeout(1_000) }): Pr
 async function enter(opened: DoorLink | null): Promise<void> {
   session = await Session.open(opened, draw)
   // In the address until now: a reload must find it. Another one may have been opened meanwhile.
-  const link = takeLink() ?? session.link
+  const link = takeLink() ?? opened ?? session.link
   if (link === null) draw()
   else use(link)
 }
@@ -354,7 +356,7 @@ async function main(): Promise<void> {
     goBack,
   )
   document.addEventListener('visibilitychange', followScreen)
-  window.addEventListener('online', () => void session.retry())
+  window.addEventListener('online', () => void retry(session))
   window.addEventListener('offline', draw)
   window.addEventListener('hashchange', () => {
     const opened = takeLink()

@@ -5,6 +5,7 @@ import type { CheckIn, Conflict } from './api.ts'
 import { forgetting, settingUp } from './device.ts'
 import type { Ticket } from './offline-rules.ts'
 import type { Actions, Page } from './page.ts'
+import { undoable } from './scan.ts'
 import type { Session } from './session.ts'
 import { signOf } from './tones.ts'
 import { isPayment, payable, registering, whyNoPayment } from './walk-in-panel.ts'
@@ -73,7 +74,7 @@ const searching = (session: Session, { query }: Page, { search, look, code }: Ac
 }
 
 const aboutOf = (session: Session, ticket: Ticket): string =>
-  [session.ticketTypes.get(ticket.ticket_type_id), ticket.company].filter(Boolean).join(' · ')
+  [session.typeOf(ticket), ticket.company].filter(Boolean).join(' · ')
 
 const pointName = (session: Session, pointId: string | null): string | undefined =>
   session.door?.points.find(({ id }) => id === pointId)?.name
@@ -92,13 +93,13 @@ const standingOf = (session: Session, ticket: Ticket) => {
 }
 
 const person = (session: Session, ticket: Ticket, { pick, pay, takeBack }: Actions) => {
-  const scan = session.undoable(ticket)
+  const scan = undoable(session, ticket)
   const { reason } = session.look(ticket)
   const standing = standingOf(session, ticket)
   const due = payable(session, ticket) ? ticket.order : null
   return html`
     <div class="person">
-      <p class="chip">${session.ticketTypes.get(ticket.ticket_type_id)}</p>
+      <p class="chip">${session.typeOf(ticket)}</p>
       <p>${[ticket.company, ticket.reference].filter(Boolean).join(' · ')}</p>
       <p>${standing === nothing ? words.notYet : standing}</p>
       ${reason === null ? nothing : html`<p class="notice">${signOf(reason)} ${words.verdicts[reason].filter(Boolean).join('. ')}</p>`}
@@ -107,7 +108,7 @@ const person = (session: Session, ticket: Ticket, { pick, pay, takeBack }: Actio
     <div class="thumb">
       ${due && session.isOnline ? html`<button class="primary" @click=${() => pay(ticket)}>${words.pay}: ${money(due.amount_due, due.currency)}</button>` : nothing}
       <button class=${reason === null ? 'primary' : ''} @click=${() => pick(ticket, 'person')}>
-        ${reason !== null ? words.askAnyway : session.direction === 'entry' ? words.letIn : words.letOut}</button>
+        ${reason !== null ? words.askAnyway : session.place.direction === 'entry' ? words.letIn : words.letOut}</button>
       ${scan === null ? nothing : html`<button @click=${() => takeBack(ticket, scan)}>${scan.direction === 'exit' ? words.undo : words.undoCheckIn}</button>`}
     </div>`
 }

@@ -33,22 +33,27 @@ export type WaitingScan = {
 /** What tickets consist of. A list of an earlier form decides as before, and is read from the start when there is a network. */
 export const listForm = 2
 
-/** The list is there when the door is: the link is kept before the list was read. */
-export type Kept = {
+/** What the server said of the door and the key. The list is there when the door is: the link is kept before the list was read. */
+export type Known = {
   /** See `listForm`. */
-  form?: number
-  link: DoorLink
+  form: number
   door: Door | null
   salt: string
   cursor: string | null
   list_at: string | null
+  /** Milliseconds that the server is ahead of this device. */
   clock: number
-  colour?: string | null
-  scopes?: string[] | null
-  /** When the key ends. */
-  expires_at?: string | null
-  ticket_types: [string, string][]
+  /** The organisation's. */
+  colour: string | null
+  /** What the key may do; null until the server said so. */
+  scopes: string[] | null
+  /** When the key ends; null until the server said so, or where it does not. */
+  expires_at: string | null
+  ticket_types: [id: string, name: string][]
 }
+
+/** What an older page kept has not all of it. */
+export type Kept = Partial<Known> & { link: DoorLink }
 
 /** Where the device is: point null is the event as a whole, and undefined as long as nobody has chosen. */
 export type Place = { event_id: string; check_in_point_id?: string | null | undefined; direction: Direction }
@@ -108,77 +113,121 @@ interface Schema extends DBSchema {
   kept: { key: string; value: Kept | Settings | KeptWalkIn }
   tickets: { key: string; value: Ticket }
 }
+type Scans = { scans: { key: string; value: WaitingScan } }
 
-export type Store = IDBPDatabase<Schema>
+export class Store {
+  /** What was to be written last found no room. */
+  isFull = false
+  /** List and tickets are written by one at a time, in the order of their changes. */
+  #written: Promise<unknown> = Promise.resolve()
+  readonly #kept: IDBPDatabase<Schema>
+  /** A database of its own: Chromium's newer storage has one writer at a time, and a scan must not wait until the list is written. */
+  readonly #scans: IDBPDatabase<Scans>
 
-/** A database of its own: Chromium's newer storage has one writer at a time, and a scan must not wait until the list is written. */
-export type ScanStore = IDBPDatabase<{ scans: { key: string; value: WaitingScan } }>
+  private constructor(kept: IDBPDatabase<Schema>, scans: IDBPDatabase<Scans>) {
+    this.#kept = kept
+    this.#scans = scans
+  }
 
-export const openStore = (): Promise<Store> =>
-  openDB<Schema>(nameOfStore, 1, {
-    upgrade(database) {
-      database.createObjectStore('kept')
-      database.createObjectStore('tickets', { keyPath: 'attendee_id' })
-    },
-  })
+  static async open(): Promise<Store> {
+    const kept = await openDB<Schema>(nameOfStore, 1, {
+      upgrade(database) {
+        database.createObjectStore('kept')
+        database.createObjectStore('tickets', { keyPath: 'attendee_id' })
+      },
+    })
+    const scans = await openDB<Scans>(`${nameOfStore} scans`, 1, {
+      upgrade: (database) => void database.createObjectStore('scans', { keyPath: 'scan_id' }),
+    })
+    return new Store(kept, scans)
+  }
 
-export const openScanStore = (): Promise<ScanStore> =>
-  openDB(`${nameOfStore} scans`, 1, {
-    upgrade: (database) => void database.createObjectStore('scans', { keyPath: 'scan_id' }),
-  })
+  getDoor = async () => (await this.#kept.get('kept', 'door')) as Kept | undefined
+  getSettings = async () => (await this.#kept.get('kept', 'settings')) as Settings | undefined
+  async getWalkIn(): Promise<KeptWalkIn | null> {
+    const kept = (await this.#kept.get('kept', 'walk-in')) as KeptWalkIn | undefined
+    return kept === undefined || isExpired(kept) ? null : kept
+  }
+  getTickets = (): Promise<Ticket[]> => this.#kept.getAll('tickets')
+  getScans = (): Promise<WaitingScan[]> => this.#scans.getAll('scans')
 
-export const getKept = async (store: Store): Promise<Kept | undefined> =>
-  (await store.get('kept', 'door')) as Kept | undefined
+  /** After what was to be written before. */
+  inTurn(write: () => Promise<unknown>): Promise<unknown> {
+    this.#written = this.#written.then(() => this.#try(write))
+    return this.#written
+  }
 
-export const getSettings = async (store: Store): Promise<Settings | undefined> =>
-  (await store.get('kept', 'settings')) as Settings | undefined
+  /** @returns false when there is no room. */
+  async #try(write: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await write()
+      return true
+    } catch {
+      this.isFull = true
+      return false
+    }
+  }
 
-export const keepSettings = (store: Store, settings: Settings): Promise<unknown> =>
-  store.put('kept', settings, 'settings')
+  keepSettings(settings: Settings): Promise<boolean> {
+    return this.#try(() => this.#kept.put('kept', settings, 'settings'))
+  }
 
-export const getWalkIn = async (store: Store): Promise<KeptWalkIn | undefined> =>
-  (await store.get('kept', 'walk-in')) as KeptWalkIn | undefined
+  keepWalkIn(walkIn: KeptWalkIn | null): Promise<boolean> {
+    return this.#try(async () => {
+      if (walkIn === null) await this.#kept.delete('kept', 'walk-in')
+      else await this.#kept.put('kept', walkIn, 'walk-in')
+    })
+  }
 
-export const keepWalkIn = (store: Store, walkIn: KeptWalkIn | null): Promise<unknown> =>
-  walkIn === null ? store.delete('kept', 'walk-in') : store.put('kept', walkIn, 'walk-in')
+  /** One transaction: the cursor never gets ahead of the tickets. @returns false when there is no room. */
+  keepList(kept: Kept, changed: Iterable<Ticket>, isWhole: boolean): Promise<boolean> {
+    return this.#try(async () => {
+      const transaction = this.#kept.transaction(['kept', 'tickets'], 'readwrite')
+      // A promise for each of 20,000 tickets would take longer than the writing.
+      const tickets = unwrap(transaction).objectStore('tickets')
+      if (isWhole) tickets.clear()
+      for (const ticket of changed) tickets.put(ticket)
+      await Promise.all([transaction.objectStore('kept').put(kept, 'door'), transaction.done])
+    })
+  }
 
-/** One transaction: the cursor never gets ahead of the tickets. */
-export async function keepList(store: Store, kept: Kept, changed: Iterable<Ticket>, whole: boolean): Promise<void> {
-  const transaction = store.transaction(['kept', 'tickets'], 'readwrite')
-  // A promise for each of 20,000 tickets would take longer than the writing.
-  const tickets = unwrap(transaction).objectStore('tickets')
-  if (whole) tickets.clear()
-  for (const ticket of changed) tickets.put(ticket)
-  await Promise.all([transaction.objectStore('kept').put(kept, 'door'), transaction.done])
-}
+  keepTicket(ticket: Ticket): Promise<unknown> {
+    return this.#kept.put('tickets', ticket)
+  }
 
-export async function keepTicket(store: Store, ticket: Ticket): Promise<void> {
-  await store.put('tickets', ticket)
-}
+  async forgetList(): Promise<void> {
+    const transaction = this.#kept.transaction(['kept', 'tickets'], 'readwrite')
+    const { done } = transaction
+    await Promise.all([
+      transaction.objectStore('kept').delete('door'),
+      transaction.objectStore('tickets').clear(),
+      done,
+    ])
+  }
 
-export async function forgetList(store: Store): Promise<void> {
-  const transaction = store.transaction(['kept', 'tickets'], 'readwrite')
-  await Promise.all([
-    transaction.objectStore('kept').delete('door'),
-    transaction.objectStore('tickets').clear(),
-    transaction.done,
-  ])
-}
+  /** Committed to the disk, as far as browsers promise that. @returns false when there is no room. */
+  keepScans(scans: readonly WaitingScan[]): Promise<boolean> {
+    return this.#try(async () => {
+      const transaction = this.#scans.transaction('scans', 'readwrite', { durability: 'strict' })
+      await Promise.all([...scans.map((scan) => transaction.store.put(scan)), transaction.done])
+      this.isFull = false
+    })
+  }
 
-/** Committed to the disk, as far as browsers promise that. @throws DOMException QuotaExceededError */
-export async function keepScans(store: ScanStore, scans: readonly WaitingScan[]): Promise<void> {
-  const transaction = store.transaction('scans', 'readwrite', { durability: 'strict' })
-  await Promise.all([...scans.map((scan) => transaction.store.put(scan)), transaction.done])
-}
+  async dropScans(scanIds: readonly string[]): Promise<void> {
+    const transaction = this.#scans.transaction('scans', 'readwrite')
+    await Promise.all([...scanIds.map((id) => transaction.store.delete(id)), transaction.done])
+  }
 
-export async function dropScans(store: ScanStore, scanIds: readonly string[]): Promise<void> {
-  const transaction = store.transaction('scans', 'readwrite')
-  await Promise.all([...scanIds.map((id) => transaction.store.delete(id)), transaction.done])
-}
+  close(): void {
+    this.#kept.close()
+    this.#scans.close()
+  }
 
-export async function wipe(...stores: readonly (Store | ScanStore)[]): Promise<void> {
-  for (const store of stores) {
-    store.close()
-    await deleteDB(store.name)
+  async wipe(): Promise<void> {
+    await this.#written
+    this.close()
+    await deleteDB(this.#kept.name)
+    await deleteDB(this.#scans.name)
   }
 }

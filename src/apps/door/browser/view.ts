@@ -6,7 +6,8 @@ import { icon } from './icons.ts'
 import { admits, type Direction, type Ticket } from './offline-rules.ts'
 import type { Actions, Page } from './page.ts'
 import { panel } from './panels.ts'
-import { clockTolerance, type Session, type Shown } from './session.ts'
+import { clockTolerance, type Shown, undoLast } from './scan.ts'
+import type { Session } from './session.ts'
 import { signOf, toneOf } from './tones.ts'
 import { payable, whyNoPayment } from './walk-in-panel.ts'
 import { counted, dayAndTime, fill, moment, number, sayTakenBack, words } from './words/index.ts'
@@ -87,8 +88,8 @@ const choosing = (session: Session, page: Page, actions: Actions) => {
   const { door, settings } = session
   if (door === null || settings === null) return html``
   const points = door.points.filter(({ status }) => status === 'active')
-  const choose = (event: Event) => session.choose((event.target as HTMLSelectElement).value || null, session.direction)
-  const hasChoice = points.length > 0 || session.pointLost || session.direction === 'exit'
+  const choose = (event: Event) => session.choose((event.target as HTMLSelectElement).value || null)
+  const hasChoice = points.length > 0 || session.pointLost || session.place.direction === 'exit'
   const hasPanel = page.panel !== 'none'
   return html`
     <main class="start" ?inert=${hasPanel}>
@@ -111,7 +112,7 @@ const choosing = (session: Session, page: Page, actions: Actions) => {
                 </select></label>
                 <fieldset class="directions">
                   <legend>${words.people}</legend>
-                  ${(['entry', 'exit'] as const).map((direction) => html`<label class="choice"><input type="radio" name="direction" .checked=${session.direction === direction} @change=${() => session.turn(direction)}> ${words[direction]}</label>`)}
+                  ${(['entry', 'exit'] as const).map((direction) => html`<label class="choice"><input type="radio" name="direction" .checked=${session.place.direction === direction} @change=${() => session.turn(direction)}> ${words[direction]}</label>`)}
                 </fieldset>`
         }
         <div class="device">
@@ -138,10 +139,11 @@ const counter = ({ counts, point }: Session) => html`
 
 /** What the person at the door has to know of this device. */
 const health = (session: Session, { open }: Actions) => {
-  const { door, waiting, listAt, clock, openConflicts } = session
+  const { door, waiting, openConflicts } = session
+  const { list_at, clock } = session.known
   const told: Record<string, string | undefined> = words.eventIs
   const event = told[door?.event.status ?? '']
-  const list = listAt === null ? nothing : html` · ${fill(words.listOf, { moment: moment(listAt) })}`
+  const list = list_at === null ? nothing : html` · ${fill(words.listOf, { moment: moment(list_at) })}`
   const minutes = Math.round(Math.abs(clock) / 60_000)
   return html`
     ${event === undefined ? nothing : html`<p class="notice" role="alert">${event}</p>`}
@@ -150,17 +152,18 @@ const health = (session: Session, { open }: Actions) => {
       ${waiting.length > 0 ? html`<p>↑ ${counted(words.toUpload, waiting.length)}</p>` : nothing}
       ${openConflicts.length > 0 ? html`<button class="notice" id="open-conflicts" @click=${() => open('more')}>⚠ ${counted(words.conflicts, openConflicts.length)}</button>` : nothing}
       ${Math.abs(clock) > clockTolerance ? html`<p class="notice">${counted(clock > 0 ? words.clockSlow : words.clockFast, minutes)}</p>` : nothing}
-      ${session.storageFull ? html`<p class="notice">${words.storageFull}</p>` : nothing}
+      ${session.store.isFull ? html`<p class="notice">${words.storageFull}</p>` : nothing}
     </div>`
 }
 
 const directionSign: Record<Direction, string> = { entry: '→', exit: '←' }
 
 export const canRegister = (session: Session): boolean =>
-  session.may('attendees:write') && session.direction === 'entry'
+  session.may('attendees:write') && session.place.direction === 'entry'
 
 const scanning = (session: Session, page: Page, actions: Actions) => {
-  const { direction, shown } = session
+  const { shown } = session
+  const { direction } = session.place
   const hasPanel = page.panel !== 'none'
   const tool = (name: 'code' | 'more') =>
     html`<button id="open-${name}" @click=${() => actions.open(name)}>${icon(name)}<span>${words[name]}</span></button>`
@@ -236,8 +239,8 @@ const elsewhere = ({ door, point }: Session, reason: Shown['reason'], ticket: Ti
   return points.length === 0 ? [] : [fill(words.admittedAt, { points: points.map(({ name }) => name).join(', ') })]
 }
 
-const decidedBy = ({ listAt }: Session, { offline }: Shown): string =>
-  offline && listAt !== null ? fill(words.byList, { moment: moment(listAt) }) : ''
+const decidedBy = ({ known }: Session, { offline }: Shown): string =>
+  offline && known.list_at !== null ? fill(words.byList, { moment: moment(known.list_at) }) : ''
 
 const verdict = (session: Session, shown: Shown, actions: Actions) => {
   const { reason, name, company, type, ticket } = shown
@@ -258,7 +261,7 @@ const verdict = (session: Session, shown: Shown, actions: Actions) => {
       </div>
       <div class="answers">
         ${reason === 'unpaid' && ticket !== undefined && payable(session, ticket) && session.isOnline ? html`<button @click=${() => actions.pay(ticket)}>${words.pay}</button>` : nothing}
-        ${tone === 'welcome' && session.last !== null ? html`<button @click=${() => session.undoLast()}>${words.undo}</button>` : nothing}
+        ${tone === 'welcome' && session.last !== null ? html`<button @click=${() => undoLast(session)}>${words.undo}</button>` : nothing}
         <button class="next" @click=${() => session.dismiss()}>${words.next}</button>
       </div>
     </section>`

@@ -9,8 +9,8 @@ import type { WalkIn } from './walk-in.ts'
 import { fill, money, number, words } from './words/index.ts'
 
 /** The server says what is due only where the link may take money. */
-export const payable = ({ direction }: Session, ticket: Ticket | undefined): boolean =>
-  direction === 'entry' && ticket?.status === 'awaiting_payment' && Boolean(ticket.order)
+export const payable = ({ place }: Session, ticket: Ticket | undefined): boolean =>
+  place.direction === 'entry' && ticket?.status === 'awaiting_payment' && Boolean(ticket.order)
 
 export const whyNoPayment = ({ isOnline }: Session): string => (isOnline ? '' : words.payOffline)
 

@@ -6,6 +6,7 @@ import type { DoorLink } from './link.ts'
 import type { Ticket } from './offline-rules.ts'
 import type { Session } from './session.ts'
 import { isExpired, type Method, type Order, type Step, type Typed, type WalkInState } from './store.ts'
+import { sync } from './sync.ts'
 
 /** Of whom no address is known. The top-level domain takes no mail (RFC 2606), and the order sends none. */
 const nobodysAddress = 'walk-in@door.invalid'
@@ -140,9 +141,10 @@ export class WalkIn implements WalkInState {
   }
 
   async #send(step: Step): Promise<void> {
-    const [link, write] = [this.#link, { idempotencyKey: step.idempotencyKey }]
+    const link = this.#link
+    const { idempotencyKey } = step
     if (step.does === 'cancel') {
-      await cancelOrder(link, step.order, write)
+      await cancelOrder(link, step.order, idempotencyKey)
       Object.assign(this, { step: null, order: null })
       await this.#finish()
       this.#close()
@@ -150,8 +152,8 @@ export class WalkIn implements WalkInState {
     }
     const order =
       step.does === 'register'
-        ? await register(link, step.guest, write)
-        : await recordPayment(link, step.order, step.method ?? 'cash', write)
+        ? await register(link, step.guest, idempotencyKey)
+        : await recordPayment(link, step.order, step.method ?? 'cash', idempotencyKey)
     const asked = step.does === 'pay' ? step.order : order
     const [first] = asked.attendees
     const isDue = order.amount_due > 0
@@ -162,7 +164,7 @@ export class WalkIn implements WalkInState {
     })
     if (!isDue && first !== undefined && this.#isHere) {
       // The payment was for all of the order.
-      const guests = order.attendees.map((attendee) => this.#session.welcomeNew(attendee))
+      const guests = order.attendees.map((attendee) => welcome(this.#session, attendee))
       this.guest = guests.find(({ attendee_id }) => attendee_id === first.id) ?? null
       await this.#keep()
       if (this.guest !== null) await this.letIn(this.guest)
@@ -176,7 +178,7 @@ export class WalkIn implements WalkInState {
     if (step?.does === 'cancel' || (step?.does === 'pay' && settled.includes(problem.code))) {
       this.order = null
       // The list says what became of a guest's.
-      if (isOfGuest(step)) void this.#session.sync()
+      if (isOfGuest(step)) void sync(this.#session)
       return this.#finish()
     }
     const { amount_due } = problem.details
@@ -198,6 +200,17 @@ export class WalkIn implements WalkInState {
     const kept = { event_id, prefix: this.#prefix, at: Date.now(), typed, step, order, guest }
     await this.#session.keepWalkIn(kept)
   }
+}
+
+/** Somebody was registered here, or paid: known before the next refresh says so. */
+function welcome(session: Session, attendee: Order['attendees'][number]): Ticket {
+  const { id, name, company, ticket_type_id, status } = attendee
+  // By its code a new one is known from the next refresh on.
+  const known = { attendee_id: id, code_hash: id, entries: [], ...session.list.of(id) }
+  const ticket = { ...known, name, company, ticket_type_id, status, order: null }
+  session.list.put([ticket])
+  session.keepTicket(id)
+  return ticket
 }
 
 /** It pays for somebody on the list. */
