@@ -4,15 +4,7 @@
 import type { Conflict } from './api.ts'
 import type { DoorLink } from './link.ts'
 import { acceptedOf, TicketList } from './list.ts'
-import {
-  type Direction,
-  entriesAfter,
-  judge,
-  type Point,
-  type Scan,
-  type Ticket,
-  type Verdict,
-} from './offline-rules.ts'
+import { type Direction, entriesAfter, judge, type Point, type Scan, type Ticket } from './offline-rules.ts'
 import type { Shown } from './scan.ts'
 import {
   type Kept,
@@ -267,7 +259,7 @@ export class Session {
   }
 
   /** What the list says of a ticket here and now; nothing is scanned. */
-  look(ticket: Ticket): Verdict {
+  look(ticket: Ticket) {
     return this.judge(ticket, { ...this.here, scanned_at: new Date(this.now).toISOString() })
   }
 
@@ -276,8 +268,8 @@ export class Session {
   }
 
   /** By the list, and by what was scanned here on top of it. */
-  judge(ticket: Ticket | undefined, scan: Scan): Verdict {
-    if (this.door === null) return { reason: 'not_found', since: null }
+  judge(ticket: Ticket | undefined, scan: Scan) {
+    if (this.door === null) return { reason: 'not_found' as const, since: null }
     return judge(this.door, ticket, scan, acceptedOf(this.waitingOf(ticket)))
   }
 
