@@ -141,6 +141,15 @@ export const isToBuyer = (pending: PendingEmail): pending is PendingToBuyer => b
 export const isToAttendee = (pending: PendingEmail): pending is PendingToAttendee =>
   !isToBuyer(pending) && !waitingKinds.includes(pending.kind)
 
-/** Whether it takes the event out of the calendar. */
-export const isCancellation = ({ kind }: PendingEmail): boolean =>
-  kind === 'event_cancelled' || kind === 'ticket_cancelled'
+/** All that go to one address together. */
+export const ticketsOf = ({ attendee, ticket_type, others }: PendingTicket) => [
+  { ...attendee, ticket_type: ticket_type.name },
+  ...others,
+]
+
+/** What its calendar file does. None: whoever has not paid has no entry yet, and the entry stays while the mailbox has another ticket. */
+export function calendarMethodOf(pending: PendingToAttendee): 'PUBLISH' | 'CANCEL' | undefined {
+  if (pending.kind === 'event_cancelled' || pending.kind === 'ticket_cancelled')
+    return pending.attendee.has_another_ticket ? undefined : 'CANCEL'
+  return pending.kind === 'ticket' || pending.holders.some(({ status }) => status === 'active') ? 'PUBLISH' : undefined
+}

@@ -4,11 +4,11 @@
 import { Buffer } from 'node:buffer'
 import { calendarOf } from '../../guests/calendar.ts'
 import { type Facts, factsOf } from '../../guests/facts.ts'
-import { isToAttendee, isToBuyer, type PendingEmail } from '../../guests/pending.ts'
+import { calendarMethodOf, isToAttendee, isToBuyer, type PendingEmail, ticketsOf } from '../../guests/pending.ts'
 import { clip, oneLine } from '../../guests/plain-text.ts'
 import { qrPictures } from '../../operations/ticket-qr.ts'
 import type { Attachment, Email } from '../email.ts'
-import { calendarMethodOf, contentOf, ticketsOf, typesOf } from './content.ts'
+import { contentOf, typesOf } from './content.ts'
 import { emailHtml } from './render-html.ts'
 import { emailText } from './render-text.ts'
 

@@ -1,4 +1,4 @@
-// What an e-mail of each kind says, as blocks that the HTML and the text part render each in its way.
+// What an e-mail of each kind says.
 
 import { dayOf, momentOf } from '../../guests/event-time.ts'
 import {
@@ -13,31 +13,20 @@ import {
 import {
   type Announced,
   type CancelledMoney,
+  calendarMethodOf,
   type HeldTicket,
-  isCancellation,
   isToAttendee,
   isToBuyer,
   type PendingEmail,
   type PendingNotice,
-  type PendingTicket,
   type PendingToAttendee,
   type PendingToBuyer,
+  ticketsOf,
 } from '../../guests/pending.ts'
 import { linesOf, oneLine } from '../../guests/plain-text.ts'
 import { fill } from '../../guests/words/index.ts'
 import type { EmailKind } from '../../operations/email-kinds.ts'
-
-/** Lines under a label; the first one is set off, but in a list. */
-export type Detail = { label: string; lines: string[]; link?: string | undefined; isList?: boolean }
-
-export type Block =
-  | { type: 'details'; details: Detail[] }
-  | { type: 'ticket'; number: number; code: string; holder: string; company: string | undefined }
-  | { type: 'changes'; changes: { label: string; before: string[]; now: string[] }[] }
-  | { type: 'amounts'; rows: { label: string; amount: string; isTotal?: boolean }[] }
-  | { type: 'sentences'; sentences: string[] }
-  | { type: 'quote'; label: string; lines: string[] }
-  | { type: 'link'; label: string; url: string }
+import { type Block, details, orderRow, sentences, ticketRow, whenAndWhere } from './blocks.ts'
 
 /** Of what an e-mail tells: whether it is good, is to be noted, or takes something away. */
 export type Tone = 'plain' | 'good' | 'notice' | 'bad'
@@ -78,7 +67,7 @@ export function contentOf(pending: PendingEmail, facts: Facts): Content {
     subject: fill(words.subject, { headline, event: facts.event }),
     headline,
     tone: tones[pending.kind] ?? 'plain',
-    preview: previewOf(facts),
+    preview: [facts.time?.lines.join(', ') ?? words.toBeAnnounced, whereLines(facts, words)[0]].join(', '),
     ...withMessage(bodyOf(pending, facts), pending, facts),
     contact: {
       sentence: fill(facts.replyTo === undefined ? words.ask : words.reply, { organisation: facts.organisation }),
@@ -113,6 +102,7 @@ type Of<Kind extends EmailKind> = Extract<PendingEmail, { kind: Kind }>
 type Body = Pick<Content, 'blocks' | 'closing'>
 
 function bodyOf(pending: PendingEmail, facts: Facts): Body {
+  if (isToBuyer(pending)) return toBuyer(pending, facts)
   switch (pending.kind) {
     case 'ticket':
       return ticket(pending, facts)
@@ -120,60 +110,34 @@ function bodyOf(pending: PendingEmail, facts: Facts): Body {
       return eventChanged(pending, facts)
     case 'ticket_cancelled':
       return ticketCancelled(pending, facts)
-    case 'order_confirmation':
-      return orderConfirmation(pending, facts)
-    case 'payment_received':
-      return paymentReceived(pending, facts)
-    case 'payment_voided':
-      return paymentVoided(pending, facts)
-    case 'payment_reminder':
-      return paymentReminder(pending, facts)
-    case 'order_expired':
-      return orderExpired(pending, facts)
-    case 'order_cancelled':
-      return orderCancelled(pending, facts)
     case 'waiting_list_offer':
-      return waitingListOffer(pending, facts)
     case 'waiting_list_cancelled':
-      return waitingListCancelled(pending, facts)
+      return toWaiting(pending, facts)
     default:
       return notice(pending, facts)
   }
 }
 
-function ticket(pending: PendingTicket, facts: Facts): Body {
+function ticket(pending: Of<'ticket'>, facts: Facts): Body {
   const { words } = facts
   const tickets = ticketsOf(pending)
-  const isOne = tickets.length === 1
   const types = typesOf(pending)
-  const stubs = tickets.flatMap((each, number): Block[] => [
+  const stubs = tickets.flatMap(({ ticket_code, name, company, ticket_url, ticket_type }, number): Block[] => [
     {
-      type: 'ticket',
-      number,
-      code: spacedCode(each.ticket_code),
-      holder: oneLine(each.name),
-      company: oneLine(each.company ?? '') || undefined,
+      ...{ type: 'ticket', number, code: spacedCode(ticket_code), holder: oneLine(name) },
+      company: oneLine(company ?? '') || undefined,
     },
-    ...ticketLink(each.ticket_url, facts),
-    ...(types.length > 1 ? [ticketTypes([oneLine(each.ticket_type)], facts)] : []),
+    ...ticketLink(ticket_url, facts),
+    ...(types.length > 1 ? [details(ticketRow([oneLine(ticket_type)], facts))] : []),
   ])
-  const closing = isOne
-    ? [
-        isOnlineOnly(facts) ? words.keepAtHand : words.showAtTheDoor,
-        facts.time ? words.attachedWithDate : words.attached,
-      ]
-    : [words.kinds.ticket.oneEach]
+  const order = details(...(types.length > 1 ? [] : [ticketRow(types, facts)]), orderRow(facts))
+  const howToEnter = isOnlineOnly(facts) ? words.keepAtHand : words.showAtTheDoor
+  const attached = facts.time ? words.attachedWithDate : words.attached
   return {
-    blocks: [whenAndWhere(facts), ...stubs, types.length > 1 ? orderOnly(facts) : ticketAndOrder(types, facts)],
-    closing,
+    blocks: [whenAndWhere(facts), ...stubs, order],
+    closing: tickets.length === 1 ? [howToEnter, attached] : [words.kinds.ticket.oneEach],
   }
 }
-
-/** All that go to one address together. */
-export const ticketsOf = ({ attendee, ticket_type, others }: PendingTicket) => [
-  { ...attendee, ticket_type: ticket_type.name },
-  ...others,
-]
 
 function eventChanged(pending: Of<'event_changed'>, facts: Facts): Body {
   return {
@@ -232,14 +196,11 @@ function heldTickets(holders: HeldTicket[], { words, reference }: Facts): Block 
     return length === 1 ? name : fill(words.line, { quantity: `${length}`, name })
   })
   const references = unique([reference, ...holders.map((holder) => oneLine(holder.reference))])
-  const label = (label: string, lines: string[]): Detail => ({ label, lines, isList: lines.length > 1 })
-  return {
-    type: 'details',
-    details: [
-      label(words.ticket, holders.length > mostGuests ? [...counted, '…'] : counted),
-      label(words.order, references),
-    ],
-  }
+  const tickets = holders.length > mostGuests ? [...counted, '…'] : counted
+  return details(
+    { label: words.ticket, lines: tickets, isList: tickets.length > 1 },
+    { label: words.order, lines: references, isList: references.length > 1 },
+  )
 }
 
 function ticketCancelled(pending: Of<'ticket_cancelled'>, facts: Facts): Body {
@@ -251,7 +212,7 @@ function ticketCancelled(pending: Of<'ticket_cancelled'>, facts: Facts): Body {
     blocks: [
       sentences(fill(holders.length === 1 ? one : several, { names }), ...whatOfTheMoney(pending.money, facts)),
       whenAndWhere(facts),
-      ticketAndOrder(typesOf(pending), facts),
+      details(ticketRow(typesOf(pending), facts), orderRow(facts)),
     ],
     closing: calendarSentence(pending, facts),
   }
@@ -273,73 +234,101 @@ export const typesOf = (pending: PendingToAttendee): string[] =>
     (pending.kind === 'ticket' ? ticketsOf(pending) : pending.holders).map(({ ticket_type }) => oneLine(ticket_type)),
   )
 
-/** What its calendar file does. None: whoever has not paid has no entry yet, and the entry stays while the mailbox has another ticket. */
-export function calendarMethodOf(pending: PendingToAttendee): 'PUBLISH' | 'CANCEL' | undefined {
-  if (isCancellation(pending)) return pending.attendee.has_another_ticket ? undefined : 'CANCEL'
-  return pending.kind === 'ticket' || pending.holders.some(({ status }) => status === 'active') ? 'PUBLISH' : undefined
-}
-
 function calendarSentence(pending: PendingToAttendee, { time, words }: Facts): string[] {
   const method = calendarMethodOf(pending)
   if (time === undefined || method === undefined) return []
   return [method === 'CANCEL' ? words.calendarRemoves : words.calendarUpdates]
 }
 
-function waitingListOffer(
-  { waiting_list_entry: entry, event, previous }: Of<'waiting_list_offer'>,
-  facts: Facts,
-): Body {
+function toWaiting(pending: Of<'waiting_list_offer' | 'waiting_list_cancelled'>, facts: Facts): Body {
   const { words, organisation, replyTo } = facts
-  const { offer, again, reply, ask, after } = words.kinds.waiting_list_offer
-  const date = momentOf(entry.offer_expires_at, event.timezone, words)
-  const changed = previous === null ? [] : whatChanged(previous, facts)
-  const said = [
-    fill(changed.length > 0 ? again : offer, { name: oneLine(entry.name), date }),
-    fill(replyTo ? reply : ask, { organisation }),
-    after,
-  ]
-  return toWaiting(entry, facts, said, changed)
+  const entry = pending.waiting_list_entry
+  const said: Block[] = []
+  if (pending.kind === 'waiting_list_cancelled') said.push(sentences(words.kinds.waiting_list_cancelled.notice))
+  else {
+    const { offer, again, reply, ask, after } = words.kinds.waiting_list_offer
+    const changed = pending.previous === null ? [] : whatChanged(pending.previous, facts)
+    const date = momentOf(pending.waiting_list_entry.offer_expires_at, pending.event.timezone, words)
+    const offered = fill(changed.length > 0 ? again : offer, { name: oneLine(entry.name), date })
+    said.push(sentences(offered, fill(replyTo ? reply : ask, { organisation }), after), ...changed)
+  }
+  const type = details(ticketRow([oneLine(entry.ticket_type.name)], facts))
+  return { blocks: [...said, whenAndWhere(facts), type], closing: [] }
 }
 
-function waitingListCancelled({ waiting_list_entry: entry }: Of<'waiting_list_cancelled'>, facts: Facts): Body {
-  return toWaiting(entry, facts, [facts.words.kinds.waiting_list_cancelled.notice])
-}
-
-function toWaiting(
-  entry: Of<'waiting_list_cancelled'>['waiting_list_entry'],
-  facts: Facts,
-  said: string[],
-  changed: Block[] = [],
-): Body {
+function toBuyer(pending: PendingToBuyer, facts: Facts): Body {
   return {
     blocks: [
-      sentences(...said),
-      ...changed,
+      sentences(...saidToBuyer(pending, facts)),
       whenAndWhere(facts),
-      ticketTypes([oneLine(entry.ticket_type.name)], facts),
+      { type: 'amounts', rows: amountRows(pending, facts) },
+      ...(pending.kind === 'order_confirmation' ? whatIsToPay(pending, facts) : []),
+      ...(asksForMoney(pending) ? paymentInstructions(pending, facts) : []),
+      ...(pending.kind === 'order_confirmation' ? guestList(pending.guests, facts) : []),
+      details(orderRow(facts)),
     ],
     closing: [],
   }
 }
 
-function orderConfirmation(pending: Of<'order_confirmation'>, facts: Facts): Body {
-  const { order, guests } = pending
-  const { thanks, pay, payBy, ticketsFollow, nothingDue } = facts.words.kinds.order_confirmation
-  const { reference } = facts
-  const amount = moneyOf(pending, facts)(order.amount_due)
+const asksForMoney = ({ kind, order }: PendingToBuyer): boolean =>
+  order.amount_due > 0 && kind !== 'order_expired' && kind !== 'order_cancelled'
+
+function saidToBuyer(pending: PendingToBuyer, facts: Facts): string[] {
+  const { order, kind } = pending
+  const { words, event, reference } = facts
+  const { kinds } = words
+  const name = oneLine(order.name)
+  const due = { amount: moneyOf(pending, facts)(order.amount_due) }
+  switch (kind) {
+    case 'order_confirmation':
+      return [fill(kinds.order_confirmation.thanks, { name })]
+    case 'payment_received': {
+      const { received, complete, incomplete } = kinds.payment_received
+      const said = fill(received, { name, ...paymentOf(pending, facts) })
+      // Of an order that was cancelled since, nothing is due and no ticket is sent; what another payment completed, its receipt says.
+      if (order.status === 'cancelled') return [said]
+      if (order.amount_due > 0) return [said, fill(incomplete, due)]
+      return pending.payment.is_latest ? [said, complete] : [said]
+    }
+    case 'payment_voided': {
+      const said = fill(kinds.payment_voided.voided, { name, ...paymentOf(pending, facts) })
+      return order.amount_due > 0 ? [said, fill(kinds.payment_voided.due, due)] : [said]
+    }
+    case 'payment_reminder': {
+      const { reminder, consequence, undated, reserved } = kinds.payment_reminder
+      const date = isDated(pending, facts) ? deadlineOf(pending, facts) : undefined
+      const request = fill(date ? reminder : undated, { ...due, date: date ?? '', reference })
+      // An order that is paid in part does not expire.
+      if (order.status === 'pending' && order.amount_paid > order.amount_refunded) return [request, reserved]
+      return date ? [request, consequence] : [request]
+    }
+    case 'order_expired':
+      return [kinds.order_expired.expired, kinds.order_expired.doNotPay]
+    case 'order_cancelled': {
+      const { requested, eventCancelled } = kinds.order_cancelled
+      const cancelled = order.cancellation_reason === 'event_cancelled' ? eventCancelled : requested
+      return [fill(cancelled, { event, reference }), ...whatOfTheMoney(pending.money, facts)]
+    }
+  }
+}
+
+/** What is completed keeps its tickets, even where something is due again. */
+const isDated = (pending: PendingToBuyer, facts: Facts) =>
+  pending.order.status === 'pending' && deadlineOf(pending, facts) !== undefined
+
+function paymentOf(pending: Of<'payment_received' | 'payment_voided'>, facts: Facts): { amount: string; date: string } {
+  const { amount, received_at } = pending.payment
+  return { amount: moneyOf(pending, facts)(amount), date: dayOf(received_at, pending.event.timezone, facts.words) }
+}
+
+function whatIsToPay(pending: Of<'order_confirmation'>, facts: Facts): Block[] {
+  const { pay, payBy, ticketsFollow, nothingDue } = facts.words.kinds.order_confirmation
+  const { amount_due } = pending.order
+  if (amount_due === 0) return [sentences(nothingDue)]
   const date = deadlineOf(pending, facts)
-  const request = date ? fill(payBy, { amount, date, reference }) : fill(pay, { amount, reference })
-  return toBuyer(
-    pending,
-    facts,
-    [fill(thanks, { name: oneLine(order.name) })],
-    [
-      ...(order.amount_due > 0
-        ? [sentences(request, ticketsFollow), ...paymentInstructions(pending, facts)]
-        : [sentences(nothingDue)]),
-      ...guestList(guests, facts),
-    ],
-  )
+  const values = { amount: moneyOf(pending, facts)(amount_due), date: date ?? '', reference: facts.reference }
+  return [sentences(fill(date ? payBy : pay, values), ticketsFollow)]
 }
 
 // As private.pending_email_json.
@@ -350,80 +339,7 @@ function guestList(guests: Of<'order_confirmation'>['guests'], { words }: Facts)
   const isOneType = unique(guests.map(({ ticket_type }) => ticket_type)).length === 1
   const named = guests.slice(0, mostGuests).map((guest) => (isOneType ? oneLine(guest.name) : lineOf(guest)))
   const lines = guests.length > mostGuests ? [...named, '…'] : named
-  return lines.length > 0 ? [{ type: 'details', details: [{ label: words.guests, lines, isList: true }] }] : []
-}
-
-function paymentReceived(pending: Of<'payment_received'>, facts: Facts): Body {
-  const { order, payment, event } = pending
-  const { received, complete, incomplete } = facts.words.kinds.payment_received
-  const money = moneyOf(pending, facts)
-  const date = dayOf(payment.received_at, event.timezone, facts.words)
-  return toBuyer(
-    pending,
-    facts,
-    [
-      fill(received, { amount: money(payment.amount), date, name: oneLine(order.name) }),
-      // Of an order that was cancelled since, nothing is due and no ticket is sent; what another payment completed, its receipt says.
-      ...(order.status === 'cancelled' || (order.amount_due === 0 && !payment.is_latest)
-        ? []
-        : [order.amount_due > 0 ? fill(incomplete, { amount: money(order.amount_due) }) : complete]),
-    ],
-    order.amount_due > 0 ? paymentInstructions(pending, facts) : [],
-  )
-}
-
-function paymentVoided(pending: Of<'payment_voided'>, facts: Facts): Body {
-  const { order, payment, event } = pending
-  const { voided, due } = facts.words.kinds.payment_voided
-  const money = moneyOf(pending, facts)
-  const date = dayOf(payment.received_at, event.timezone, facts.words)
-  return toBuyer(
-    pending,
-    facts,
-    [
-      fill(voided, { amount: money(payment.amount), date, name: oneLine(order.name) }),
-      ...(order.amount_due > 0 ? [fill(due, { amount: money(order.amount_due) })] : []),
-    ],
-    order.amount_due > 0 ? paymentInstructions(pending, facts) : [],
-  )
-}
-
-/** What is completed keeps its tickets, even where something is due again. */
-const isDated = (pending: PendingToBuyer, facts: Facts) =>
-  pending.order.status === 'pending' && deadlineOf(pending, facts) !== undefined
-
-function paymentReminder(pending: PendingToBuyer, facts: Facts): Body {
-  const { reminder, consequence, undated, reserved } = facts.words.kinds.payment_reminder
-  const { reference } = facts
-  const { status, amount_due, amount_paid, amount_refunded } = pending.order
-  const amount = moneyOf(pending, facts)(amount_due)
-  const date = deadlineOf(pending, facts) ?? ''
-  return toBuyer(
-    pending,
-    facts,
-    [
-      isDated(pending, facts) ? fill(reminder, { amount, date, reference }) : fill(undated, { amount, reference }),
-      // An order that is paid in part does not expire.
-      ...(status === 'pending' && amount_paid > amount_refunded
-        ? [reserved]
-        : isDated(pending, facts)
-          ? [consequence]
-          : []),
-    ],
-    paymentInstructions(pending, facts),
-  )
-}
-
-function orderExpired(pending: PendingToBuyer, facts: Facts): Body {
-  const { expired, doNotPay } = facts.words.kinds.order_expired
-  return toBuyer(pending, facts, [expired, doNotPay])
-}
-
-function orderCancelled(pending: Of<'order_cancelled'>, facts: Facts): Body {
-  const { requested, eventCancelled } = facts.words.kinds.order_cancelled
-  const { event, reference } = facts
-  const cancelled = pending.order.cancellation_reason === 'event_cancelled' ? eventCancelled : requested
-  return toBuyer(pending, facts, [fill(cancelled, { event, reference }), ...whatOfTheMoney(pending.money, facts)])
+  return lines.length > 0 ? [details({ label: words.guests, lines, isList: true })] : []
 }
 
 /** Said to the contact of a cancelled order, and to nobody else. */
@@ -437,20 +353,6 @@ function whatOfTheMoney(cancelled: CancelledMoney | null, { words }: Facts): str
     ...(amount_retained > 0 ? [fill(retained, { retained: money(amount_retained) })] : []),
     ...(amount_refundable > 0 ? [fill(amount_retained > 0 ? rest : refund, { amount: money(amount_refundable) })] : []),
   ]
-}
-
-/** @param payment blocks about paying, after the amounts. */
-function toBuyer(pending: PendingToBuyer, facts: Facts, said: string[], payment: Block[] = []): Body {
-  return {
-    blocks: [
-      sentences(...said),
-      whenAndWhere(facts),
-      { type: 'amounts', rows: amountRows(pending, facts) },
-      ...payment,
-      orderOnly(facts),
-    ],
-    closing: [],
-  }
 }
 
 const moneyOf =
@@ -476,7 +378,7 @@ function amountRows(pending: PendingToBuyer, facts: Facts) {
 
 function paymentInstructions({ organisation }: PendingToBuyer, { words }: Facts): Block[] {
   const lines = linesOf(organisation.payment_instructions ?? '')
-  return lines.length > 0 ? [{ type: 'details', details: [{ label: words.howToPay, lines }] }] : []
+  return lines.length > 0 ? [details({ label: words.howToPay, lines })] : []
 }
 
 /** When an order is to be paid, in the zone of its event; undefined once the buyer was reminded after it. */
@@ -486,41 +388,10 @@ function deadlineOf(pending: PendingEmail, facts: Facts): string | undefined {
   return due && !(reminded && reminded >= due) ? momentOf(due, pending.event.timezone, facts.words) : undefined
 }
 
-const sentences = (...said: string[]): Block => ({ type: 'sentences', sentences: said })
-
-const unique = (lines: string[]): string[] => [...new Set(lines)]
-
-const onlineLines = ({ onlineUrl }: Pick<Facts, 'onlineUrl'>) => (onlineUrl ? [onlineUrl] : [])
-
-const whenAndWhere = (facts: Facts): Block => ({
-  type: 'details',
-  details: [
-    { label: facts.words.when, lines: whenLines(facts.time, facts.words) },
-    { label: facts.words.where, lines: whereLines(facts, facts.words), link: facts.onlineUrl },
-  ],
-})
-
-const ticketAndOrder = (ticketTypes: string[], { words, reference }: Facts): Block => ({
-  type: 'details',
-  details: [
-    { label: words.ticket, lines: ticketTypes },
-    { label: words.order, lines: [reference] },
-  ],
-})
-
-const ticketTypes = (lines: string[], { words }: Facts): Block => ({
-  type: 'details',
-  details: [{ label: words.ticket, lines }],
-})
-
-const orderOnly = ({ words, reference }: Facts): Block => ({
-  type: 'details',
-  details: [{ label: words.order, lines: [reference] }],
-})
-
 /** @param ticket which one, where there are several. */
 const ticketLink = (url: string | null, { words }: Facts, ticket?: string): Block[] =>
   url === null ? [] : [{ type: 'link', label: ticket ? `${words.openTicket} – ${ticket}` : words.openTicket, url }]
 
-const previewOf = (facts: Facts): string =>
-  [facts.time?.lines.join(', ') ?? facts.words.toBeAnnounced, whereLines(facts, facts.words)[0]].join(', ')
+const unique = (lines: string[]): string[] => [...new Set(lines)]
+
+const onlineLines = ({ onlineUrl }: Pick<Facts, 'onlineUrl'>) => (onlineUrl ? [onlineUrl] : [])

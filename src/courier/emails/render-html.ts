@@ -5,7 +5,8 @@ import type { Palette } from '../../guests/colours.ts'
 import type { Facts } from '../../guests/facts.ts'
 import { type Html, html } from '../../guests/html.ts'
 import { fill, type Words } from '../../guests/words/index.ts'
-import type { Block, Content, Detail, Tone } from './content.ts'
+import type { Block, Detail } from './blocks.ts'
+import type { Content, Tone } from './content.ts'
 
 // Light colours are inline, for clients that drop <style>; dark ones are for clients that support the media query. The QR code keeps
 // its white background in both, because scanners need dark on light.

@@ -2,7 +2,8 @@
 
 import type { Facts } from '../../guests/facts.ts'
 import { fill } from '../../guests/words/index.ts'
-import type { Block, Content } from './content.ts'
+import type { Block } from './blocks.ts'
+import type { Content } from './content.ts'
 
 type Row = { label: string; lines: string[] }
 

@@ -1,0 +1,29 @@
+// The blocks of an e-mail, which the HTML and the text part render each in its way.
+
+import { type Facts, whenLines, whereLines } from '../../guests/facts.ts'
+
+/** Lines under a label; the first one is set off, but in a list. */
+export type Detail = { label: string; lines: string[]; link?: string | undefined; isList?: boolean }
+
+export type Block =
+  | { type: 'details'; details: Detail[] }
+  | { type: 'ticket'; number: number; code: string; holder: string; company: string | undefined }
+  | { type: 'changes'; changes: { label: string; before: string[]; now: string[] }[] }
+  | { type: 'amounts'; rows: { label: string; amount: string; isTotal?: boolean }[] }
+  | { type: 'sentences'; sentences: string[] }
+  | { type: 'quote'; label: string; lines: string[] }
+  | { type: 'link'; label: string; url: string }
+
+export const sentences = (...said: string[]): Block => ({ type: 'sentences', sentences: said })
+
+export const details = (...rows: Detail[]): Block => ({ type: 'details', details: rows })
+
+export const whenAndWhere = (facts: Facts): Block =>
+  details(
+    { label: facts.words.when, lines: whenLines(facts.time, facts.words) },
+    { label: facts.words.where, lines: whereLines(facts, facts.words), link: facts.onlineUrl },
+  )
+
+export const ticketRow = (lines: string[], { words }: Facts): Detail => ({ label: words.ticket, lines })
+
+export const orderRow = ({ words, reference }: Facts): Detail => ({ label: words.order, lines: [reference] })
