@@ -18,7 +18,7 @@ export type Subject = {
 export type Facts = {
   words: Words
   organisation: string
-  /** The organiser's address, if it is a valid one. */
+  /** The organiser's address, valid as the database has it. */
   replyTo: string | undefined
   event: string
   time: EventTime | undefined
@@ -35,7 +35,7 @@ export function factsOf({ organisation, event, order }: Subject): Facts {
   return {
     words,
     organisation: oneLine(organisation.name),
-    replyTo: replyAddress(organisation.reply_to),
+    replyTo: organisation.reply_to ?? undefined,
     ...announcedFacts(event, words),
     reference: oneLine(order?.reference ?? ''),
     palette: paletteOf(organisation.accent_colour),
@@ -90,14 +90,6 @@ function countryName(code: string | null, locale: string): string | null {
     return code
   }
 }
-
-// The addresses that every mail service accepts, as in private.is_email_address. With any other, all e-mails of the organisation would
-// fail.
-const address =
-  /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]$/
-
-const replyAddress = (text: string | null): string | undefined =>
-  text !== null && text.length <= 254 && address.test(text) ? text : undefined
 
 // Only http and https become a link: another scheme, such as javascript:, could start a program.
 function webAddress(text: string | null): string | undefined {

@@ -1,10 +1,8 @@
 // What a ticket e-mail says, before anything sends it.
 
-import { createTransport } from 'nodemailer'
 import { describe, expect, test } from 'vitest'
 import type { Email } from '../../src/courier/email.ts'
 import { composeEmail } from '../../src/courier/emails/compose.ts'
-import { mimeMessage } from '../../src/courier/mail/message.ts'
 import type { PendingTicket } from '../../src/guests/pending.ts'
 import { readPng } from '../support/qr.ts'
 import { hostileNames, structureOf, visibleText } from './hostile.ts'
@@ -35,18 +33,6 @@ test('an organiser without an address for replies is not promised to answer', as
     expect(part).not.toContain('Reply')
   }
 })
-
-test.each(['a@b,c', 'x@y..z', '"desk"@example.com', 'm\u00fcller@example.com', 'desk', 'a@b.example, c@d.example', ''])(
-  'an address for replies that is none is left out, and the ticket is sent: %j',
-  async (replyTo) => {
-    const email = await compose({ organisation: { reply_to: replyTo } })
-    expect(email).not.toHaveProperty('replyTo')
-    expect(email.text).not.toContain('Reply')
-    expect(email.attachments.at(-1)?.content.toString()).toContain(`mailto:${sender}`)
-    const { message } = await createTransport({ streamTransport: true, buffer: true }).sendMail(mimeMessage(email))
-    expect(message.toString()).not.toMatch(/^Reply-To:/im)
-  },
-)
 
 /** What both its pictures hold. */
 function codeOf({ attachments: [inline, saved] }: Email): string | undefined {
