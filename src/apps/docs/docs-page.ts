@@ -56,7 +56,8 @@ export function publicRouter(operations: readonly Operation[], demo?: Demo, publ
   })
   const openApi = () => Buffer.from(withDemo(JSON.stringify(describeApi(operations, publicUrl)), demo))
   router.get('/openapi.json', serveContent(openApi, 'json', 300))
-  router.use('/docs', restrictPage)
+  // Swagger UI's images are data: URLs, those in answers blob: URLs.
+  router.use('/docs', restrictPage({ imgSrc: ["'self'", 'data:', 'blob:'] }))
   const read = (name: string) => readFileSync(join(ownFiles, name), 'utf8')
   const page = () => Buffer.from(read('page.html').replace('<!-- guides -->', guideLinks('docs/guides/')))
   router.get('/docs', withoutSlash, serveContent(page, 'html', 0))
@@ -108,19 +109,12 @@ export function serveContent(make: () => Buffer, type: string, maxAge: number): 
 const withEtag = (plain: Buffer): { plain: Buffer; etag: string } => ({ plain, etag: `"${digestOf(plain)}"` })
 
 /**
- * The page may connect to this server only, because a key is pasted into it. Swagger UI's images are data: URLs, those in answers
- * blob: URLs. Without `upgrade-insecure-requests`: over plain http nothing would load.
+ * A page that holds a key may load from, and connect to, this server only. Without `upgrade-insecure-requests`: over plain http nothing
+ * would load.
  */
-const restrictPage = helmet.contentSecurityPolicy({
-  useDefaults: false,
-  directives: {
-    defaultSrc: ["'none'"],
-    scriptSrc: ["'self'"],
-    styleSrc: ["'self'"],
-    imgSrc: ["'self'", 'data:', 'blob:'],
-    connectSrc: ["'self'"],
-    baseUri: ["'none'"],
-    formAction: ["'none'"],
-    frameAncestors: ["'none'"],
-  },
-})
+export const restrictPage = (directives: Record<string, string[]>): RequestHandler => {
+  const [none, self] = [["'none'"], ["'self'"]]
+  const own = { defaultSrc: none, scriptSrc: self, styleSrc: self, imgSrc: self, connectSrc: self }
+  const others = { baseUri: none, formAction: none, frameAncestors: none }
+  return helmet.contentSecurityPolicy({ useDefaults: false, directives: { ...own, ...others, ...directives } })
+}

@@ -6,8 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { findPackageJSON, stripTypeScriptTypes } from 'node:module'
 import { dirname, extname, join } from 'node:path'
 import { Router } from 'express'
-import helmet from 'helmet'
-import { serveContent, withoutSlash } from '../docs/docs-page.ts'
+import { restrictPage, serveContent, withoutSlash } from '../docs/docs-page.ts'
 
 const ownFiles = join(import.meta.dirname, 'browser')
 /** The folder of a package, whichever build of it Node itself would import. */
@@ -62,7 +61,9 @@ export function doorRouter(): Router {
     made ??= doorFiles()
     return made.get(path) as Buffer
   }
-  router.use('/door', restrictPage)
+  // WebAssembly reads the codes.
+  const scriptSrc = ["'self'", "'wasm-unsafe-eval'"]
+  router.use('/door', restrictPage({ scriptSrc, manifestSrc: ["'self'"], workerSrc: ["'self'"] }))
   router.get(
     '/door',
     withoutSlash,
@@ -99,20 +100,3 @@ const typeOf = (path: string): string => {
   const extension = extname(path).slice(1)
   return extension === 'ts' ? 'js' : extension === 'webmanifest' ? 'application/manifest+json' : extension
 }
-
-/** The page holds a key: it may load from, and connect to, this server only. WebAssembly reads the codes. */
-const restrictPage = helmet.contentSecurityPolicy({
-  useDefaults: false,
-  directives: {
-    defaultSrc: ["'none'"],
-    scriptSrc: ["'self'", "'wasm-unsafe-eval'"],
-    styleSrc: ["'self'"],
-    imgSrc: ["'self'"],
-    connectSrc: ["'self'"],
-    manifestSrc: ["'self'"],
-    workerSrc: ["'self'"],
-    baseUri: ["'none'"],
-    formAction: ["'none'"],
-    frameAncestors: ["'none'"],
-  },
-})

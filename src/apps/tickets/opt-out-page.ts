@@ -8,7 +8,7 @@ import { html } from '../../guests/html.ts'
 import type { Words } from '../../guests/words/index.ts'
 import { methodNotAllowed } from '../../http/middleware/errors.ts'
 import { answerError, readerOf, type SecretPageParts, sendPage, setSecretHeaders } from '../secret-page.ts'
-import { stillPage } from './ticket-page-html.ts'
+import { onlySaying, stillPage } from './ticket-page-html.ts'
 
 /** As `api.get_opt_out` and `api.opt_out` return it. `emails`: they are switched on. */
 type OptOut = Subject & { emails: boolean }
@@ -61,9 +61,5 @@ function optOutPage({ words, organisation, event, palette }: Facts, emails: bool
 function noPage(kind: 'unknown' | 'busy', words: Words) {
   const { unknownTitle, unknown, busy } = words.optOut
   const [title, sentence] = kind === 'unknown' ? [unknownTitle, unknown] : [words.page.busyTitle, busy]
-  return stillPage(
-    title,
-    html`<main class="ticket none"><header><h1>${title}</h1></header><p class="status">${sentence}</p></main>`,
-    words,
-  )
+  return stillPage(title, onlySaying(title, sentence), words)
 }

@@ -10,27 +10,19 @@ import { type Html, html } from '../../guests/html.ts'
 import { fill, type Words } from '../../guests/words/index.ts'
 import type { PageFacts } from './ticket-page-facts.ts'
 
-/** Files of the page, and what follows from them. */
-export type PageFiles = {
-  style: string
-  script: string
-  serviceWorker: string
-  /** Changes with them. */
-  version: string
-}
-
 const read = (name: string) => readFileSync(join(import.meta.dirname, 'browser', name), 'utf8')
 export const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
-function readFiles(): PageFiles {
+/** Files of the page, and a version that changes with them. */
+function readFiles() {
   const [style, script] = [read('page.css'), stripTypeScriptTypes(read('refresh.ts'))]
   const serviceWorker = stripTypeScriptTypes(read('service-worker.ts'))
   return { style, script, serviceWorker, version: hashOf(style + script) }
 }
 
-let made: PageFiles | undefined
+let made: ReturnType<typeof readFiles> | undefined
 /** Read on the first request, as those of the door page. */
-export const pageFiles = (): PageFiles => {
+export const pageFiles = () => {
   made ??= readFiles()
   return made
 }
@@ -115,13 +107,12 @@ export function ticketPage(facts: PageFacts, token: string, { qr, logo }: Pictur
 export function noTicketPage(kind: 'unknown' | 'busy', words: Words): SentPage {
   const [title, sentence] =
     kind === 'unknown' ? [words.page.unknownTitle, words.page.unknown] : [words.page.busyTitle, words.page.busy]
-  return document(
-    title,
-    html`<main class="ticket none"><header><h1>${title}</h1></header><p class="status">${sentence}</p></main>`,
-    words,
-    paletteOf(null),
-  )
+  return document(title, onlySaying(title, sentence), words, paletteOf(null))
 }
+
+/** In place of a ticket. */
+export const onlySaying = (title: string, sentence: string): Html =>
+  html`<main class="ticket none"><header><h1>${title}</h1></header><p class="status">${sentence}</p></main>`
 
 function statusOf(facts: PageFacts): Html {
   const { words, state, ended, checkedIn } = facts
