@@ -7,11 +7,11 @@ import { type DoorLink, heldLink, holdLink, parseLink, takeLink } from './link.t
 import type { Ticket } from './offline-rules.ts'
 import type { Actions, Page } from './page.ts'
 import { renew } from './renew.ts'
-import { type Shown, scan, takeBack, undoLast } from './scan.ts'
+import { scan, takeBack, undoLast } from './scan.ts'
 import { Session } from './session.ts'
 import { allowSound, signal } from './signals.ts'
-import { retry } from './sync.ts'
-import { toneOf } from './tones.ts'
+import { retry, sync } from './sync.ts'
+import { type Shown, toneOf } from './tones.ts'
 import { canRegister, spoken, starting, view, waiting } from './view.ts'
 import { WalkIn } from './walk-in.ts'
 import { keepWayBack } from './way-back.ts'
@@ -265,6 +265,7 @@ function use(link: DoorLink): void {
   // It goes on with what is kept of it, by the new key.
   if (session.link?.key !== link.key) page.walkIn = null
   session.use(link)
+  void sync(session)
 }
 
 function newWalkIn(payer?: Ticket): WalkIn | null {

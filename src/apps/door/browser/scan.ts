@@ -4,31 +4,17 @@
 import { type CheckIn, upload } from './api.ts'
 import type { DoorLink } from './link.ts'
 import { acceptedOf, isOf } from './list.ts'
-import { canBeCode, latestOf, type Reason, type Ticket, type Verdict } from './offline-rules.ts'
+import { canBeCode, latestOf, type Ticket, type Verdict } from './offline-rules.ts'
 import type { Session } from './session.ts'
 import type { WaitingScan } from './store.ts'
 import { isOfSame, note, settle, sync, undoAll } from './sync.ts'
+import type { Shown } from './tones.ts'
 
 /** A live scan waits so long for the server's verdict before the list decides. */
 const liveMilliseconds = 2_000
 const logLength = 30
 /** A clock that differs by more is mentioned. */
 export const clockTolerance = 60_000
-
-export type Shown = {
-  ticket: Ticket | undefined
-  reason: Reason | 'welcome' | 'goodbye' | 'not_kept'
-  name: string | null
-  company: string | null
-  type: string | null
-  since: string | null
-  /** The device at which the ticket was used. */
-  where: string | null
-  /** When the person went out, who is not inside, or may not come in again. */
-  leftAt: string | null
-  /** Decided by the list, not by the server. */
-  offline: boolean
-}
 
 /** @param what the text of a code, or whom staff have found. @returns whether it was judged. */
 export async function scan(session: Session, what: string | Ticket): Promise<boolean> {

@@ -5,7 +5,6 @@ import type { Conflict } from './api.ts'
 import type { DoorLink } from './link.ts'
 import { acceptedOf, TicketList } from './list.ts'
 import { type Direction, entriesAfter, judge, type Point, type Scan, type Ticket } from './offline-rules.ts'
-import type { Shown } from './scan.ts'
 import {
   type Kept,
   type KeptWalkIn,
@@ -16,7 +15,7 @@ import {
   Store,
   type WaitingScan,
 } from './store.ts'
-import { sync } from './sync.ts'
+import type { Shown } from './tones.ts'
 
 /** An event that starts later is probably not the one at whose door people stand; whoever sets up in the evening before is told as well. */
 const earlyMilliseconds = 12 * 3_600_000
@@ -121,7 +120,7 @@ export class Session {
     if (this.door !== null) this.saved = 'saved'
   }
 
-  /** Opens a door: that of the event of the link; with a new key it may be the same. */
+  /** Opens a door: that of the event of the link; with a new key it may be the same. The server is asked by `sync`. */
   use({ point_id, ...link }: DoorLink): void {
     if (this.door !== null && this.door.event.id !== link.event_id) {
       this.known = nothingKnown
@@ -145,7 +144,6 @@ export class Session {
     if (this.endWhenExpired()) return
     void this.keepList([], false)
     this.changed()
-    void sync(this)
   }
 
   get door() {

@@ -1,6 +1,22 @@
-// How a verdict looks and sounds. Its words are in the languages.
+// An answer, and how it looks and sounds. Its words are in the languages.
 
+import type { Ticket } from './offline-rules.ts'
 import type { Verdicts } from './words/en.ts'
+
+export type Shown = {
+  ticket: Ticket | undefined
+  reason: keyof Verdicts
+  name: string | null
+  company: string | null
+  type: string | null
+  since: string | null
+  /** The device at which the ticket was used. */
+  where: string | null
+  /** When the person went out, who is not inside, or may not come in again. */
+  leftAt: string | null
+  /** Decided by the list, not by the server. */
+  offline: boolean
+}
 
 export type Tone = 'welcome' | 'caution' | 'stop'
 
