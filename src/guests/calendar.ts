@@ -61,7 +61,7 @@ function descriptionOf(
   isCancelled: boolean,
 ): string {
   return [
-    fill(words.calendarOrganiser, { organisation }),
+    fill(words.by, { organisation }),
     ...(time ? [[...time.lines, time.zone].join(', ')] : []),
     ...(onlineUrl ? [fill(words.calendarOnline, { url: onlineUrl })] : []),
     fill(words.calendarTicket, { ticketType: oneLine(ticketType) }),

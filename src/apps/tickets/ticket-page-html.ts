@@ -118,7 +118,7 @@ function statusOf(facts: PageFacts): Html {
   const { words, state, ended, checkedIn } = facts
   const { page } = words
   const sentence = {
-    valid: !ended && (isOnlineOnly(facts) ? page.validOnline : page.valid),
+    valid: !ended && (isOnlineOnly(facts) ? words.keepAtHand : page.valid),
     checked_in: fill(page.checkedIn, { time: checkedIn ?? '' }),
     awaiting_payment: !ended && page.awaitingPayment,
     cancelled: page.cancelled,

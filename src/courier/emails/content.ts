@@ -293,7 +293,7 @@ function saidToBuyer(pending: PendingToBuyer, facts: Facts): string[] {
     }
     case 'payment_voided': {
       const said = fill(kinds.payment_voided.voided, { name, ...paymentOf(pending, facts) })
-      return order.amount_due > 0 ? [said, fill(kinds.payment_voided.due, due)] : [said]
+      return order.amount_due > 0 ? [said, fill(kinds.payment_received.incomplete, due)] : [said]
     }
     case 'payment_reminder': {
       const { reminder, consequence, undated, reserved } = kinds.payment_reminder

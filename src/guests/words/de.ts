@@ -49,7 +49,6 @@ export const de: Words = {
   write: 'Fragen? Schreiben Sie an {organisation}:',
   ask: 'Fragen? Bitte wenden Sie sich an {organisation}.',
 
-  calendarOrganiser: 'Veranstalter: {organisation}',
   calendarOnline: 'Online: {url}',
   calendarTicket: 'Ticket: {ticketType}',
   calendarOrder: 'Bestellung: {reference}',
@@ -80,7 +79,6 @@ export const de: Words = {
       headline: 'Zahlung nicht erhalten',
       voided:
         'Guten Tag {name}, wir hatten Ihnen den Eingang von {amount} am {date} bestätigt. Das war leider ein Irrtum: Diese Zahlung haben wir nicht erhalten. Bitte entschuldigen Sie das Versehen.',
-      due: 'Offen sind noch {amount}.',
     },
     payment_reminder: {
       headline: 'Bitte zahlen Sie bis zum {date}',
@@ -167,7 +165,6 @@ export const de: Words = {
   page: {
     title: 'Ticket: {event}',
     valid: 'Zeigen Sie diesen Code am Eingang vor. Er gilt nur für eine Person. Bitte geben Sie ihn nicht weiter.',
-    validOnline: 'Halten Sie Ihr Ticket bereit: Möglicherweise werden Sie nach dem Code gefragt.',
     checkedIn: 'Eingecheckt: {time}',
     awaitingPayment: 'Die Zahlung steht noch aus. Der Code erscheint hier, sobald die Bestellung bezahlt ist.',
     cancelled: 'Dieses Ticket wurde storniert und ist nicht mehr gültig.',

@@ -56,7 +56,6 @@ export const en = {
   ask: 'Questions? Please ask {organisation}.',
 
   // Of the calendar entry
-  calendarOrganiser: 'Organiser: {organisation}',
   calendarOnline: 'Online: {url}',
   calendarTicket: 'Ticket: {ticketType}',
   calendarOrder: 'Order: {reference}',
@@ -89,7 +88,6 @@ export const en = {
       headline: 'Payment not received',
       voided:
         'Dear {name}, we told you that we had received {amount} on {date}. We are sorry, that was a mistake: we have not received this payment.',
-      due: 'There is still {amount} to pay.',
     },
     payment_reminder: {
       headline: 'Please pay by {date}',
@@ -179,7 +177,6 @@ export const en = {
   page: {
     title: 'Ticket: {event}',
     valid: 'Show this code at the entrance. It admits one person, so please do not share it.',
-    validOnline: 'Please have this ticket to hand: you may be asked for its code.',
     checkedIn: 'Checked in: {time}',
     awaitingPayment: 'Awaiting payment. The code will appear here as soon as the order is paid.',
     cancelled: 'This ticket has been cancelled and is no longer valid.',

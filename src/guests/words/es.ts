@@ -49,7 +49,6 @@ export const es: Words = {
   write: '¿Tienes alguna duda? Escribe a {organisation}:',
   ask: '¿Tienes alguna duda? Ponte en contacto con {organisation}.',
 
-  calendarOrganiser: 'Organiza: {organisation}',
   calendarOnline: 'En línea: {url}',
   calendarTicket: 'Entrada: {ticketType}',
   calendarOrder: 'Pedido: {reference}',
@@ -80,7 +79,6 @@ export const es: Words = {
       headline: 'Pago no recibido',
       voided:
         'Hola, {name}: te dijimos que habíamos recibido {amount} el {date}. Lo sentimos, ha sido un error: no hemos recibido ese pago.',
-      due: 'Quedan {amount} por pagar.',
     },
     payment_reminder: {
       headline: 'Tienes hasta el {date} para pagar',
@@ -167,7 +165,6 @@ export const es: Words = {
   page: {
     title: 'Entrada: {event}',
     valid: 'Muestra este código al entrar. Es válido para una sola persona: no lo compartas con nadie.',
-    validOnline: 'Ten esta entrada a mano: puede que te pidan el código.',
     checkedIn: 'Acceso registrado: {time}',
     awaitingPayment: 'Pendiente de pago. El código aparecerá aquí en cuanto se pague el pedido.',
     cancelled: 'Esta entrada se ha anulado y ya no es válida.',

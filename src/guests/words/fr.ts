@@ -50,7 +50,6 @@ const written: Words = {
   write: 'Une question ? Écrivez à {organisation} :',
   ask: 'Une question ? Adressez-vous à {organisation}.',
 
-  calendarOrganiser: 'Organisé par {organisation}',
   calendarOnline: 'En ligne : {url}',
   calendarTicket: 'Billet : {ticketType}',
   calendarOrder: 'Commande : {reference}',
@@ -81,7 +80,6 @@ const written: Words = {
       headline: 'Paiement non reçu',
       voided:
         'Bonjour {name}, nous vous avions confirmé la réception de {amount} le {date}. C’était une erreur, et nous vous prions de nous en excuser : nous n’avons pas reçu ce paiement.',
-      due: 'Il reste {amount} à régler.',
     },
     payment_reminder: {
       headline: 'À régler au plus tard le {date}',
@@ -168,7 +166,6 @@ const written: Words = {
   page: {
     title: 'Billet : {event}',
     valid: 'Présentez ce code à l’entrée. Il est valable pour une seule personne : merci de ne pas le partager.',
-    validOnline: 'Gardez ce billet à portée de main : son code pourra vous être demandé.',
     checkedIn: 'Entrée enregistrée : {time}',
     awaitingPayment: 'En attente de paiement. Le code apparaîtra ici dès le règlement de la commande.',
     cancelled: 'Ce billet a été annulé et n’est plus valable.',

@@ -49,7 +49,6 @@ export const nl: Words = {
   write: 'Vragen? Mail naar {organisation}:',
   ask: 'Vragen? Neem contact op met {organisation}.',
 
-  calendarOrganiser: 'Organisator: {organisation}',
   calendarOnline: 'Online: {url}',
   calendarTicket: 'Ticket: {ticketType}',
   calendarOrder: 'Bestelling: {reference}',
@@ -80,7 +79,6 @@ export const nl: Words = {
       headline: 'Betaling niet ontvangen',
       voided:
         'Hallo {name}, we hadden je laten weten dat we op {date} {amount} hadden ontvangen. Dat was een vergissing, onze excuses: we hebben deze betaling niet ontvangen.',
-      due: 'Er staat nog {amount} open.',
     },
     payment_reminder: {
       headline: 'Betaal uiterlijk {date}',
@@ -164,7 +162,6 @@ export const nl: Words = {
   page: {
     title: 'Ticket: {event}',
     valid: 'Laat deze code zien bij de ingang. Hij geldt voor één persoon, dus deel hem met niemand.',
-    validOnline: 'Houd dit ticket bij de hand: er kan naar de code worden gevraagd.',
     checkedIn: 'Ingecheckt: {time}',
     awaitingPayment: 'Nog niet betaald. De code verschijnt hier zodra de bestelling is betaald.',
     cancelled: 'Dit ticket is geannuleerd en niet meer geldig.',

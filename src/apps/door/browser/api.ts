@@ -1,7 +1,6 @@
 // The calls of the door, by fetch. Tells what the page must tell apart: no network, a key that is refused, anything else.
 
-import { base } from './base.ts'
-import type { DoorLink } from './link.ts'
+import { base, type DoorLink } from './link.ts'
 import type { Direction, Door, Point, Reason, Ticket } from './offline-rules.ts'
 import type { Method, Order, WaitingScan } from './store.ts'
 

@@ -1,6 +1,10 @@
 // The link of a door: /door#event=…&key=…&point=…. The fragment stays in the browser; no request carries it.
 
-import { nameOfStore } from './base.ts'
+/** Where the API is: this folder is /door, and a proxy may serve all of it below a path. */
+export const base = new URL('..', import.meta.url)
+
+/** What the browser keeps by name, for its whole origin. Another Usher may be at another path of it. */
+export const nameOfStore = `usher-door${base.pathname.slice(0, -1)}`
 
 /** `point_id`: the check-in point that it was made for. */
 export type DoorLink = { event_id: string; key: string; point_id?: string }

@@ -1,9 +1,8 @@
 // Starts the page: takes the link, opens the session in one tab at a time, and connects camera, keyboard and view to it.
 
 import { render } from 'lit-html'
-import { nameOfStore } from './base.ts'
 import { type Camera, type Facing, openCamera, prepareReader } from './camera.ts'
-import { type DoorLink, heldLink, holdLink, parseLink, takeLink } from './link.ts'
+import { type DoorLink, heldLink, holdLink, nameOfStore, parseLink, takeLink } from './link.ts'
 import type { Ticket } from './offline-rules.ts'
 import type { Actions, Page } from './page.ts'
 import { renew } from './renew.ts'

@@ -1,8 +1,7 @@
-// What opens over the camera: search, a person, a code by hand, and the rest.
+// What opens over the camera: search, a person, a code by hand, and the rest, such as what staff are asked of this device.
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { CheckIn, Conflict } from './api.ts'
-import { forgetting, settingUp } from './device.ts'
 import type { Ticket } from './offline-rules.ts'
 import type { Actions, Page } from './page.ts'
 import { undoable } from './scan.ts'
@@ -81,8 +80,9 @@ const pointName = (session: Session, pointId: string | null): string | undefined
 
 /** Paid or not, in or not, and where: for the eye that looks down a list. */
 const standingOf = (session: Session, ticket: Ticket) => {
-  if (ticket.status === 'cancelled') return html`<span class="standing stop">✕ ${words.cancelled}</span>`
-  if (ticket.status === 'awaiting_payment') return html`<span class="standing stop">✕ ${words.unpaid}</span>`
+  if (ticket.status === 'cancelled') return html`<span class="standing stop">✕ ${words.verdicts.cancelled[0]}</span>`
+  if (ticket.status === 'awaiting_payment')
+    return html`<span class="standing stop">✕ ${words.verdicts.unpaid[0]}</span>`
   const latest = session.entriesOf(ticket).reduce<{ at: string; text: string } | null>((last, entry) => {
     const at = entry.exited_at ?? entry.scanned_at
     if (last !== null && Date.parse(last.at) > Date.parse(at)) return last
@@ -163,3 +163,27 @@ const conflict = (session: Session, { id, check_in, earlier }: Conflict) => {
       <p>${fill(earlier === null ? words.conflict : words.conflictEarlier, values)}</p>
       <button @click=${() => session.putAside(id)}>${words.putAside}</button></li>`
 }
+
+export const settingUp = (session: Session, { setUp }: Actions): TemplateResult => {
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault()
+    const { elements } = event.target as HTMLFormElement
+    const field = (name: string) => elements.namedItem(name) as HTMLInputElement
+    setUp(field('device').value, field('keep').checked)
+  }
+  return html`
+    <form @submit=${submit}>
+      <label>${words.deviceName} <input name="device" maxlength="60" autocomplete="off" aria-describedby="device-hint" .value=${session.settings?.device ?? ''}></label>
+      <p class="hint" id="device-hint">${words.deviceHint}</p>
+      <label class="choice"><input name="keep" type="checkbox" aria-describedby="keep-hint" .checked=${session.settings?.keep ?? true}> ${words.keep}</label>
+      <p class="hint" id="keep-hint">${words.keepHint}</p>
+      <button class="primary">${words.goOn}</button>
+    </form>`
+}
+
+export const forgetting = (session: Session, forget: () => void): TemplateResult => html`
+  <details>
+    <summary>${words.forget}</summary>
+    <p>${words.forgetHint} ${session.waiting.length > 0 ? html`<strong>${counted(words.wouldBeLost, session.waiting.length)}</strong>` : nothing}</p>
+    <button class="danger" @click=${forget}>${words.wipe}</button>
+  </details>`

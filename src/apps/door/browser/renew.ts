@@ -1,6 +1,6 @@
 // A new version of the page is there at the next opening, and never in the middle of a shift.
 
-import { base } from './base.ts'
+import { base } from './link.ts'
 
 /** A slow network may not keep the door shut: the version after the next is soon enough then. */
 const [searchMilliseconds, loadMilliseconds] = [1_500, 5_000]

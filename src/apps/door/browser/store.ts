@@ -2,8 +2,7 @@
 // person wants it.
 
 import { type DBSchema, deleteDB, type IDBPDatabase, openDB, unwrap } from 'idb'
-import { nameOfStore } from './base.ts'
-import type { DoorLink } from './link.ts'
+import { type DoorLink, nameOfStore } from './link.ts'
 import type { Direction, Door, Ticket } from './offline-rules.ts'
 
 /** A scan that the server has not confirmed, or whose undoing it has not. */

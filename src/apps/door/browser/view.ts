@@ -1,11 +1,10 @@
 // Draws the session. Says everything in words, signs and colour, so that none of them is needed.
 
 import { html, nothing, type TemplateResult } from 'lit-html'
-import { forgetting, settingUp } from './device.ts'
 import { icon } from './icons.ts'
 import { admits, type Direction, type Ticket } from './offline-rules.ts'
 import type { Actions, Page } from './page.ts'
-import { panel } from './panels.ts'
+import { forgetting, panel, settingUp } from './panels.ts'
 import { clockTolerance, undoLast } from './scan.ts'
 import type { Session } from './session.ts'
 import { type Shown, signOf, toneOf } from './tones.ts'
@@ -188,7 +187,7 @@ const scanning = (session: Session, page: Page, actions: Actions) => {
         <div class="tools">
           ${tool('code')}
           ${page.hasTorch ? html`<button aria-pressed=${page.torch} @click=${actions.torch}>${icon('torch')}<span>${words.torch}</span></button>` : nothing}
-          <button @click=${actions.turnCamera}>${icon('turn')}<span>${words.turnCamera}</span></button>
+          <button @click=${actions.turnCamera}>${icon('turn')}<span>${words.camera}</span></button>
           <button id="open-undo" ?disabled=${session.last === null} @click=${actions.undo}>${icon('undo')}<span>${words.undo}</span></button>
           ${tool('more')}
         </div>

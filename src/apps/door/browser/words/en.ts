@@ -83,7 +83,6 @@ export const en = {
   code: 'Code',
   torch: 'Torch',
   /** Of the front, or of the back. */
-  turnCamera: 'Camera',
   undo: 'Undo',
   undoCheckIn: 'Undo check-in',
   takenBack: 'Taken back: {name}',
@@ -98,8 +97,6 @@ export const en = {
   found: '{shown} of {total}: type more of the name',
   insideSince: 'In since {moment}',
   leftAt: 'Left: {moment}',
-  unpaid: 'Unpaid',
-  cancelled: 'Cancelled',
   notYet: 'Not in yet',
   letIn: 'Let in',
   letOut: 'Let out',
