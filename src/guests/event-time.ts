@@ -1,6 +1,7 @@
 // Writes the time of an event in the language of its guests, in its own time zone. The zone is always named: a bare "19:00" means
 // something else to a reader abroad.
 
+import { LRUCache } from 'lru-cache'
 import type * as z from 'zod'
 import type { EventSchema } from '../operations/events.ts'
 import { fill, type Words } from './words/index.ts'
@@ -52,17 +53,13 @@ export const momentOf = (instant: string, timezone: string, words: Words): strin
   return words.locale.startsWith('es') ? text.replace('las\u00a01:', 'la\u00a01:') : text
 }
 
-const formats = new Map<string, Intl.DateTimeFormat>()
 // An event of one zone and language needs eight.
-const maxFormats = 200
+const formats = new LRUCache<string, Intl.DateTimeFormat>({ max: 200 })
 
 /** Kept: making one takes longer than all the rest of composing an e-mail. */
 function formatOf(locale: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   const key = JSON.stringify([locale, options])
-  const known = formats.get(key)
-  if (known !== undefined) return known
-  const format = new Intl.DateTimeFormat(locale, options)
-  if (formats.size >= maxFormats) formats.clear()
+  const format = formats.get(key) ?? new Intl.DateTimeFormat(locale, options)
   formats.set(key, format)
   return format
 }

@@ -20,39 +20,29 @@ export type TicketPage = Pick<PendingTicket, 'event' | 'ticket_type' | 'order'> 
   }
 }
 
-export type PageFacts = Facts & {
-  attendee: string
-  company: string | undefined
-  ticketType: string
-  /** In groups of four; undefined while it does not admit. */
-  code: string | undefined
-  state: 'valid' | 'checked_in' | 'awaiting_payment' | 'cancelled' | 'event_cancelled'
-  /** The event is over. */
-  ended: boolean
-  /** Whether changes are e-mailed; undefined where none will be. */
-  emails: boolean | undefined
-  /** When, in the zone of the event. */
-  checkedIn: string | undefined
-  mapUrl: string | undefined
-  /** Undefined where nothing is to be put into a calendar. */
-  googleCalendarUrl: string | undefined
-}
+export type PageFacts = ReturnType<typeof pageFacts>
 
-export function pageFacts(page: TicketPage): PageFacts {
+export function pageFacts(page: TicketPage) {
   const { event, attendee } = page
+  const { ticket_code, checked_in_at } = attendee
   const facts = factsOf(page)
+  const { venue, words } = facts
+  const ended = event.phase === 'ended'
   return {
     ...facts,
     attendee: oneLine(attendee.name),
     company: oneLine(attendee.company ?? '') || undefined,
     ticketType: oneLine(page.ticket_type.name),
-    code: attendee.ticket_code === null ? undefined : spacedCode(attendee.ticket_code),
+    /** Undefined while it does not admit. */
+    code: ticket_code === null ? undefined : spacedCode(ticket_code),
     state: stateOf(page),
-    ended: event.phase === 'ended',
-    emails: event.phase === 'ended' ? undefined : (attendee.emails ?? undefined),
-    checkedIn:
-      attendee.checked_in_at === null ? undefined : momentOf(attendee.checked_in_at, event.timezone, facts.words),
-    mapUrl: facts.venue.length === 0 ? undefined : mapUrl(facts.venue.join(', ')),
+    ended,
+    /** Whether changes are e-mailed; undefined where none will be. */
+    emails: ended ? undefined : (attendee.emails ?? undefined),
+    /** When, in the zone of the event. */
+    checkedIn: checked_in_at === null ? undefined : momentOf(checked_in_at, event.timezone, words),
+    mapUrl: venue.length === 0 ? undefined : mapUrl(venue.join(', ')),
+    /** Undefined where nothing is to be put into a calendar. */
     googleCalendarUrl: googleCalendarUrl(page, facts),
   }
 }
@@ -63,10 +53,10 @@ export function pageCalendar(page: TicketPage, mailFrom: string): string | undef
   return calendarOf(page, factsOf(page), mailFrom)
 }
 
-export const isCancelled = ({ event, attendee }: TicketPage): boolean =>
+const isCancelled = ({ event, attendee }: TicketPage): boolean =>
   event.status === 'cancelled' || attendee.status === 'cancelled'
 
-function stateOf({ event, attendee }: TicketPage): PageFacts['state'] {
+function stateOf({ event, attendee }: TicketPage) {
   if (event.status === 'cancelled') return 'event_cancelled'
   if (attendee.status !== 'active') return attendee.status
   return attendee.checked_in_at === null ? 'valid' : 'checked_in'
