@@ -76,13 +76,9 @@ export function doorRouter(): Router {
     )
   }
   // It must stand above all that it answers for: below /door/ it could not answer for /door.
-  router.get(`/door/${worker}`, (_req, res, next) => {
-    res.set('Service-Worker-Allowed', '../door')
-    next()
-  })
-  router.get(
-    `/door/${worker}`,
-    serveContent(() => withFileList(ownFile(worker).toString(), doorFiles()), 'js', 0),
+  const serveWorker = serveContent(() => withFileList(ownFile(worker).toString(), doorFiles()), 'js', 0)
+  router.get(`/door/${worker}`, (req, res, next) =>
+    serveWorker(req, res.set('Service-Worker-Allowed', '../door'), next),
   )
   return router
 }

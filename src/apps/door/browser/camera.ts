@@ -16,14 +16,11 @@ let reader: Worker | null = null
 
 /** Called as the page opens too, because the network may be gone when the camera does. */
 export function prepareReader(): Worker {
-  reader ??= startReader()
-  return reader
-}
-
-/** A worker whose files cannot be loaded says so once, perhaps before it is asked, and never answers. */
-function startReader(): Worker {
+  if (reader !== null) return reader
   const worker = new Worker(new URL('reader.ts', import.meta.url), { type: 'module' })
+  // One whose files cannot be loaded says so once, perhaps before it is asked, and never answers.
   worker.onerror = () => giveUp(worker)
+  reader = worker
   hasAnswered = false
   return worker
 }
