@@ -214,7 +214,7 @@ async function tickets() {
   )
   await row(
     `insert into public.check_in_points (organisation_id, event_id, name, closes_at)
-     values ($1, $2, 'Breakfast', now() - interval '1 hour') returning id`,
+     values ($1, $2, 'Breakfast', now() - interval '1 minute') returning id`,
     [organisation.id, own.id],
   )
   await row(
