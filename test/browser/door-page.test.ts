@@ -3,6 +3,7 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest'
 import { hasBrowser } from '../../scripts/support/browser.ts'
+import { becomesTrue } from '../support/browser.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
 import { pay } from '../support/studio.ts'
@@ -960,7 +961,7 @@ test.skipIf(!hasBrowser)('a scan that is undone while the list is being written 
   await page.getByText('1 scan to upload').waitFor()
   await page.evaluate('isHeld = false')
   // The entry, and that there is none: the scan is dropped between them.
-  await page.waitForFunction('writes >= 2')
+  await becomesTrue(page, 'writes >= 2')
   await page.reload()
   await start(page)
   await page.getByText('1 scan to upload').waitFor()
