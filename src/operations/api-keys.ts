@@ -27,7 +27,6 @@ export const ApiKeySchema = z.strictObject({
 export const getApiKey = {
   name: 'get_api_key',
   title: 'Get the API key',
-  summary: 'Check that the key is valid; shows its organisation, scopes and rate limit.',
   description: 'Shows the organisation, scopes and rate limit of the calling key.',
   method: 'GET',
   path: '/me',

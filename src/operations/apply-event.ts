@@ -84,8 +84,6 @@ export const EventPlanSchema = z.strictObject({
 export const applyEvent = {
   name: 'apply_event',
   title: 'Plan and apply an event',
-  summary:
-    'Set up, change, move, copy or publish an event with all that belongs to it: a plan first, then exactly that.',
   description:
     'Sets up, changes, moves, copies or publishes an event; adds ticket types, promo codes, check-in points. The first call changes nothing and answers a plan; if it is what the person asked for, send its plan_id alone, else ask them. More places are offered to whoever waits. Example: {"event":"Data Days","changes":{"status":"published"},"ticket_types":[{"name":"VIP","price":29900}],"promo_codes":[{"code":"TEN","percent_off":10,"ticket_types":["VIP"]}]}. On plan_outdated plan again.',
   method: 'POST',

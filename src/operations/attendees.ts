@@ -105,7 +105,6 @@ const attendeeEssentials = [
 export const listAttendees = {
   name: 'list_attendees',
   title: 'List attendees',
-  summary: 'Attendees of the organisation, newest first, with filters.',
   description: `Lists attendees, newest first; checked_in false: who has not arrived. ${nextPage} ${forSync}`,
   method: 'GET',
   path: '/attendees',
@@ -135,7 +134,6 @@ export const listAttendees = {
 export const getAttendee = {
   name: 'get_attendee',
   title: 'Get an attendee',
-  summary: 'One attendee.',
   description: 'Returns one attendee with all fields.',
   method: 'GET',
   path: '/attendees/{attendee_id}',
@@ -158,7 +156,6 @@ export const TicketQrSchema = z.strictObject({
 export const getTicketQr = {
   name: 'get_ticket_qr',
   title: 'Get the QR code of a ticket',
-  summary: 'The QR code of a ticket.',
   description:
     'Shows the ticket of an attendee: its code, and an image of the QR code. Show it only to them; resend_ticket e-mails it. On ticket_not_active it is cancelled or unpaid.',
   method: 'GET',
@@ -176,7 +173,6 @@ export const updateAttendee = {
   name: 'update_attendee',
   irreversibleChange: 'reissue_ticket',
   title: 'Change an attendee',
-  summary: 'Correct an attendee, give them another ticket type, or transfer their ticket to another person.',
   description: `Corrects an attendee, or gives them another ticket type at the price that they have; resend_ticket sends it. To transfer the ticket, change name and email with reissue_ticket true (attendee by id or reference): a new code is e-mailed, and the old one stops working. ${readAgain}`,
   method: 'PATCH',
   path: '/attendees/{attendee_id}',
@@ -214,7 +210,6 @@ export const updateAttendee = {
 export const cancelAttendee = {
   name: 'cancel_attendee',
   title: 'Cancel an attendee',
-  summary: 'Cancel one ticket permanently; its place becomes free.',
   description: `Cancels one ticket permanently, with the last its order; what is overpaid becomes refund_due. ${dryRunFirst}`,
   method: 'POST',
   path: '/attendees/{attendee_id}/cancel',
@@ -240,7 +235,6 @@ export const cancelAttendee = {
 export const resendTicket = {
   name: 'resend_ticket',
   title: 'Resend a ticket',
-  summary: 'E-mail the ticket of an attendee again.',
   description: 'E-mails an attendee their ticket again. Correct a wrong address with update_attendee first.',
   method: 'POST',
   path: '/attendees/{attendee_id}/ticket-email',
@@ -273,9 +267,8 @@ const ErasureSchema = z.strictObject({
 export const eraseAttendee = {
   name: 'erase_attendee',
   title: 'Erase the person of a ticket',
-  summary: 'Erase what identifies an attendee, here and in every copy; figures and money stay.',
   description:
-    'Erases name, e-mail address and all other personal fields of one attendee, for good: also in the order where they are its contact, and in every log. Other tickets of the person stay: erase_person finds all. Call it with dry_run first, and only after the person confirmed.',
+    'Erases name, e-mail address and all other personal fields of one attendee, for good: also in the order where they are its contact, and in every log. Figures and money stay. Other tickets of the person stay: erase_person finds all. Call it with dry_run first, and only after the person confirmed.',
   method: 'POST',
   path: '/attendees/{attendee_id}/erase',
   errors: ['not_found', 'attendee_erased'],

@@ -49,7 +49,6 @@ const AuditEntrySchema = z.strictObject({
 export const listAuditEntries = {
   name: 'list_audit_entries',
   title: 'List audit entries',
-  summary: 'Who changed what, when and from where, newest first.',
   description: `Lists who changed what, newest first, with the values before and after; by object_id the history of one object. ${nextPage}`,
   method: 'GET',
   path: '/audit-entries',

@@ -47,7 +47,6 @@ const pointEssentials = ['id', 'name', 'admission', 'opens_at', 'closes_at', 'ti
 export const listCheckInPoints = {
   name: 'list_check_in_points',
   title: 'List check-in points',
-  summary: 'Gates, days and workshops of an event at which tickets are scanned.',
   description: 'Lists the gates, days and workshops of an event.',
   method: 'GET',
   path: '/events/{event_id}/check-in-points',
@@ -65,7 +64,6 @@ const pointId = id('check-in point')
 export const getCheckInPoint = {
   name: 'get_check_in_point',
   title: 'Get a check-in point',
-  summary: 'One check-in point.',
   description: 'Returns one check-in point; list_check_in_points gives its id.',
   method: 'GET',
   path: '/check-in-points/{check_in_point_id}',
@@ -92,7 +90,6 @@ export const pointFields = {
 export const createCheckInPoint = {
   name: 'create_check_in_point',
   title: 'Create a check-in point',
-  summary: 'Add a gate, a day or a workshop to an event.',
   description:
     'Adds a check-in point to an event: a gate, a day or a workshop. Only name is needed: it admits every ticket once, at any time. A door of several days is one point with once_per_day.',
   method: 'POST',
@@ -113,7 +110,6 @@ export const createCheckInPoint = {
 export const updateCheckInPoint = {
   name: 'update_check_in_point',
   title: 'Change a check-in point',
-  summary: 'Change or archive a check-in point; fields left out are unchanged, null clears.',
   description: `Changes a check-in point; status archived closes it for good: confirm with the person. On in_use its admission is fixed, for it has scans: create another. ${readAgain}`,
   method: 'PATCH',
   path: '/check-in-points/{check_in_point_id}',
@@ -134,7 +130,6 @@ export const updateCheckInPoint = {
 export const deleteCheckInPoint = {
   name: 'delete_check_in_point',
   title: 'Delete a check-in point',
-  summary: 'Delete a check-in point at which nothing was scanned.',
   description: 'Deletes a check-in point at which nothing was scanned. On in_use archive it: update_check_in_point.',
   method: 'DELETE',
   path: '/check-in-points/{check_in_point_id}',
@@ -203,7 +198,6 @@ export const DoorListSchema = z.strictObject({
 export const getDoorList = {
   name: 'get_door_list',
   title: 'Get the door list',
-  summary: 'What a scanner needs to decide without a network, and what changed since.',
   description: 'The tickets of an event for an offline scanner, with hashed codes, and what changed since a cursor.',
   method: 'GET',
   path: '/events/{event_id}/door-list',

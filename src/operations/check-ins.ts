@@ -76,7 +76,6 @@ const scanEssentials = [
 export const findAttendees = {
   name: 'find_attendees',
   title: 'Find attendees at the door',
-  summary: 'Attendees of an event by parts of their name, company or order reference.',
   description:
     'Finds people at the door by name, company or order reference. Ask which one they are, then call check_in.',
   method: 'GET',
@@ -129,7 +128,6 @@ const byAttendee = checkInBody.omit({ code: true }).required({ attendee_id: true
 export const checkIn = {
   name: 'check_in',
   title: 'Check a ticket in',
-  summary: 'Admit a person by the code of their ticket or by their attendee_id, exactly once.',
   description:
     'Checks a person in by ticket code or attendee. Admit them only on success; never call it to look somebody up.',
   method: 'POST',
@@ -158,7 +156,6 @@ export const checkIn = {
 export const undoCheckIn = {
   name: 'undo_check_in',
   title: 'Undo a check-in',
-  summary: 'Revert an accepted check-in, so that the ticket can be scanned again.',
   description: 'Reverts a check-in, by the id that check_in or list_check_ins answered.',
   method: 'POST',
   path: '/check-ins/{check_in_id}/undo',
@@ -221,7 +218,6 @@ const scanIds = (scans: { scan_id: string }[]) => new Set(scans.map(({ scan_id }
 export const checkInBatch = {
   name: 'check_in_batch',
   title: 'Upload offline scans',
-  summary: 'Upload scans made offline: each gets one result, and counts once.',
   description:
     'Uploads up to 500 offline scans, judged in the order of scanned_at. A repeated scan_id answers its first result. Send those remaining again.',
   method: 'POST',
@@ -258,7 +254,6 @@ export const checkInBatch = {
 export const listCheckIns = {
   name: 'list_check_ins',
   title: 'List check-ins',
-  summary: 'The log of scans, newest first, including rejected ones.',
   description: `Lists scans, newest first: of one attendee; who was turned away, and why, by result rejected. ${nextPage}`,
   method: 'GET',
   path: '/check-ins',
@@ -285,7 +280,6 @@ export const CheckInConflictSchema = z.strictObject({
 export const listCheckInConflicts = {
   name: 'list_check_in_conflicts',
   title: 'List double entries',
-  summary: 'People whom an offline scanner admitted and Usher rejects, newest first.',
   description: 'Who was let in twice or wrongly by an offline scanner, when and where, with both scans; newest first.',
   method: 'GET',
   path: '/events/{event_id}/check-in-conflicts',

@@ -34,7 +34,6 @@ const essentials = ['id', 'kind', 'status', 'to', 'attendee_id', 'sent_at', 'err
 export const listEmails = {
   name: 'list_emails',
   title: 'List e-mails',
-  summary: 'E-mails to attendees, buyers and the waiting list, newest first: to whom, and what became of them.',
   description: `Lists e-mails, newest first, without content: whether somebody got one. resend_email sends one again. ${nextPage}`,
   method: 'GET',
   path: '/emails',
@@ -55,7 +54,6 @@ export const listEmails = {
 export const resendEmail = {
   name: 'resend_email',
   title: 'Resend an e-mail',
-  summary: 'Send an e-mail of any kind again, as things are now.',
   description:
     'Sends an e-mail of list_emails again, to the address as it is now; of a ticket as resend_ticket. On email_obsolete it is out of date, or a reminder: send_payment_reminder sends another; on ticket_not_active the ticket is cancelled or unpaid.',
   method: 'POST',

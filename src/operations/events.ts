@@ -83,7 +83,6 @@ const eventEssentials = ['id', 'name', 'status', 'starts_at', 'ends_at', 'capaci
 export const listEvents = {
   name: 'list_events',
   title: 'List events',
-  summary: 'Events of the organisation, newest first or by start.',
   description: `Lists events of any status, newest first. ${nextPage}`,
   method: 'GET',
   path: '/events',
@@ -106,7 +105,6 @@ export const listEvents = {
 export const getEvent = {
   name: 'get_event',
   title: 'Get an event',
-  summary: 'One event.',
   description: 'Returns one event with all its fields.',
   method: 'GET',
   path: '/events/{event_id}',
@@ -207,7 +205,6 @@ export const EventSummarySchema = z.strictObject({
 export const getEventSummary = {
   name: 'get_event_summary',
   title: 'Get the figures of an event',
-  summary: 'Tickets sold, money, arrivals, scans by device, promo codes and failed e-mails of an event.',
   description:
     'How an event is doing: tickets by type, also over time, money (with orders:read), arrivals by check-in point, scans by device, promo codes, bounces.',
   method: 'GET',
@@ -282,7 +279,6 @@ export const eventFields = {
 export const createEvent = {
   name: 'create_event',
   title: 'Create an event',
-  summary: 'Add an event, as a draft.',
   description:
     'Creates a draft. Only name is needed; default: timezone UTC, locale en, currency EUR. To publish it takes starts_at, ends_at and a ticket type.',
   method: 'POST',
@@ -299,7 +295,6 @@ export const createEvent = {
 export const updateEvent = {
   name: 'update_event',
   title: 'Change an event',
-  summary: 'Change fields of an event; fields left out are unchanged, null clears.',
   description: `Changes fields of an event. Only notify tells attendees: ask first. ${readAgain}`,
   method: 'PATCH',
   path: '/events/{event_id}',
@@ -328,7 +323,6 @@ export const updateEvent = {
 export const publishEvent = {
   name: 'publish_event',
   title: 'Publish an event',
-  summary: 'Open a draft for registrations, or a completed event again until its end.',
   description:
     'Opens a draft, or again a completed event, for registrations. On event_not_publishable add what param names: dates or a ticket type.',
   method: 'POST',
@@ -345,7 +339,6 @@ export const publishEvent = {
 export const unpublishEvent = {
   name: 'unpublish_event',
   title: 'Unpublish an event',
-  summary: 'Return an event to draft while it has no orders.',
   description:
     'Returns a published event to draft. On event_has_orders close registration by sales_end_at of its ticket types, or complete_event. First call it with dry_run.',
   method: 'POST',
@@ -363,7 +356,6 @@ export const unpublishEvent = {
 export const cancelEvent = {
   name: 'cancel_event',
   title: 'Cancel an event',
-  summary: 'Cancel an event with all its orders and tickets, permanently.',
   description: `Cancels an event with all its orders and tickets, permanently; what was paid becomes refund_due. ${dryRunFirst}`,
   method: 'POST',
   path: '/events/{event_id}/cancel',
@@ -381,7 +373,6 @@ export const cancelEvent = {
 export const completeEvent = {
   name: 'complete_event',
   title: 'Complete an event',
-  summary: 'Close an event for registrations; until its end it can be published again.',
   description:
     'Closes a published event that is over to registrations. Its waiting list ends, offers too, and nobody on it is told. Confirm with the person first; until ends_at publish_event reverts the rest.',
   method: 'POST',
@@ -399,8 +390,8 @@ export const completeEvent = {
 export const deleteEvent = {
   name: 'delete_event',
   title: 'Delete an event',
-  summary: 'Delete a draft without orders, with all that was set up for it.',
-  description: 'Deletes a draft without orders, permanently. Confirm with the person first.',
+  description:
+    'Deletes a draft without orders, and all that was set up for it, permanently. Confirm with the person first.',
   method: 'DELETE',
   path: '/events/{event_id}',
   errors: ['not_found', 'in_use'],

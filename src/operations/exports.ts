@@ -80,7 +80,6 @@ const answer = {
 export const exportAttendees = {
   name: 'export_attendees',
   title: 'Export attendees',
-  summary: 'A file of attendees, a row each, or a link to it.',
   description:
     'Makes a link to a CSV file of attendees, from which people download it within 15 minutes: give them url.',
   method: 'POST',
@@ -103,7 +102,6 @@ export const exportAttendees = {
 export const exportOrders = {
   name: 'export_orders',
   title: 'Export orders',
-  summary: 'A file of orders, a row each, or a link to it.',
   description: 'Makes a link to a CSV file of orders, as export_attendees.',
   method: 'POST',
   path: '/exports/orders',
@@ -123,7 +121,6 @@ export const exportOrders = {
 export const exportPayments = {
   name: 'export_payments',
   title: 'Export payments',
-  summary: 'A file of payments, voids and refunds, a row each, or a link to it: for accounting.',
   description: 'Makes a link to a CSV file of payments, voids and refunds with signed amounts, for accounting.',
   method: 'POST',
   path: '/exports/payments',
@@ -142,7 +139,6 @@ export const exportPayments = {
 export const exportCheckIns = {
   name: 'export_check_ins',
   title: 'Export check-ins',
-  summary: 'A file of the log of scans, a row each, or a link to it.',
   description: 'Makes a link to a CSV file of scans at the door, as export_attendees.',
   method: 'POST',
   path: '/exports/check-ins',

@@ -96,7 +96,6 @@ const deliveryEssentials = [
 export const listNotifications = {
   name: 'list_notifications',
   title: 'List notifications',
-  summary: 'The log of notifications, oldest first, readable from the last one seen.',
   description: `Lists changes of what the key may read, oldest first. To catch up, pass the id of the last one you saw (the webhook-id of a webhook) as after. ${nextPage} On not_found it is no longer kept: leave after out.`,
   method: 'GET',
   path: '/notifications',
@@ -129,7 +128,6 @@ export const listNotifications = {
 export const listWebhookDeliveries = {
   name: 'list_webhook_deliveries',
   title: 'List webhook deliveries',
-  summary: 'Deliveries to webhook endpoints, newest first, with filters.',
   description: `Lists deliveries of webhooks, newest first, with the last response of the endpoint. Failed ones are not tried again: redeliver_webhook sends one. ${nextPage}`,
   method: 'GET',
   path: '/webhook-deliveries',
@@ -149,8 +147,7 @@ export const listWebhookDeliveries = {
 export const redeliverWebhook = {
   name: 'redeliver_webhook',
   title: 'Redeliver a webhook',
-  summary: 'Send a delivery again, whatever its status.',
-  description: 'Sends a delivery again, with the same webhook-id and body.',
+  description: 'Sends a delivery again, whatever its status, with the same webhook-id and body.',
   method: 'POST',
   path: '/webhook-deliveries/{webhook_delivery_id}/redeliver',
   errors: ['not_found', 'webhook_endpoint_disabled', 'type_not_subscribed'],
@@ -171,7 +168,6 @@ export const WebhookRedeliverySchema = z.strictObject({
 export const redeliverWebhooks = {
   name: 'redeliver_webhooks',
   title: 'Redeliver webhooks',
-  summary: 'Send an endpoint again what was not delivered.',
   description:
     'Sends a webhook endpoint again what was not delivered, after an outage: all, or since its failing_since; with status delivered what had arrived. Repeat it while redelivered is 10000.',
   method: 'POST',
@@ -192,7 +188,6 @@ export const redeliverWebhooks = {
 export const testWebhookEndpoint = {
   name: 'test_webhook_endpoint',
   title: 'Test a webhook endpoint',
-  summary: 'Send a webhook of type webhook_endpoint.test.',
   description: 'Sends a webhook endpoint a webhook_endpoint.test. Its response is in list_webhook_deliveries.',
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/test',

@@ -33,9 +33,8 @@ export type Toolset = keyof typeof toolsets
 export type Operation = {
   /** Name of the operation, of its function in schema `api`, and of its MCP tool. */
   name: string
+  /** For people: of the tool, and in the list of operations of the OpenAPI document. */
   title: string
-  /** One sentence for people, in a list of operations. */
-  summary: string
   /** For a model that decides whether to call it: what it needs first, and what to do on each error. */
   description: string
   /** GET reads: its SQL function is stable and returns the data. Anything else writes, and returns an outcome. */

@@ -153,7 +153,6 @@ export const newOrder = [
 export const listOrders = {
   name: 'list_orders',
   title: 'List orders',
-  summary: 'Orders of the organisation with their attendees, newest first, with filters.',
   description: `Lists orders, newest first; amount_due is not paid yet. overdue, due_after and due_before list by deadline what is not paid, or expired: cancelled, amount_due 0; reopen_order gives it time. ${nextPage} ${forSync}`,
   method: 'GET',
   path: '/orders',
@@ -202,7 +201,6 @@ export const listOrders = {
 export const getOrder = {
   name: 'get_order',
   title: 'Get an order',
-  summary: 'One order with its attendees.',
   description: 'Returns one order with its attendees, payments and refunds.',
   method: 'GET',
   path: '/orders/{order_id}',
@@ -217,7 +215,6 @@ export const getOrder = {
 export const updateOrder = {
   name: 'update_order',
   title: 'Change an order',
-  summary: 'Correct the contact of an order, put your identifier on it, or change its payment deadline.',
   description:
     'Changes contact, external_id or metadata of an order, or payment_due_at of a pending one. On order_expired call reopen_order. expire_now cancels it and tells the buyer: ask first.',
   method: 'PATCH',
@@ -251,7 +248,6 @@ export const updateOrder = {
 export const reopenOrder = {
   name: 'reopen_order',
   title: 'Reopen an expired order',
-  summary: 'Make an order that was not paid in time pending again, with its tickets, while there are places.',
   description:
     'Gives an order that expired more time: it is pending again, with the same tickets, if there are places for all. What somebody cancelled stays cancelled.',
   method: 'POST',
@@ -281,7 +277,6 @@ export const reopenOrder = {
 export const cancelOrder = {
   name: 'cancel_order',
   title: 'Cancel an order',
-  summary: 'Cancel an order with all its tickets, permanently.',
   description: `Cancels an order with all its tickets, permanently; what was paid becomes refund_due. ${dryRunFirst}`,
   method: 'POST',
   path: '/orders/{order_id}/cancel',
@@ -310,7 +305,6 @@ const amount = z
 export const recordInvoicePayment = {
   name: 'record_invoice_payment',
   title: 'Record a payment',
-  summary: 'Record money received for an order, which completes when nothing is due.',
   description:
     'Records money received for an order, and e-mails the buyer a receipt. Partial payments add up; once nothing is due its tickets are valid and e-mailed.',
   method: 'POST',
@@ -334,7 +328,6 @@ export const recordInvoicePayment = {
 export const voidPayment = {
   name: 'void_payment',
   title: 'Void a payment',
-  summary: 'Take back a payment that was recorded by mistake.',
   description:
     'Takes back a payment that was recorded by mistake (id in payments of get_order): what it paid is due again, and a buyer who got its receipt is told. For money that was received and returned use record_refund. Final: confirm with the person.',
   method: 'POST',
@@ -354,7 +347,6 @@ export const voidPayment = {
 export const recordRefund = {
   name: 'record_refund',
   title: 'Record a refund',
-  summary: 'Record money that was returned for a paid or cancelled order.',
   description:
     'Records money that was returned; moves none, and tickets stay. What exceeds amount_refundable is due again. On payment_due cancel the order first.',
   method: 'POST',

@@ -8,7 +8,6 @@ import { OrderSchema, orderMoney } from './orders.ts'
 export const sendPaymentReminder = {
   name: 'send_payment_reminder',
   title: 'Remind of a payment',
-  summary: 'E-mail the buyer of an order what is still to be paid, once a day at most.',
   description: 'E-mails the buyer now what is still due: once a day at most, reminders of Usher included.',
   method: 'POST',
   path: '/orders/{order_id}/payment-reminder',
@@ -58,7 +57,6 @@ export const PaymentRemindersSchema = z.strictObject({
 export const sendPaymentReminders = {
   name: 'send_payment_reminders',
   title: 'Remind all who have to pay',
-  summary: 'E-mail all buyers of an event who have something to pay, or those of some orders, once a day at most.',
   description:
     'E-mails all buyers of an event what is still due, or those of orders only; each once a day at most, reminders of Usher included. Answers who was not reminded and why. Overdue orders have expired: reopen_order.',
   method: 'POST',

@@ -46,7 +46,6 @@ const PersonSchema = z.strictObject({
 export const findPerson = {
   name: 'find_person',
   title: 'Find a person',
-  summary: 'Who stands under an e-mail address: tickets, orders, places on waiting lists, and members.',
   description: 'Finds what there is of an e-mail address, in all events, for each name under it.',
   method: 'GET',
   path: '/people',
@@ -98,7 +97,6 @@ const PersonErasureSchema = z.strictObject({
 export const erasePerson = {
   name: 'erase_person',
   title: 'Erase a person',
-  summary: 'Erase everything that identifies whoever has an e-mail address; figures and money stay.',
   description:
     'Erases for good what identifies a person: in tickets, orders, waiting lists and every log. Figures, money and tickets stay: if they do not come, cancel_attendee first. Confirm with the person first. On several_people ask who is meant, and send names.',
   method: 'POST',

@@ -115,7 +115,6 @@ const promoCodeEssentials = [
 export const listPromoCodes = {
   name: 'list_promo_codes',
   title: 'List promo codes',
-  summary: 'Promo codes of an event, newest first.',
   description: `Lists promo codes of an event; state valid: can be used. ${nextPage}`,
   method: 'GET',
   path: '/events/{event_id}/promo-codes',
@@ -131,7 +130,6 @@ export const listPromoCodes = {
 export const getPromoCode = {
   name: 'get_promo_code',
   title: 'Get a promo code',
-  summary: 'One promo code.',
   description: 'Returns one promo code, and how often it was used.',
   method: 'GET',
   path: '/promo-codes/{promo_code_id}',
@@ -146,7 +144,6 @@ export const getPromoCode = {
 export const createPromoCode = {
   name: 'create_promo_code',
   title: 'Create a promo code',
-  summary: 'Add a discount code to an event.',
   description: 'Adds a promo code to an event: percent_off each ticket, or amount_off the order.',
   method: 'POST',
   path: '/events/{event_id}/promo-codes',
@@ -164,7 +161,6 @@ export const createPromoCode = {
 export const updatePromoCode = {
   name: 'update_promo_code',
   title: 'Change a promo code',
-  summary: 'Change or disable a promo code; fields left out are unchanged, null clears.',
   description: `Changes a promo code; of percent_off and amount_off one is null. status disabled rejects it from now on; orders keep it. ${readAgain}`,
   method: 'PATCH',
   path: '/promo-codes/{promo_code_id}',

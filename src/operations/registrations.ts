@@ -47,7 +47,6 @@ const always = { when: () => true }
 export const registerAttendee = {
   name: 'register_attendee',
   title: 'Register attendees',
-  summary: 'Register a guest, or a group in one order: complimentary tickets, or tickets to be paid by invoice.',
   description:
     'Registers a guest (ticket type, name, email) or a group (attendees: up to 50, all or none) and e-mails the tickets. Without payment_method they are complimentary and valid at once; with invoice they have their prices, and are valid and e-mailed once record_invoice_payment covers the order. On sold_out choose another ticket type, or join_waiting_list. Send an idempotency_key.',
   method: 'POST',
@@ -130,8 +129,6 @@ export const AttendeeImportSchema = z.strictObject({
 export const importAttendees = {
   name: 'import_attendees',
   title: 'Import attendees',
-  summary:
-    'Register or update up to 1,000 guests of an event, matched by your external_id or by e-mail address and name.',
   description:
     'Registers up to 1,000 guests with complimentary tickets, an order each, or updates those with the same external_id, or else email and name. A guest who is refused stops no other. Send those remaining again. Tickets are e-mailed only with send_email true: ask the person first.',
   method: 'POST',

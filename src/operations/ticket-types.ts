@@ -63,7 +63,6 @@ const ticketTypeEssentials = [
 export const listTicketTypes = {
   name: 'list_ticket_types',
   title: 'List ticket types',
-  summary: 'Ticket types of an event, with the availability of each.',
   description:
     'Lists ticket types of an event. Those with sales_status on_sale can be issued; quantity_available are left.',
   method: 'GET',
@@ -83,7 +82,6 @@ export const listTicketTypes = {
 export const getTicketType = {
   name: 'get_ticket_type',
   title: 'Get a ticket type',
-  summary: 'One ticket type, with its availability.',
   description: 'Returns one ticket type, with its availability.',
   method: 'GET',
   path: '/ticket-types/{ticket_type_id}',
@@ -118,7 +116,6 @@ export const ticketTypeFields = {
 export const createTicketType = {
   name: 'create_ticket_type',
   title: 'Create a ticket type',
-  summary: 'Add a ticket type to an event.',
   description: 'Adds a ticket type to an event. Only name is needed: free and unlimited without price and quantity.',
   method: 'POST',
   path: '/events/{event_id}/ticket-types',
@@ -137,7 +134,6 @@ export const createTicketType = {
 export const updateTicketType = {
   name: 'update_ticket_type',
   title: 'Change a ticket type',
-  summary: 'Change or archive a ticket type; fields left out are unchanged, null clears.',
   description: `Changes a ticket type. status archived stops issuing it; its tickets stay valid. More places are offered by e-mail to whoever waits. ${readAgain}`,
   method: 'PATCH',
   path: '/ticket-types/{ticket_type_id}',

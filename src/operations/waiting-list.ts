@@ -75,7 +75,6 @@ const refusedSales = [
 export const joinWaitingList = {
   name: 'join_waiting_list',
   title: 'Join a waiting list',
-  summary: 'Put a person on the waiting list of a sold-out ticket type.',
   description:
     'Puts a person on the waiting list of a sold-out ticket type. A place that is given back is offered by e-mail, with a deadline, to the first. On not_sold_out use register_attendee.',
   method: 'POST',
@@ -100,7 +99,6 @@ export const joinWaitingList = {
 export const listWaitingListEntries = {
   name: 'list_waiting_list_entries',
   title: 'List a waiting list',
-  summary: 'The waiting list of an event, first come first.',
   description: `Lists who waits for a place at an event, first come first. status offered: a place is held until offer_expires_at. ${nextPage}`,
   method: 'GET',
   path: '/events/{event_id}/waiting-list',
@@ -121,7 +119,6 @@ export const listWaitingListEntries = {
 export const getWaitingListEntry = {
   name: 'get_waiting_list_entry',
   title: 'Get an entry of a waiting list',
-  summary: 'One entry of a waiting list.',
   description: 'Returns one entry of a waiting list; list_waiting_list_entries gives its id.',
   method: 'GET',
   path: '/waiting-list-entries/{waiting_list_entry_id}',
@@ -136,8 +133,7 @@ export const getWaitingListEntry = {
 export const updateWaitingListEntry = {
   name: 'update_waiting_list_entry',
   title: 'Change an entry of a waiting list',
-  summary: 'Correct an entry, or move the deadline of its offer; the place in the line stays.',
-  description: `Corrects an entry of a waiting list, or moves offer_expires_at of an offer; one in the past ends the offer. ${readAgain}`,
+  description: `Corrects an entry of a waiting list, or moves offer_expires_at of an offer; one in the past ends the offer. The place in the line stays. ${readAgain}`,
   method: 'PATCH',
   path: '/waiting-list-entries/{waiting_list_entry_id}',
   errors: ['not_found', 'read_only_field', 'already_exists', 'version_mismatch'],
@@ -160,7 +156,6 @@ export const updateWaitingListEntry = {
 export const acceptWaitingListOffer = {
   name: 'accept_waiting_list_offer',
   title: 'Accept an offer of a waiting list',
-  summary: 'Register the person whom the waiting list offers a place.',
   description:
     'Registers the person whom the waiting list offers a place, as register_attendee does, with the same e-mails.',
   method: 'POST',
@@ -192,7 +187,6 @@ export const acceptWaitingListOffer = {
 export const cancelWaitingListEntry = {
   name: 'cancel_waiting_list_entry',
   title: 'Leave a waiting list',
-  summary: 'Take a person off the waiting list; a place offered to them goes to the next.',
   description:
     'Takes a person off the waiting list for good; an offered place goes to the next. Confirm with the person first.',
   method: 'POST',

@@ -95,7 +95,6 @@ const needsScopes = 'On missing_scope details.scope names what a type needs.'
 export const listWebhookEndpoints = {
   name: 'list_webhook_endpoints',
   title: 'List webhook endpoints',
-  summary: 'Webhook endpoints of the organisation, newest first.',
   description: 'Lists webhook endpoints, with types and status, without secrets.',
   method: 'GET',
   path: '/webhook-endpoints',
@@ -109,7 +108,6 @@ export const listWebhookEndpoints = {
 export const getWebhookEndpoint = {
   name: 'get_webhook_endpoint',
   title: 'Get a webhook endpoint',
-  summary: 'One webhook endpoint, without its secret.',
   description: 'Returns one webhook endpoint, without its secret.',
   method: 'GET',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
@@ -124,7 +122,6 @@ export const getWebhookEndpoint = {
 export const createWebhookEndpoint = {
   name: 'create_webhook_endpoint',
   title: 'Create a webhook endpoint',
-  summary: 'Send webhooks of chosen types to a URL.',
   description: `Adds a URL that receives notifications from now on as signed webhooks (Standard Webhooks). The secret is in this answer only: store it with the receiver. Try it with test_webhook_endpoint.`,
   method: 'POST',
   path: '/webhook-endpoints',
@@ -145,7 +142,6 @@ export const createWebhookEndpoint = {
 export const updateWebhookEndpoint = {
   name: 'update_webhook_endpoint',
   title: 'Change a webhook endpoint',
-  summary: 'Change URL, description, types or events of a webhook endpoint; disable or enable it.',
   description: `Changes a webhook endpoint. status disabled pauses it, enabled resumes what was pending; what happened in between is in list_notifications. ${needsScopes} ${readAgain}`,
   method: 'PATCH',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
@@ -169,7 +165,6 @@ export const updateWebhookEndpoint = {
 export const deleteWebhookEndpoint = {
   name: 'delete_webhook_endpoint',
   title: 'Delete a webhook endpoint',
-  summary: 'Delete a webhook endpoint with its secret and its deliveries.',
   description:
     'Deletes a webhook endpoint with its secret and deliveries, permanently. update_webhook_endpoint can pause it instead.',
   method: 'DELETE',
@@ -188,7 +183,6 @@ export const deleteWebhookEndpoint = {
 export const rotateWebhookSecret = {
   name: 'rotate_webhook_secret',
   title: 'Rotate a webhook secret',
-  summary: 'Give a webhook endpoint a new secret; for a time webhooks are signed with both.',
   description: `Gives a webhook endpoint a new secret, in this answer only. For overlap_hours webhooks are signed with the previous one as well.`,
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/rotate-secret',

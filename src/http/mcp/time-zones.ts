@@ -15,7 +15,6 @@ export type TimeZones = ReadonlyMap<string, EventSaid>
 const eventTimezones: Operation = {
   name: 'event_timezones',
   title: '',
-  summary: '',
   description: '',
   method: 'GET',
   path: '/',

@@ -95,11 +95,11 @@ const describe = (operation: Operation, responses: ZodOpenApiResponsesObject, ex
 })
 
 function textOf(operation: Operation, extension?: string) {
-  const { name, summary, description, scope } = operation
+  const { name, title, description, scope } = operation
   const needs = scope === null ? 'Any valid key will do.' : `Needs the scope \`${scope}\`.`
   return {
     operationId: extension === undefined ? name : `${name}_${extension}`,
-    summary: extension === undefined ? summary : `${summary} As ${extension.toUpperCase()}.`,
+    summary: extension === undefined ? title : `${title} as ${extension.toUpperCase()}`,
     description: wordsFor('api', `${description}\n\n${needs}`),
     tags: [tagOf(operation)],
     // Machine-readable. Linters reserve the scopes of a security requirement for OAuth.

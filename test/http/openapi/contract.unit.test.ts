@@ -110,7 +110,7 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
   test('names its scope, and stands in a chapter that is described', () => {
     const { summary, description, tags, 'x-required-scope': scope } = describedAs(operation) ?? {}
     expect(scope).toBe(operation.scope)
-    expect(summary).toBe(operation.summary)
+    expect(summary).toBe(operation.title)
     expect(description).toContain(operation.scope === null ? 'Any valid key' : `\`${operation.scope}\``)
     expect(
       document.tags?.map(({ name }) => name),
