@@ -17,7 +17,7 @@ import {
 } from './fields.ts'
 import type { Operation } from './operation.ts'
 
-export const checkInReasons = [
+const refusals = [
   'not_found',
   'wrong_event',
   'already_checked_in',
@@ -27,8 +27,10 @@ export const checkInReasons = [
   'not_admitted_here',
   'point_closed',
   'not_inside',
-  'turned_away',
 ] as const
+
+/** `turned_away` is a verdict of uploaded scans alone, and no error. */
+export const checkInReasons = [...refusals, 'turned_away'] as const
 
 export const directions = ['entry', 'exit'] as const
 export const checkInResults = ['accepted', 'rejected'] as const
@@ -80,7 +82,6 @@ export const findAttendees = {
     'Finds people at the door by name, company or order reference. Ask which one they are, then call check_in.',
   method: 'GET',
   path: '/events/{event_id}/door/attendees',
-  errors: ['not_found'],
   scope: 'checkin:write',
   toolset: 'door',
   lean: ['id', 'name', 'company', 'status', 'ticket_type.name', 'checked_in_at'],
@@ -132,17 +133,7 @@ export const checkIn = {
     'Checks a person in by ticket code or attendee. Admit them only on success; never call it to look somebody up.',
   method: 'POST',
   path: '/check-ins',
-  errors: [
-    'not_found',
-    'wrong_event',
-    'already_checked_in',
-    'cancelled',
-    'unpaid',
-    'event_cancelled',
-    'not_admitted_here',
-    'point_closed',
-    'not_inside',
-  ],
+  errors: refusals,
   batch: 'check_in_many',
   scope: 'checkin:write',
   toolset: 'door',
@@ -159,7 +150,7 @@ export const undoCheckIn = {
   description: 'Reverts a check-in, by the id that check_in or list_check_ins answered.',
   method: 'POST',
   path: '/check-ins/{check_in_id}/undo',
-  errors: ['not_found', 'check_in_not_accepted', 'check_in_already_undone', 'already_checked_in'],
+  errors: ['check_in_not_accepted', 'check_in_already_undone', 'already_checked_in'],
   scope: 'checkin:write',
   toolset: 'door',
   lean: scanEssentials,
@@ -283,7 +274,6 @@ export const listCheckInConflicts = {
   description: 'Who was let in twice or wrongly by an offline scanner, when and where, with both scans; newest first.',
   method: 'GET',
   path: '/events/{event_id}/check-in-conflicts',
-  errors: ['not_found'],
   scope: 'checkin:write',
   toolset: 'door',
   unlisted: true,

@@ -58,7 +58,7 @@ export const resendEmail = {
     'Sends an e-mail of list_emails again, to the address as it is now; of a ticket as resend_ticket. On email_obsolete it is out of date, or a reminder: send_payment_reminder sends another; on ticket_not_active the ticket is cancelled or unpaid.',
   method: 'POST',
   path: '/emails/{email_id}/resend',
-  errors: ['not_found', 'email_obsolete', 'ticket_not_active', 'no_address', 'attendee_erased'],
+  errors: ['email_obsolete', 'ticket_not_active', 'no_address', 'attendee_erased'],
   scope: 'attendees:write',
   toolset: 'attendees',
   unlisted: true,

@@ -103,3 +103,20 @@ export const errorStatuses = {
 export type ErrorCode = keyof typeof errorStatuses
 
 export const errorCodes = Object.keys(errorStatuses) as ErrorCode[]
+
+/** Why an event, or one of its ticket types, takes nobody. */
+export const salesClosed = [
+  'event_not_published',
+  'event_ended',
+  'ticket_type_archived',
+  'sales_not_started',
+  'sales_ended',
+] as const satisfies ErrorCode[]
+
+export const promoCodeRefused = [
+  'promo_code_disabled',
+  'promo_code_not_started',
+  'promo_code_expired',
+  'promo_code_used_up',
+  'promo_code_not_applicable',
+] as const satisfies ErrorCode[]

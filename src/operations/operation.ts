@@ -41,7 +41,7 @@ export type Operation = {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** Below /api/v1, with `{name}` for path parameters. */
   path: `/${string}`
-  /** Codes of its own refusals, as in the comment on its function. Those that every operation has are added by rule. */
+  /** Codes of its own refusals, beside those that it has by rule: see errorsOf. */
   errors?: readonly ErrorCode[]
   /** The function in schema `api` that takes a list of its calls, for calls that arrive together. */
   batch?: 'register_attendees' | 'check_in_many'
@@ -135,6 +135,15 @@ export function isList(operation: Operation): boolean {
 export function hasVersion({ output }: Operation): boolean {
   const data: unknown = output.shape.data
   return data instanceof z.ZodObject && 'version' in data.shape
+}
+
+/** Codes of its own refusals, as in the comment on its function. What every operation answers is in http/openapi/responses.ts. */
+export function errorsOf(operation: Operation): ErrorCode[] {
+  return [
+    ...(pathParameters(operation).length > 0 ? (['not_found'] as const) : []),
+    ...(operation.errors ?? []),
+    ...('if_version' in operation.input.shape ? (['version_mismatch'] as const) : []),
+  ]
 }
 
 /** Names of the inputs that are path parameters. */

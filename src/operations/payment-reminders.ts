@@ -5,13 +5,21 @@ import { currency, dryRun, effect, id, money, one, timestamp } from './fields.ts
 import type { Operation } from './operation.ts'
 import { OrderSchema, orderMoney } from './orders.ts'
 
+const notReminded = [
+  'reminded_recently',
+  'buyer_not_mailed',
+  'nothing_due',
+  'order_cancelled',
+  'order_expired',
+] as const
+
 export const sendPaymentReminder = {
   name: 'send_payment_reminder',
   title: 'Remind of a payment',
   description: 'E-mails the buyer now what is still due: once a day at most, reminders of Usher included.',
   method: 'POST',
   path: '/orders/{order_id}/payment-reminder',
-  errors: ['not_found', 'nothing_due', 'order_cancelled', 'order_expired', 'buyer_not_mailed', 'reminded_recently'],
+  errors: notReminded,
   scope: 'orders:write',
   toolset: 'orders',
   unlisted: true,
@@ -20,14 +28,6 @@ export const sendPaymentReminder = {
   output: one(OrderSchema).extend({ effect }),
   hints: { destructive: false, idempotent: false, openWorld: true },
 } satisfies Operation
-
-const notReminded = [
-  'reminded_recently',
-  'buyer_not_mailed',
-  'nothing_due',
-  'order_cancelled',
-  'order_expired',
-] as const
 
 export const PaymentRemindersSchema = z.strictObject({
   object: z.literal('payment_reminders'),
@@ -61,7 +61,6 @@ export const sendPaymentReminders = {
     'E-mails all buyers of an event what is still due, or those of orders only; each once a day at most, reminders of Usher included. Answers who was not reminded and why. Overdue orders have expired: reopen_order.',
   method: 'POST',
   path: '/events/{event_id}/payment-reminders',
-  errors: ['not_found'],
   scope: 'orders:write',
   toolset: 'orders',
   confirmed: 'by_effect',

@@ -3,6 +3,7 @@
 
 import * as z from 'zod'
 import { attendeeStatuses, guestFields } from './attendees.ts'
+import { promoCodeRefused, salesClosed } from './error-codes.ts'
 import { dryRun, emailAddress, externalIdInput, id, line, metadataInput, one, oneOf } from './fields.ts'
 import type { Operation } from './operation.ts'
 import { newOrder, OrderSchema, paymentMethods } from './orders.ts'
@@ -51,22 +52,7 @@ export const registerAttendee = {
     'Registers a guest (ticket type, name, email) or a group (attendees: up to 50, all or none) and e-mails the tickets. Without payment_method they are complimentary and valid at once; with invoice they have their prices, and are valid and e-mailed once record_invoice_payment covers the order. On sold_out choose another ticket type, or join_waiting_list. Send an idempotency_key.',
   method: 'POST',
   path: '/events/{event_id}/registrations',
-  errors: [
-    'not_found',
-    'event_not_published',
-    'event_ended',
-    'sold_out',
-    'quantity_not_allowed',
-    'ticket_type_archived',
-    'sales_not_started',
-    'sales_ended',
-    'promo_code_disabled',
-    'promo_code_not_started',
-    'promo_code_expired',
-    'promo_code_used_up',
-    'promo_code_not_applicable',
-    'already_exists',
-  ],
+  errors: [...salesClosed, 'sold_out', 'quantity_not_allowed', ...promoCodeRefused, 'already_exists'],
   batch: 'register_attendees',
   scope: 'attendees:write',
   toolset: 'attendees',
@@ -133,7 +119,6 @@ export const importAttendees = {
     'Registers up to 1,000 guests with complimentary tickets, an order each, or updates those with the same external_id, or else email and name. A guest who is refused stops no other. Send those remaining again. Tickets are e-mailed only with send_email true: ask the person first.',
   method: 'POST',
   path: '/events/{event_id}/attendees/import',
-  errors: ['not_found'],
   bodyLimit: { bytes: 2 * 1024 * 1024, values: 100_000 },
   judged: 'attendees',
   scope: 'attendees:write',

@@ -1,6 +1,7 @@
 // The waiting list of sold-out ticket types. SQL: supabase/schemas/70-waiting-list/.
 
 import * as z from 'zod'
+import { promoCodeRefused, salesClosed } from './error-codes.ts'
 import {
   changesOf,
   emailAddress,
@@ -63,15 +64,6 @@ const entryFields = {
   metadata: metadataInput,
 }
 
-const refusedSales = [
-  'event_not_published',
-  'event_ended',
-  'quantity_not_allowed',
-  'ticket_type_archived',
-  'sales_not_started',
-  'sales_ended',
-] as const
-
 export const joinWaitingList = {
   name: 'join_waiting_list',
   title: 'Join a waiting list',
@@ -79,7 +71,7 @@ export const joinWaitingList = {
     'Puts a person on the waiting list of a sold-out ticket type. A place that is given back is offered by e-mail, with a deadline, to the first. On not_sold_out use register_attendee.',
   method: 'POST',
   path: '/events/{event_id}/waiting-list',
-  errors: ['not_found', 'not_sold_out', ...refusedSales, 'already_exists'],
+  errors: ['not_sold_out', ...salesClosed, 'quantity_not_allowed', 'already_exists'],
   scope: 'attendees:write',
   toolset: 'waiting_list',
   lean: entryEssentials,
@@ -102,7 +94,6 @@ export const listWaitingListEntries = {
   description: `Lists who waits for a place at an event, first come first. status offered: a place is held until offer_expires_at. ${nextPage}`,
   method: 'GET',
   path: '/events/{event_id}/waiting-list',
-  errors: ['not_found'],
   scope: 'attendees:read',
   toolset: 'waiting_list',
   lean: entryEssentials,
@@ -122,7 +113,6 @@ export const getWaitingListEntry = {
   description: 'Returns one entry of a waiting list; list_waiting_list_entries gives its id.',
   method: 'GET',
   path: '/waiting-list-entries/{waiting_list_entry_id}',
-  errors: ['not_found'],
   scope: 'attendees:read',
   toolset: 'waiting_list',
   unlisted: true,
@@ -136,7 +126,7 @@ export const updateWaitingListEntry = {
   description: `Corrects an entry of a waiting list, or moves offer_expires_at of an offer; one in the past ends the offer. The place in the line stays. ${readAgain}`,
   method: 'PATCH',
   path: '/waiting-list-entries/{waiting_list_entry_id}',
-  errors: ['not_found', 'read_only_field', 'already_exists', 'version_mismatch'],
+  errors: ['read_only_field', 'already_exists'],
   scope: 'attendees:write',
   toolset: 'waiting_list',
   unlisted: true,
@@ -161,15 +151,11 @@ export const acceptWaitingListOffer = {
   method: 'POST',
   path: '/waiting-list-entries/{waiting_list_entry_id}/accept',
   errors: [
-    'not_found',
     'not_offered',
     'offer_expired',
-    ...refusedSales,
-    'promo_code_disabled',
-    'promo_code_not_started',
-    'promo_code_expired',
-    'promo_code_used_up',
-    'promo_code_not_applicable',
+    ...salesClosed,
+    'quantity_not_allowed',
+    ...promoCodeRefused,
     'already_exists',
   ],
   scope: 'attendees:write',
@@ -191,7 +177,7 @@ export const cancelWaitingListEntry = {
     'Takes a person off the waiting list for good; an offered place goes to the next. Confirm with the person first.',
   method: 'POST',
   path: '/waiting-list-entries/{waiting_list_entry_id}/cancel',
-  errors: ['not_found', 'invalid_transition'],
+  errors: ['invalid_transition'],
   irreversible: true,
   scope: 'attendees:write',
   toolset: 'waiting_list',

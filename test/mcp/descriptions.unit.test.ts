@@ -10,7 +10,15 @@ import { instructions } from '../../src/http/mcp/server.ts'
 import { inputOf, toTools } from '../../src/http/mcp/tools.ts'
 import { errorCodes } from '../../src/operations/error-codes.ts'
 import { operations as all } from '../../src/operations/index.ts'
-import { isList, isRead, type Operation, type Scope, scopes, toolsets } from '../../src/operations/operation.ts'
+import {
+  errorsOf,
+  isList,
+  isRead,
+  type Operation,
+  type Scope,
+  scopes,
+  toolsets,
+} from '../../src/operations/operation.ts'
 import { notificationTypes } from '../../src/operations/webhook-endpoints.ts'
 import { countTokens } from '../support/tokens.ts'
 
@@ -95,7 +103,7 @@ test('words with an underscore are names of tools, arguments, fields, values or 
 test('an error that a description speaks of is one that the operation answers', () => {
   for (const operation of operations) {
     for (const [, code = ''] of operation.description.matchAll(/\b[Oo]n ([a-z]+(?:_[a-z]+)+)\b/g)) {
-      const own = [...(operation.errors ?? []), 'missing_scope', 'version_mismatch'] as string[]
+      const own = [...errorsOf(operation), 'missing_scope'] as string[]
       expect(own, operation.name).toContain(code)
     }
   }

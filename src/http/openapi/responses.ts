@@ -6,7 +6,7 @@ import * as z from 'zod'
 import type { oas31, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi'
 import type { ErrorBody } from '../../gateway/api-error.ts'
 import { type ErrorCode, errorCodes, errorStatuses } from '../../operations/error-codes.ts'
-import { hasVersion, isRead, type Operation, pathParameters } from '../../operations/operation.ts'
+import { errorsOf, hasVersion, isRead, type Operation, pathParameters } from '../../operations/operation.ts'
 import { type Example, examples, named, successesOf } from './examples.ts'
 import { pascal } from './requests.ts'
 
@@ -54,7 +54,8 @@ type CommonError = {
 }
 
 const isWrite = (operation: Operation) => !isRead(operation)
-const takesNames = ({ errors = [] }: Operation) => errors.includes('ambiguous_name')
+const answers = (code: ErrorCode) => (operation: Operation) => errorsOf(operation).includes(code)
+const takesNames = answers('ambiguous_name')
 
 /** Errors that operations have by rule, by the name of the component. What else an operation answers it declares in `errors`. */
 const commonErrors: Record<string, CommonError> = {
@@ -80,12 +81,12 @@ const commonErrors: Record<string, CommonError> = {
   NotFound: {
     codes: ['not_found'],
     description: 'There is no such object in your organisation.',
-    appliesTo: ({ errors = [] }) => errors.includes('not_found'),
+    appliesTo: answers('not_found'),
   },
   PreconditionFailed: {
     codes: ['version_mismatch'],
     description: 'The object was changed since it was read.',
-    appliesTo: ({ errors = [] }) => errors.includes('version_mismatch'),
+    appliesTo: answers('version_mismatch'),
   },
   PayloadTooLarge: {
     codes: ['payload_too_large'],
@@ -131,7 +132,7 @@ const commonErrors: Record<string, CommonError> = {
 }
 
 /** The codes that an operation declares beyond those it has by rule; all are answered with 409. */
-const conflictsOf = ({ errors = [] }: Operation) => errors.filter((code) => errorStatuses[code] === 409)
+const conflictsOf = (operation: Operation) => errorsOf(operation).filter((code) => errorStatuses[code] === 409)
 
 const conflictName = (operation: Operation) => `${pascal(operation.name)}Conflict`
 

@@ -8,7 +8,7 @@ import { describeApi } from '../../../src/http/openapi/document.ts'
 import { examples, isError } from '../../../src/http/openapi/examples.ts'
 import { type ErrorCode, errorCodes, errorStatuses } from '../../../src/operations/error-codes.ts'
 import { operations } from '../../../src/operations/index.ts'
-import { besideChanges, isRead, type Operation, pathParameters } from '../../../src/operations/operation.ts'
+import { besideChanges, errorsOf, isRead, type Operation, pathParameters } from '../../../src/operations/operation.ts'
 import { notificationTypes } from '../../../src/operations/webhook-endpoints.ts'
 import { argumentsOf, codesOf, describedOperations, type Schema } from './support.ts'
 
@@ -134,7 +134,7 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
     }
     const all = [...codesOf(operation).values()].flat()
     expect(new Set(all).size).toBe(all.length)
-    expect(all).toEqual(expect.arrayContaining([...(operation.errors ?? []), 'rate_limited', 'internal_error']))
+    expect(all).toEqual(expect.arrayContaining([...errorsOf(operation), 'rate_limited', 'internal_error']))
     const recorded = examples.filter((e) => e.operation === name && isError(e))
     for (const { body } of recorded) expect(all).toContain((body.error as { code: string }).code)
   })
@@ -144,7 +144,7 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
     // Of every write, and of every key.
     const byRule = ['validation_failed', 'idempotency_key_reused', 'missing_scope']
     const named = errorCodes.filter((code) => errorSentence(comment).includes(code) && !byRule.includes(code))
-    expect((operation.errors ?? []).toSorted()).toEqual(named.sort())
+    expect(errorsOf(operation).toSorted()).toEqual(named.sort())
   })
 })
 
