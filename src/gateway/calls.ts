@@ -3,8 +3,8 @@
 
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
-import { characters, withoutControl } from '../operations/fields.ts'
 import { whereToLook } from '../operations/identifiers.ts'
+import { characters, withoutControl } from '../operations/inputs.ts'
 import { besideChanges, isList, isRead, type Operation, pathParameters, roleOf } from '../operations/operation.ts'
 import { ApiError } from './api-error.ts'
 import type { Caller } from './caller.ts'

@@ -1,9 +1,11 @@
 // apply_event: an event as it is to be, planned by one call and applied by the next. SQL: supabase/schemas/20-events/plans.sql.
 
 import * as z from 'zod'
+import { effect, notify } from './changes.ts'
 import { pointFields } from './check-in-points.ts'
 import { EventSchema, eventFields } from './events.ts'
-import { effect, line, notify, one, oneOf, timestamp } from './fields.ts'
+import { one, timestamp } from './fields.ts'
+import { line, oneOf, trueOrFalse } from './inputs.ts'
 import type { Operation } from './operation.ts'
 import { promoCodeFields, promoCodeStatuses } from './promo-codes.ts'
 import { ticketTypeFields, ticketTypeStatuses } from './ticket-types.ts'
@@ -129,9 +131,7 @@ export const applyEvent = {
         },
         'check-in points',
       ).describe('Several days at a door: one point with once_per_day.'),
-      archive_missing: z
-        .boolean('must be true or false')
-        .describe('true: archives what the lists that are given do not name.'),
+      archive_missing: trueOrFalse.describe('true: archives what the lists that are given do not name.'),
       notify: notify.describe('Whom to e-mail of new dates, name or place, in ten minutes.'),
       plan_id: line(50).describe('Applies this plan.'),
     })

@@ -1,38 +1,21 @@
 // Attendees. SQL: supabase/schemas/60-attendees/.
 
 import * as z from 'zod'
-import { salesClosed } from './error-codes.ts'
 import {
   amountRetained,
   changesOf,
-  currency,
   dryRun,
   dryRunFirst,
   effect,
-  emailAddress,
-  emailFilter,
-  externalId,
-  externalIdInput,
-  forSync,
-  id,
   ifVersions,
-  line,
-  listOf,
   message,
-  metadata,
-  metadataInput,
-  money,
-  nextPage,
   notify,
-  one,
-  oneOf,
-  paging,
   readAgain,
-  searchInput,
-  timestamp,
-  updatedSince,
-  version,
-} from './fields.ts'
+} from './changes.ts'
+import { salesClosed } from './error-codes.ts'
+import { currency, id, money, one, ownFields, timestamp, versioned } from './fields.ts'
+import { emailAddress, line, oneOf, ownInputs, trueOrFalse } from './inputs.ts'
+import { emailFilter, forSync, listOf, nextPage, paging, searchInput, updatedSince } from './lists.ts'
 import type { Operation } from './operation.ts'
 import { KeptSchema } from './people.ts'
 import { qrPictures } from './ticket-qr.ts'
@@ -54,8 +37,7 @@ export const guestFields = {
   name: line(200).describe('Name of the attendee.'),
   email: emailAddress,
   company: line(200).nullable().describe('Company of the attendee.'),
-  external_id: externalIdInput,
-  metadata: metadataInput,
+  ...ownInputs,
 }
 
 export const AttendeeSchema = z.strictObject({
@@ -92,11 +74,8 @@ export const AttendeeSchema = z.strictObject({
   }),
   cancelled_at: timestamp.nullable(),
   erased_at: timestamp.nullable().describe('When what identified the person was erased.'),
-  external_id: externalId,
-  metadata,
-  version,
-  created_at: timestamp,
-  updated_at: timestamp,
+  ...ownFields,
+  ...versioned,
 })
 
 const attendeeEssentials = [
@@ -120,8 +99,8 @@ export const listAttendees = {
       .optional()
       .describe('Parts of name, e-mail address, company, external_id or reference; one of 3 characters.'),
     status: oneOf(attendeeStatuses).optional().describe('Only this status.'),
-    checked_in: z.boolean('must be true or false').optional().describe('Only who is, or is not.'),
-    inside: z.boolean('must be true or false').optional().describe('Only who is there now, or is not.'),
+    checked_in: trueOrFalse.optional().describe('Only who is, or is not.'),
+    inside: trueOrFalse.optional().describe('Only who is there now, or is not.'),
     ticket_email_status: oneOf(ticketEmailStatuses).optional().describe('bounced and failed need attention.'),
     email: emailFilter,
     reference: line(20).optional().describe('Of the order with this reference.'),
@@ -185,9 +164,9 @@ export const updateAttendee = {
     changes: changesOf({
       ...guestFields,
       ticket_type_id: id('ticket type'),
-      reissue_ticket: z
-        .boolean('must be true or false')
-        .describe('true: issue a new ticket code, e-mailed if the old one was to be; the old one stops working.'),
+      reissue_ticket: trueOrFalse.describe(
+        'true: issue a new ticket code, e-mailed if the old one was to be; the old one stops working.',
+      ),
     }),
     if_version: ifVersions,
   }),

@@ -1,7 +1,9 @@
 // The audit trail. SQL: supabase/schemas/90-outbox/audit-trail.sql.
 
 import * as z from 'zod'
-import { createdSince, id, listOf, nextPage, oneOf, paging, timestamp } from './fields.ts'
+import { id, timestamp } from './fields.ts'
+import { oneOf } from './inputs.ts'
+import { createdSince, listOf, nextPage, paging } from './lists.ts'
 import type { Operation } from './operation.ts'
 
 const objectTypes = [

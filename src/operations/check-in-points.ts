@@ -3,23 +3,11 @@
 
 import * as z from 'zod'
 import { attendeeStatuses } from './attendees.ts'
+import { changesOf, ifVersions, readAgain } from './changes.ts'
 import { eventStatuses } from './events.ts'
-import {
-  changesOf,
-  currency,
-  id,
-  ifVersions,
-  line,
-  listOf,
-  money,
-  one,
-  oneOf,
-  paging,
-  readAgain,
-  timestamp,
-  timestampInput,
-  version,
-} from './fields.ts'
+import { currency, deleted, id, money, one, timestamp, versioned } from './fields.ts'
+import { line, oneOf, timestampInput } from './inputs.ts'
+import { listOf, paging } from './lists.ts'
 import type { Operation } from './operation.ts'
 
 const admissions = ['once', 'once_per_day', 're_entry'] as const
@@ -37,9 +25,7 @@ export const CheckInPointSchema = z.strictObject({
     .enum(admissions)
     .describe("once, once_per_day (in the event's time zone), or re_entry: an exit lets the ticket in again."),
   status: z.enum(statuses),
-  version,
-  created_at: timestamp,
-  updated_at: timestamp,
+  ...versioned,
 })
 
 const pointEssentials = ['id', 'name', 'admission', 'opens_at', 'closes_at', 'ticket_type_ids', 'status']
@@ -135,7 +121,7 @@ export const deleteCheckInPoint = {
   toolset: 'events',
   unlisted: true,
   input: z.strictObject({ check_in_point_id: pointId }),
-  output: one(z.strictObject({ object: z.literal('check_in_point'), id: pointId, deleted: z.literal(true) })),
+  output: deleted('check_in_point', 'check-in point'),
   hints: { destructive: true, idempotent: false, openWorld: false },
 } satisfies Operation
 

@@ -2,19 +2,9 @@
 
 import * as z from 'zod'
 import { attendeeStatuses } from './attendees.ts'
-import {
-  id,
-  itemsOnAPage,
-  line,
-  listOf,
-  nextPage,
-  one,
-  oneOf,
-  paging,
-  searchInput,
-  timestamp,
-  timestampInput,
-} from './fields.ts'
+import { id, one, timestamp } from './fields.ts'
+import { line, oneOf, oneRequired, onlyOne, timestampInput, trueOrFalse, wholeNumber } from './inputs.ts'
+import { itemsOnAPage, listOf, nextPage, paging, searchInput } from './lists.ts'
 import type { Operation } from './operation.ts'
 
 const refusals = [
@@ -89,12 +79,7 @@ export const findAttendees = {
     event_id: id('event at whose door they are'),
     search: searchInput.describe('Parts of them, at least 3 characters.'),
     cursor: paging.cursor,
-    limit: z
-      .int('must be a whole number from 1 to 50')
-      .min(1, 'must be at least 1')
-      .max(50, 'must be at most 50')
-      .default(itemsOnAPage.rest)
-      .describe('Items on a page.'),
+    limit: wholeNumber(1, 50).default(itemsOnAPage.rest).describe('Items on a page.'),
   }),
   output: listOf(DoorAttendeeSchema),
 } satisfies Operation
@@ -103,19 +88,13 @@ const ticket = {
   code: line(200).optional().describe('From the QR code.'),
   attendee_id: id('attendee').optional().describe('In place of the code.'),
 }
-type Ticket = { code?: string | undefined; attendee_id?: string | undefined }
+// Exactly one of the two, as the trigger of check_ins has it.
+const oneTicket = [oneRequired('code', 'attendee_id'), onlyOne('attendee_id', 'code', 'give one of them')] as const
 
 const place = {
   check_in_point_id: id('check-in point').nullish().describe('Of get_event_summary; default: the event as such.'),
   direction: oneOf(directions).optional().describe('Default entry.'),
 }
-
-// Exactly one of the two, as the trigger of check_ins has it; checked even if another field is bad.
-const always = { when: ({ value }: { value: unknown }) => typeof value === 'object' && value !== null }
-const hasTicket = (scan: Ticket) => scan.code !== undefined || scan.attendee_id !== undefined
-const withoutTicket = { path: ['code'], error: 'is required, or attendee_id in its place', ...always }
-const hasOneTicket = (scan: Ticket) => scan.code === undefined || scan.attendee_id === undefined
-const withTwoTickets = { path: ['attendee_id'], error: 'must not stand beside code: give one of them', ...always }
 
 const checkInFields = {
   event_id: id('event at which the person is checked in'),
@@ -138,7 +117,7 @@ export const checkIn = {
   scope: 'checkin:write',
   toolset: 'door',
   lean: scanEssentials,
-  input: checkInBody.refine(hasTicket, withoutTicket).refine(hasOneTicket, withTwoTickets),
+  input: checkInBody.check(...oneTicket),
   body: { name: 'CheckInRequest', forms: { CheckInByCode: byCode, CheckInByAttendee: byAttendee } },
   output: one(CheckInSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
@@ -185,10 +164,7 @@ const scan = z.strictObject({
   scan_id: line(100).describe("The scanner's own identifier of the scan, unique within the event."),
   ...ticket,
   ...place,
-  admitted: z
-    .boolean('must be true or false')
-    .nullish()
-    .describe('Whether the scanner let them in; false counts as turned away.'),
+  admitted: trueOrFalse.nullish().describe('Whether the scanner let them in; false counts as turned away.'),
   scanned_at: timestampInput.describe('Time of the scan: RFC 3339 with offset.'),
   device: line(100).nullish().describe('For the log.'),
 })
@@ -228,7 +204,7 @@ export const checkInBatch = {
   leanItems: { list: 'results', path: 'check_in.result', value: 'rejected' },
   input: z.strictObject({
     event_id: scansEvent,
-    scans: scansOf(scan.refine(hasTicket, withoutTicket).refine(hasOneTicket, withTwoTickets)).refine(
+    scans: scansOf(scan.check(...oneTicket)).refine(
       (scans) => scanIds(scans).size === scans.length,
       'must hold each scan_id once',
     ),

@@ -4,7 +4,9 @@
 import * as z from 'zod'
 import { ticketEmailStatuses } from './attendees.ts'
 import { emailKinds } from './email-kinds.ts'
-import { id, listOf, nextPage, one, oneOf, paging, timestamp } from './fields.ts'
+import { id, one, timestamp } from './fields.ts'
+import { oneOf } from './inputs.ts'
+import { listOf, nextPage, paging } from './lists.ts'
 import type { Operation } from './operation.ts'
 
 export const EmailSchema = z.strictObject({

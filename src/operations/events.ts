@@ -1,38 +1,20 @@
 // Events. SQL: supabase/schemas/20-events/.
 
 import * as z from 'zod'
+import { dryRun, dryRunFirst, effect, fieldsOf, ifVersions, message, noChange, notify, readAgain } from './changes.ts'
+import { currency, deleted, id, money, one, ownFields, timestamp, versioned } from './fields.ts'
 import {
   control,
   count,
-  currency,
   currencyInput,
-  dryRun,
-  dryRunFirst,
-  effect,
-  externalId,
-  externalIdInput,
-  fieldsOf,
-  id,
-  ifVersions,
   line,
-  listOf,
-  message,
-  metadata,
-  metadataInput,
-  money,
-  nextPage,
-  noChange,
-  notify,
-  one,
   oneOf,
-  paging,
+  ownInputs,
   paragraphs,
-  readAgain,
-  searchInput,
-  timestamp,
   timestampInput,
-  version,
-} from './fields.ts'
+  wholeNumber,
+} from './inputs.ts'
+import { listOf, nextPage, paging, searchInput } from './lists.ts'
 import { locales } from './locales.ts'
 import type { Operation } from './operation.ts'
 
@@ -71,11 +53,8 @@ export const EventSchema = z.strictObject({
   cancelling_since: timestamp.nullable().describe('Set while a large event is yet to be cancelled, as was asked for.'),
   cancelled_at: timestamp.nullable(),
   completed_at: timestamp.nullable(),
-  external_id: externalId,
-  metadata,
-  version,
-  created_at: timestamp,
-  updated_at: timestamp,
+  ...ownFields,
+  ...versioned,
 })
 
 const eventEssentials = ['id', 'name', 'status', 'starts_at', 'ends_at', 'capacity']
@@ -258,20 +237,10 @@ export const eventFields = {
     .nullable()
     .describe('URL of an online event.'),
   capacity: count(1).nullable().describe('Over all ticket types; null: no limit.'),
-  waiting_list_offer_hours: z
-    .int('must be a whole number from 1 to 720')
-    .min(1, 'must be at least 1')
-    .max(720, 'must be at most 720')
-    .describe('Default 24.'),
+  waiting_list_offer_hours: wholeNumber(1, 720).describe('Default 24.'),
   currency: currencyInput.describe('ISO 4217; fixed by an order.'),
-  payment_due_days: z
-    .int('must be a whole number from 1 to 365')
-    .min(1, 'must be at least 1')
-    .max(365, 'must be at most 365')
-    .nullable()
-    .describe('Until an unpaid order expires; null: never.'),
-  external_id: externalIdInput,
-  metadata: metadataInput,
+  payment_due_days: wholeNumber(1, 365).nullable().describe('Until an unpaid order expires; null: never.'),
+  ...ownInputs,
 }
 
 export const createEvent = {
@@ -397,6 +366,6 @@ export const deleteEvent = {
   toolset: 'events',
   unlisted: true,
   input: z.strictObject({ event_id: id('event') }),
-  output: one(z.strictObject({ object: z.literal('event'), id: id('event'), deleted: z.literal(true) })),
+  output: deleted('event', 'event'),
   hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation

@@ -4,7 +4,9 @@
 import * as z from 'zod'
 import { attendeeStatuses } from './attendees.ts'
 import { checkInResults } from './check-ins.ts'
-import { anyOf, characters, control, id, one, oneOf, timestamp, timestampInput, updatedSince } from './fields.ts'
+import { id, one, timestamp } from './fields.ts'
+import { characters, control, oneOf, timestampInput, trueOrFalse } from './inputs.ts'
+import { anyOf, updatedSince } from './lists.ts'
 import type { Operation } from './operation.ts'
 import { orderStatuses, paymentStatuses } from './orders.ts'
 
@@ -90,7 +92,7 @@ export const exportAttendees = {
     event_id: id('event').optional(),
     ticket_type_id: id('ticket type').optional(),
     status: oneOf(attendeeStatuses).optional().describe('Only attendees with this status.'),
-    checked_in: z.boolean('must be true or false').optional().describe('Only who is, or is not.'),
+    checked_in: trueOrFalse.optional().describe('Only who is, or is not.'),
     updated_since: updatedSince,
     // Only where it is named: a file is handed on.
     fields: columnsFrom([...attendeeColumns, 'ticket_code']),

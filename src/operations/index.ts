@@ -12,6 +12,7 @@ import {
   updateAttendee,
 } from './attendees.ts'
 import { listAuditEntries } from './audit.ts'
+import { warnings } from './changes.ts'
 import {
   createCheckInPoint,
   deleteCheckInPoint,
@@ -35,7 +36,6 @@ import {
   updateEvent,
 } from './events.ts'
 import { exportAttendees, exportCheckIns, exportOrders, exportPayments } from './exports.ts'
-import { warnings } from './fields.ts'
 import {
   listNotifications,
   listWebhookDeliveries,

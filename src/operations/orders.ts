@@ -2,39 +2,20 @@
 
 import * as z from 'zod'
 import { AttendeeSchema } from './attendees.ts'
+import { amountRetained, changesOf, dryRun, dryRunFirst, effect, ifVersions, message, notify } from './changes.ts'
+import { currency, id, money, one, ownFields, timestamp, versioned } from './fields.ts'
 import {
-  amountRetained,
-  anyOf,
-  changesOf,
-  currency,
   currencyInput,
-  dryRun,
-  dryRunFirst,
-  effect,
   emailAddress,
-  emailFilter,
-  externalId,
   externalIdInput,
-  forSync,
-  id,
-  ifVersions,
   line,
-  listOf,
-  message,
-  metadata,
   metadataInput,
-  money,
-  nextPage,
-  notify,
-  one,
+  minorUnits,
   oneOf,
-  paging,
-  searchInput,
-  timestamp,
   timestampInput,
-  updatedSince,
-  version,
-} from './fields.ts'
+  trueOrFalse,
+} from './inputs.ts'
+import { anyOf, emailFilter, forSync, listOf, nextPage, paging, searchInput, updatedSince } from './lists.ts'
 import type { Operation } from './operation.ts'
 
 export const orderStatuses = ['pending', 'completed', 'cancelled'] as const
@@ -123,11 +104,8 @@ export const OrderSchema = z.strictObject({
     .enum(cancellationReasons)
     .nullable()
     .describe('Why it is cancelled; expired: not paid by payment_due_at.'),
-  external_id: externalId,
-  metadata,
-  version,
-  created_at: timestamp,
-  updated_at: timestamp,
+  ...ownFields,
+  ...versioned,
 })
 
 const buyer = ['id', 'reference', 'name', 'email', 'status', 'payment_status']
@@ -181,8 +159,7 @@ export const listOrders = {
       ),
     status: oneOf(orderStatuses).optional().describe('Only orders with this status.'),
     payment_status: anyOf(paymentStatuses).optional().describe('Any of these.'),
-    overdue: z
-      .boolean('must be true or false')
+    overdue: trueOrFalse
       .refine((overdue) => overdue, 'must be true, or left out: there is no list of what is not overdue')
       .optional()
       .describe('true: not paid by its deadline.'),
@@ -233,10 +210,7 @@ export const updateOrder = {
       external_id: externalIdInput.describe('Your own, unique.'),
       metadata: metadataInput,
     }),
-    expire_now: z
-      .boolean('must be true or false')
-      .optional()
-      .describe('true: payment_due_at may be over, and the order expires now.'),
+    expire_now: trueOrFalse.optional().describe('true: payment_due_at may be over, and the order expires now.'),
     dry_run: dryRun,
     if_version: ifVersions,
   }),
@@ -295,10 +269,7 @@ export const cancelOrder = {
   hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation
 
-const amount = z
-  .int('must be a whole number of minor units')
-  .min(1, 'must be at least 1')
-  .max(1_000_000_000_000, 'must be at most 1000000000000')
+const amount = minorUnits(1, 1_000_000_000_000)
 
 export const recordInvoicePayment = {
   name: 'record_invoice_payment',

@@ -1,7 +1,8 @@
 // Reminders of payments by hand. SQL: supabase/schemas/50-orders/reminders.sql.
 
 import * as z from 'zod'
-import { currency, dryRun, effect, id, money, one, timestamp } from './fields.ts'
+import { dryRun, effect } from './changes.ts'
+import { currency, id, money, one, timestamp } from './fields.ts'
 import type { Operation } from './operation.ts'
 import { OrderSchema, orderMoney } from './orders.ts'
 

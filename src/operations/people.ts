@@ -1,7 +1,9 @@
 // People by their e-mail address, wherever they stand. SQL: supabase/schemas/95-people/.
 
 import * as z from 'zod'
-import { dryRun, effect, id, line, one, timestamp } from './fields.ts'
+import { dryRun, effect } from './changes.ts'
+import { id, one, timestamp } from './fields.ts'
+import { line, trueOrFalse } from './inputs.ts'
 import type { Operation } from './operation.ts'
 
 /** Any that a row may have: not all of them are ones that guests are registered with. */
@@ -108,7 +110,7 @@ export const erasePerson = {
   input: z.strictObject({
     email: address.describe('The whole address.'),
     names: z.array(line(200)).min(1).max(100).optional().describe('Only those of these names.'),
-    everyone: z.boolean('must be true or false').optional().describe('true: all who have the address.'),
+    everyone: trueOrFalse.optional().describe('true: all who have the address.'),
     dry_run: dryRun,
   }),
   output: one(PersonErasureSchema).extend({ effect }),

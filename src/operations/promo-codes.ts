@@ -1,22 +1,10 @@
 // Promo codes. SQL: supabase/schemas/40-promo-codes/.
 
 import * as z from 'zod'
-import {
-  changesOf,
-  control,
-  count,
-  id,
-  ifVersions,
-  listOf,
-  money,
-  nextPage,
-  one,
-  paging,
-  readAgain,
-  timestamp,
-  timestampInput,
-  version,
-} from './fields.ts'
+import { changesOf, ifVersions, readAgain } from './changes.ts'
+import { id, money, one, timestamp, versioned } from './fields.ts'
+import { control, count, minorUnits, oneRequired, onlyOne, timestampInput } from './inputs.ts'
+import { listOf, nextPage, paging } from './lists.ts'
 import type { Operation } from './operation.ts'
 
 export const promoCodeStatuses = ['active', 'disabled'] as const
@@ -39,9 +27,7 @@ export const PromoCodeSchema = z.strictObject({
   state: z
     .enum(['valid', 'upcoming', 'expired', 'used_up', 'disabled'])
     .describe('Whether it can be used now, and why not.'),
-  version,
-  created_at: timestamp,
-  updated_at: timestamp,
+  ...versioned,
 })
 
 const oneWord = 'must be one word of 1 to 50 letters, digits or signs'
@@ -62,11 +48,7 @@ export const promoCodeFields = {
     .max(100, 'must be at most 100')
     .multipleOf(0.01, 'must have at most two decimals')
     .describe('10 is 10 %.'),
-  amount_off: z
-    .int('must be a whole number of minor units')
-    .min(1, 'must be at least 1')
-    .max(100_000_000_000, 'must be at most 100000000000')
-    .describe('Minor units off the order, in place of percent_off.'),
+  amount_off: minorUnits(1, 100_000_000_000).describe('Minor units off the order, in place of percent_off.'),
   valid_from: timestampInput.nullable().describe('null: at once.'),
   valid_until: timestampInput.nullable().describe('null: no end.'),
   max_redemptions: count(1).nullable().describe('In tickets; null: no limit.'),
@@ -76,18 +58,8 @@ export const promoCodeFields = {
     .describe('Ticket types it applies to; empty: all.'),
 }
 
-type Discount = { percent_off?: number | null | undefined; amount_off?: number | null | undefined }
-
-// Exactly one of the two, as the triggers of promo_codes have it; checked even if another field is bad.
-const always = { when: ({ value }: { value: unknown }) => typeof value === 'object' && value !== null }
-const hasDiscount = ({ percent_off, amount_off }: Discount) => percent_off !== undefined || amount_off !== undefined
-const withoutDiscount = { path: ['percent_off'], error: 'is required, or amount_off in its place', ...always }
-const hasOneDiscount = ({ percent_off, amount_off }: Discount) => percent_off == null || amount_off == null
-const withTwoDiscounts = {
-  path: ['amount_off'],
-  error: 'must not stand beside percent_off: a promo code has one of them',
-  ...always,
-}
+// Exactly one of the two, as the triggers of promo_codes have it.
+const oneDiscount = onlyOne('amount_off', 'percent_off', 'a promo code has one of them')
 
 const newPromoCode = z
   .strictObject({ event_id: id('event'), ...promoCodeFields })
@@ -150,7 +122,7 @@ export const createPromoCode = {
   toolset: 'events',
   unlisted: true,
   lean: promoCodeEssentials,
-  input: newPromoCode.refine(hasDiscount, withoutDiscount).refine(hasOneDiscount, withTwoDiscounts),
+  input: newPromoCode.check(oneRequired('percent_off', 'amount_off'), oneDiscount),
   body: { name: 'CreatePromoCodeRequest', forms: { PercentagePromoCode: byPercentage, AmountPromoCode: byAmount } },
   output: one(PromoCodeSchema),
   hints: { destructive: false, idempotent: false, openWorld: false },
@@ -174,7 +146,7 @@ export const updatePromoCode = {
       percent_off: promoCodeFields.percent_off.nullable(),
       amount_off: promoCodeFields.amount_off.nullable(),
       status: z.enum(promoCodeStatuses, 'must be active or disabled'),
-    }).refine(hasOneDiscount, withTwoDiscounts),
+    }).check(oneDiscount),
     if_version: ifVersions,
   }),
   output: one(PromoCodeSchema),

@@ -3,8 +3,10 @@
 
 import * as z from 'zod'
 import { attendeeStatuses, guestFields } from './attendees.ts'
+import { dryRun } from './changes.ts'
 import { promoCodeRefused, salesClosed } from './error-codes.ts'
-import { dryRun, emailAddress, externalIdInput, id, line, metadataInput, one, oneOf } from './fields.ts'
+import { id, one } from './fields.ts'
+import { between, line, metadataInput, oneOf, trueOrFalse } from './inputs.ts'
 import type { Operation } from './operation.ts'
 import { newOrder, OrderSchema, paymentMethods } from './orders.ts'
 
@@ -16,34 +18,36 @@ const Guest = z
   .partial()
   .required({ name: true, email: true })
 
-const Registration = z.strictObject({
-  event_id: id('event'),
-  ticket_type_id: id('ticket type, one of the event').optional(),
-  name: line(200).optional().describe('Name of the attendee.'),
-  email: emailAddress.optional(),
-  company: line(200).nullish().describe('Company of the attendee.'),
-  attendees: z
-    .array(Guest)
-    .min(1, 'must name at least one attendee')
-    .max(50, 'must name at most 50 attendees')
-    .optional()
-    .describe(
-      "A group in one order; name, email and company beside it are the buyer's, by default the first attendee's.",
-    ),
-  payment_method: oneOf(paymentMethods).optional().describe('Left out: complimentary. Usually invoice.'),
-  promo_code: line(50).optional().describe('For a discount; needs a payment_method.'),
-  send_email: z.boolean('must be true or false').optional().describe('false: nothing is e-mailed.'),
-  external_id: externalIdInput.optional().describe('Your own identifier, unique within the organisation.'),
-  metadata: metadataInput.optional().describe('Your own flat object, on the order.'),
-})
+const Registration = z
+  .strictObject({
+    event_id: id('event'),
+    ticket_type_id: id('ticket type, one of the event'),
+    name: guestFields.name,
+    email: guestFields.email,
+    company: guestFields.company,
+    attendees: z
+      .array(Guest)
+      .min(1, 'must name at least one attendee')
+      .max(50, 'must name at most 50 attendees')
+      .describe(
+        "A group in one order; name, email and company beside it are the buyer's, by default the first attendee's.",
+      ),
+    payment_method: oneOf(paymentMethods).describe('Left out: complimentary. Usually invoice.'),
+    promo_code: line(50).describe('For a discount; needs a payment_method.'),
+    send_email: trueOrFalse.describe('false: nothing is e-mailed.'),
+    external_id: guestFields.external_id,
+    metadata: metadataInput.describe('Your own flat object, on the order.'),
+  })
+  .partial()
+  .required({ event_id: true })
 
 // The two forms, as published. That each guest of a group needs a ticket type, their own or the one beside the list, no form says.
 const body = Registration.omit({ event_id: true })
 const ofOneGuest = body.omit({ attendees: true }).required({ ticket_type_id: true, name: true, email: true })
 const ofAGroup = body.required({ attendees: true })
 
-/** Required fields of the two forms: checked even if another field is bad, so that one answer names them all. */
-const always = { when: () => true }
+const requiredOfOne = (field: string) =>
+  between(field, (input) => (input.attendees ?? input[field]) !== undefined, 'is required')
 
 export const registerAttendee = {
   name: 'register_attendee',
@@ -57,21 +61,10 @@ export const registerAttendee = {
   scope: 'attendees:write',
   toolset: 'attendees',
   lean: newOrder,
-  input: Registration.refine((input) => input.attendees || input.ticket_type_id !== undefined, {
-    path: ['ticket_type_id'],
-    error: 'is required',
-    ...always,
-  })
-    .refine((input) => input.attendees || input.name !== undefined, { path: ['name'], error: 'is required', ...always })
-    .refine((input) => input.attendees || input.email !== undefined, {
-      path: ['email'],
-      error: 'is required',
-      ...always,
-    })
-    .refine((input) => input.ticket_type_id !== undefined || !input.attendees?.some((guest) => !guest.ticket_type_id), {
-      path: ['attendees'],
-      error: 'must each name their ticket_type_id, or there must be one beside the list',
-    }),
+  input: Registration.check(...['ticket_type_id', 'name', 'email'].map(requiredOfOne)).refine(
+    (input) => input.ticket_type_id !== undefined || !input.attendees?.some((guest) => !guest.ticket_type_id),
+    { path: ['attendees'], error: 'must each name their ticket_type_id, or there must be one beside the list' },
+  ),
   body: {
     name: 'RegistrationRequest',
     forms: { GuestRegistration: ofOneGuest, GroupRegistration: ofAGroup },
@@ -134,7 +127,7 @@ export const importAttendees = {
       .min(1, 'must name at least one attendee')
       .max(1000, 'must name at most 1000 attendees')
       .describe('Each guest once.'),
-    send_email: z.boolean('must be true or false').optional().describe('true: e-mail the tickets of new attendees.'),
+    send_email: trueOrFalse.optional().describe('true: e-mail the tickets of new attendees.'),
     dry_run: dryRun,
   }),
   output: one(AttendeeImportSchema),

@@ -1,28 +1,10 @@
 // Ticket types. SQL: supabase/schemas/30-ticket-types/.
 
 import * as z from 'zod'
-import {
-  changesOf,
-  count,
-  currency,
-  externalId,
-  externalIdInput,
-  fieldsOf,
-  id,
-  ifVersions,
-  line,
-  listOf,
-  metadata,
-  metadataInput,
-  money,
-  one,
-  paging,
-  paragraphs,
-  readAgain,
-  timestamp,
-  timestampInput,
-  version,
-} from './fields.ts'
+import { changesOf, fieldsOf, ifVersions, readAgain } from './changes.ts'
+import { currency, id, money, one, ownFields, timestamp, versioned } from './fields.ts'
+import { count, line, minorUnits, ownInputs, paragraphs, timestampInput } from './inputs.ts'
+import { listOf, paging } from './lists.ts'
 import type { Operation } from './operation.ts'
 
 const visibilities = ['public', 'hidden'] as const
@@ -48,11 +30,8 @@ export const TicketTypeSchema = z.strictObject({
   status: z.enum(ticketTypeStatuses),
   sales_status: z.enum(['upcoming', 'on_sale', 'sold_out', 'ended', 'archived']),
   position: z.int(),
-  external_id: externalId,
-  metadata,
-  version,
-  created_at: timestamp,
-  updated_at: timestamp,
+  ...ownFields,
+  ...versioned,
 })
 
 const ticketTypeEssentials = [
@@ -95,11 +74,7 @@ export const getTicketType = {
 export const ticketTypeFields = {
   name: line(200).describe('Name of the ticket type.'),
   description: paragraphs(20_000).nullable().describe('What it includes.'),
-  price: z
-    .int('must be a whole number of minor units')
-    .min(0, 'must be at least 0')
-    .max(100_000_000_000, 'must be at most 100000000000')
-    .describe('Minor units (cents); 0 is free.'),
+  price: minorUnits(0, 100_000_000_000).describe('Minor units (cents); 0 is free.'),
   quantity: count(0).nullable().describe('null: unlimited.'),
   min_per_order: count(1).describe('Default 1.'),
   max_per_order: count(1).nullable().describe('null: no limit.'),
@@ -107,8 +82,7 @@ export const ticketTypeFields = {
   sales_end_at: timestampInput.nullable().describe('Not included; null: when the event closes.'),
   visibility: z.enum(visibilities, 'must be public or hidden').describe('hidden: not public, but can be issued.'),
   position: count(0).describe('In the list, from 0.'),
-  external_id: externalIdInput,
-  metadata: metadataInput,
+  ...ownInputs,
 }
 
 export const createTicketType = {

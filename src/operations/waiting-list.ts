@@ -1,28 +1,11 @@
 // The waiting list of sold-out ticket types. SQL: supabase/schemas/70-waiting-list/.
 
 import * as z from 'zod'
+import { changesOf, ifVersions, readAgain } from './changes.ts'
 import { promoCodeRefused, salesClosed } from './error-codes.ts'
-import {
-  changesOf,
-  emailAddress,
-  emailFilter,
-  externalId,
-  externalIdInput,
-  id,
-  ifVersions,
-  line,
-  listOf,
-  metadata,
-  metadataInput,
-  nextPage,
-  one,
-  oneOf,
-  paging,
-  readAgain,
-  timestamp,
-  timestampInput,
-  version,
-} from './fields.ts'
+import { id, one, ownFields, timestamp, versioned } from './fields.ts'
+import { emailAddress, line, oneOf, ownInputs, timestampInput, trueOrFalse } from './inputs.ts'
+import { emailFilter, listOf, nextPage, paging } from './lists.ts'
 import type { Operation } from './operation.ts'
 import { newOrder, OrderSchema, paymentMethods } from './orders.ts'
 
@@ -43,11 +26,8 @@ export const WaitingListEntrySchema = z.strictObject({
   offer_expires_at: timestamp.nullable().describe('Until when the place is held.'),
   order_id: id('order').nullable().describe('The order of whoever accepted.'),
   attendee_id: id('attendee').nullable().describe('Whoever accepted.'),
-  external_id: externalId,
-  metadata,
-  version,
-  created_at: timestamp,
-  updated_at: timestamp,
+  ...ownFields,
+  ...versioned,
 })
 
 const entryEssentials = [
@@ -60,8 +40,7 @@ const entryFields = {
   name: line(200).describe('Name of the person.'),
   email: emailAddress.describe('The offer is sent to it.'),
   company: line(200).nullable().describe('Company of the person.'),
-  external_id: externalIdInput,
-  metadata: metadataInput,
+  ...ownInputs,
 }
 
 export const joinWaitingList = {
@@ -80,7 +59,7 @@ export const joinWaitingList = {
       event_id: id('event'),
       ticket_type_id: id('ticket type that is sold out'),
       ...entryFields,
-      send_email: z.boolean('must be true or false').describe('false: nothing is e-mailed.'),
+      send_email: trueOrFalse.describe('false: nothing is e-mailed.'),
     })
     .partial()
     .required({ event_id: true, ticket_type_id: true, name: true, email: true }),

@@ -1,19 +1,10 @@
 // Webhook endpoints. SQL: supabase/schemas/90-outbox/endpoints.sql and endpoint-operations.sql.
 
 import * as z from 'zod'
-import {
-  changesOf,
-  control,
-  id,
-  ifVersions,
-  line,
-  listOf,
-  one,
-  paging,
-  readAgain,
-  timestamp,
-  version,
-} from './fields.ts'
+import { changesOf, ifVersions, readAgain } from './changes.ts'
+import { deleted, id, one, timestamp, versioned } from './fields.ts'
+import { control, line, wholeNumber } from './inputs.ts'
+import { listOf, paging } from './lists.ts'
 import type { Operation } from './operation.ts'
 
 export const notificationTypes = [
@@ -62,9 +53,7 @@ export const WebhookEndpointSchema = z.strictObject({
     .nullable()
     .describe('Since when every delivery to it has failed; it is disabled after five days.'),
   secret: z.string().nullable().describe('Signing secret (Standard Webhooks); shown at creation and rotation only.'),
-  version,
-  created_at: timestamp,
-  updated_at: timestamp,
+  ...versioned,
 })
 
 const endpointEssentials = ['id', 'url', 'description', 'types', 'status', 'disabled_reason', 'failing_since']
@@ -171,9 +160,7 @@ export const deleteWebhookEndpoint = {
   toolset: 'webhooks',
   unlisted: true,
   input: z.strictObject({ webhook_endpoint_id: webhookEndpointId }),
-  output: one(
-    z.strictObject({ object: z.literal('webhook_endpoint'), id: webhookEndpointId, deleted: z.literal(true) }),
-  ),
+  output: deleted('webhook_endpoint', 'webhook endpoint'),
   hints: { destructive: true, idempotent: false, openWorld: false },
 } satisfies Operation
 
@@ -189,10 +176,7 @@ export const rotateWebhookSecret = {
   lean: [...endpointEssentials, 'secret'],
   input: z.strictObject({
     webhook_endpoint_id: webhookEndpointId,
-    overlap_hours: z
-      .int('must be a whole number from 0 to 168')
-      .min(0, 'must be at least 0')
-      .max(168, 'must be at most 168')
+    overlap_hours: wholeNumber(0, 168)
       .optional()
       .describe('Hours for which both sign, up to a week; 24 when left out. Use 0 if the old one has leaked.'),
   }),

@@ -1,7 +1,7 @@
 // The form in which people are searched: the page's, for its list without a network, and the database's are one.
 
 import { expect, test } from 'vitest'
-import { line } from '../../src/operations/fields.ts'
+import { line } from '../../src/operations/inputs.ts'
 import { row } from '../support/database.ts'
 
 const folder = new URL('../../src/apps/door/browser/', import.meta.url)

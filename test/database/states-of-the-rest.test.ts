@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { prefixOf } from '../../src/gateway/api-key.ts'
-import { emailAddress } from '../../src/operations/fields.ts'
+import { emailAddress } from '../../src/operations/inputs.ts'
 import { row } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { edit, read, refusalOfEdit } from '../support/studio.ts'

@@ -5,8 +5,8 @@ import * as z from 'zod'
 import { ApiError } from '../../gateway/api-error.ts'
 import { isId, type Name, nameOf } from '../../gateway/names.ts'
 import { isObject, objectIn, unwrap, validationFailed } from '../../gateway/validation.ts'
-import { withoutControl } from '../../operations/fields.ts'
 import { type NamedKind, namedKindOf } from '../../operations/identifiers.ts'
+import { withoutControl } from '../../operations/inputs.ts'
 import type { Operation } from '../../operations/operation.ts'
 
 type Arguments = Record<string, unknown>

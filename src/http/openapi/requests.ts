@@ -4,7 +4,7 @@
 import * as z from 'zod'
 import type { ZodOpenApiOperationObject, ZodOpenApiRequestBodyObject } from 'zod-openapi'
 import { IdempotencyKeySchema } from '../../gateway/calls.ts'
-import { changesOf, maximumTags } from '../../operations/fields.ts'
+import { changesOf, maximumTags } from '../../operations/changes.ts'
 import { reference } from '../../operations/identifiers.ts'
 import { besideChanges, hasVersion, isRead, type Operation, pathParameters } from '../../operations/operation.ts'
 import { type Example, named, successesOf } from './examples.ts'
