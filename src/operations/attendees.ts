@@ -16,7 +16,7 @@ import { salesClosed } from './error-codes.ts'
 import { currency, id, money, one, ownFields, timestamp, versioned } from './fields.ts'
 import { emailAddress, line, oneOf, ownInputs, trueOrFalse } from './inputs.ts'
 import { emailFilter, forSync, listOf, nextPage, paging, searchInput, updatedSince } from './lists.ts'
-import type { Operation } from './operation.ts'
+import { names, type Operation } from './operation.ts'
 import { KeptSchema } from './people.ts'
 import { qrPictures } from './ticket-qr.ts'
 
@@ -78,9 +78,7 @@ export const AttendeeSchema = z.strictObject({
   ...versioned,
 })
 
-const attendeeEssentials = [
-  ...['id', 'name', 'email', 'company', 'status', 'order.reference', 'ticket_type.name', 'ticket_email.status'],
-]
+const attendeeEssentials = names('id name email company status order.reference ticket_type.name ticket_email.status')
 
 export const listAttendees = {
   name: 'list_attendees',

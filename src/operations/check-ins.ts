@@ -5,7 +5,7 @@ import { attendeeStatuses } from './attendees.ts'
 import { id, one, timestamp } from './fields.ts'
 import { line, oneOf, oneRequired, onlyOne, timestampInput, trueOrFalse, wholeNumber } from './inputs.ts'
 import { itemsOnAPage, listOf, nextPage, paging, searchInput } from './lists.ts'
-import type { Operation } from './operation.ts'
+import { names, type Operation } from './operation.ts'
 
 const refusals = [
   'not_found',
@@ -60,10 +60,10 @@ export const CheckInSchema = z.strictObject({
   updated_at: timestamp,
 })
 
-const scanEssentials = [
-  ...['id', 'result', 'reason', 'direction', 'check_in_point_id', 'attendee.id', 'attendee.name', 'attendee.company'],
-  ...['attendee.ticket_type.name', 'device', 'scanned_at', 'undone_at'],
-]
+const scanEssentials = names(`
+  id result reason direction check_in_point_id attendee.id attendee.name attendee.company attendee.ticket_type.name
+  device scanned_at undone_at
+`)
 
 export const findAttendees = {
   name: 'find_attendees',
@@ -193,14 +193,7 @@ export const checkInBatch = {
   scope: 'checkin:write',
   toolset: 'door',
   unlisted: true,
-  lean: [
-    'accepted',
-    'rejected',
-    'remaining',
-    'results.scan_id',
-    'results.check_in.reason',
-    'results.check_in.attendee.name',
-  ],
+  lean: names('accepted rejected remaining results.scan_id results.check_in.reason results.check_in.attendee.name'),
   leanItems: { list: 'results', path: 'check_in.result', value: 'rejected' },
   input: z.strictObject({
     event_id: scansEvent,

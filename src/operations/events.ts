@@ -16,7 +16,7 @@ import {
 } from './inputs.ts'
 import { listOf, nextPage, paging, searchInput } from './lists.ts'
 import { locales } from './locales.ts'
-import type { Operation } from './operation.ts'
+import { names, type Operation } from './operation.ts'
 
 export const eventStatuses = ['draft', 'published', 'cancelled', 'completed'] as const
 const intervals = ['hour', 'day', 'week'] as const
@@ -189,13 +189,11 @@ export const getEventSummary = {
   path: '/events/{event_id}/summary',
   scope: 'events:read',
   toolset: 'events',
-  lean: [
-    '*',
-    ...['device', 'check_in_point', 'entries', 'exits', 'rejected', 'last_scan_at'].map((field) => `devices.${field}`),
-    ...['starts_at', 'registrations', 'arrivals', 'ticket_types.name', 'ticket_types.registrations'].map(
-      (field) => `timeline.${field}`,
-    ),
-  ],
+  lean: names(`
+    * devices.device devices.check_in_point devices.entries devices.exits devices.rejected devices.last_scan_at
+    timeline.starts_at timeline.registrations timeline.arrivals
+    timeline.ticket_types.name timeline.ticket_types.registrations
+  `),
   input: z.strictObject({
     event_id: id('event'),
     interval: oneOf(intervals).default('day').describe('Steps of the timeline.'),

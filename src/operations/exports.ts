@@ -7,39 +7,39 @@ import { checkInResults } from './check-ins.ts'
 import { id, one, timestamp } from './fields.ts'
 import { characters, control, oneOf, timestampInput, trueOrFalse } from './inputs.ts'
 import { anyOf, updatedSince } from './lists.ts'
-import type { Operation } from './operation.ts'
+import { names, type Operation } from './operation.ts'
 import { orderStatuses, paymentStatuses } from './orders.ts'
 
-const attendeeColumns = [
-  ...['id', 'event_id', 'event', 'timezone', 'order_id', 'order_reference', 'ticket_type_id', 'ticket_type'],
-  ...['name', 'email', 'company', 'status', 'price', 'price_decimal', 'discount', 'discount_decimal', 'currency'],
-  ...['checked_in_at', 'checked_in_at_local', 'cancelled_at', 'cancelled_at_local', 'erased_at', 'erased_at_local'],
-  ...['external_id', 'metadata', 'created_at', 'created_at_local', 'updated_at', 'updated_at_local'],
-]
+const attendeeColumns = names(`
+  id event_id event timezone order_id order_reference ticket_type_id ticket_type
+  name email company status price price_decimal discount discount_decimal currency
+  checked_in_at checked_in_at_local cancelled_at cancelled_at_local erased_at erased_at_local
+  external_id metadata created_at created_at_local updated_at updated_at_local
+`)
 
-const orderColumns = [
-  ...['id', 'event_id', 'event', 'timezone', 'reference', 'status', 'payment_status', 'name', 'email', 'company'],
-  ...['currency', 'subtotal', 'subtotal_decimal', 'discount_total', 'discount_total_decimal', 'total', 'total_decimal'],
-  ...['amount_paid', 'amount_paid_decimal', 'amount_refunded', 'amount_refunded_decimal'],
-  ...['amount_due', 'amount_due_decimal', 'payment_method', 'promo_code', 'source'],
-  ...['payment_due_at', 'payment_due_at_local', 'completed_at', 'completed_at_local'],
-  ...['cancelled_at', 'cancelled_at_local', 'cancellation_reason', 'external_id', 'metadata'],
-  ...['created_at', 'created_at_local', 'updated_at', 'updated_at_local'],
-  ...['amount_refundable', 'amount_refundable_decimal', 'amount_retained', 'amount_retained_decimal'],
-]
+const orderColumns = names(`
+  id event_id event timezone reference status payment_status name email company
+  currency subtotal subtotal_decimal discount_total discount_total_decimal total total_decimal
+  amount_paid amount_paid_decimal amount_refunded amount_refunded_decimal
+  amount_due amount_due_decimal payment_method promo_code source
+  payment_due_at payment_due_at_local completed_at completed_at_local
+  cancelled_at cancelled_at_local cancellation_reason external_id metadata
+  created_at created_at_local updated_at updated_at_local
+  amount_refundable amount_refundable_decimal amount_retained amount_retained_decimal
+`)
 
-const paymentColumns = [
-  ...['id', 'type', 'payment_id', 'order_id', 'order_reference', 'event_id', 'event', 'timezone'],
-  ...['name', 'email', 'company', 'booked_at', 'booked_at_local', 'amount', 'amount_decimal', 'currency', 'method'],
-  ...['external_reference', 'reason', 'source', 'created_at', 'created_at_local'],
-]
+const paymentColumns = names(`
+  id type payment_id order_id order_reference event_id event timezone
+  name email company booked_at booked_at_local amount amount_decimal currency method
+  external_reference reason source created_at created_at_local
+`)
 
-const checkInColumns = [
-  ...['id', 'event_id', 'event', 'timezone', 'check_in_point_id', 'check_in_point', 'attendee_id', 'name', 'company'],
-  ...['ticket_type', 'direction', 'result', 'reason', 'admitted', 'device', 'source'],
-  ...['scanned_at', 'scanned_at_local', 'exited_at', 'exited_at_local', 'undone_at', 'undone_at_local'],
-  ...['created_at', 'created_at_local'],
-]
+const checkInColumns = names(`
+  id event_id event timezone check_in_point_id check_in_point attendee_id name company
+  ticket_type direction result reason admitted device source
+  scanned_at scanned_at_local exited_at exited_at_local undone_at undone_at_local
+  created_at created_at_local
+`)
 
 /** Columns, in the order in which the file is to have them. A key of metadata is a column of its own where it is named. */
 function columnsFrom(columns: readonly string[]) {

@@ -9,7 +9,7 @@ import { EventSchema } from './events.ts'
 import { id, one, timestamp } from './fields.ts'
 import { oneOf, timestampInput } from './inputs.ts'
 import { createdSince, listOf, nextPage, paging } from './lists.ts'
-import type { Operation } from './operation.ts'
+import { names, type Operation } from './operation.ts'
 import { OrderSchema, PaymentSchema, RefundSchema } from './orders.ts'
 import { TicketTypeSchema } from './ticket-types.ts'
 import { WaitingListEntrySchema } from './waiting-list.ts'
@@ -90,10 +90,10 @@ export const WebhookDeliverySchema = z.strictObject({
   updated_at: timestamp,
 })
 
-const deliveryEssentials = [
-  ...['id', 'webhook_endpoint_id', 'type', 'status', 'attempts', 'next_attempt_at', 'created_at'],
-  ...['last_response.status', 'last_response.body', 'last_error'],
-]
+const deliveryEssentials = names(`
+  id webhook_endpoint_id type status attempts next_attempt_at created_at
+  last_response.status last_response.body last_error
+`)
 
 export const listNotifications = {
   name: 'list_notifications',
@@ -105,19 +105,10 @@ export const listNotifications = {
   scope: 'events:write',
   toolset: 'webhooks',
   unlisted: true,
-  lean: [
-    'id',
-    'type',
-    'created_at',
-    'data.id',
-    'data.reference',
-    'data.name',
-    'data.status',
-    'data.kind',
-    'data.to',
-    'data.amount',
-    'data.currency',
-  ],
+  lean: names(`
+    id type created_at
+    data.id data.reference data.name data.status data.kind data.to data.amount data.currency
+  `),
   input: z.strictObject({
     type: typeFilter,
     after: id('last notification seen: only later ones').optional(),

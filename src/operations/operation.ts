@@ -111,6 +111,9 @@ export type Picture = { mediaType: string; draw: (data: unknown) => Promise<Buff
 /** `columns` are published in their order: new ones come at the end. */
 export type Csv = { name: string; columns: readonly string[] }
 
+/** Names of fields, with blanks between them. */
+export const names = (text: string): readonly string[] => text.trim().split(/\s+/)
+
 /** What GET of a file takes. */
 export function inputOfCsv({ input }: Operation): z.ZodObject {
   const bom = z.boolean('must be true or false').optional()

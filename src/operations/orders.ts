@@ -16,7 +16,7 @@ import {
   trueOrFalse,
 } from './inputs.ts'
 import { anyOf, emailFilter, forSync, listOf, nextPage, paging, searchInput, updatedSince } from './lists.ts'
-import type { Operation } from './operation.ts'
+import { names, type Operation } from './operation.ts'
 
 export const orderStatuses = ['pending', 'completed', 'cancelled'] as const
 export const paymentMethods = ['invoice', 'bank_transfer', 'card', 'cash', 'other'] as const
@@ -108,25 +108,23 @@ export const OrderSchema = z.strictObject({
   ...versioned,
 })
 
-const buyer = ['id', 'reference', 'name', 'email', 'status', 'payment_status']
 /** What a payment, a refund or a cancellation changes. */
-export const orderMoney = [
-  ...['id', 'reference', 'status', 'payment_status', 'total', 'amount_paid', 'amount_due', 'amount_refunded'],
-  ...['amount_retained', 'amount_refundable', 'payment_due_at'],
-]
-const wholeOrder = [
-  ...['*', 'event_id'],
-  ...['attendees.id', 'attendees.name', 'attendees.email', 'attendees.company', 'attendees.ticket_type.name'],
-  ...['attendees.price', 'attendees.discount', 'attendees.status', 'attendees.checked_in_at', 'attendees.external_id'],
-  ...['payments.id', 'payments.method', 'payments.amount', 'payments.received_at', 'payments.external_reference'],
-  ...['payments.voided_at', 'refunds.id', 'refunds.method', 'refunds.amount', 'refunds.refunded_at'],
-  'refunds.external_reference',
-]
+export const orderMoney = names(`
+  id reference status payment_status total amount_paid amount_due amount_refunded amount_retained amount_refundable
+  payment_due_at
+`)
+const wholeOrder = names(`
+  * event_id
+  attendees.id attendees.name attendees.email attendees.company attendees.ticket_type.name attendees.price
+  attendees.discount attendees.status attendees.checked_in_at attendees.external_id
+  payments.id payments.method payments.amount payments.received_at payments.external_reference payments.voided_at
+  refunds.id refunds.method refunds.amount refunds.refunded_at refunds.external_reference
+`)
 /** What a registration answers. */
-export const newOrder = [
-  ...['id', 'reference', 'status', 'total', 'discount_total', 'amount_due', 'payment_due_at'],
-  ...['attendees.id', 'attendees.name', 'attendees.ticket_code'],
-]
+export const newOrder = names(`
+  id reference status total discount_total amount_due payment_due_at
+  attendees.id attendees.name attendees.ticket_code
+`)
 
 export const listOrders = {
   name: 'list_orders',
@@ -136,20 +134,10 @@ export const listOrders = {
   path: '/orders',
   scope: 'orders:read',
   toolset: 'orders',
-  lean: [
-    ...buyer,
-    ...[
-      'company',
-      'event_id',
-      'total',
-      'amount_paid',
-      'amount_due',
-      'amount_refundable',
-      'payment_due_at',
-      'cancellation_reason',
-    ],
-    'payment_reminded_at',
-  ],
+  lean: names(`
+    id reference name email status payment_status company event_id total amount_paid amount_due amount_refundable
+    payment_due_at cancellation_reason payment_reminded_at
+  `),
   input: z.strictObject({
     event_id: id('event').optional(),
     search: searchInput

@@ -3,7 +3,7 @@
 import * as z from 'zod'
 import { dryRun, effect } from './changes.ts'
 import { currency, id, money, one, timestamp } from './fields.ts'
-import type { Operation } from './operation.ts'
+import { names, type Operation } from './operation.ts'
 import { OrderSchema, orderMoney } from './orders.ts'
 
 const notReminded = [
@@ -65,10 +65,10 @@ export const sendPaymentReminders = {
   scope: 'orders:write',
   toolset: 'orders',
   confirmed: 'by_effect',
-  lean: [
-    ...['reminded', 'not_reminded', 'remaining', 'results.reference', 'results.name', 'results.email'],
-    ...['results.amount_due', 'results.code', 'results.next_reminder_at'],
-  ],
+  lean: names(`
+    reminded not_reminded remaining
+    results.reference results.name results.email results.amount_due results.code results.next_reminder_at
+  `),
   input: z.strictObject({
     event_id: id('event'),
     order_ids: z

@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { dryRun, effect } from './changes.ts'
 import { id, one, timestamp } from './fields.ts'
 import { line, trueOrFalse } from './inputs.ts'
-import type { Operation } from './operation.ts'
+import { names, type Operation } from './operation.ts'
 
 /** Any that a row may have: not all of them are ones that guests are registered with. */
 const address = line(254, /^[^@\s]+@[^@\s]+$/u, 'must be an e-mail address (in a URL, + is written %2B)')
@@ -53,12 +53,10 @@ export const findPerson = {
   path: '/people',
   scope: 'attendees:read',
   toolset: 'attendees',
-  lean: [
-    ...['name', 'companies', 'attendees', 'orders', 'waiting_list_entries', 'members', 'passed_on'].map(
-      (field) => `people.${field}`,
-    ),
-    ...['people.records.object', 'people.records.event.name', 'people.records.status', 'hidden', 'more'],
-  ],
+  lean: names(`
+    people.name people.companies people.attendees people.orders people.waiting_list_entries people.members
+    people.passed_on people.records.object people.records.event.name people.records.status hidden more
+  `),
   input: z.strictObject({ email: address.describe('The whole address.') }),
   output: one(PersonSchema),
 } satisfies Operation

@@ -5,7 +5,7 @@ import { changesOf, ifVersions, readAgain } from './changes.ts'
 import { id, money, one, timestamp, versioned } from './fields.ts'
 import { control, count, minorUnits, oneRequired, onlyOne, timestampInput } from './inputs.ts'
 import { listOf, nextPage, paging } from './lists.ts'
-import type { Operation } from './operation.ts'
+import { names, type Operation } from './operation.ts'
 
 export const promoCodeStatuses = ['active', 'disabled'] as const
 
@@ -70,19 +70,9 @@ const body = newPromoCode.omit({ event_id: true })
 const byPercentage = body.omit({ amount_off: true }).required({ percent_off: true })
 const byAmount = body.omit({ percent_off: true }).required({ amount_off: true })
 
-const promoCodeEssentials = [
-  ...[
-    'id',
-    'code',
-    'percent_off',
-    'amount_off',
-    'valid_from',
-    'valid_until',
-    'max_redemptions',
-    'times_redeemed',
-    'state',
-  ],
-]
+const promoCodeEssentials = names(
+  'id code percent_off amount_off valid_from valid_until max_redemptions times_redeemed state',
+)
 
 export const listPromoCodes = {
   name: 'list_promo_codes',

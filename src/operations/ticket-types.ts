@@ -5,7 +5,7 @@ import { changesOf, fieldsOf, ifVersions, readAgain } from './changes.ts'
 import { currency, id, money, one, ownFields, timestamp, versioned } from './fields.ts'
 import { count, line, minorUnits, ownInputs, paragraphs, timestampInput } from './inputs.ts'
 import { listOf, paging } from './lists.ts'
-import type { Operation } from './operation.ts'
+import { names, type Operation } from './operation.ts'
 
 const visibilities = ['public', 'hidden'] as const
 export const ticketTypeStatuses = ['active', 'archived'] as const
@@ -34,10 +34,9 @@ export const TicketTypeSchema = z.strictObject({
   ...versioned,
 })
 
-const ticketTypeEssentials = [
-  ...['id', 'name', 'price', 'quantity', 'quantity_sold', 'quantity_available', 'sales_status'],
-  ...['sales_start_at', 'sales_end_at', 'visibility'],
-]
+const ticketTypeEssentials = names(`
+  id name price quantity quantity_sold quantity_available sales_status sales_start_at sales_end_at visibility
+`)
 
 export const listTicketTypes = {
   name: 'list_ticket_types',

@@ -6,7 +6,7 @@ import { promoCodeRefused, salesClosed } from './error-codes.ts'
 import { id, one, ownFields, timestamp, versioned } from './fields.ts'
 import { emailAddress, line, oneOf, ownInputs, timestampInput, trueOrFalse } from './inputs.ts'
 import { emailFilter, listOf, nextPage, paging } from './lists.ts'
-import type { Operation } from './operation.ts'
+import { names, type Operation } from './operation.ts'
 import { newOrder, OrderSchema, paymentMethods } from './orders.ts'
 
 const statuses = ['waiting', 'offered', 'accepted', 'expired', 'cancelled'] as const
@@ -30,9 +30,7 @@ export const WaitingListEntrySchema = z.strictObject({
   ...versioned,
 })
 
-const entryEssentials = [
-  ...['id', 'name', 'email', 'ticket_type.name', 'status', 'position', 'offered_at', 'offer_expires_at'],
-]
+const entryEssentials = names('id name email ticket_type.name status position offered_at offer_expires_at')
 
 const entryId = id('entry of the waiting list')
 
