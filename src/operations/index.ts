@@ -1,159 +1,104 @@
 // The list of operations, from which REST, MCP and the OpenAPI document are made. A new operation must be added here.
 
-import { getApiKey } from './api-keys.ts'
-import { applyEvent } from './apply-event.ts'
-import {
-  cancelAttendee,
-  eraseAttendee,
-  getAttendee,
-  getTicketQr,
-  listAttendees,
-  resendTicket,
-  updateAttendee,
-} from './attendees.ts'
-import { listAuditEntries } from './audit.ts'
+import * as apiKeys from './api-keys.ts'
+import * as applyEvent from './apply-event.ts'
+import * as attendees from './attendees.ts'
+import * as audit from './audit.ts'
 import { warnings } from './changes.ts'
-import {
-  createCheckInPoint,
-  deleteCheckInPoint,
-  getCheckInPoint,
-  getDoorList,
-  listCheckInPoints,
-  updateCheckInPoint,
-} from './check-in-points.ts'
-import { checkIn, checkInBatch, findAttendees, listCheckInConflicts, listCheckIns, undoCheckIn } from './check-ins.ts'
-import { listEmails, resendEmail } from './emails.ts'
-import {
-  cancelEvent,
-  completeEvent,
-  createEvent,
-  deleteEvent,
-  getEvent,
-  getEventSummary,
-  listEvents,
-  publishEvent,
-  unpublishEvent,
-  updateEvent,
-} from './events.ts'
-import { exportAttendees, exportCheckIns, exportOrders, exportPayments } from './exports.ts'
-import {
-  listNotifications,
-  listWebhookDeliveries,
-  redeliverWebhook,
-  redeliverWebhooks,
-  testWebhookEndpoint,
-} from './notifications.ts'
+import * as checkInPoints from './check-in-points.ts'
+import * as checkIns from './check-ins.ts'
+import * as emails from './emails.ts'
+import * as events from './events.ts'
+import * as exports from './exports.ts'
+import * as notifications from './notifications.ts'
 import { isRead, type Operation } from './operation.ts'
-import {
-  cancelOrder,
-  getOrder,
-  listOrders,
-  recordInvoicePayment,
-  recordRefund,
-  reopenOrder,
-  updateOrder,
-  voidPayment,
-} from './orders.ts'
-import { sendPaymentReminder, sendPaymentReminders } from './payment-reminders.ts'
-import { erasePerson, findPerson } from './people.ts'
-import { createPromoCode, getPromoCode, listPromoCodes, updatePromoCode } from './promo-codes.ts'
-import { importAttendees, registerAttendee } from './registrations.ts'
-import { createTicketType, getTicketType, listTicketTypes, updateTicketType } from './ticket-types.ts'
-import {
-  acceptWaitingListOffer,
-  cancelWaitingListEntry,
-  getWaitingListEntry,
-  joinWaitingList,
-  listWaitingListEntries,
-  updateWaitingListEntry,
-} from './waiting-list.ts'
-import {
-  createWebhookEndpoint,
-  deleteWebhookEndpoint,
-  getWebhookEndpoint,
-  listWebhookEndpoints,
-  rotateWebhookSecret,
-  updateWebhookEndpoint,
-} from './webhook-endpoints.ts'
+import * as orders from './orders.ts'
+import * as paymentReminders from './payment-reminders.ts'
+import * as people from './people.ts'
+import * as promoCodes from './promo-codes.ts'
+import * as registrations from './registrations.ts'
+import * as ticketTypes from './ticket-types.ts'
+import * as waitingList from './waiting-list.ts'
+import * as webhookEndpoints from './webhook-endpoints.ts'
 
 const declared: readonly Operation[] = [
-  getApiKey,
-  listEvents,
-  getEvent,
-  getEventSummary,
-  applyEvent,
-  createEvent,
-  updateEvent,
-  publishEvent,
-  unpublishEvent,
-  cancelEvent,
-  completeEvent,
-  deleteEvent,
-  listTicketTypes,
-  getTicketType,
-  createTicketType,
-  updateTicketType,
-  listPromoCodes,
-  getPromoCode,
-  createPromoCode,
-  updatePromoCode,
-  registerAttendee,
-  importAttendees,
-  listWaitingListEntries,
-  getWaitingListEntry,
-  joinWaitingList,
-  updateWaitingListEntry,
-  acceptWaitingListOffer,
-  cancelWaitingListEntry,
-  listOrders,
-  getOrder,
-  updateOrder,
-  recordInvoicePayment,
-  voidPayment,
-  recordRefund,
-  sendPaymentReminder,
-  sendPaymentReminders,
-  reopenOrder,
-  cancelOrder,
-  listAttendees,
-  getAttendee,
-  getTicketQr,
-  updateAttendee,
-  cancelAttendee,
-  resendTicket,
-  listEmails,
-  resendEmail,
-  eraseAttendee,
-  findPerson,
-  erasePerson,
-  listCheckInPoints,
-  getCheckInPoint,
-  createCheckInPoint,
-  updateCheckInPoint,
-  deleteCheckInPoint,
-  getDoorList,
-  findAttendees,
-  checkIn,
-  checkInBatch,
-  undoCheckIn,
-  listCheckIns,
-  listCheckInConflicts,
-  listWebhookEndpoints,
-  getWebhookEndpoint,
-  createWebhookEndpoint,
-  updateWebhookEndpoint,
-  deleteWebhookEndpoint,
-  rotateWebhookSecret,
-  testWebhookEndpoint,
-  listWebhookDeliveries,
-  redeliverWebhook,
-  redeliverWebhooks,
-  listNotifications,
-  exportAttendees,
-  exportOrders,
-  exportPayments,
-  exportCheckIns,
-  listAuditEntries,
+  apiKeys.getApiKey,
+  events.listEvents,
+  events.getEvent,
+  events.getEventSummary,
+  applyEvent.applyEvent,
+  events.createEvent,
+  events.updateEvent,
+  events.publishEvent,
+  events.unpublishEvent,
+  events.cancelEvent,
+  events.completeEvent,
+  events.deleteEvent,
+  ticketTypes.listTicketTypes,
+  ticketTypes.getTicketType,
+  ticketTypes.createTicketType,
+  ticketTypes.updateTicketType,
+  promoCodes.listPromoCodes,
+  promoCodes.getPromoCode,
+  promoCodes.createPromoCode,
+  promoCodes.updatePromoCode,
+  registrations.registerAttendee,
+  registrations.importAttendees,
+  waitingList.listWaitingListEntries,
+  waitingList.getWaitingListEntry,
+  waitingList.joinWaitingList,
+  waitingList.updateWaitingListEntry,
+  waitingList.acceptWaitingListOffer,
+  waitingList.cancelWaitingListEntry,
+  orders.listOrders,
+  orders.getOrder,
+  orders.updateOrder,
+  orders.recordInvoicePayment,
+  orders.voidPayment,
+  orders.recordRefund,
+  paymentReminders.sendPaymentReminder,
+  paymentReminders.sendPaymentReminders,
+  orders.reopenOrder,
+  orders.cancelOrder,
+  attendees.listAttendees,
+  attendees.getAttendee,
+  attendees.getTicketQr,
+  attendees.updateAttendee,
+  attendees.cancelAttendee,
+  attendees.resendTicket,
+  emails.listEmails,
+  emails.resendEmail,
+  attendees.eraseAttendee,
+  people.findPerson,
+  people.erasePerson,
+  checkInPoints.listCheckInPoints,
+  checkInPoints.getCheckInPoint,
+  checkInPoints.createCheckInPoint,
+  checkInPoints.updateCheckInPoint,
+  checkInPoints.deleteCheckInPoint,
+  checkInPoints.getDoorList,
+  checkIns.findAttendees,
+  checkIns.checkIn,
+  checkIns.checkInBatch,
+  checkIns.undoCheckIn,
+  checkIns.listCheckIns,
+  checkIns.listCheckInConflicts,
+  webhookEndpoints.listWebhookEndpoints,
+  webhookEndpoints.getWebhookEndpoint,
+  webhookEndpoints.createWebhookEndpoint,
+  webhookEndpoints.updateWebhookEndpoint,
+  webhookEndpoints.deleteWebhookEndpoint,
+  webhookEndpoints.rotateWebhookSecret,
+  notifications.testWebhookEndpoint,
+  notifications.listWebhookDeliveries,
+  notifications.redeliverWebhook,
+  notifications.redeliverWebhooks,
+  notifications.listNotifications,
+  exports.exportAttendees,
+  exports.exportOrders,
+  exports.exportPayments,
+  exports.exportCheckIns,
+  audit.listAuditEntries,
 ]
 
 /** Every write may answer warnings. */
