@@ -1,55 +1,32 @@
 // What the arguments that are ids are ids of, and what lists these objects: for refusals, which name what helps next.
 
+import { operations } from './index.ts'
+
 type Identifier = {
   /** In a sentence. */
   noun: string
   /** The tool of MCP whose answer has the id. */
   tool: string
-  /** The same over REST, below /api/v1. */
-  route: `/${string}`
+  /** The operation that REST names in its place. */
+  route?: string
   /** Over MCP an argument takes what it is called as well as the id. */
   isNamed?: true
 }
 
 export const identifiers = {
-  event: { noun: 'an event', tool: 'list_events', route: '/events', isNamed: true },
-  ticket_type: {
-    noun: 'a ticket type',
-    tool: 'list_ticket_types',
-    route: '/events/{event_id}/ticket-types',
-    isNamed: true,
-  },
-  promo_code: {
-    noun: 'a promo code',
-    tool: 'list_promo_codes',
-    route: '/events/{event_id}/promo-codes',
-    isNamed: true,
-  },
-  order: { noun: 'an order', tool: 'list_orders', route: '/orders', isNamed: true },
-  attendee: { noun: 'an attendee', tool: 'list_attendees', route: '/attendees', isNamed: true },
-  waiting_list_entry: {
-    noun: 'an entry of the waiting list',
-    tool: 'list_waiting_list_entries',
-    route: '/events/{event_id}/waiting-list',
-    isNamed: true,
-  },
-  check_in_point: {
-    noun: 'a check-in point',
-    tool: 'get_event_summary',
-    route: '/events/{event_id}/check-in-points',
-    isNamed: true,
-  },
-  webhook_endpoint: {
-    noun: 'a webhook endpoint',
-    tool: 'list_webhook_endpoints',
-    route: '/webhook-endpoints',
-    isNamed: true,
-  },
-  payment: { noun: 'a payment', tool: 'get_order', route: '/orders/{order_id}' },
-  check_in: { noun: 'a check-in', tool: 'list_check_ins', route: '/check-ins' },
-  webhook_delivery: { noun: 'a delivery', tool: 'list_webhook_deliveries', route: '/webhook-deliveries' },
-  sent_email: { noun: 'an e-mail', tool: 'list_emails', route: '/emails' },
-  notification: { noun: 'a notification', tool: 'list_notifications', route: '/notifications' },
+  event: { noun: 'an event', tool: 'list_events', isNamed: true },
+  ticket_type: { noun: 'a ticket type', tool: 'list_ticket_types', isNamed: true },
+  promo_code: { noun: 'a promo code', tool: 'list_promo_codes', isNamed: true },
+  order: { noun: 'an order', tool: 'list_orders', isNamed: true },
+  attendee: { noun: 'an attendee', tool: 'list_attendees', isNamed: true },
+  waiting_list_entry: { noun: 'an entry of the waiting list', tool: 'list_waiting_list_entries', isNamed: true },
+  check_in_point: { noun: 'a check-in point', tool: 'get_event_summary', route: 'list_check_in_points', isNamed: true },
+  webhook_endpoint: { noun: 'a webhook endpoint', tool: 'list_webhook_endpoints', isNamed: true },
+  payment: { noun: 'a payment', tool: 'get_order' },
+  check_in: { noun: 'a check-in', tool: 'list_check_ins' },
+  webhook_delivery: { noun: 'a delivery', tool: 'list_webhook_deliveries' },
+  sent_email: { noun: 'an e-mail', tool: 'list_emails' },
+  notification: { noun: 'a notification', tool: 'list_notifications' },
 } as const satisfies Record<string, Identifier>
 
 /** What has the form of a reference of an order. */
@@ -80,8 +57,10 @@ export function namedKindOf(argument: string): NamedKind | undefined {
 }
 
 /** `list_events` or `GET /api/v1/events`. */
-const listOf = (kind: Kind, source: 'api' | 'mcp') =>
-  source === 'mcp' ? identifiers[kind].tool : `GET /api/v1${identifiers[kind].route}`
+function listOf(kind: Kind, source: 'api' | 'mcp'): string {
+  const { tool, route = tool }: Identifier = identifiers[kind]
+  return source === 'mcp' ? tool : `GET /api/v1${operations.find(({ name }) => name === route)?.path}`
+}
 
 /**
  * Why a value is no id: what is wanted, and where it stands.
