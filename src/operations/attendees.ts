@@ -1,17 +1,7 @@
 // Attendees. SQL: supabase/schemas/60-attendees/.
 
 import * as z from 'zod'
-import {
-  amountRetained,
-  changesOf,
-  dryRun,
-  dryRunFirst,
-  effect,
-  ifVersions,
-  message,
-  notify,
-  readAgain,
-} from './changes.ts'
+import { amountRetained, changesOf, dryRun, dryRunFirst, effect, ifVersions, notice, readAgain } from './changes.ts'
 import { salesClosed } from './error-codes.ts'
 import { currency, id, money, one, ownFields, timestamp, versioned } from './fields.ts'
 import { emailAddress, line, oneOf, ownInputs, trueOrFalse } from './inputs.ts'
@@ -186,9 +176,7 @@ export const cancelAttendee = {
   lean: attendeeEssentials,
   input: z.strictObject({
     attendee_id: id('attendee'),
-    dry_run: dryRun,
-    notify,
-    message,
+    ...notice,
     amount_retained: amountRetained
       .optional()
       .describe('Kept of what was cancelled, as a fee, beside what is kept already; needs orders:write.'),

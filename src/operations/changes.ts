@@ -21,6 +21,9 @@ export const notify = oneOf(audiences).optional().describe('Whom to e-mail; mail
 /** Of operations that take `notify`, which says to whom it goes. */
 export const message = paragraphs(1_000).optional().describe('Quoted in them: plain text, at most 1000 characters.')
 
+/** What a cancellation takes. */
+export const notice = { dry_run: dryRun, notify, message }
+
 const versionInput = z
   .int('must be a whole number')
   .min(0, 'must be a version that a read answered')

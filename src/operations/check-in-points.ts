@@ -6,7 +6,7 @@ import { attendeeStatuses } from './attendees.ts'
 import { changesOf, ifVersions, readAgain } from './changes.ts'
 import { eventStatuses } from './events.ts'
 import { currency, deleted, id, money, one, timestamp, versioned } from './fields.ts'
-import { line, oneOf, timestampInput } from './inputs.ts'
+import { line, oneOf, ticketTypeIds, timestampInput } from './inputs.ts'
 import { listOf, paging } from './lists.ts'
 import type { Operation } from './operation.ts'
 
@@ -44,8 +44,6 @@ export const listCheckInPoints = {
   output: listOf(CheckInPointSchema),
 } satisfies Operation
 
-const pointId = id('check-in point')
-
 export const getCheckInPoint = {
   name: 'get_check_in_point',
   title: 'Get a check-in point',
@@ -55,17 +53,14 @@ export const getCheckInPoint = {
   scope: 'events:read',
   toolset: 'events',
   unlisted: true,
-  input: z.strictObject({ check_in_point_id: pointId }),
+  input: z.strictObject({ check_in_point_id: id('check-in point') }),
   output: one(CheckInPointSchema),
 } satisfies Operation
 
 /** Fields that can be set at creation and changed later. */
 export const pointFields = {
   name: line(200).describe('Such as Main gate, Saturday or a workshop.'),
-  ticket_type_ids: z
-    .array(id('ticket type'))
-    .max(100, 'must be at most 100 ticket types')
-    .describe('Ticket types that it admits; empty: all.'),
+  ticket_type_ids: ticketTypeIds.describe('Ticket types that it admits; empty: all.'),
   opens_at: timestampInput.nullable().describe('Scans before it are rejected: RFC 3339 with offset.'),
   closes_at: timestampInput.nullable().describe('Scans from then on are rejected.'),
   admission: oneOf(admissions).describe('Default: once. re_entry: after an exit scan.'),
@@ -102,7 +97,7 @@ export const updateCheckInPoint = {
   unlisted: true,
   lean: pointEssentials,
   input: z.strictObject({
-    check_in_point_id: pointId,
+    check_in_point_id: id('check-in point'),
     changes: changesOf({ ...pointFields, status: z.enum(statuses, 'must be active or archived') }),
     if_version: ifVersions,
   }),
@@ -120,7 +115,7 @@ export const deleteCheckInPoint = {
   scope: 'events:write',
   toolset: 'events',
   unlisted: true,
-  input: z.strictObject({ check_in_point_id: pointId }),
+  input: z.strictObject({ check_in_point_id: id('check-in point') }),
   output: deleted('check_in_point', 'check-in point'),
   hints: { destructive: true, idempotent: false, openWorld: false },
 } satisfies Operation

@@ -1,7 +1,18 @@
 // Events. SQL: supabase/schemas/20-events/.
 
 import * as z from 'zod'
-import { dryRun, dryRunFirst, effect, fieldsOf, ifVersions, message, noChange, notify, readAgain } from './changes.ts'
+import {
+  dryRun,
+  dryRunFirst,
+  effect,
+  fieldsOf,
+  ifVersions,
+  message,
+  noChange,
+  notice,
+  notify,
+  readAgain,
+} from './changes.ts'
 import { currency, deleted, id, money, one, ownFields, timestamp, versioned } from './fields.ts'
 import {
   control,
@@ -330,7 +341,7 @@ export const cancelEvent = {
   confirmed: 'always',
   lean: [...eventEssentials, 'cancelling_since'],
   later: 'The event has more than 5,000 tickets, and will be cancelled within minutes.',
-  input: z.strictObject({ event_id: id('event'), dry_run: dryRun, notify, message }),
+  input: z.strictObject({ event_id: id('event'), ...notice }),
   output: one(EventSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation

@@ -2,6 +2,7 @@
 
 import { domainToASCII } from 'node:url'
 import * as z from 'zod'
+import { id } from './fields.ts'
 
 // Patterns are published, so they use only what ECMA-262, Python's re and Go's RE2 share: no lookahead, no \p{…}.
 // Neither Postgres nor a mail header can hold control characters.
@@ -140,6 +141,8 @@ export const minorUnits = (min: number, max: number) =>
   z.int('must be a whole number of minor units').min(min, atLeast(min)).max(max, atMost(max))
 
 export const trueOrFalse = z.boolean('must be true or false')
+
+export const ticketTypeIds = z.array(id('ticket type')).max(100, 'must be at most 100 ticket types')
 
 type Fields = Record<string, unknown>
 

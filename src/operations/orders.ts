@@ -2,16 +2,15 @@
 
 import * as z from 'zod'
 import { AttendeeSchema } from './attendees.ts'
-import { amountRetained, changesOf, dryRun, dryRunFirst, effect, ifVersions, message, notify } from './changes.ts'
+import { amountRetained, changesOf, dryRun, dryRunFirst, effect, ifVersions, notice, notify } from './changes.ts'
 import { currency, id, money, one, ownFields, timestamp, versioned } from './fields.ts'
 import {
   currencyInput,
   emailAddress,
-  externalIdInput,
   line,
-  metadataInput,
   minorUnits,
   oneOf,
+  ownInputs,
   timestampInput,
   trueOrFalse,
 } from './inputs.ts'
@@ -33,14 +32,18 @@ const cancellationReasons = ['requested', 'expired', 'event_cancelled'] as const
 
 const sources = ['api', 'mcp', 'studio'] as const
 
-export const PaymentSchema = z.strictObject({
-  object: z.literal('payment'),
-  id: id('payment'),
+const movedMoney = {
   order_id: id('order'),
   event_id: id('event'),
   method: z.enum(paymentMethods),
   amount: money,
   currency,
+}
+
+export const PaymentSchema = z.strictObject({
+  object: z.literal('payment'),
+  id: id('payment'),
+  ...movedMoney,
   received_at: timestamp,
   external_reference: z.string().nullable(),
   source: z.enum(sources),
@@ -51,11 +54,7 @@ export const PaymentSchema = z.strictObject({
 export const RefundSchema = z.strictObject({
   object: z.literal('refund'),
   id: id('refund'),
-  order_id: id('order'),
-  event_id: id('event'),
-  method: z.enum(paymentMethods),
-  amount: money,
-  currency,
+  ...movedMoney,
   refunded_at: timestamp,
   external_reference: z.string().nullable(),
   source: z.enum(sources),
@@ -195,8 +194,7 @@ export const updateOrder = {
       company: line(200).nullable(),
       amount_retained: amountRetained,
       payment_due_at: timestampInput.nullable().describe('RFC 3339 with offset.'),
-      external_id: externalIdInput.describe('Your own, unique.'),
-      metadata: metadataInput,
+      ...ownInputs,
     }),
     expire_now: trueOrFalse.optional().describe('true: payment_due_at may be over, and the order expires now.'),
     dry_run: dryRun,
@@ -248,9 +246,7 @@ export const cancelOrder = {
   lean: orderMoney,
   input: z.strictObject({
     order_id: id('order'),
-    dry_run: dryRun,
-    notify,
-    message,
+    ...notice,
     amount_retained: amountRetained.optional(),
   }),
   output: one(OrderSchema).extend({ effect }),

@@ -3,7 +3,7 @@
 import * as z from 'zod'
 import { changesOf, ifVersions, readAgain } from './changes.ts'
 import { id, money, one, timestamp, versioned } from './fields.ts'
-import { control, count, minorUnits, oneRequired, onlyOne, timestampInput } from './inputs.ts'
+import { control, count, minorUnits, oneRequired, onlyOne, ticketTypeIds, timestampInput } from './inputs.ts'
 import { listOf, nextPage, paging } from './lists.ts'
 import { names, type Operation } from './operation.ts'
 
@@ -52,10 +52,7 @@ export const promoCodeFields = {
   valid_from: timestampInput.nullable().describe('null: at once.'),
   valid_until: timestampInput.nullable().describe('null: no end.'),
   max_redemptions: count(1).nullable().describe('In tickets; null: no limit.'),
-  ticket_type_ids: z
-    .array(id('ticket type'))
-    .max(100, 'must be at most 100 ticket types')
-    .describe('Ticket types it applies to; empty: all.'),
+  ticket_type_ids: ticketTypeIds.describe('Ticket types it applies to; empty: all.'),
 }
 
 // Exactly one of the two, as the triggers of promo_codes have it.

@@ -32,8 +32,6 @@ export const WaitingListEntrySchema = z.strictObject({
 
 const entryEssentials = names('id name email ticket_type.name status position offered_at offer_expires_at')
 
-const entryId = id('entry of the waiting list')
-
 const entryFields = {
   name: line(200).describe('Name of the person.'),
   email: emailAddress.describe('The offer is sent to it.'),
@@ -93,7 +91,7 @@ export const getWaitingListEntry = {
   scope: 'attendees:read',
   toolset: 'waiting_list',
   unlisted: true,
-  input: z.strictObject({ waiting_list_entry_id: entryId }),
+  input: z.strictObject({ waiting_list_entry_id: id('entry of the waiting list') }),
   output: one(WaitingListEntrySchema),
 } satisfies Operation
 
@@ -109,7 +107,7 @@ export const updateWaitingListEntry = {
   unlisted: true,
   lean: entryEssentials,
   input: z.strictObject({
-    waiting_list_entry_id: entryId,
+    waiting_list_entry_id: id('entry of the waiting list'),
     changes: changesOf({
       ...entryFields,
       offer_expires_at: timestampInput.describe('Until when the offered place is held.'),
@@ -139,7 +137,7 @@ export const acceptWaitingListOffer = {
   toolset: 'waiting_list',
   lean: newOrder,
   input: z.strictObject({
-    waiting_list_entry_id: entryId,
+    waiting_list_entry_id: id('entry of the waiting list'),
     payment_method: oneOf(paymentMethods).optional().describe('As in register_attendee.'),
     promo_code: line(50).optional().describe('As in register_attendee.'),
   }),
@@ -160,7 +158,7 @@ export const cancelWaitingListEntry = {
   toolset: 'waiting_list',
   unlisted: true,
   lean: entryEssentials,
-  input: z.strictObject({ waiting_list_entry_id: entryId }),
+  input: z.strictObject({ waiting_list_entry_id: id('entry of the waiting list') }),
   output: one(WaitingListEntrySchema),
   hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation

@@ -58,8 +58,6 @@ export const WebhookEndpointSchema = z.strictObject({
 
 const endpointEssentials = ['id', 'url', 'description', 'types', 'status', 'disabled_reason', 'failing_since']
 
-const webhookEndpointId = id('webhook endpoint')
-
 const endpointFields = {
   url: line(
     2000,
@@ -103,7 +101,7 @@ export const getWebhookEndpoint = {
   scope: 'events:write',
   toolset: 'webhooks',
   unlisted: true,
-  input: z.strictObject({ webhook_endpoint_id: webhookEndpointId }),
+  input: z.strictObject({ webhook_endpoint_id: id('webhook endpoint') }),
   output: one(WebhookEndpointSchema),
 } satisfies Operation
 
@@ -138,7 +136,7 @@ export const updateWebhookEndpoint = {
   unlisted: true,
   lean: endpointEssentials,
   input: z.strictObject({
-    webhook_endpoint_id: webhookEndpointId,
+    webhook_endpoint_id: id('webhook endpoint'),
     changes: changesOf({
       ...endpointFields,
       status: z.enum(endpointStatuses, 'must be enabled or disabled').describe('disabled: nothing is sent to it.'),
@@ -159,7 +157,7 @@ export const deleteWebhookEndpoint = {
   scope: 'events:write',
   toolset: 'webhooks',
   unlisted: true,
-  input: z.strictObject({ webhook_endpoint_id: webhookEndpointId }),
+  input: z.strictObject({ webhook_endpoint_id: id('webhook endpoint') }),
   output: deleted('webhook_endpoint', 'webhook endpoint'),
   hints: { destructive: true, idempotent: false, openWorld: false },
 } satisfies Operation
@@ -175,7 +173,7 @@ export const rotateWebhookSecret = {
   unlisted: true,
   lean: [...endpointEssentials, 'secret'],
   input: z.strictObject({
-    webhook_endpoint_id: webhookEndpointId,
+    webhook_endpoint_id: id('webhook endpoint'),
     overlap_hours: wholeNumber(0, 168)
       .optional()
       .describe('Hours for which both sign, up to a week; 24 when left out. Use 0 if the old one has leaked.'),
