@@ -5,7 +5,7 @@ import { effect, notify } from './changes.ts'
 import { pointFields } from './check-in-points.ts'
 import { EventSchema, eventFields } from './events.ts'
 import { one, timestamp } from './fields.ts'
-import { line, oneOf, trueOrFalse } from './inputs.ts'
+import { flag, line, oneOf } from './inputs.ts'
 import type { Operation } from './operation.ts'
 import { promoCodeFields, promoCodeStatuses } from './promo-codes.ts'
 import { ticketTypeFields, ticketTypeStatuses } from './ticket-types.ts'
@@ -37,12 +37,9 @@ const itemsOf = <Shape extends z.core.$ZodShape>(fields: Shape, kind: string) =>
 const { ticket_type_ids: _codes, percent_off, amount_off, ...codeFields } = promoCodeFields
 const { ticket_type_ids: _points, ...gateFields } = pointFields
 
-const kinds = ['event', 'ticket_type', 'promo_code', 'check_in_point'] as const
-const actions = ['create', 'change', 'archive', 'refuse'] as const
-
 const StepSchema = z.strictObject({
-  action: z.enum(actions),
-  kind: z.enum(kinds),
+  action: z.enum(['create', 'change', 'archive', 'refuse']),
+  kind: z.enum(['event', 'ticket_type', 'promo_code', 'check_in_point']),
   name: z.string().nullable(),
   id: z.guid().optional().describe('Once applied, of what was created.'),
   status: z.string().optional().describe('Archived or disabled, and the step leaves it so.'),
@@ -131,7 +128,7 @@ export const applyEvent = {
         },
         'check-in points',
       ).describe('Several days at a door: one point with once_per_day.'),
-      archive_missing: trueOrFalse.describe('true: archives what the lists that are given do not name.'),
+      archive_missing: flag.describe('true: archives what the lists that are given do not name.'),
       notify: notify.describe('Whom to e-mail of new dates, name or place, in ten minutes.'),
       plan_id: line(50).describe('Applies this plan.'),
     })

@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { amountRetained, changesOf, dryRun, dryRunFirst, effect, ifVersions, notice, readAgain } from './changes.ts'
 import { salesClosed } from './error-codes.ts'
 import { currency, id, money, one, ownFields, timestamp, versioned } from './fields.ts'
-import { emailAddress, line, oneOf, ownInputs, trueOrFalse } from './inputs.ts'
+import { emailAddress, flag, line, oneOf, ownInputs } from './inputs.ts'
 import { emailFilter, forSync, listOf, nextPage, paging, searchInput, updatedSince } from './lists.ts'
 import { names, type Operation } from './operation.ts'
 import { KeptSchema } from './people.ts'
@@ -24,9 +24,9 @@ export const ticketEmailStatuses = [
 
 /** What a guest is registered with, and what may be changed of an attendee. Only the first two are needed. */
 export const guestFields = {
-  name: line(200).describe('Name of the attendee.'),
+  name: line(200).describe('Name of the person.'),
   email: emailAddress,
-  company: line(200).nullable().describe('Company of the attendee.'),
+  company: line(200).nullable().describe('Company of the person.'),
   ...ownInputs,
 }
 
@@ -87,8 +87,8 @@ export const listAttendees = {
       .optional()
       .describe('Parts of name, e-mail address, company, external_id or reference; one of 3 characters.'),
     status: oneOf(attendeeStatuses).optional().describe('Only this status.'),
-    checked_in: trueOrFalse.optional().describe('Only who is, or is not.'),
-    inside: trueOrFalse.optional().describe('Only who is there now, or is not.'),
+    checked_in: flag.optional().describe('Only who is, or is not.'),
+    inside: flag.optional().describe('Only who is there now, or is not.'),
     ticket_email_status: oneOf(ticketEmailStatuses).optional().describe('bounced and failed need attention.'),
     email: emailFilter,
     reference: line(20).optional().describe('Of the order with this reference.'),
@@ -152,7 +152,7 @@ export const updateAttendee = {
     changes: changesOf({
       ...guestFields,
       ticket_type_id: id('ticket type'),
-      reissue_ticket: trueOrFalse.describe(
+      reissue_ticket: flag.describe(
         'true: issue a new ticket code, e-mailed if the old one was to be; the old one stops working.',
       ),
     }),

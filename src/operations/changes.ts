@@ -2,13 +2,13 @@
 
 import * as z from 'zod'
 import { currency, money } from './fields.ts'
-import { minorUnits, oneOf, paragraphs, trueOrFalse } from './inputs.ts'
+import { flag, minorUnits, oneOf, paragraphs } from './inputs.ts'
 
 // Sentences of descriptions. Over MCP the instructions of the server have them, once.
 export const dryRunFirst = 'First call it with dry_run, and ask whom to tell.'
 export const readAgain = 'On version_mismatch read it again.'
 
-export const dryRun = trueOrFalse.optional().describe('true: change nothing, only answer what would change.')
+export const dryRun = flag.optional().describe('true: change nothing, only answer what would change.')
 
 export const amountRetained = minorUnits(0, 1_000_000_000_000).describe(
   'Kept of what was cancelled, as a fee, and not refunded; in minor units.',

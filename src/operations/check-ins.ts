@@ -3,7 +3,7 @@
 import * as z from 'zod'
 import { attendeeStatuses } from './attendees.ts'
 import { id, one, timestamp } from './fields.ts'
-import { line, oneOf, oneRequired, onlyOne, timestampInput, trueOrFalse, wholeNumber } from './inputs.ts'
+import { flag, integer, line, oneOf, oneRequired, onlyOne, timestampInput } from './inputs.ts'
 import { itemsOnAPage, listOf, nextPage, paging, searchInput } from './lists.ts'
 import { names, type Operation } from './operation.ts'
 
@@ -79,7 +79,7 @@ export const findAttendees = {
     event_id: id('event at whose door they are'),
     search: searchInput.describe('Parts of them, at least 3 characters.'),
     cursor: paging.cursor,
-    limit: wholeNumber(1, 50).default(itemsOnAPage.rest).describe('Items on a page.'),
+    limit: integer(1, 50).default(itemsOnAPage.rest).describe('Items on a page.'),
   }),
   output: listOf(DoorAttendeeSchema),
 } satisfies Operation
@@ -96,12 +96,13 @@ const place = {
   direction: oneOf(directions).optional().describe('Default entry.'),
 }
 
-const checkInFields = {
+const checkInBody = z.strictObject({
   event_id: id('event at which the person is checked in'),
   device: line(100).nullish().describe('For the log.'),
-}
+  ...ticket,
+  ...place,
+})
 // The two forms, as published.
-const checkInBody = z.strictObject({ ...checkInFields, ...ticket, ...place })
 const byCode = checkInBody.omit({ attendee_id: true }).required({ code: true })
 const byAttendee = checkInBody.omit({ code: true }).required({ attendee_id: true })
 
@@ -164,7 +165,7 @@ const scan = z.strictObject({
   scan_id: line(100).describe("The scanner's own identifier of the scan, unique within the event."),
   ...ticket,
   ...place,
-  admitted: trueOrFalse.nullish().describe('Whether the scanner let them in; false counts as turned away.'),
+  admitted: flag.nullish().describe('Whether the scanner let them in; false counts as turned away.'),
   scanned_at: timestampInput.describe('Time of the scan: RFC 3339 with offset.'),
   device: line(100).nullish().describe('For the log.'),
 })
@@ -179,8 +180,6 @@ const scansOf = <Scan extends z.ZodType>(one: Scan) =>
     .max(500, 'must hold at most 500 scans')
     .describe('In any order.')
 const scansEvent = id('event at which the scans were made')
-
-const scanIds = (scans: { scan_id: string }[]) => new Set(scans.map(({ scan_id }) => scan_id))
 
 export const checkInBatch = {
   name: 'check_in_batch',
@@ -198,7 +197,7 @@ export const checkInBatch = {
   input: z.strictObject({
     event_id: scansEvent,
     scans: scansOf(scan.check(...oneTicket)).refine(
-      (scans) => scanIds(scans).size === scans.length,
+      (scans) => new Set(scans.map(({ scan_id }) => scan_id)).size === scans.length,
       'must hold each scan_id once',
     ),
   }),

@@ -1,30 +1,9 @@
 // Events. SQL: supabase/schemas/20-events/.
 
 import * as z from 'zod'
-import {
-  dryRun,
-  dryRunFirst,
-  effect,
-  fieldsOf,
-  ifVersions,
-  message,
-  noChange,
-  notice,
-  notify,
-  readAgain,
-} from './changes.ts'
+import { dryRun, dryRunFirst, effect, fieldsOf, ifVersions, noChange, notice, notify, readAgain } from './changes.ts'
 import { currency, deleted, id, money, one, ownFields, timestamp, versioned } from './fields.ts'
-import {
-  control,
-  count,
-  currencyInput,
-  line,
-  oneOf,
-  ownInputs,
-  paragraphs,
-  timestampInput,
-  wholeNumber,
-} from './inputs.ts'
+import { count, currencyInput, integer, line, oneOf, ownInputs, paragraphs, timestampInput, webUrl } from './inputs.ts'
 import { listOf, nextPage, paging, searchInput } from './lists.ts'
 import { locales } from './locales.ts'
 import { names, type Operation } from './operation.ts'
@@ -32,7 +11,6 @@ import { names, type Operation } from './operation.ts'
 export const eventStatuses = ['draft', 'published', 'cancelled', 'completed'] as const
 const intervals = ['hour', 'day', 'week'] as const
 const phases = ['upcoming', 'ongoing', 'ended'] as const
-const sorts = ['created_at', 'starts_at'] as const
 
 export const EventSchema = z.strictObject({
   object: z.literal('event'),
@@ -86,7 +64,7 @@ export const listEvents = {
     starts_after: timestampInput.optional().describe('Included: RFC 3339 with offset.'),
     starts_before: timestampInput.optional().describe('Not included.'),
     external_id: line(255).optional().describe('Only the event with this identifier of yours.'),
-    sort: oneOf(sorts).optional().describe('starts_at: earliest first.'),
+    sort: oneOf(['created_at', 'starts_at']).optional().describe('starts_at: earliest first.'),
     ...paging,
   }),
   output: listOf(EventSchema),
@@ -238,17 +216,11 @@ export const eventFields = {
     })
     .nullable()
     .describe('In a change, what is left out stays; null clears.'),
-  online_url: line(
-    2000,
-    new RegExp(String.raw`^https?:[/]{2}[^/?#@\\\s${control}]+([/?#][^\s${control}]*)?$`),
-    'must be an http or https URL without a user name or password',
-  )
-    .nullable()
-    .describe('URL of an online event.'),
+  online_url: webUrl.nullable().describe('URL of an online event.'),
   capacity: count(1).nullable().describe('Over all ticket types; null: no limit.'),
-  waiting_list_offer_hours: wholeNumber(1, 720).describe('Default 24.'),
+  waiting_list_offer_hours: integer(1, 720).describe('Default 24.'),
   currency: currencyInput.describe('ISO 4217; fixed by an order.'),
-  payment_due_days: wholeNumber(1, 365).nullable().describe('Until an unpaid order expires; null: never.'),
+  payment_due_days: integer(1, 365).nullable().describe('Until an unpaid order expires; null: never.'),
   ...ownInputs,
 }
 
@@ -283,9 +255,8 @@ export const updateEvent = {
     .strictObject({
       event_id: id('event'),
       changes: z.strictObject(eventFields).partial().describe(fieldsOf('create_event')),
+      ...notice,
       notify: notify.describe('Whom to e-mail in ten minutes what changed (name, dates, venue, online_url).'),
-      message,
-      dry_run: dryRun,
       if_version: ifVersions,
     })
     .refine(({ changes, notify, dry_run }) => Object.keys(changes).length > 0 || (notify ?? dry_run) !== undefined, {

@@ -5,7 +5,7 @@ import * as z from 'zod'
 import { attendeeStatuses } from './attendees.ts'
 import { checkInResults } from './check-ins.ts'
 import { id, one, timestamp } from './fields.ts'
-import { characters, control, oneOf, timestampInput, trueOrFalse } from './inputs.ts'
+import { characters, control, flag, oneOf, timestampInput } from './inputs.ts'
 import { anyOf, updatedSince } from './lists.ts'
 import { names, type Operation } from './operation.ts'
 import { orderStatuses, paymentStatuses } from './orders.ts'
@@ -92,7 +92,7 @@ export const exportAttendees = {
     event_id: id('event').optional(),
     ticket_type_id: id('ticket type').optional(),
     status: oneOf(attendeeStatuses).optional().describe('Only attendees with this status.'),
-    checked_in: trueOrFalse.optional().describe('Only who is, or is not.'),
+    checked_in: flag.optional().describe('Only who is, or is not.'),
     updated_since: updatedSince,
     // Only where it is named: a file is handed on.
     fields: columnsFrom([...attendeeColumns, 'ticket_code']),

@@ -77,6 +77,21 @@ export const timestampInput = z
   .meta({ format: 'date-time' })
   .describe('RFC 3339 with offset.')
 
+export const webUrl = line(
+  2000,
+  new RegExp(String.raw`^https?:[/]{2}[^/?#@\\\s${control}]+([/?#][^\s${control}]*)?$`),
+  'must be an http or https URL without a user name or password',
+)
+
+/** By https, or by http on this machine. */
+export const secureUrl = line(
+  2000,
+  new RegExp(
+    String.raw`^(https:[/]{2}([^\][/?#@:\s${control}]+|\[[0-9a-fA-F:.]+\])|http:[/]{2}(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^\s${control}]*)?$`,
+  ),
+  'must be an https address without credentials',
+).refine(URL.canParse, 'must be a URL')
+
 export const currencyInput = z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code of three capital letters')
 
 // As in private.is_email_address, which is held against it.
@@ -132,15 +147,15 @@ export const ownInputs = { external_id: externalIdInput, metadata: metadataInput
 const atLeast = (min: number) => `must be at least ${min}`
 const atMost = (max: number) => `must be at most ${max}`
 
-export const wholeNumber = (min: number, max: number) =>
+export const integer = (min: number, max: number) =>
   z.int(`must be a whole number from ${min} to ${max}`).min(min, atLeast(min)).max(max, atMost(max))
 
-export const count = (min: number) => wholeNumber(min, 1_000_000_000)
+export const count = (min: number) => integer(min, 1_000_000_000)
 
 export const minorUnits = (min: number, max: number) =>
   z.int('must be a whole number of minor units').min(min, atLeast(min)).max(max, atMost(max))
 
-export const trueOrFalse = z.boolean('must be true or false')
+export const flag = z.boolean('must be true or false')
 
 export const ticketTypeIds = z.array(id('ticket type')).max(100, 'must be at most 100 ticket types')
 

@@ -1,7 +1,7 @@
 // What lists take and answer: pages and filters.
 
 import * as z from 'zod'
-import { control, emailAddress, line, oneOf, timestampInput, wholeNumber } from './inputs.ts'
+import { control, emailAddress, integer, line, oneOf, timestampInput } from './inputs.ts'
 
 /** Default page sizes. MCP pages are shorter, to fit a context window. */
 export const itemsOnAPage = { rest: 50, mcp: 20 }
@@ -13,7 +13,7 @@ export const paging = {
     .regex(/^[A-Za-z0-9_-]{1,100}$/, 'must be the next_cursor of an earlier page')
     .optional()
     .describe('next_cursor of the previous page.'),
-  limit: wholeNumber(1, 100).default(itemsOnAPage.rest).describe('Items on a page.'),
+  limit: integer(1, 100).default(itemsOnAPage.rest).describe('Items on a page.'),
 }
 
 /** The body of a list answer. */

@@ -4,16 +4,7 @@ import * as z from 'zod'
 import { AttendeeSchema } from './attendees.ts'
 import { amountRetained, changesOf, dryRun, dryRunFirst, effect, ifVersions, notice, notify } from './changes.ts'
 import { currency, id, money, one, ownFields, timestamp, versioned } from './fields.ts'
-import {
-  currencyInput,
-  emailAddress,
-  line,
-  minorUnits,
-  oneOf,
-  ownInputs,
-  timestampInput,
-  trueOrFalse,
-} from './inputs.ts'
+import { currencyInput, emailAddress, flag, line, minorUnits, oneOf, ownInputs, timestampInput } from './inputs.ts'
 import { anyOf, emailFilter, forSync, listOf, nextPage, paging, searchInput, updatedSince } from './lists.ts'
 import { names, type Operation } from './operation.ts'
 
@@ -28,16 +19,18 @@ export const paymentStatuses = [
   'refunded',
 ] as const
 
-const cancellationReasons = ['requested', 'expired', 'event_cancelled'] as const
-
 const sources = ['api', 'mcp', 'studio'] as const
 
+/** What a payment and a refund have alike. */
 const movedMoney = {
   order_id: id('order'),
   event_id: id('event'),
   method: z.enum(paymentMethods),
   amount: money,
   currency,
+  external_reference: z.string().nullable(),
+  source: z.enum(sources),
+  created_at: timestamp,
 }
 
 export const PaymentSchema = z.strictObject({
@@ -45,10 +38,7 @@ export const PaymentSchema = z.strictObject({
   id: id('payment'),
   ...movedMoney,
   received_at: timestamp,
-  external_reference: z.string().nullable(),
-  source: z.enum(sources),
   voided_at: timestamp.nullable().describe('When it was voided: it then counts for nothing.'),
-  created_at: timestamp,
 })
 
 export const RefundSchema = z.strictObject({
@@ -56,9 +46,6 @@ export const RefundSchema = z.strictObject({
   id: id('refund'),
   ...movedMoney,
   refunded_at: timestamp,
-  external_reference: z.string().nullable(),
-  source: z.enum(sources),
-  created_at: timestamp,
 })
 
 export const OrderSchema = z.strictObject({
@@ -100,7 +87,7 @@ export const OrderSchema = z.strictObject({
   completed_at: timestamp.nullable(),
   cancelled_at: timestamp.nullable(),
   cancellation_reason: z
-    .enum(cancellationReasons)
+    .enum(['requested', 'expired', 'event_cancelled'])
     .nullable()
     .describe('Why it is cancelled; expired: not paid by payment_due_at.'),
   ...ownFields,
@@ -146,7 +133,7 @@ export const listOrders = {
       ),
     status: oneOf(orderStatuses).optional().describe('Only orders with this status.'),
     payment_status: anyOf(paymentStatuses).optional().describe('Any of these.'),
-    overdue: trueOrFalse
+    overdue: flag
       .refine((overdue) => overdue, 'must be true, or left out: there is no list of what is not overdue')
       .optional()
       .describe('true: not paid by its deadline.'),
@@ -196,7 +183,7 @@ export const updateOrder = {
       payment_due_at: timestampInput.nullable().describe('RFC 3339 with offset.'),
       ...ownInputs,
     }),
-    expire_now: trueOrFalse.optional().describe('true: payment_due_at may be over, and the order expires now.'),
+    expire_now: flag.optional().describe('true: payment_due_at may be over, and the order expires now.'),
     dry_run: dryRun,
     if_version: ifVersions,
   }),

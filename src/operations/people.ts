@@ -3,7 +3,7 @@
 import * as z from 'zod'
 import { dryRun, effect } from './changes.ts'
 import { id, one, timestamp } from './fields.ts'
-import { line, trueOrFalse } from './inputs.ts'
+import { flag, line } from './inputs.ts'
 import { names, type Operation } from './operation.ts'
 
 /** Any that a row may have: not all of them are ones that guests are registered with. */
@@ -108,7 +108,7 @@ export const erasePerson = {
   input: z.strictObject({
     email: address.describe('The whole address.'),
     names: z.array(line(200)).min(1).max(100).optional().describe('Only those of these names.'),
-    everyone: trueOrFalse.optional().describe('true: all who have the address.'),
+    everyone: flag.optional().describe('true: all who have the address.'),
     dry_run: dryRun,
   }),
   output: one(PersonErasureSchema).extend({ effect }),

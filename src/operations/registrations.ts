@@ -6,15 +6,12 @@ import { attendeeStatuses, guestFields } from './attendees.ts'
 import { dryRun } from './changes.ts'
 import { promoCodeRefused, salesClosed } from './error-codes.ts'
 import { id, one } from './fields.ts'
-import { between, line, metadataInput, oneOf, trueOrFalse } from './inputs.ts'
+import { between, flag, line, metadataInput, oneOf } from './inputs.ts'
 import type { Operation } from './operation.ts'
 import { newOrder, OrderSchema, paymentMethods } from './orders.ts'
 
 const Guest = z
-  .strictObject({
-    ticket_type_id: id('ticket type; default: the ticket_type_id beside the list'),
-    ...guestFields,
-  })
+  .strictObject({ ticket_type_id: id('ticket type; default: the ticket_type_id beside the list'), ...guestFields })
   .partial()
   .required({ name: true, email: true })
 
@@ -34,7 +31,7 @@ const Registration = z
       ),
     payment_method: oneOf(paymentMethods).describe('Left out: complimentary. Usually invoice.'),
     promo_code: line(50).describe('For a discount; needs a payment_method.'),
-    send_email: trueOrFalse.describe('false: nothing is e-mailed.'),
+    send_email: flag.describe('false: nothing is e-mailed.'),
     external_id: guestFields.external_id,
     metadata: metadataInput.describe('Your own flat object, on the order.'),
   })
@@ -127,7 +124,7 @@ export const importAttendees = {
       .min(1, 'must name at least one attendee')
       .max(1000, 'must name at most 1000 attendees')
       .describe('Each guest once.'),
-    send_email: trueOrFalse.optional().describe('true: e-mail the tickets of new attendees.'),
+    send_email: flag.optional().describe('true: e-mail the tickets of new attendees.'),
     dry_run: dryRun,
   }),
   output: one(AttendeeImportSchema),

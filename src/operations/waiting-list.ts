@@ -1,10 +1,11 @@
 // The waiting list of sold-out ticket types. SQL: supabase/schemas/70-waiting-list/.
 
 import * as z from 'zod'
+import { guestFields } from './attendees.ts'
 import { changesOf, ifVersions, readAgain } from './changes.ts'
 import { promoCodeRefused, salesClosed } from './error-codes.ts'
 import { id, one, ownFields, timestamp, versioned } from './fields.ts'
-import { emailAddress, line, oneOf, ownInputs, timestampInput, trueOrFalse } from './inputs.ts'
+import { emailAddress, flag, line, oneOf, timestampInput } from './inputs.ts'
 import { emailFilter, listOf, nextPage, paging } from './lists.ts'
 import { names, type Operation } from './operation.ts'
 import { newOrder, OrderSchema, paymentMethods } from './orders.ts'
@@ -32,12 +33,7 @@ export const WaitingListEntrySchema = z.strictObject({
 
 const entryEssentials = names('id name email ticket_type.name status position offered_at offer_expires_at')
 
-const entryFields = {
-  name: line(200).describe('Name of the person.'),
-  email: emailAddress.describe('The offer is sent to it.'),
-  company: line(200).nullable().describe('Company of the person.'),
-  ...ownInputs,
-}
+const entryFields = { ...guestFields, email: emailAddress.describe('The offer is sent to it.') }
 
 export const joinWaitingList = {
   name: 'join_waiting_list',
@@ -55,7 +51,7 @@ export const joinWaitingList = {
       event_id: id('event'),
       ticket_type_id: id('ticket type that is sold out'),
       ...entryFields,
-      send_email: trueOrFalse.describe('false: nothing is e-mailed.'),
+      send_email: flag.describe('false: nothing is e-mailed.'),
     })
     .partial()
     .required({ event_id: true, ticket_type_id: true, name: true, email: true }),

@@ -3,7 +3,7 @@
 import * as z from 'zod'
 import { changesOf, ifVersions, readAgain } from './changes.ts'
 import { deleted, id, one, timestamp, versioned } from './fields.ts'
-import { control, line, wholeNumber } from './inputs.ts'
+import { integer, line, secureUrl } from './inputs.ts'
 import { listOf, paging } from './lists.ts'
 import type { Operation } from './operation.ts'
 
@@ -59,25 +59,15 @@ export const WebhookEndpointSchema = z.strictObject({
 const endpointEssentials = ['id', 'url', 'description', 'types', 'status', 'disabled_reason', 'failing_since']
 
 const endpointFields = {
-  url: line(
-    2000,
-    new RegExp(
-      String.raw`^(https:[/]{2}([^\][/?#@:\s${control}]+|\[[0-9a-fA-F:.]+\])|http:[/]{2}(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^\s${control}]*)?$`,
-    ),
-    'must be an https address without credentials',
-  )
-    .refine(URL.canParse, 'must be a URL')
-    .describe('An https URL.'),
-  description: line(200).nullable().describe('For people.'),
+  url: secureUrl.describe('An https URL.'),
   types: z
     .array(z.enum(subscribableTypes, unknownType))
     .min(1, 'must name at least one type')
     .max(50, 'must be at most 50')
     .describe('Each needs the scope to read its object.'),
   event_ids: z.array(z.guid()).max(100, 'must be at most 100').describe('Only of these events. Empty: all.'),
+  description: line(200).nullable().describe('For people.'),
 }
-
-const needsScopes = 'On missing_scope details.scope names what a type needs.'
 
 export const listWebhookEndpoints = {
   name: 'list_webhook_endpoints',
@@ -115,12 +105,7 @@ export const createWebhookEndpoint = {
   scope: 'events:write',
   toolset: 'webhooks',
   lean: [...endpointEssentials, 'secret'],
-  input: z.strictObject({
-    url: endpointFields.url,
-    types: endpointFields.types,
-    event_ids: endpointFields.event_ids.optional(),
-    description: endpointFields.description.optional(),
-  }),
+  input: z.strictObject(endpointFields).partial().required({ url: true, types: true }),
   output: one(WebhookEndpointSchema),
   hints: { destructive: false, idempotent: false, openWorld: false },
 } satisfies Operation
@@ -128,7 +113,7 @@ export const createWebhookEndpoint = {
 export const updateWebhookEndpoint = {
   name: 'update_webhook_endpoint',
   title: 'Change a webhook endpoint',
-  description: `Changes a webhook endpoint. status disabled pauses it, enabled resumes what was pending; what happened in between is in list_notifications. ${needsScopes} ${readAgain}`,
+  description: `Changes a webhook endpoint. status disabled pauses it, enabled resumes what was pending; what happened in between is in list_notifications. On missing_scope details.scope names what a type needs. ${readAgain}`,
   method: 'PATCH',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   scope: 'events:write',
@@ -174,7 +159,7 @@ export const rotateWebhookSecret = {
   lean: [...endpointEssentials, 'secret'],
   input: z.strictObject({
     webhook_endpoint_id: id('webhook endpoint'),
-    overlap_hours: wholeNumber(0, 168)
+    overlap_hours: integer(0, 168)
       .optional()
       .describe('Hours for which both sign, up to a week; 24 when left out. Use 0 if the old one has leaked.'),
   }),
