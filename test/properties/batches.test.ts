@@ -175,7 +175,10 @@ async function asABatch(
   calls: Record<string, unknown>[],
   token: string,
 ): Promise<{ answers: unknown[]; order: number[] }> {
-  const given = (await dataApi.rpc(batch, { calls }, token, { repeatable: true })) as { outcome?: unknown; error?: never }[]
+  const given = (await dataApi.rpc(batch, { calls }, token, { repeatable: true })) as {
+    outcome?: unknown
+    error?: never
+  }[]
   expect(given).toHaveLength(calls.length)
   const answers: unknown[] = given.map(({ outcome, error }, i) =>
     error === undefined ? outcome : apiErrorOfDatabase(error, 400, fieldsOf(calls[i] ?? {}), true),
