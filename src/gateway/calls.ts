@@ -1,7 +1,7 @@
 // One call of one operation, from REST or MCP: scope, input, token, one RPC, answer. What the call does is decided in the SQL
 // function of the same name, never here.
 
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import * as z from 'zod'
 import { whereToLook } from '../operations/identifiers.ts'
 import { characters, withoutControl } from '../operations/inputs.ts'
@@ -184,9 +184,8 @@ function withWayOut(source: Source, error: ApiError): ApiError {
  */
 function fingerprint(operation: Operation, args: Record<string, unknown>, names: Name[]): string {
   const event = names.find(({ param }) => param === 'event')?.id
-  return createHash('sha256')
-    .update(JSON.stringify([operation.name, event === undefined ? args : { ...args, event }], withSortedMembers))
-    .digest('hex')
+  const said = [operation.name, event === undefined ? args : { ...args, event }]
+  return hash('sha256', JSON.stringify(said, withSortedMembers))
 }
 
 function withSortedMembers(_name: string, value: unknown): unknown {

@@ -1,7 +1,7 @@
 // What a caller sends in place of an id. The database looks it up in the transaction of the call (supabase/schemas/00-ground/names.sql);
 // until then an id that no object has stands in its place, so that the arguments are validated as they are.
 
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { NamedKind } from '../operations/identifiers.ts'
 
 export type Name = {
@@ -20,17 +20,9 @@ export type Name = {
 
 // The versions of ids are 4 and 7, and this is 8: RFC 9562, section 5.8.
 export function nameOf(param: string, kind: Name['kind'], name: string): Name {
-  const hash = createHash('sha256')
-    .update(JSON.stringify([kind, name]))
-    .digest('hex')
-  const id = [
-    hash.slice(0, 8),
-    hash.slice(8, 12),
-    `8${hash.slice(13, 16)}`,
-    `8${hash.slice(17, 20)}`,
-    hash.slice(20, 32),
-  ]
-  return { param, kind, name, id: id.join('-') }
+  const digest = hash('sha256', JSON.stringify([kind, name]))
+  const id = digest.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-8$3-8$4-$5')
+  return { param, kind, name, id }
 }
 
 export const isId = (value: unknown): boolean =>
