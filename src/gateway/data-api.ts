@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from '@supabase/supabase-js'
 import { type Fetch, fetchByUndici } from './data-api-fetch.ts'
-import { apiErrorOfDatabase, brokenRule, fieldsOf, lostRace, refusedToken } from './database-error.ts'
+import { apiErrorOfDatabase, brokenRule, type DatabaseError, fieldsOf, lostRace, refusedToken } from './database-error.ts'
 import type { DatabaseHealth } from './database-health.ts'
 import type { DataApiAddress } from './database-probe.ts'
 import type { Tokens } from './tokens.ts'
@@ -26,6 +26,8 @@ export type RpcOptions = {
   /** Of a function that has a time-out of its own. */
   timeoutMs?: number | undefined
 }
+
+type Answered = { data: unknown; error: DatabaseError | null; status: number }
 
 export class DataApi {
   private readonly client
@@ -85,7 +87,10 @@ export class DataApi {
     throw apiErrorOfDatabase(error, status, fieldsOf(about.args), repeatable, about.name)
   }
 
-  private post(fn: string, args: Args, token: string, signal: AbortSignal) {
-    return this.client.rpc(fn, args).setHeader('Authorization', `Bearer ${token}`).abortSignal(signal)
+  private async post(fn: string, args: Args, token: string, signal: AbortSignal): Promise<Answered> {
+    const call = this.client.rpc(fn, args).setHeader('Authorization', `Bearer ${token}`).abortSignal(signal)
+    const { data, error, status } = await call
+    // postgrest-js takes an empty 404, as of a proxy, for an answer of nothing.
+    return { data, error: error ?? (status < 400 ? null : { message: '' }), status }
   }
 }

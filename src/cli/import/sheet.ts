@@ -1,7 +1,7 @@
 // A CSV file as rows of cells: what the file is, its delimiter and its lines. It knows nothing of guests.
 
 import { createReadStream } from 'node:fs'
-import { open, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
 import { CsvError, type Options, parse } from 'csv-parse'
 import { parse as parseAtOnce } from 'csv-parse/sync'
@@ -77,9 +77,8 @@ async function beginningOf(path: string): Promise<Buffer> {
     const found = await stat(path)
     if (found.isDirectory()) throw new CommandError(2, `${path} is a folder, not a file.`)
     if (!found.isFile()) throw new CommandError(2, `${path} is no regular file. Save the list to a file first.`)
-    await using file = await open(path)
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(bytesOfABeginning))
-    return buffer.subarray(0, bytesRead)
+    const parts: Buffer[] = await Array.fromAsync(createReadStream(path, { end: bytesOfABeginning - 1 }))
+    return Buffer.concat(parts)
   } catch (error) {
     if (error instanceof CommandError) throw error
     const { code, message } = error as NodeJS.ErrnoException
