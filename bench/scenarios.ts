@@ -308,13 +308,13 @@ export const scenarios: Scenario[] = [
     'mcp-call',
     'tools/call of get_api_key, beside GET /me',
     { subjects: ['mcp', 'usher'], connections: [1, 64], call: me },
-    [{ figure: 'rate', at: 64, against: 'usher', atLeast: 0.7 }],
+    [{ figure: 'rate', at: 64, against: 'usher', atLeast: 0.15 }],
   ),
   comparing(
     'mcp-list',
     'tools/list',
     { subjects: ['mcp'], connections: [64], call: () => ({ operation: 'tools/list', args: {} }) },
-    [{ figure: 'rate', at: 64, atLeast: 3_000 }],
+    [{ figure: 'rate', at: 64, atLeast: 400 }],
   ),
   {
     name: 'courier',

@@ -72,7 +72,7 @@ export function createApp(parts: AppParts): RequestListener {
   const lookups = createLookups({ isWellFormed: isWellFormedKey, resolve: principals.resolve }, countFailure)
   const guard = guardHost(allowedHosts)
   const askPerson = createAskPerson(gatewayRpc(dataApi, tokens))
-  const mcp = mcpRouter({ operations, gateway, rate, askPerson, addressesOf: createAddresses(publicUrl) })
+  const mcp = mcpRouter({ operations, gateway, askPerson, addressesOf: createAddresses(publicUrl) })
   const signIn =
     oauth !== false && createOAuth({ dataApi, tokens, log, publicUrl, failures: countFailure, lookups, ...oauth })
 

@@ -3,7 +3,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from '@supabase/supabase-js'
 import { type Fetch, fetchByUndici } from './data-api-fetch.ts'
-import { apiErrorOfDatabase, brokenRule, type DatabaseError, fieldsOf, lostRace, refusedToken } from './database-error.ts'
+import {
+  apiErrorOfDatabase,
+  brokenRule,
+  type DatabaseError,
+  fieldsOf,
+  lostRace,
+  refusedToken,
+} from './database-error.ts'
 import type { DatabaseHealth } from './database-health.ts'
 import type { DataApiAddress } from './database-probe.ts'
 import type { Tokens } from './tokens.ts'

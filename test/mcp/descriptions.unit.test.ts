@@ -7,7 +7,7 @@ import { fieldsOf } from '../../src/http/mcp/lean.ts'
 import { getPrompt, prompts } from '../../src/http/mcp/prompts.ts'
 import { isListed, waysTo, withWays } from '../../src/http/mcp/selection.ts'
 import { instructions } from '../../src/http/mcp/server.ts'
-import { inputOf, toTools } from '../../src/http/mcp/tools.ts'
+import { argumentsOf, toTools } from '../../src/http/mcp/tools.ts'
 import { errorCodes } from '../../src/operations/error-codes.ts'
 import { operations as all } from '../../src/operations/index.ts'
 import {
@@ -64,7 +64,7 @@ test('a tool that a description, prompt, refusal or warning names is listed, or 
     for (const readOnly of [false, true]) {
       for (const chosen of [scopes, ...scopes.map((scope) => [scope])] as Scope[][]) {
         const caller = { has: (scope: Scope | null) => scope === null || chosen.includes(scope) } as Caller
-        const selection = { toolsets: name === 'default' ? [] : [name], readOnly }
+        const selection = { toolsets: [name], readOnly }
         const ways = waysTo(operations, caller, selection)
         const listed = operations.filter((tool) => caller.has(tool.scope) && isListed(tool, selection))
         const said = [
@@ -91,8 +91,9 @@ test('words with an underscore are names of tools, arguments, fields, values or 
   const known = new Set<string>([...names, ...errorCodes, ...namesInJson(notificationTypes), ...Object.keys(toolsets)])
   for (const operation of operations) {
     for (const name of namesInJson(z.toJSONSchema(operation.output))) known.add(name)
-    for (const name of namesInJson(z.toJSONSchema(inputOf(operation), { io: 'input' }))) known.add(name)
+    for (const name of namesInJson(z.toJSONSchema(argumentsOf(operation), { io: 'input' }))) known.add(name)
   }
+  for (const name of tools.flatMap(({ inputSchema }) => Object.keys(inputSchema.properties ?? {}))) known.add(name)
   // What only answers over MCP have, and how a client connects.
   for (const name of ['total_text', 'read_only']) known.add(name)
   for (const [path, text] of [['instructions', instructions], ...texts] as const) {

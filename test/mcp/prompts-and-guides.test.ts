@@ -2,8 +2,8 @@
 
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
-import { listedGuides } from '../../src/http/mcp/guides.ts'
 import { prompts } from '../../src/http/mcp/prompts.ts'
+import { listedGuides } from '../../src/http/mcp/server.ts'
 import type { Scope } from '../../src/operations/operation.ts'
 import { bearing } from '../support/mcp.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'

@@ -1,12 +1,7 @@
 // What a model is told where a person has to confirm: the link of a page of Usher's. Whether they have to, and whether they did, is decided
 // in SQL (supabase/schemas/16-confirmations); nothing that a client answers here confirms anything.
 
-import {
-  CLIENT_CAPABILITIES_META_KEY,
-  type InputRequiredResult,
-  inputRequired,
-  type Tool,
-} from '@modelcontextprotocol/server'
+import { CLIENT_CAPABILITIES_META_KEY, type InputRequiredResult, inputRequired } from '@modelcontextprotocol/server'
 import { ApiError } from '../../gateway/api-error.ts'
 import type { Caller } from '../../gateway/caller.ts'
 import type { GatewayRpc } from '../../gateway/gateway-rpc.ts'
@@ -19,7 +14,7 @@ export const confirmPath = '/confirm'
  * Keeps what was refused as a request for a confirmation.
  *
  * @param sent the arguments of the call, of which the refusal leaves out what is personal.
- * @param pagesAt the URL that the pages are below; undefined where nobody could sign in.
+ * @param pages the URL that they are below; undefined where nobody could sign in.
  * @returns the refusal, with the link.
  */
 export type AskPerson = (
@@ -27,7 +22,7 @@ export type AskPerson = (
   caller: Caller,
   sent: Record<string, unknown>,
   refusal: ApiError,
-  pagesAt: string | undefined,
+  pages: string | undefined,
 ) => Promise<ApiError>
 
 /** As `private.assert_confirmed` refuses. `hidden` is of the effect, too, and not for the key that asks. */
@@ -40,11 +35,9 @@ type Refused = {
   fingerprint: string
 }
 
-export const isForPerson = (error: ApiError): boolean => error.code === 'confirmation_required'
-
 export const createAskPerson =
   (rpc: GatewayRpc): AskPerson =>
-  async ({ scope }, { principal }, sent, refusal, pagesAt) => {
+  async ({ scope }, { principal }, sent, refusal, pages) => {
     const { operation, arguments: args, of_call, effect, hidden, fingerprint } = refusal.details as Refused
     const { dry_run: _, ...counted } = effect
     const answer = (details: Record<string, unknown>, hint: string, retryable: boolean) =>
@@ -54,10 +47,9 @@ export const createAskPerson =
         retryable,
         cause: refusal,
       })
-    if (pagesAt === undefined) {
-      const hint =
-        'No page is offered for it: PUBLIC_URL has to be https. A key made with confirmations none asks for nothing.'
-      return answer({}, hint, false)
+    if (pages === undefined) {
+      const hint = 'No page is offered for it: PUBLIC_URL has to be https.'
+      return answer({}, `${hint} A key made with confirmations none asks for nothing.`, false)
     }
     const { id, expires_at } = (await rpc('ask_confirmation', {
       api_key_id: principal.api_key_id,
@@ -68,13 +60,18 @@ export const createAskPerson =
       effect: { ...counted, ...hidden },
     })) as { id: string; expires_at: string }
     return answer(
-      { url: `${pagesAt}${confirmPath}/${id}`, expires_at },
+      { url: `${pages}${confirmPath}/${id}`, expires_at },
       'Give the person the url: they sign in there, see what will happen, and confirm. When they say so, repeat the same call.',
       true,
     )
   }
 
-type Sent = { params?: { _meta?: Record<string, unknown>; inputResponses?: unknown } }
+/** The parameters of a tool call. */
+export type CallParams = {
+  arguments?: Record<string, unknown>
+  _meta?: Record<string, unknown>
+  inputResponses?: unknown
+}
 
 /**
  * The same for a host that opens links itself, from revision 2026-07-28 on, or shows its person a form, with the link in its text: what they
@@ -83,10 +80,9 @@ type Sent = { params?: { _meta?: Record<string, unknown>; inputResponses?: unkno
  */
 export function inputForPerson(
   refusal: ApiError,
-  title: Tool['title'],
-  request: unknown,
+  title: string,
+  { _meta = {}, inputResponses }: CallParams,
 ): InputRequiredResult | undefined {
-  const { _meta = {}, inputResponses } = (request as Sent | undefined)?.params ?? {}
   const capabilities = _meta[CLIENT_CAPABILITIES_META_KEY] as { elicitation?: { url?: object } } | undefined
   const elicitation = capabilities?.elicitation
   const { url } = refusal.details as { url?: string }

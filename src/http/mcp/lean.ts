@@ -2,40 +2,35 @@
 // An operation declares its fields (`lean`); nothing here knows one.
 
 import * as z from 'zod'
-import { validationFailed } from '../../gateway/validation.ts'
+import { unwrap, validationFailed } from '../../gateway/validation.ts'
 import { moneyFields } from '../../operations/fields.ts'
 import { isList, type Operation } from '../../operations/operation.ts'
+import { oncePerOperation } from './once.ts'
 import { type Ways, withWays } from './selection.ts'
 import type { TimeZones } from './time-zones.ts'
 import { moneyText, periodText, timeText } from './words.ts'
 
 type Body = Record<string, unknown>
 
-/** What is known of a value from the declaration. */
-type Shape =
-  | { kind: 'money' | 'time' | 'text' | 'other' }
-  | { kind: 'list'; of: Shape }
-  | { kind: 'object'; fields: Map<string, Shape> }
+type Schema = z.core.$ZodType
 
-/** Which fields are answered: those of `members`, and all others with `others`. */
-type Plan = { others: boolean; members: Map<string, Plan> }
+/** Which fields are answered, and of these which; `*`: all others. */
+interface Plan extends Map<string, Plan> {}
 
-/** `ofEvent`: whoever asked named the event, so that no row has to. */
-type Asked = { fields?: string[]; changed?: string[]; ofEvent?: boolean }
+/** What the caller named: fields of a list, those that a change changes, or the event, so that no row has to. */
+export type Asked = { fields?: string[]; changed?: string[]; ofEvent?: boolean }
 
 /** What an object says to those inside it, and how much of a text is answered. */
 type Setting = {
-  timezone?: string | undefined
-  currency?: string | undefined
+  timezone?: string
+  currency?: string
   longest: number
   zones: TimeZones
   ways: Ways
 }
 
-type Compiled = { beside: Shape; data: Shape; plan: Plan }
-
-const everything: Plan = { others: true, members: new Map() }
-const other: Shape = { kind: 'other' }
+const everything: Plan = new Map()
+everything.set('*', everything)
 // In a list, of which twenty are read at once: characters of a text, of one inside a value, and of all names in a list; and members of a
 // value.
 const longestText = 80
@@ -46,42 +41,32 @@ const howToGetAll = 'name the field in fields'
 // Of a list inside an answer, such as guests that were refused.
 const mostItems = 50
 
-const compiled = new WeakMap<Operation, Compiled>()
-
-/** @param asked what the caller named: fields of a list, and those that a change changes. */
 export function leanAnswer(operation: Operation, body: Body, asked: Asked, zones: TimeZones, ways: Ways): Body {
-  const { beside, data: shape, plan } = compile(operation)
   const { data, ...rest } = body
+  const { data: declared, ...beside } = operation.output.shape
   // A text that was asked for by name is answered whole.
   const isWhole = !isList(operation) || (asked.fields !== undefined && !asked.fields.some(isAll))
-  const items = operation.leanItems
-  const kept = items === undefined ? data : withItems(data as Body, items)
-  return {
-    data:
-      project(kept, shape, planFor(plan, asked), { longest: isWhole ? Infinity : longestText, zones, ways }) ??
-      (isList(operation) ? [] : {}),
-    ...(project(rest, beside, everything, { longest: Infinity, zones, ways }) as Body | undefined),
-  }
+  const whole: Setting = { longest: Infinity, zones, ways }
+  const setting = isWhole ? whole : { ...whole, longest: longestText }
+  const answered = project(itemsOf(operation, data), declared, planFor(operation, asked), setting)
+  return { data: answered ?? (isList(operation) ? [] : {}), ...projectObject(rest, beside, everything, whole) }
 }
 
-function planFor(plan: Plan, { fields, changed = [], ofEvent = false }: Asked): Plan {
+function planFor(operation: Operation, { fields, changed = [], ofEvent = false }: Asked): Plan {
+  const plan = planOf(operation)
   const named = (names: string[]) => names.map((name): [string, Plan] => [name, everything])
-  if (fields !== undefined) {
-    return fields.some(isAll) ? everything : { others: false, members: new Map(named(fields)) }
-  }
-  if (ofEvent) return { ...plan, members: new Map([...plan.members].filter(([name]) => name !== 'event_id')) }
-  return changed.length === 0 ? plan : { ...plan, members: new Map([...named(changed), ...plan.members]) }
+  if (fields !== undefined) return fields.some(isAll) ? everything : new Map(named(fields))
+  if (ofEvent) return new Map([...plan].filter(([name]) => name !== 'event_id'))
+  return new Map([...named(changed), ...plan])
 }
 
 /** Whether an answer names `event_id` among its fields: it then has the name of the event beside it. */
-export const namesEvents = (operation: Operation, asked: Asked): boolean =>
-  planFor(compile(operation).plan, asked).members.has('event_id')
+export const namesEvents = (operation: Operation, asked: Asked): boolean => planFor(operation, asked).has('event_id')
 
 /** Names that `fields` may hold. */
-export function fieldsOf(operation: Operation): string[] {
-  const { data } = compile(operation)
-  const item = data.kind === 'list' ? data.of : data
-  return item.kind === 'object' ? [...item.fields.keys()] : []
+export function fieldsOf({ output }: Operation): string[] {
+  const data = unwrap(output.shape.data as Schema)
+  return Object.keys(membersOf(data instanceof z.ZodArray ? data.element : data) ?? {})
 }
 
 /** @throws ApiError 422 */
@@ -101,50 +86,61 @@ export function readFields(operation: Operation, fields: unknown): string[] | un
 
 const isAll = (name: string) => name === '*' || name === 'all'
 
-function withItems(data: Body, { list, path, value }: NonNullable<Operation['leanItems']>): Body {
-  const items = (data[list] ?? []) as Body[]
+/** The data, with those items alone of a list inside it that the operation declares, each with its place. */
+function itemsOf({ leanItems }: Operation, data: unknown): unknown {
+  if (leanItems === undefined) return data
+  const { list, path, value } = leanItems
+  const items = ((data as Body)[list] ?? []) as Body[]
   const matching = items
     .map((item, index): Body => ({ index, ...item }))
     .filter((item) => path.split('.').reduce<unknown>((at, name) => (at as Body | undefined)?.[name], item) === value)
-  return { ...data, [list]: matching.slice(0, mostItems) }
+  return { ...(data as Body), [list]: matching.slice(0, mostItems) }
 }
 
 /** @returns undefined for what is not answered: null, and what is empty. */
-function project(value: unknown, shape: Shape, plan: Plan, setting: Setting): unknown {
+function project(value: unknown, declared: Schema | undefined, plan: Plan, setting: Setting): unknown {
   if (value === null || value === undefined) return undefined
-  switch (shape.kind) {
-    case 'time':
-      return timeText(value as string, setting.timezone)
-    case 'text':
-      return cut(value as string, setting.longest)
-    case 'list': {
-      const items = (value as unknown[]).map((item) => project(item, shape.of, plan, setting))
-      if (items.length === 0) return undefined
-      return setting.longest === Infinity || shape.of.kind === 'object' ? items : firstOf(items)
-    }
-    case 'object':
-      return projectObject(value as Body, shape.fields, plan, setting)
-    case 'money':
-      return value
-    default:
-      return bounded(value, setting.longest)
+  const schema = declared && unwrap(declared)
+  if (schema instanceof z.ZodArray) {
+    const items = (value as unknown[]).map((item) => project(item, schema.element, plan, setting))
+    if (items.length === 0) return undefined
+    return setting.longest === Infinity || membersOf(schema.element) ? items : firstOf(items)
   }
+  const members = membersOf(schema)
+  if (members !== undefined) return projectObject(value as Body, members, plan, setting)
+  const { type, format }: { type?: string; format?: string } = schema?._zod.def ?? {}
+  if (format === 'datetime') return timeText(value as string, setting.timezone)
+  if (type === 'string') return cut(value as string, setting.longest)
+  // Nothing is declared of it, such as metadata or the changes of an audit entry.
+  if (typeof value === 'object' && Object.keys(value).length === 0) return undefined
+  return setting.longest === Infinity ? value : shortened(value)
 }
 
-function projectObject(value: Body, fields: Map<string, Shape>, plan: Plan, around: Setting): Body | undefined {
+/** The fields of an object; of one of several forms, all fields of all of them: of one name, they are alike. */
+function membersOf(declared: Schema | undefined): Record<string, Schema> | undefined {
+  const schema = declared && unwrap(declared)
+  if (schema instanceof z.ZodObject) return schema.shape
+  if (!(schema instanceof z.ZodUnion)) return undefined
+  const forms = (schema.options as Schema[]).map(membersOf)
+  return forms.includes(undefined) ? undefined : Object.assign({}, ...forms)
+}
+
+const isMoney = (declared: Schema | undefined) =>
+  declared !== undefined && moneyFields.get(unwrap(declared)) !== undefined
+
+function projectObject(value: Body, members: Record<string, Schema>, plan: Plan, around: Setting): Body | undefined {
   const said = settingOf(value, around)
   const answered: Body = {}
   const amounts = new Set<unknown>()
   for (const name in value) {
-    const inside = plan.members.get(name) ?? (plan.others && name !== 'object' ? everything : undefined)
+    const inside = plan.get(name) ?? (name === 'object' ? undefined : plan.get('*'))
     if (inside === undefined) continue
-    const shape = fields.get(name) ?? other
-    const member = project(value[name], shape, inside, said)
+    const member = project(value[name], members[name], inside, said)
     if (member === undefined) continue
     answered[name] = member
     // In a list the text of an amount that the row has twice is said once.
     const isSaid = amounts.has(member) && around.longest !== Infinity
-    if (shape.kind === 'money' && member !== 0 && said.currency !== undefined && !isSaid) {
+    if (isMoney(members[name]) && member !== 0 && said.currency !== undefined && !isSaid) {
       amounts.add(member)
       answered[`${name}_text`] = moneyText(member as number, said.currency)
     }
@@ -163,7 +159,6 @@ function projectObject(value: Body, fields: Map<string, Shape>, plan: Plan, arou
 function settingOf(value: Body, around: Setting): Setting {
   const timezone = value.timezone ?? around.zones.get(value.event_id as string)?.timezone
   const currency = value.currency ?? (value.revenue as Body | null | undefined)?.currency
-  if (typeof timezone !== 'string' && typeof currency !== 'string') return around
   return {
     ...around,
     ...(typeof timezone === 'string' && { timezone }),
@@ -187,13 +182,6 @@ function cut(text: string, longest: number): string {
   return `${text.slice(0, longest).toWellFormed()}… [${text.length - longest} more characters: ${howToGetAll}]`
 }
 
-/** Of a value that nothing is declared of, such as metadata or the changes of an audit entry. */
-function bounded(value: unknown, longest: number): unknown {
-  if (typeof value !== 'object' || value === null) return value
-  if (Object.keys(value).length === 0) return undefined
-  return longest === Infinity ? value : shortened(value)
-}
-
 function shortened(value: unknown): unknown {
   if (typeof value === 'string') return cut(value, longestPart)
   if (typeof value !== 'object' || value === null) return value
@@ -204,51 +192,17 @@ function shortened(value: unknown): unknown {
   return Object.fromEntries(left === 0 ? kept : [...kept, ['…', `${left} more: ${howToGetAll}`]])
 }
 
-function compile(operation: Operation): Compiled {
-  const known = compiled.get(operation)
-  if (known !== undefined) return known
-  const { data, ...beside } = operation.output.shape
-  const made: Compiled = {
-    data: shapeOf(data as z.ZodType),
-    beside: shapeOf(z.strictObject(beside as z.ZodRawShape)),
-    plan: planOf(operation.lean, operation.leanItems?.list),
-  }
-  compiled.set(operation, made)
-  return made
-}
-
-function planOf(paths: readonly string[] = ['*'], numbered?: string): Plan {
-  const plan: Plan = { others: false, members: new Map() }
-  for (const path of [...paths, ...(numbered === undefined ? [] : [`${numbered}.index`])]) {
-    let at = plan
+const planOf = oncePerOperation(({ lean = ['*'], leanItems }): Plan => {
+  const plan: Plan = new Map()
+  for (const path of leanItems === undefined ? lean : [...lean, `${leanItems.list}.index`]) {
     const names = path.split('.')
+    let at = plan
     for (const name of names.slice(0, -1)) {
-      const next = at.members.get(name) ?? { others: false, members: new Map() }
-      at.members.set(name, next)
+      const next = at.get(name) ?? new Map()
+      at.set(name, next)
       at = next
     }
-    const last = names.at(-1) as string
-    if (last === '*') at.others = true
-    else at.members.set(last, everything)
+    at.set(names.at(-1) as string, everything)
   }
   return plan
-}
-
-/** Of a value of several kinds, all fields of all of them: of one name, they are alike. */
-function shapeOf(schema: z.core.$ZodType): Shape {
-  if (moneyFields.get(schema) !== undefined) return { kind: 'money' }
-  const def: { type: string; innerType?: z.core.$ZodType; format?: string } = schema._zod.def
-  if (schema instanceof z.ZodArray) return { kind: 'list', of: shapeOf(schema.element) }
-  if (schema instanceof z.ZodObject) {
-    const entries = Object.entries(schema.shape as Record<string, z.core.$ZodType>)
-    return { kind: 'object', fields: new Map(entries.map(([name, member]) => [name, shapeOf(member)])) }
-  }
-  if (schema instanceof z.ZodUnion) {
-    const shapes = (schema.options as z.core.$ZodType[]).map(shapeOf)
-    if (!shapes.every((shape) => shape.kind === 'object')) return { kind: 'other' }
-    return { kind: 'object', fields: new Map(shapes.flatMap(({ fields }) => [...fields])) }
-  }
-  if (def.innerType !== undefined) return shapeOf(def.innerType)
-  if (def.format === 'datetime') return { kind: 'time' }
-  return { kind: def.type === 'string' ? 'text' : 'other' }
-}
+})

@@ -8,48 +8,27 @@ import {
   ProtocolErrorCode,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
-import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
-import { createCache } from '../../gateway/cache.ts'
-import type { Caller } from '../../gateway/caller.ts'
-import type { Gateway } from '../../gateway/calls.ts'
+import { type ErrorRequestHandler, type Request, type RequestHandler, Router } from 'express'
 import { clip } from '../../guests/plain-text.ts'
-import type { Operation } from '../../operations/operation.ts'
 import { type AddressesOf, baseOf, connectPath } from '../addresses.ts'
 import { callerOf } from '../middleware/authenticate.ts'
 import { isOfClient, requireAllowedScope } from '../middleware/challenge.ts'
 import { methodNotAllowed, notJson } from '../middleware/errors.ts'
 import { isMalformed, isUnbounded, readJson } from '../middleware/json-body.ts'
 import { logError, noteRoute } from '../middleware/log-requests.ts'
-import { countAlso } from '../middleware/rate-limit.ts'
-import { sendJson } from '../send-json.ts'
-import type { AskPerson } from './confirmations.ts'
-import { answerOf, type PlainRequest, plainRequest, tailOf } from './plain.ts'
-import { nameOfList, type Selection, selectionOf } from './selection.ts'
-import { buildServer, type Context, createTools, type McpTools, maximumLists, serverInfo } from './server.ts'
+import { type Context, findTool, type Tools } from './call-tool.ts'
+import { selectionOf } from './selection.ts'
+import { buildServer } from './server.ts'
+import { createTimeZones } from './time-zones.ts'
 
-// Revisions before 2025-06-18 allow batches; their clients do not name the revision with each request.
-const lastRevisionWithBatches = '2025-03-26'
-const maximumBatch = 20
-
-export type McpParts = {
-  operations: readonly Operation[]
-  gateway: Gateway
-  rate: RequestHandler
-  askPerson: AskPerson
-  addressesOf: AddressesOf
-}
-
-export function mcpRouter({ operations, gateway, rate, askPerson, addressesOf }: McpParts): Router {
-  const tools = createTools(operations, gateway, askPerson)
-  const answerBySdk = sdkHandler(tools)
-  const lists = createListCache()
+export function mcpRouter(parts: Omit<Tools, 'zonesOf'> & { addressesOf: AddressesOf }): Router {
+  const operations = parts.operations.filter(({ mcp }) => mcp !== false)
+  const tools: Tools = { ...parts, operations, zonesOf: createTimeZones(parts.gateway) }
 
   const serve: RequestHandler = async (req, res) => {
     const caller = callerOf(res)
     const selection = selectionOf(req)
-    const isBatch = Array.isArray(req.body)
-    if (isBatch) await countAlso(rate, req.body.length - 1, req, res)
-    const operation = !isBatch && req.body.method === 'tools/call' ? tools.find(req.body.params?.name) : undefined
+    const operation = req.body.method === 'tools/call' ? findTool(tools, req.body.params?.name) : undefined
     if (operation !== undefined) {
       res.locals.operation = operation.name
       if (isOfClient(res)) await requireAllowedScope(operation, caller)
@@ -57,32 +36,19 @@ export function mcpRouter({ operations, gateway, rate, askPerson, addressesOf }:
     // What is listed depends on the scopes. A call is checked by the database, if it comes so far.
     else await caller.confirm()
 
-    const plain = plainRequest(req.headers, req.body)
-    const context: Context = {
+    const request = webRequest(req)
+    const response = await answerBySdk(request, tools, {
       caller,
-      body: req.body,
+      message: req.body,
       requestId: String(req.id),
-      era: plain?.era ?? 'legacy',
+      era: (await isLegacyRequest(request, req.body)) ? 'legacy' : 'modern',
       selection,
-      pagesAt: () => baseOf(addressesOf(req)),
+      pages: baseOf(parts.addressesOf(req)),
       onError: (error) => logError(req, res, error, 'tool failed'),
-      batch: isBatch ? { answeredBytes: 0, previous: Promise.resolve() } : undefined,
-    }
-    if (plain?.method === 'tools/call' && operation !== undefined) {
-      const result = await tools.call(operation, plain.sent, context, req.body)
-      await caller.confirm()
-      return sendJson(res, answerOf(plain, result, serverInfo))
-    }
-    const list = plain && lists.get(plain, context)
-    if (plain && list) return sendList(res, list, tailOf(plain.id))
-
-    const response = await answerBySdk(webRequest(req), context)
+    })
     await caller.confirm()
     res.status(response.status).set(Object.fromEntries(response.headers))
-    const answer = withShortMessage(response.status, await response.text())
-    if (plain !== undefined) lists.keep(plain, context, answer)
-    // The SDK answers a batch of one request like a single request.
-    res.send(isBatch && answer.startsWith('{') && response.status === 200 ? `[${answer}]` : answer)
+    res.send(withShortMessage(response.status, await response.text()))
   }
 
   const router = Router()
@@ -91,32 +57,19 @@ export function mcpRouter({ operations, gateway, rate, askPerson, addressesOf }:
   return router
 }
 
-/** Answers of the SDK, by the revision that the client speaks. No tool sends anything before its result, so every answer is plain JSON. */
-function sdkHandler(tools: McpTools) {
-  const modern = createMcpHandler((context) => buildServer(tools, context.authInfo?.extra as Context), {
-    legacy: 'reject',
-  })
-
-  async function legacy(request: globalThis.Request, context: Context): Promise<globalThis.Response> {
-    const server = buildServer(tools, context)
-    const transport = new WebStandardStreamableHTTPServerTransport({
-      sessionIdGenerator: undefined,
-      enableJsonResponse: true,
-    })
-    await server.connect(transport)
-    try {
-      return await transport.handleRequest(request, { parsedBody: context.body })
-    } finally {
-      await server.close()
-    }
+/** By the revision that the client speaks. No tool sends anything before its result, so every answer is plain JSON. */
+async function answerBySdk(request: globalThis.Request, tools: Tools, context: Context): Promise<globalThis.Response> {
+  const server = buildServer(tools, context)
+  if (context.era === 'modern') {
+    return createMcpHandler(() => server, { legacy: 'reject' }).fetch(request, { parsedBody: context.message })
   }
-
-  return async (request: globalThis.Request, context: Context): Promise<globalThis.Response> => {
-    const { body, caller, batch } = context
-    if (batch !== undefined || (await isLegacyRequest(request, body))) return legacy(request, context)
-    const extra = { ...context, era: 'modern' }
-    const authInfo = { token: '', clientId: caller.principal.api_key_id, scopes: [], extra }
-    return modern.fetch(request, { authInfo, parsedBody: body })
+  // That handler answers earlier revisions with a stream of events.
+  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
+  await server.connect(transport)
+  try {
+    return await transport.handleRequest(request, { parsedBody: context.message })
+  } finally {
+    await server.close()
   }
 }
 
@@ -128,32 +81,6 @@ function withShortMessage(status: number, answer: string): string {
   if (status < 400 || answer.length <= maximumRefusal) return answer
   const { error, ...rest } = JSON.parse(answer) as { error: { code: number; message: string } }
   return JSON.stringify({ ...rest, error: { code: error.code, message: clip(error.message, 500) } })
-}
-
-type Selecting = { caller: Caller; selection: Selection }
-
-/** The SDK's answers to tools/list up to their tail, by era, scopes of the key, and what is selected. All of them would be gigabytes. */
-function createListCache() {
-  const lists = createCache<Buffer>(maximumLists)
-  const nameOf = ({ era }: PlainRequest, { caller, selection }: Selecting) => `${era} ${nameOfList(caller, selection)}`
-  return {
-    get: (request: PlainRequest, selecting: Selecting): Buffer | undefined =>
-      request.method === 'tools/list' ? lists.get(nameOf(request, selecting)) : undefined,
-
-    keep(request: PlainRequest, selecting: Selecting, answer: string): void {
-      const tail = tailOf(request.id)
-      if (request.method !== 'tools/list' || !answer.endsWith(tail)) return
-      lists.set(nameOf(request, selecting), Buffer.from(answer.slice(0, -tail.length)))
-    },
-  }
-}
-
-function sendList(res: Response, list: Buffer, tail: string): void {
-  res.type('json').set('Content-Length', String(list.length + Buffer.byteLength(tail)))
-  // Both in one packet, and the list is never copied.
-  res.cork()
-  res.write(list)
-  res.end(tail)
 }
 
 const noteEndpoint: RequestHandler = (req, res, next) => {
@@ -169,44 +96,34 @@ const requirePost: RequestHandler = (req, _res, next) => {
 const requireMessage: RequestHandler = (req, _res, next) => {
   // A body was read only if its type is JSON.
   if (req.body === undefined && !req.is('application/json')) throw notJson()
-  if (Array.isArray(req.body)) requireValidBatch(req.body, req.headers['mcp-protocol-version'])
   if (req.body === undefined) throw new ProtocolError(ProtocolErrorCode.ParseError, 'The body is empty.')
+  if (Array.isArray(req.body)) {
+    throw new ProtocolError(
+      ProtocolErrorCode.InvalidRequest,
+      'Send one JSON-RPC request at a time: there are no batches.',
+    )
+  }
   next()
-}
-
-/** @throws ProtocolError InvalidRequest */
-function requireValidBatch(batch: unknown[], revision: unknown): void {
-  const refuse = (message: string) => {
-    throw new ProtocolError(ProtocolErrorCode.InvalidRequest, message)
-  }
-  if (revision !== undefined && String(revision) > lastRevisionWithBatches) {
-    refuse(`Send one JSON-RPC request: batches ended with revision ${lastRevisionWithBatches} of the protocol.`)
-  }
-  if (batch.length === 0 || batch.length > maximumBatch) refuse(`A batch holds 1 to ${maximumBatch} requests.`)
-  const ids = batch.flatMap((message) => (message as { id?: unknown } | null)?.id ?? [])
-  if (new Set(ids).size < ids.length) refuse('Two requests of the batch have the same id.')
 }
 
 /** Answers an unreadable message with a JSON-RPC error without an id. */
 const answerUnreadable: ErrorRequestHandler = async (error, _req, res, next) => {
   const unreadable = protocolErrorOf(error)
-  if (!(unreadable instanceof ProtocolError)) return next(error)
+  if (unreadable === undefined) return next(error)
   await callerOf(res).confirm()
   res.status(400).json({ jsonrpc: '2.0', id: null, error: { code: unreadable.code, message: unreadable.message } })
 }
 
-function protocolErrorOf(error: unknown): unknown {
+function protocolErrorOf(error: unknown): ProtocolError | undefined {
+  if (error instanceof ProtocolError) return error
   if (isMalformed(error)) return new ProtocolError(ProtocolErrorCode.ParseError, error.message)
   if (isUnbounded(error)) return new ProtocolError(ProtocolErrorCode.InvalidRequest, `The ${error.message}.`)
-  return error
+  return undefined
 }
 
 /** The request for the SDK, which answers 406 without an Accept header; an example in docs/spec.md sends none. */
 function webRequest(req: Request): globalThis.Request {
-  const headers = new Headers()
-  for (const [name, value] of Object.entries(req.headers)) {
-    if (value !== undefined) headers.set(name, Array.isArray(value) ? value.join(', ') : value)
-  }
+  const headers = new Headers(Object.entries(req.headers).map(([name, value]) => [name, String(value)]))
   headers.set('Accept', 'application/json, text/event-stream')
-  return new globalThis.Request('http://usher.invalid/api/mcp', { method: 'POST', headers, body: '{}' })
+  return new globalThis.Request('http://usher.invalid/api/mcp', { method: 'POST', headers })
 }

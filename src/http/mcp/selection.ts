@@ -5,56 +5,47 @@ import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import type { Request } from 'express'
 import { ApiError } from '../../gateway/api-error.ts'
 import type { Caller } from '../../gateway/caller.ts'
-import { isRead, type Operation, scopes, toolsets } from '../../operations/operation.ts'
+import { isRead, type Operation, toolsets } from '../../operations/operation.ts'
 
 export type Selection = {
-  /** Sorted, each once; empty: the default list. */
+  /** Sorted, each once. */
   toolsets: string[]
   readOnly: boolean
 }
 
-const nothing: Selection = { toolsets: [], readOnly: false }
 const names = ['default', 'all', ...Object.keys(toolsets)]
 
 /** @throws ProtocolError InvalidRequest for a name that does not exist: a client shows it when it connects. */
 export function selectionOf({ query, headers }: Pick<Request, 'query' | 'headers'>): Selection {
-  const [asked, readOnly] = [query.toolsets ?? headers['x-mcp-toolsets'], query.read_only]
-  if (asked === undefined && readOnly === undefined && headers['x-mcp-readonly'] === undefined) return nothing
-  const chosen = new Set(wordsOf(asked))
+  const chosen = new Set(wordsOf(query.toolsets ?? headers['x-mcp-toolsets']))
   for (const name of chosen) {
     if (!names.includes(name)) throw invalid(`There is no such toolset. toolsets must be of ${names.join(', ')}.`)
   }
   return {
-    toolsets: [...chosen].sort(),
+    toolsets: chosen.size === 0 ? ['default'] : [...chosen].sort(),
     // Either is a promise, which the other does not take back.
-    readOnly: isTrue('read_only', readOnly) || isTrue('X-MCP-Readonly', headers['x-mcp-readonly']),
+    readOnly: isTrue('read_only', query.read_only) || isTrue('X-MCP-Readonly', headers['x-mcp-readonly']),
   }
 }
 
-/** Equal for callers that are shown the same list. */
-export const nameOfList = (caller: Caller, { toolsets, readOnly }: Selection): string =>
-  [...scopes.filter((scope) => caller.has(scope)), readOnly, ...toolsets].join()
-
 export function isListed(operation: Operation, { toolsets, readOnly }: Selection): boolean {
   if (readOnly && !isRead(operation)) return false
-  if (toolsets.length === 0) return !operation.unlisted
-  return toolsets.some((name) => {
-    if (name === 'default') return !operation.unlisted
-    return name === 'all' || name === operation.toolset
-  })
+  const isOfDefault = !operation.unlisted && toolsets.includes('default')
+  return isOfDefault || toolsets.includes('all') || toolsets.includes(operation.toolset)
 }
 
 /** How to get at each tool that a text names and the list lacks; '' where there is none. */
 export type Ways = (text: string) => string
 
 export function waysTo(operations: readonly Operation[], caller: Caller, selection: Selection): Ways {
-  const listed = selection.toolsets.length === 0 ? ['default'] : selection.toolsets
   const wayTo = (operation: Operation) => {
     const { name, scope, toolset } = operation
     if (!caller.has(scope)) return [`${name} needs a key with ${scope}.`]
     if (selection.readOnly && !isRead(operation)) return [`${name} needs a connection without read_only.`]
     if (isListed(operation, selection)) return []
-    return [`${name} is not listed: call it all the same, or connect with toolsets=${[...listed, toolset].join(',')}.`]
+    return [
+      `${name} is not listed: call it all the same, or connect with toolsets=${[...selection.toolsets, toolset].join(',')}.`,
+    ]
   }
   return (text) => {
     const named = new Set(text.match(/\b[a-z]+(_[a-z]+)+\b/g))
@@ -91,9 +82,7 @@ const wordsOf = (value: unknown): string[] =>
 
 function isTrue(param: string, value: unknown): boolean {
   if (value === undefined) return false
-  const [word = '', ...others] = wordsOf(value)
-  if (others.length > 0 || !['true', 'false', '1', '0'].includes(word)) {
-    throw invalid(`${param} must be true or false.`)
-  }
+  const word = wordsOf(value).join()
+  if (!['true', 'false', '1', '0'].includes(word)) throw invalid(`${param} must be true or false.`)
   return word === 'true' || word === '1'
 }

@@ -1,33 +1,25 @@
-// What an MCP server answers to each method: tools, prompts and guides. One server object for each request, since its answers depend
-// on the caller; what they are made of is kept.
+// What an MCP server answers to each method: tools, prompts and guides.
 
 import {
-  type CallToolResult,
-  type InputRequiredResult,
   type JSONRPCRequest,
   ProtocolError,
   ProtocolErrorCode,
+  type ReadResourceResult,
+  type Resource,
   ResourceNotFoundError,
   type Result,
   Server,
   type ServerContext,
-  type Tool,
 } from '@modelcontextprotocol/server'
 import packageJson from '../../../package.json' with { type: 'json' }
-import { type ApiError, toApiError } from '../../gateway/api-error.ts'
-import { createCache } from '../../gateway/cache.ts'
-import type { Caller } from '../../gateway/caller.ts'
-import type { Gateway } from '../../gateway/calls.ts'
 import { type Operation, toolsets } from '../../operations/operation.ts'
-import { type AskPerson, inputForPerson, isForPerson } from './confirmations.ts'
-import { listedGuides, readResource } from './guides.ts'
-import type { Era } from './plain.ts'
+import { guides, readGuide } from '../guides.ts'
+import { type Context, callTool, findTool, type Tools } from './call-tool.ts'
 import { getPrompt, listedPrompts } from './prompts.ts'
-import { isListed, nameOfList, requireAllowed, type Selection, type Ways, waysTo } from './selection.ts'
-import { createTimeZones } from './time-zones.ts'
-import { callTool, toErrorResult, toTools } from './tools.ts'
+import { isListed, waysTo } from './selection.ts'
+import { toTools } from './tools.ts'
 
-export const serverInfo = { name: 'usher', title: 'Usher', version: packageJson.version }
+const serverInfo = { name: 'usher', title: 'Usher', version: packageJson.version }
 /** What a model is told of all tools, beside their descriptions. */
 export const instructions = [
   'Usher manages events: registrations, QR tickets, payments and check-ins of one organisation.',
@@ -44,11 +36,7 @@ export const instructions = [
   `Tools whose scope the key lacks are not listed, nor are those of rarer use: the person can connect with ?toolsets=${Object.keys(toolsets).join(',')} (or all, default), or read_only=true.`,
 ].join('\n')
 
-/** How many lists of tools are kept: there are thousands, by scopes and toolsets. */
-export const maximumLists = 64
-
 const capabilities = { tools: {}, prompts: {}, resources: {} }
-
 // What is listed depends on the scopes of the key, which may change; what is read does not depend on the key.
 const [listsFor, textsFor] = [
   { ttlMs: 5 * 60_000, cacheScope: 'private' },
@@ -63,166 +51,63 @@ const cacheHints = {
   'server/discover': textsFor,
 }
 
-export type Context = {
-  caller: Caller
-  /** The message or batch as received: the SDK drops members that it cannot copy, such as `__proto__`. */
-  body: unknown
-  requestId: string
-  era: Era
-  selection: Selection
-  /** The URL below which a person finds pages to confirm at; undefined where nobody could sign in. */
-  pagesAt(): string | undefined
-  onError: (error: unknown) => void
-  /** Of a batch: the size of its answers so far, and the request before this one. */
-  batch: { answeredBytes: number; previous: Promise<unknown> } | undefined
-}
-
-// No further request of a batch is begun beyond this size of its answers.
-const maximumBatchBytes = 1024 * 1024
-
-/** Answers invalid parameters with InvalidParams for every method: the SDK does so for tool calls only. */
-class StrictServer extends Server {
-  protected override _wrapHandler(method: string, handler: Handler): Handler {
-    const invalid = new ProtocolError(ProtocolErrorCode.InvalidParams, `The parameters of ${method} are not valid.`)
-    if (method !== 'tools/call') {
-      return super._wrapHandler(method, async (request, context) => {
-        try {
-          return await handler(request, context)
-        } catch (error) {
-          throw error instanceof ProtocolError ? error : invalid
-        }
-      })
-    }
-    const validated = super._wrapHandler(method, handler)
-    return async (request, context) => {
-      try {
-        return await validated(request, context)
-      } catch (error) {
-        // The SDK quotes its schema library at length.
-        throw error instanceof ProtocolError && error.message.startsWith('Invalid tools/call request') ? invalid : error
-      }
-    }
-  }
-}
-
 type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>
 
-export type McpTools = {
-  find(name: unknown): Operation | undefined
-  /** Those that are selected, without those whose scope the key lacks. */
-  listedFor(caller: Caller, selection: Selection): Tool[]
-  waysFor(caller: Caller, selection: Selection): Ways
-  /**
-   * @param request the message as received, of which `sent` are the arguments.
-   * @returns an error of Usher as a result, as MCP wants it.
-   */
-  call(
-    operation: Operation,
-    sent: Record<string, unknown>,
-    context: Context,
-    request: unknown,
-  ): Promise<CallToolResult | InputRequiredResult>
-}
-
-/** The operations as tools. */
-export function createTools(all: readonly Operation[], gateway: Gateway, askPerson: AskPerson): McpTools {
-  const operations = all.filter(({ mcp }) => mcp !== false)
-  const byName = new Map<unknown, Operation>(operations.map((operation) => [operation.name, operation]))
-  // They take as long as the rest of a start.
-  const lists = createCache<Tool[]>(maximumLists)
-  const zonesOf = createTimeZones(gateway)
-  return {
-    find: (name) => byName.get(name),
-
-    listedFor(caller, selection) {
-      const name = nameOfList(caller, selection)
-      const known = lists.get(name)
-      if (known !== undefined) return known
-      const isShown = (operation: Operation) => caller.has(operation.scope) && isListed(operation, selection)
-      const tools = toTools(operations.filter(isShown), waysTo(operations, caller, selection))
-      lists.set(name, tools)
-      return tools
-    },
-
-    waysFor: (caller, selection) => waysTo(operations, caller, selection),
-
-    async call(operation, sent, { caller, requestId, era, selection, pagesAt, onError }, request) {
-      const others = operations.filter((other) => other !== operation)
-      const ways = waysTo(others, caller, selection)
-      const refused = (error: unknown): ApiError => {
-        const apiError = toApiError(error)
-        if (apiError.status >= 500) onError(error)
-        return apiError
-      }
+/** Answers invalid parameters of every method alike: of most the SDK makes an internal error, and it quotes its schema library at length. */
+class StrictServer extends Server {
+  protected override _wrapHandler(method: string, handler: Handler): Handler {
+    const wrapped = super._wrapHandler(method, handler)
+    return async (request, context) => {
       try {
-        requireAllowed(operation, selection)
-        return await callTool(operation, sent, caller, gateway, era, zonesOf, ways)
+        return await wrapped(request, context)
       } catch (error) {
-        const refusal = refused(error)
-        if (!isForPerson(refusal)) return toErrorResult(refusal, requestId, ways)
-        const asked = await askPerson(operation, caller, sent, refusal, pagesAt()).catch(refused)
-        const input = era === 'modern' ? inputForPerson(asked, operation.title, request) : undefined
-        return input ?? toErrorResult(asked, requestId, ways)
+        const isQuoted = error instanceof ProtocolError && error.message.startsWith('Invalid tools/call request:')
+        const isThrown = !(error instanceof ProtocolError) && method !== 'tools/call'
+        throw isQuoted || isThrown ? invalidParams(`The parameters of ${method} are not valid.`) : error
       }
-    },
+    }
   }
 }
 
-export function buildServer(tools: McpTools, context: Context): Server {
+const invalidParams = (message: string) => new ProtocolError(ProtocolErrorCode.InvalidParams, message)
+
+/** One server for each request, since what it answers depends on the caller. */
+export function buildServer(tools: Tools, context: Context): Server {
+  const { caller, selection } = context
+  const ways = waysTo(tools.operations, caller, selection)
   const server = new StrictServer(serverInfo, { capabilities, instructions, cacheHints })
-  const { caller } = context
-  server.setRequestHandler('tools/list', () =>
-    inTurn(context, async () => ({ tools: tools.listedFor(caller, context.selection) })),
-  )
-  server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
-    const operation = tools.find(params.name)
-    if (!operation) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool.')
-    const request = messageOf(context.body, mcpReq.id)
-    return inTurn(context, () => tools.call(operation, request?.params?.arguments ?? {}, context, request))
+  server.setRequestHandler('tools/list', () => {
+    const isShown = (operation: Operation) => caller.has(operation.scope) && isListed(operation, selection)
+    return { tools: toTools(tools.operations.filter(isShown), ways) }
   })
-  server.setRequestHandler('prompts/list', () =>
-    inTurn(context, async () => ({ prompts: listedPrompts(caller.principal.scopes) })),
-  )
-  server.setRequestHandler('prompts/get', ({ params }) =>
-    inTurn(context, async () => {
-      const prompt = getPrompt(params.name, params.arguments, tools.waysFor(caller, context.selection))
-      if (prompt !== undefined && typeof prompt !== 'string') return prompt
-      const message = prompt === undefined ? 'Unknown prompt.' : `The argument ${prompt} of the prompt is missing.`
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, message)
-    }),
-  )
-  server.setRequestHandler('resources/list', () => inTurn(context, async () => ({ resources: listedGuides })))
-  server.setRequestHandler('resources/templates/list', () => inTurn(context, async () => ({ resourceTemplates: [] })))
-  server.setRequestHandler('resources/read', ({ params }) =>
-    inTurn(context, async () => {
-      const guide = readResource(params.uri)
-      if (guide === undefined) throw new ResourceNotFoundError(params.uri)
-      return guide
-    }),
-  )
+  server.setRequestHandler('tools/call', ({ params }) => {
+    const operation = findTool(tools, params.name)
+    if (operation === undefined) throw invalidParams('Unknown tool.')
+    return callTool(operation, tools, context)
+  })
+  server.setRequestHandler('prompts/list', () => ({ prompts: listedPrompts(caller.principal.scopes) }))
+  server.setRequestHandler('prompts/get', ({ params }) => getPrompt(params.name, params.arguments, ways))
+  server.setRequestHandler('resources/list', () => ({ resources: listedGuides }))
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }))
+  server.setRequestHandler('resources/read', ({ params }) => readResource(params.uri))
   return server
 }
 
-type CallMessage = { id?: unknown; params?: { arguments?: Record<string, unknown> } } | null
+// The same for every key.
+const mimeType = 'text/markdown'
+const uriOf = (name: string) => `usher://guides/${name}`
 
-/** A tool call, as received. */
-const messageOf = (body: unknown, id: unknown): CallMessage | undefined =>
-  ([body].flat() as CallMessage[]).find((message) => message?.id === id)
+export const listedGuides: Resource[] = guides.map(([name, { title, description }]) => ({
+  uri: uriOf(name),
+  name,
+  title,
+  description,
+  mimeType,
+}))
 
-/** Runs the requests of a batch one by one: a batch must not run many calls at once over one connection. */
-async function inTurn<T>({ batch }: Context, work: () => Promise<T>): Promise<T> {
-  if (batch === undefined) return work()
-  const result = batch.previous.then(async () => {
-    if (batch.answeredBytes >= maximumBatchBytes) {
-      throw new ProtocolError(
-        ProtocolErrorCode.InvalidRequest,
-        'The answers of the batch are too large: send this request alone.',
-      )
-    }
-    const result = await work()
-    batch.answeredBytes += JSON.stringify(result).length
-    return result
-  })
-  batch.previous = result.catch(() => {})
-  return result
+/** @throws ResourceNotFoundError */
+function readResource(uri: string): ReadResourceResult {
+  const [, guide] = guides.find(([name]) => uriOf(name) === uri) ?? []
+  if (guide === undefined) throw new ResourceNotFoundError(uri)
+  return { contents: [{ uri, mimeType, text: readGuide(guide) }] }
 }

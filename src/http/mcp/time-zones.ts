@@ -26,33 +26,25 @@ const eventTimezones: Operation = {
   }),
 }
 
-// A zone that has changed since only has another offset: the moment is the same.
-const keptMs = 60_000
-const mostAtOnce = 100
-const none: TimeZones = new Map()
+/** Of what an answer is about. `isNamed`: with the names of the events. */
+export type ZonesOf = (caller: Caller, data: unknown, isNamed: boolean) => Promise<TimeZones>
 
-/**
- * @returns the zones of what an answer is about, of which most are known from calls before. Names are not: an event that was renamed has its
- * new one.
- */
-export function createTimeZones(
-  gateway: Gateway,
-): (caller: Caller, data: unknown, isNamed: boolean) => Promise<TimeZones> {
-  const known = createCache<string>(10_000, { ttl: keptMs })
+/** Zones are known from calls before, as a rule; names are not: an event that was renamed has its new one. */
+export function createTimeZones(gateway: Gateway): ZonesOf {
+  // A zone that has changed since only has another offset: the moment is the same.
+  const known = createCache<string>(10_000, { ttl: 60_000 })
 
   return async (caller, data, isNamed) => {
-    const ids = eventsOf(data)
-    if (ids.length === 0) return none
     const zones = new Map<string, EventSaid>()
     const unknown = new Set<string>()
-    for (const id of ids) {
-      const timezone = known.get(id)
-      if (timezone === undefined || isNamed) unknown.add(id)
+    for (const id of eventsOf(data)) {
+      const timezone = isNamed ? undefined : known.get(id)
+      if (timezone === undefined) unknown.add(id)
       else zones.set(id, { timezone, name: null })
     }
     if (unknown.size === 0) return zones
     try {
-      const { body } = await call(gateway, eventTimezones, caller, { event_ids: [...unknown].slice(0, mostAtOnce) })
+      const { body } = await call(gateway, eventTimezones, caller, { event_ids: [...unknown] })
       for (const [id, event] of Object.entries(body.data as Record<string, EventSaid>)) {
         known.set(id, event.timezone)
         zones.set(id, event)
@@ -64,11 +56,8 @@ export function createTimeZones(
   }
 }
 
-function eventsOf(data: unknown): string[] {
-  const ids: string[] = []
-  for (const object of Array.isArray(data) ? data : [data]) {
-    const { event_id, timezone } = (object ?? {}) as { event_id?: unknown; timezone?: unknown }
-    if (typeof event_id === 'string' && timezone === undefined) ids.push(event_id)
-  }
-  return ids
-}
+/** Of objects that belong to an event and do not say in which zone it is. */
+const eventsOf = (data: unknown): string[] =>
+  ([data].flat() as { event_id?: unknown; timezone?: unknown }[]).flatMap((object) =>
+    typeof object?.event_id === 'string' && object.timezone === undefined ? [object.event_id] : [],
+  )

@@ -1,32 +1,30 @@
-// Tools of MCP: how an operation is advertised as one, called as one, and answered as its result.
+// Tools as `tools/list` shows them: what a model needs to choose one and to fill it in. Patterns, bounds and formats are left to the
+// validation and to the OpenAPI document: a schema here allows whatever the operation accepts, and more; but null, which some hosts cannot
+// read in the list of types that it takes.
 
-import type { CallToolResult, Tool } from '@modelcontextprotocol/server'
+import type { Tool } from '@modelcontextprotocol/server'
 import * as z from 'zod'
-import { ApiError } from '../../gateway/api-error.ts'
-import type { Caller } from '../../gateway/caller.ts'
-import { call, type Gateway, IdempotencyKeySchema } from '../../gateway/calls.ts'
+import { IdempotencyKeySchema } from '../../gateway/calls.ts'
 import { dryRunFirst, ifVersion, readAgain } from '../../operations/changes.ts'
 import { forSync, itemsOnAPage, nextPage } from '../../operations/lists.ts'
 import { isList, isRead, type Operation } from '../../operations/operation.ts'
-import { leanAnswer, namesEvents, readFields } from './lean.ts'
-import { asCalled, namedInput, readNames } from './names.ts'
-import type { Era } from './plain.ts'
-import { toolInput } from './schemas.ts'
-import { type Ways, withWays } from './selection.ts'
-import type { createTimeZones } from './time-zones.ts'
+import { kindsIn, listedName, takesEventBeside } from './names.ts'
+import { oncePerOperation } from './once.ts'
+import type { Ways } from './selection.ts'
 
 // What the instructions of the server say for all tools.
 const saidOnce = [nextPage, forSync, readAgain, dryRunFirst]
 
-/** As `tools/list` shows them. There are no output schemas: a call that succeeds shows what it answers, and its fields may be chosen. */
+/** There are no output schemas: a call that succeeds shows what it answers, and its fields may be chosen. */
 export function toTools(operations: readonly Operation[], ways: Ways = () => ''): Tool[] {
+  // The tools so far, and their long enums.
   const shown = new Set<string>()
   return operations.map((operation) => {
     const { name, title, description, scope } = operation
     const needs = scope === null ? 'Needs no scope: any valid key.' : `Needs ${scope}.`
     const said = saidOnce.reduce((text, sentence) => text.replace(` ${sentence}`, ''), description)
-    const input = isList(operation) ? inputOf(operation).safeExtend(chosenFields) : inputOf(operation)
-    const inputSchema = toolInput(input, shown, name)
+    shown.add(name)
+    const inputSchema = listedSchema(schemaOf(operation), shown, described) as Tool['inputSchema']
     const how = ways(`${said} ${JSON.stringify(inputSchema)}`)
     return {
       name,
@@ -49,15 +47,30 @@ function annotationsOf(operation: Operation): Pick<Tool, 'annotations'> {
   return Object.keys(annotations).length === 0 ? {} : { annotations }
 }
 
-// Which there are, a refusal says: `readFields`.
-const chosenFields = { fields: z.array(z.string()).optional() }
+// To make all of them takes as long as the rest of a start.
+const schemaOf = oncePerOperation((operation): Schema => {
+  const { properties = {}, required } = z.toJSONSchema(argumentsOf(operation), { io: 'input' }) as Schema
+  if (operation.irreversible) {
+    for (const [name, description] of Object.entries(whatNobodyChose)) {
+      if (name in properties) properties[name] = { ...properties[name], description }
+    }
+  }
+  // Orders and entries of the waiting list are seldom called alike.
+  const isSeldom = kindsIn(operation).every((kind) => kind === 'order' || kind === 'waiting_list_entry')
+  if (!operation.irreversible && !isSeldom && takesEventBeside(operation)) properties.event = { type: 'string' }
+  // Which there are, a refusal says: `readFields`.
+  if (isList(operation)) properties.fields = { type: 'array', items: { type: 'string' } }
+  return { type: 'object', properties, ...(required !== undefined && { required }) }
+})
 
-/** The arguments of the tool, as it lists them. */
-export function inputOf(operation: Operation): z.ZodObject {
-  return namedInput(operation, argumentsOf(operation))
+/** What cannot be undone takes people and orders by nothing else. */
+const whatNobodyChose: Record<string, string> = {
+  attendee_id: 'Id or reference.',
+  order_id: 'Id or reference.',
+  waiting_list_entry_id: 'Its id alone.',
 }
 
-/** The same with ids, as they are validated. */
+/** The arguments with ids, as they are validated. */
 export function argumentsOf(operation: Operation): z.ZodObject {
   const { input } = operation
   if (!isRead(operation)) {
@@ -72,85 +85,74 @@ export function argumentsOf(operation: Operation): z.ZodObject {
   return input.safeExtend({ limit: limit.default(itemsOnAPage.mcp).describe(limit.description ?? '') })
 }
 
-/** @throws ApiError */
-export async function callTool(
-  operation: Operation,
-  sent: Record<string, unknown>,
-  caller: Caller,
-  gateway: Gateway,
-  era: Era,
-  zonesOf: ReturnType<typeof createTimeZones>,
-  ways: Ways,
-): Promise<CallToolResult> {
-  // No other read than a list takes fields: it is rejected by name.
-  const [asked, given] = isList(operation) ? fieldsOf(operation, sent, caller) : [changedOf(sent), sent]
-  const answer = await answerTo(operation, given, caller, gateway)
-  const body = leanAnswer(
-    operation,
-    answer.body,
-    asked,
-    await zonesOf(caller, answer.body.data, namesEvents(operation, asked)),
-    ways,
+type Value = string | number | boolean | null
+
+/** Of JSON Schema, what zod makes of the inputs. */
+type Schema = {
+  type?: string | string[]
+  const?: Value
+  enum?: Value[]
+  description?: string
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  anyOf?: Schema[]
+}
+
+// Says no more than the name of the field does.
+const formulaic =
+  /^(Identifier of the (order: .*|[a-z -]+(, [a-z ]+)?)|(Name|Company) of the [a-z ]+|Only [a-z -]+ with this [a-z ]+( of yours)?|Only this type|Items on a page|Columns, .*|next_cursor .*|Any text .*|Your own (identifier|flat object), .*|Only if it still has this version; .*|true: (change nothing|payment_due_at may be over), .*|Kept of what was cancelled, .*|RFC 3339 with offset|As in register_attendee|E-mail address of the attendee; .*|The offer is sent to it|Only entries about .*|Only this e-mail address; .*|Fields left out are unchanged; .*|Only objects created or changed at or after .*)\.$/
+
+// A list of values longer than this is shown once in a list of tools.
+const longEnum = 4
+
+/** The instructions of the server say how times are written, and what changes leave out. */
+function described({ description = '' }: Schema): Schema {
+  const said = description.replace(
+    /: (RFC 3339 with offset|plain text, .*(?=\.))| Fields left out are unchanged; null clears\./,
+    '',
   )
-  const content = [...(era === 'modern' ? pointer(body) : text(body)), ...(await images(operation, answer.body.data))]
-  return { content, structuredContent: body }
+  return said === '' || formulaic.test(said) ? {} : { description: said }
 }
 
-async function answerTo(operation: Operation, sent: Record<string, unknown>, caller: Caller, gateway: Gateway) {
-  try {
-    const { input, names } = readNames(operation, sent)
-    // A read takes no idempotency key: as a field it is rejected by name.
-    if (isRead(operation))
-      return await call(gateway, operation, caller, { ...input, ...lengthOfPage(operation, input) }, undefined, names)
-    const { idempotency_key, ...rest } = input
-    return await call(gateway, operation, caller, rest, idempotency_key, names)
-  } catch (error) {
-    throw error instanceof ApiError ? asCalled(operation, sent, error) : error
+/** The members of a field are named only: what they mean, the description of the tool or of the field says. */
+function listedSchema(schema: Schema, shown: Set<string>, describe: (member: Schema) => Schema = () => ({})): Schema {
+  const form = nonNull(schema)
+  const { enum: values = [], required, items } = form
+  const like = /^Fields of (\w+)/.exec(schema.description ?? '')?.[1]
+  const members = like !== undefined && shown.has(like) ? undefined : form.properties
+  const isNew = values.length <= longEnum || !isKnown(values, shown)
+  if (values.length > longEnum) for (const value of values) shown.add(`${value}`)
+  const properties = Object.entries(members ?? {}).map(([name, member]) => [
+    nameIn(members, name),
+    { ...listedSchema(member, shown), ...describe(member) },
+  ])
+  return {
+    ...typeOf(form),
+    ...(values.length > 0 && isNew && { enum: values }),
+    ...(members !== undefined && { properties: Object.fromEntries(properties) }),
+    ...(required !== undefined && { required: required.map((name) => nameIn(form.properties, name)) }),
+    ...(items !== undefined && { items: listedSchema(items, shown) }),
   }
 }
 
-/** The fields that are to be answered, apart from the arguments of the operation. */
-function fieldsOf(operation: Operation, { fields, ...given }: Record<string, unknown>, caller: Caller) {
-  // Scopes come before the input.
-  const named = caller.has(operation.scope) ? readFields(operation, fields) : undefined
-  const ofEvent = (given.event ?? given.event_id ?? null) !== null
-  return [named === undefined ? { ofEvent } : { fields: named }, given] as const
+/** `event` in the place of `event_id`, unless there is another field of that name. */
+const nameIn = (members: Record<string, Schema> | undefined, name: string) =>
+  Object.hasOwn(members ?? {}, listedName(name)) ? name : listedName(name)
+
+// All but one at most: webhook_endpoint.test is in one of two lists of types.
+const isKnown = (values: Value[], shown: Set<string>) => values.filter((value) => !shown.has(`${value}`)).length <= 1
+
+/** Of a type and null, the type; else the schema itself. */
+function nonNull(schema: Schema): Schema {
+  const [form, ...others] = (schema.anyOf ?? []).filter(({ type }) => type !== 'null')
+  if (form !== undefined && others.length === 0) return form
+  const [type, ...otherTypes] = [schema.type ?? []].flat().filter((name) => name !== 'null')
+  return type !== undefined && otherTypes.length === 0 ? { ...schema, type } : schema
 }
 
-/** A change of what is listed as `ticket_types` is answered as `ticket_type_ids`. */
-const changedOf = ({ changes }: Record<string, unknown>) => ({
-  changed: Object.keys(changes ?? {}).flatMap((name) => [name, name.replace(/s?$/, '_id$&')]),
-})
-
-/** Text only, which is what every client shows a model of an error. */
-export function toErrorResult(error: ApiError, requestId: string, ways: Ways): CallToolResult {
-  const body = withWays(error.body(requestId), ways)
-  const { fields } = (body.details ?? {}) as { fields?: { param: string; message: string }[] }
-  // The message has the sentences of all fields, unless it is cut.
-  if (Array.isArray(fields) && fields.every(({ message }) => body.message.includes(message))) {
-    body.details = { ...(body.details as object), fields: fields.map(({ param }) => param) }
-  }
-  return { content: text({ error: body }), isError: true }
-}
-
-const lengthOfPage = (operation: Operation, { limit }: Record<string, unknown>) =>
-  isList(operation) ? { limit: limit ?? itemsOnAPage.mcp } : {}
-
-async function images(operation: Operation, data: unknown): Promise<CallToolResult['content']> {
-  const png = operation.pictures?.png
-  if (png === undefined) return []
-  const image = Buffer.from(await png.draw(data))
-  return [{ type: 'image', data: image.toString('base64'), mimeType: png.mediaType }]
-}
-
-/** Clients of revision 2026-07-28 read structured content. Those of earlier ones may read the text only, and get it whole. */
-function pointer({ data, has_more }: Record<string, unknown>): CallToolResult['content'] {
-  const said = Array.isArray(data)
-    ? `${data.length} in structuredContent${has_more ? '; there are more' : ''}.`
-    : 'The answer is in structuredContent.'
-  return [{ type: 'text', text: said }]
-}
-
-function text(body: Record<string, unknown>): CallToolResult['content'] {
-  return [{ type: 'text', text: JSON.stringify(body) }]
+/** The name of the type; none where null or another type is possible. */
+function typeOf({ type, const: value }: Schema): Schema {
+  const name = type ?? (value === undefined ? undefined : typeof value)
+  return name === undefined || Array.isArray(name) ? {} : { type: name }
 }

@@ -1,5 +1,6 @@
 // Money and times as a model reads them: `EUR 299.00`, and the clock of the event in place of UTC.
 
+import { createCache } from '../../gateway/cache.ts'
 import { decimalsOf } from '../../guests/minor-units.ts'
 
 /** An amount in minor units with the decimals of its currency. */
@@ -9,70 +10,47 @@ export function moneyText(amount: number, currency: string): string {
 }
 
 /** The same moment to the second in the zone, such as `2027-05-01T09:00:00+02:00`; without a zone that is known, in UTC. */
-export function timeText(instant: string, timezone: string | undefined): string {
-  const isUtc = timezone === undefined || timezone === 'UTC'
-  if (isUtc && instant.endsWith('Z')) return `${instant.slice(0, 19)}Z`
-  const moment = Date.parse(instant)
-  const offset = isUtc ? 'Z' : offsetAt(moment, timezone)
-  if (offset === 'Z') return `${new Date(moment).toISOString().slice(0, 19)}Z`
-  const minutes = Number(offset.slice(1, 3)) * 60 + Number(offset.slice(4))
-  const local = new Date(moment + (offset.startsWith('-') ? -minutes : minutes) * 60_000)
-  return `${local.toISOString().slice(0, 19)}${offset}`
-}
-
-/** Such as `+02:00`. Clocks change at quarters of an hour, for which it is kept. */
-function offsetAt(moment: number, timezone: string): string {
-  const quarter = Math.floor(moment / 900_000)
-  return kept(offsets, `${timezone} ${quarter}`, () => {
-    const zone = kept(zones, timezone, () => zoneOf(timezone))
-    const parts = zone?.formatToParts(quarter * 900_000) ?? []
-    const offset = parts.find(({ type }) => type === 'timeZoneName')?.value.replace('GMT', '') ?? ''
-    // Until 1972 some zones had offsets with seconds, which RFC 3339 has not.
-    return /^[+-]\d\d:\d\d$/.test(offset) ? offset : 'Z'
-  })
+export function timeText(instant: string, timezone = 'UTC'): string {
+  const moment = new Date(instant)
+  // From `2027-05-01 09:00:00 GMT+02:00`, where a minus is U+2212.
+  const local = formatIn(timezone).format(moment).replace(' ', 'T').replace(' GMT', '').replace('\u2212', '-')
+  // Until 1972 some zones had offsets with seconds, which RFC 3339 has not.
+  const isSaid = /[+-]\d\d:\d\d$/.test(local) && !local.endsWith('+00:00')
+  return isSaid ? local : `${moment.toISOString().slice(0, 19)}Z`
 }
 
 /**
- * With the weekdays, such as `Sat 1 May 2027 09:00 to 17:30 Europe/Berlin`; over several days the second has its date too. Put together
- * here: `Intl` takes a hundred times as long.
+ * With the weekdays, such as `Sat 1 May 2027 09:00 to 17:30 Europe/Berlin`; over several days the second has its date too.
  *
  * @param start of `timeText`, as is `end`.
  */
 export function periodText(start: string, end: string, timezone: string): string {
-  const until = end.slice(0, 10) === start.slice(0, 10) ? clockIn(end) : `${dayIn(end)} ${clockIn(end)}`
+  const until = end.slice(0, 10) === start.slice(0, 10) ? clockOf(end) : `${dayOf(end)} ${clockOf(end)}`
   // Of a zone that is not known the times are in UTC.
-  return `${dayIn(start)} ${clockIn(start)} to ${until} ${start.endsWith('Z') ? 'UTC' : timezone}`
+  return `${dayOf(start)} ${clockOf(start)} to ${until} ${start.endsWith('Z') ? 'UTC' : timezone}`
 }
 
-const clockIn = (time: string) => time.slice(11, 16)
+const clockOf = (time: string) => time.slice(11, 16)
 
-function dayIn(time: string): string {
-  const day = new Date(time.slice(0, 10))
-  return `${weekdays[day.getUTCDay()]} ${day.getUTCDate()} ${months[day.getUTCMonth()]} ${day.getUTCFullYear()}`
+/** From `Sat, 01 May 2027 00:00:00 GMT`. */
+const dayOf = (time: string) => new Date(time.slice(0, 10)).toUTCString().slice(0, 16).replace(/, 0?/, ' ')
+
+// To make one takes thirty times as long as to ask it.
+const formats = createCache<Intl.DateTimeFormat>(1_000)
+
+function formatIn(timezone: string): Intl.DateTimeFormat {
+  const format = formats.get(timezone) ?? newFormat(timezone)
+  formats.set(timezone, format)
+  return format
 }
 
-const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
-const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
-
-const offsets = new Map<string, string>()
-const zones = new Map<string, Intl.DateTimeFormat | null>()
-const maximumKept = 10_000
-
-/** To make a format takes longer than all else, and to ask one longer than the rest. */
-function kept<Value>(map: Map<string, Value>, name: string, make: () => Value): Value {
-  const known = map.get(name)
-  if (known !== undefined) return known
-  if (map.size >= maximumKept) map.clear()
-  const made = make()
-  map.set(name, made)
-  return made
-}
-
-// Postgres knows names of zones that Node does not, such as posix/Europe/Berlin.
-function zoneOf(timeZone: string): Intl.DateTimeFormat | null {
+function newFormat(timeZone: string): Intl.DateTimeFormat {
+  const date = { year: 'numeric', month: '2-digit', day: '2-digit' } as const
+  const time = { hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'longOffset' } as const
   try {
-    return new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' })
+    return new Intl.DateTimeFormat('sv', { timeZone, ...date, ...time })
   } catch {
-    return null
+    // Postgres knows names of zones that Node does not, such as posix/Europe/Berlin.
+    return formatIn('UTC')
   }
 }

@@ -2,7 +2,7 @@
 // or in Redis where several instances of the API share the limit.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Request, RequestHandler, Response } from 'express'
+import type { RequestHandler } from 'express'
 import { type ClientRateLimitInfo, MemoryStore, type Options, rateLimit, type Store } from 'express-rate-limit'
 import type { Logger } from 'pino'
 import { ApiError } from '../../gateway/api-error.ts'
@@ -22,19 +22,7 @@ export function limitRate(log: Logger, store: Store = new ExactMemoryStore()): R
     handler: (_req, _res, next) => next(tooManyRequests()),
     store,
     logger: log,
-    // A batch counts several times.
-    validate: { singleCount: false },
   })
-}
-
-/** Counts the requests of a batch beyond the first, which was counted with the HTTP request. @throws ApiError 429 */
-export async function countAlso(rate: RequestHandler, others: number, req: Request, res: Response): Promise<void> {
-  for (let i = 0; i < others; i++) {
-    for (const name of ['RateLimit', 'RateLimit-Policy']) res.removeHeader(name)
-    await new Promise<void>((resolve, reject) =>
-      rate(req, res, (limited?: unknown) => (limited ? reject(limited) : resolve())),
-    )
-  }
 }
 
 /**
