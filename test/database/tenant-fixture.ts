@@ -36,7 +36,6 @@ export async function createTenant(): Promise<Tenant> {
     [organisation.id],
   )
   const guest = await event.guest()
-  await enqueued(organisation.id)
   await studio.query(
     'insert into public.email_opt_outs (event_id, email) select a.event_id, a.email from public.attendees a where a.event_id = $1',
     [event.id],
@@ -75,6 +74,7 @@ export async function createTenant(): Promise<Tenant> {
   // A second key, which the first must not see.
   await organisation.key('events:read')
   await Promise.all([join(organisation.id, owner, 'owner'), join(organisation.id, member, 'manager')])
+  await enqueued(organisation.id)
 
   return {
     id: organisation.id,

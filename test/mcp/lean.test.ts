@@ -7,6 +7,7 @@ import { isList } from '../../src/operations/operation.ts'
 import { row, studio } from '../support/database.ts'
 import { connectForAll, connectV1, type McpCaller } from '../support/mcp.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
+import { enqueued } from '../support/outbox.ts'
 import { differences } from '../support/projection.ts'
 import { rest } from '../support/rest.ts'
 import { countTokens } from '../support/tokens.ts'
@@ -136,6 +137,7 @@ beforeAll(async () => {
     event.id,
     'Conference of the Northern Libraries',
   ])
+  await enqueued(organisation.id)
   await studio.query(
     `update public.webhook_deliveries set status = 'failed', attempts = 12, last_attempt_at = now(),
        last_response_status = 502, last_response_body = $2, last_response_milliseconds = 1200

@@ -442,21 +442,21 @@ export interface components {
             amount: number;
             /** @description ISO 4217. */
             currency: string;
-            /**
-             * Format: date-time
-             * @description RFC 3339, UTC.
-             */
-            received_at: string;
             external_reference: string | null;
             /** @enum {string} */
             source: "api" | "mcp" | "studio";
-            /** @description When it was voided: it then counts for nothing. */
-            voided_at: string | null;
             /**
              * Format: date-time
              * @description RFC 3339, UTC.
              */
             created_at: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             */
+            received_at: string;
+            /** @description When it was voided: it then counts for nothing. */
+            voided_at: string | null;
         };
         Refund: {
             /** @constant */
@@ -482,11 +482,6 @@ export interface components {
             amount: number;
             /** @description ISO 4217. */
             currency: string;
-            /**
-             * Format: date-time
-             * @description RFC 3339, UTC.
-             */
-            refunded_at: string;
             external_reference: string | null;
             /** @enum {string} */
             source: "api" | "mcp" | "studio";
@@ -495,6 +490,11 @@ export interface components {
              * @description RFC 3339, UTC.
              */
             created_at: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             */
+            refunded_at: string;
         };
         NotificationData: {
             /** @constant */
