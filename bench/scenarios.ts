@@ -302,7 +302,7 @@ export const scenarios: Scenario[] = [
       call: differentRead,
       varied: true,
     },
-    [{ figure: 'rate', at: 64, against: 'postgrest', atLeast: 1.5 }],
+    [{ figure: 'rate', at: 64, against: 'postgrest', atLeast: 1 }],
   ),
   comparing(
     'mcp-call',
