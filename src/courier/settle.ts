@@ -1,6 +1,7 @@
 // Records the results of deliveries, several in one call, and again while the database is away.
 
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import pLimit from 'p-limit'
 import { ApiError } from '../gateway/api-error.ts'
 import type { CourierRpc } from '../gateway/courier-rpc.ts'
 
@@ -42,7 +43,7 @@ export function batchResults<Result, Answer>(
   record: (results: Result[]) => Promise<Answer>,
   gatherMs = 0,
 ): (result: Result) => Promise<Answer> {
-  const apart = limitTo(mostApart)
+  const apart = pLimit(mostApart)
   let waiting: Waiting<Result, Answer>[] = []
   let isRecording = false
 
@@ -77,21 +78,4 @@ export function batchResults<Result, Answer>(
       waiting.push({ result, resolve, reject })
       if (!isRecording) void recordAll()
     })
-}
-
-/** Runs at most this many at once, in the order in which they come. */
-export function limitTo(most: number) {
-  let running = 0
-  const waiting: (() => void)[] = []
-  return async <T>(work: () => Promise<T>): Promise<T> => {
-    if (running < most) running += 1
-    else await new Promise<void>((begin) => waiting.push(begin))
-    try {
-      return await work()
-    } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else running -= 1
-    }
-  }
 }

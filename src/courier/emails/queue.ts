@@ -1,12 +1,13 @@
 // The queue of e-mails, of every kind: claims pending e-mails, composes them, hands them to the mail transport, and settles each with the
 // transport's result. SQL decides when a failure is retried (see `api.settle_emails`).
 
+import pLimit from 'p-limit'
 import type { Logger } from 'pino'
 import type { CourierRpc } from '../../gateway/courier-rpc.ts'
 import { isToAttendee, isToBuyer, type PendingEmail } from '../../guests/pending.ts'
 import type { Observe, Queue } from '../courier.ts'
 import { MailError, type MailTransport } from '../mail/index.ts'
-import { batchResults, limitTo, settle } from '../settle.ts'
+import { batchResults, settle } from '../settle.ts'
 import { composeEmail, recipientOf } from './compose.ts'
 
 // As many e-mails are sent at once as the SMTP transport has connections. Claimed are as many as are sent in about a second, since one
@@ -32,7 +33,7 @@ export function emailQueue(
   log: Logger,
   observe: Observe,
 ): Queue<PendingEmail> & { close(): Promise<void> } {
-  const inTurn = limitTo(mostSending)
+  const inTurn = pLimit(mostSending)
   const record = batchResults(
     (results: Record<string, unknown>[]) => settle(rpc, 'settle_emails', { results }),
     gatherMs,

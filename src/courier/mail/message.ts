@@ -8,7 +8,7 @@ import { type Email, headersOf, type Mailbox } from '../email.ts'
 import { MailError } from './transport.ts'
 
 /** An internationalised domain, such as bücher.example, is converted to ASCII, which every server supports. */
-export function wireMailbox({ name, address }: Mailbox): Mailbox {
+function wireMailbox({ name, address }: Mailbox): Mailbox {
   // Excludes what RFC 5322 gives a meaning outside quotes. Quoted addresses are rarer than attacks that use them.
   const [, local, domain] = /^([^\s\p{Cc}@"(),:;<>[\]\\]+)@([^\s\p{Cc}@"(),:;<>[\]\\]+)$/u.exec(address) ?? []
   const asciiDomain = domain !== undefined && /[^ -~]/.test(domain) ? domainToASCII(domain) : domain
