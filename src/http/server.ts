@@ -7,8 +7,8 @@ import type { Logger } from 'pino'
 import { ApiError, toApiError } from '../gateway/api-error.ts'
 import type { Caller } from '../gateway/caller.ts'
 import { nameResourceMetadata } from './middleware/challenge.ts'
-import { apiErrorOfExpress } from './middleware/errors.ts'
-import { logError, logRequests } from './middleware/log-requests.ts'
+import { apiErrorOfExpress, beginError } from './middleware/errors.ts'
+import { logRequests } from './middleware/log-requests.ts'
 
 export type ServerParts = {
   log: Logger
@@ -82,14 +82,11 @@ const refuseUnknownPath: RequestHandler = () => {
   })
 }
 
-/** The only place where an error becomes an answer, except for MCP. */
+/** Where an error becomes an answer; MCP, and pages that answer with a page, have theirs. */
 const answerError: ErrorRequestHandler = async (error, req, res, _next) => {
-  const answer = await withKeyConfirmed(apiErrorOfExpress(error) ?? toApiError(error), res.locals.caller)
-  if (answer.status >= 500) logError(req, res, answer.cause ?? error, answer.message)
-  // An answer that has begun can only be cut off.
-  if (res.headersSent) return void res.destroy()
-  res.locals.code = answer.code
-  res.set(answer.headers)
+  const confirmed = await withKeyConfirmed(apiErrorOfExpress(error) ?? toApiError(error), res.locals.caller)
+  const answer = beginError(confirmed, req, res)
+  if (answer === undefined) return
   nameResourceMetadata(answer.status, res)
   if (answer.replayed) res.set('Idempotent-Replayed', 'true')
   res.status(answer.status).json({ error: answer.body(String(req.id)) })

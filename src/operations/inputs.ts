@@ -119,7 +119,7 @@ export const emailAddress = z
   .refine((address) => address.indexOf('@') <= 64, 'must have at most 64 characters before the @')
   .describe('E-mail address of the attendee; the ticket is sent to it.')
 
-export const externalIdInput = line(255).nullable().describe('Your own identifier, unique within the organisation.')
+const externalIdInput = line(255).nullable().describe('Your own identifier, unique within the organisation.')
 
 const [least, most] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
 const numberKept = `must be a number that is kept exactly: a whole number between ${least} and ${most}, or one of at most 15 digits`

@@ -1,15 +1,15 @@
 // What requests of the pages have in common: their address, their headers and form, their limit, and how errors are answered.
 
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
-import { rateLimit } from 'express-rate-limit'
 import type { Logger } from 'pino'
 import { ApiError } from '../../gateway/api-error.ts'
 import type { DataApi } from '../../gateway/data-api.ts'
 import type { Principal } from '../../gateway/principals.ts'
 import type { Tokens } from '../../gateway/tokens.ts'
 import type { Addresses, AddressesOf } from '../../http/addresses.ts'
+import { limitByAddress } from '../../http/middleware/authenticate.ts'
 import { beginError } from '../../http/middleware/errors.ts'
-import { addressOf, type SecretLookups } from '../../http/middleware/secret-lookups.ts'
+import type { SecretLookups } from '../../http/middleware/secret-lookups.ts'
 import { clientFailed, failurePage, send, tooManyRequests } from './page.ts'
 
 export type PageParts = {
@@ -43,20 +43,10 @@ export const stepsPerMinute = 120
 
 /** By address. */
 export const limitTo = (perMinute: number, log: Logger): RequestHandler =>
-  rateLimit({
-    windowMs: 60_000,
-    limit: perMinute,
-    keyGenerator: addressOf,
-    standardHeaders: false,
-    legacyHeaders: false,
-    handler: (_req, _res, next) =>
-      next(
-        new ApiError(429, 'rate_limited', 'Too many requests came from this address.', {
-          headers: { 'Retry-After': '60' },
-        }),
-      ),
-    logger: log,
-  })
+  limitByAddress(perMinute, tooManyRequestsOfAddress, log)
+
+const tooManyRequestsOfAddress = () =>
+  new ApiError(429, 'rate_limited', 'Too many requests came from this address.', { headers: { 'Retry-After': '60' } })
 
 export const form = express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 50 })
 

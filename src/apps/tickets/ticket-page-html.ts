@@ -49,7 +49,7 @@ export const policyOf = (style: string, script = pageFiles().script, logo: strin
 const originOf = (url: string): string => (URL.parse(url)?.origin ?? '').replace(/[;,]/g, encodeURIComponent)
 
 /** In the organiser's colours, which go first: on paper the style has others. */
-export const styleOf = ({ accent, onAccent, softOnAccent, linkOnLight, linkOnDark }: Palette): string =>
+const styleOf = ({ accent, onAccent, softOnAccent, linkOnLight, linkOnDark }: Palette): string =>
   `:root { --accent: ${accent}; --on-accent: ${onAccent}; --soft-on-accent: ${softOnAccent}; --link: ${linkOnLight} }
 @media (prefers-color-scheme: dark) { :root { --link: ${linkOnDark} } }
 ${pageFiles().style}`

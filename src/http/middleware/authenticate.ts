@@ -29,19 +29,26 @@ export function authenticate(
 }
 
 /** Counts an invalid key against its address. Valid keys are not blocked for it: a whole office may share an address. */
-export function limitFailures(log: Logger, store?: Store): RateLimitRequestHandler {
-  return rateLimit({
+export const limitFailures = (log: Logger, store?: Store): RateLimitRequestHandler =>
+  limitByAddress(60, tooManyFailures, log, store)
+
+export const limitByAddress = (
+  perMinute: number,
+  refusal: () => ApiError,
+  log: Logger,
+  store?: Store,
+): RateLimitRequestHandler =>
+  rateLimit({
     windowMs: 60_000,
-    limit: 60,
+    limit: perMinute,
     standardHeaders: false,
     legacyHeaders: false,
     keyGenerator: addressOf,
-    handler: (_req, _res, next) => next(tooManyFailures()),
+    handler: (_req, _res, next) => next(refusal()),
     ...(store && { store }),
     logger: log,
     passOnStoreError: true,
   })
-}
 
 export function callerOf(res: Response): Caller {
   return res.locals.caller as Caller
