@@ -1,24 +1,20 @@
 // Usher as `usher start` runs it, in a process of its own on a temporary data directory, and organisations on it that no rate limit stops.
 
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import { prefixOf } from '../src/gateway/api-key.ts'
 import { superuser } from '../src/local/cluster.ts'
 import { openDataDirectory } from '../src/local/data-directory.ts'
 import { readSecrets } from '../src/local/secrets.ts'
-import { findRunningStack } from '../src/local/stack.ts'
 import { scopes } from '../src/operations/operation.ts'
 
-type Admin = Pick<typeof import('../src/local/admin.ts'), 'createOrganisation' | 'issueKey'>
-
 export type Stack = {
-  /** As the checkout has it that runs: another one may know columns that this database lacks. */
-  admin: Admin
   url: string
   dataApiUrl: string
   jwtSecret: string
@@ -60,22 +56,28 @@ export async function startStack(given?: string, folder = ownFolder, env: NodeJS
       usher.once('exit', () => failed(new Error('Usher did not start.')))
     })
     const readyMs = performance.now() - began
-    const found = await findRunningStack(dataDir)
-    const record = found?.record
-    if (found === null || record?.postgres === undefined || record.postgrest === undefined)
-      throw new Error('The stack does not run.')
-    const database = new pg.Client(found.databaseUrl)
+    // What every checkout keeps, whatever its modules are: two files of the data directory, and `usher db-url`.
+    const read = async (name: string) => JSON.parse(await readFile(join(dataDir, name), 'utf8'))
+    const { usher: node, postgres, postgrest, dataApiUrl } = await read('running.json')
+    const { jwtSecret } = await read('secrets.json')
+    const { stdout } = await promisify(execFile)(process.execPath, ['bin/usher.js', 'db-url'], {
+      cwd: folder,
+      env: { ...process.env, USHER_DATA_DIR: dataDir },
+    })
+    const databaseUrl = stdout.trim()
+    const database = new pg.Client(databaseUrl)
     await database.connect()
     // Another plan of the organisation is all that the rate limit needs.
     await database.query(
       "insert into public.plans (name, rate_limit_per_minute) values ('bench', 100000000) on conflict do nothing",
     )
     const stack: Stack = {
-      admin: await import(join(folder, 'src/local/admin.ts')),
-      ...found,
       url,
+      dataApiUrl,
+      jwtSecret,
+      databaseUrl,
       database,
-      pids: { node: record.usher.pid, postgrest: record.postgrest.pid, postgres: record.postgres.pid },
+      pids: { node: node.pid, postgrest: postgrest.pid, postgres: postgres.pid },
       readyMs,
       async stop() {
         if (!running.delete(stack)) return
@@ -116,13 +118,21 @@ export type Organiser = {
 let organisers = 0
 
 export async function addOrganiser(
-  { admin, database }: Stack,
+  { database }: Stack,
   options: { ticketTypes?: number; price?: number } = {},
 ): Promise<Organiser> {
   const { ticketTypes = 1, price = 0 } = options
   const slug = `bench-${organisers++}`
-  const { id } = await admin.createOrganisation(database, { name: slug, slug, plan: 'bench' })
-  const key = await admin.issueKey(database, { organisation: slug, name: 'bench', scopes })
+  const organisation = await database.query(
+    "insert into public.organisations (name, slug, plan) values ($1, $1, 'bench') returning id",
+    [slug],
+  )
+  const { id } = organisation.rows[0]
+  const made = await database.query(
+    "select public.create_api_key('bench', $1::public.api_scope[], $2) ->> 'key' as key",
+    [scopes, id],
+  )
+  const { key } = made.rows[0]
   const holder = await database.query(
     'select id as api_key_id, family_id, organisation_id from public.api_keys where prefix = $1',
     [prefixOf(key)],
