@@ -6102,7 +6102,7 @@ create index notifications_organisation_id_transaction_id_id_idx on public.notif
 -- For private.page_of_notifications.
 create index notifications_organisation_id_type_idx on public.notifications (organisation_id, type, transaction_id, id);
 -- For private.erase_notifications.
-create index notifications_subject_id_idx on public.notifications (subject_id);
+create index notifications_subject_id_type_idx on public.notifications (subject_id, type);
 -- For private.enqueue_deliveries.
 create index notifications_queued_idx on public.notifications (organisation_id, id) where queued_for is not null;
 -- For api.purge.
