@@ -1,10 +1,10 @@
-// The folders of src/ and what they import, against the order that docs/architecture.md states.
+// The folders of src/ and what they import, against the order that docs/contribute/architecture.md states.
 
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 
-const page = readFileSync('docs/architecture.md', 'utf8')
+const page = readFileSync('docs/contribute/architecture.md', 'utf8')
 const order = [...page.matchAll(/^\| `src\/(\w+)\/` \|/gm)].map(([, folder = '']) => folder)
 
 const files = globSync('src/**/*.ts')
