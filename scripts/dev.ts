@@ -36,7 +36,7 @@ async function dev(): Promise<void> {
   const api = keepApiRunning()
   onChange('src', (file) => api.restart(`${file} changed.`))
   onChange('supabase', (file) => {
-    if (file.endsWith('.sql')) say(`${file} changed: see "Trying changed SQL" in docs/contributing.md.`)
+    if (file.endsWith('.sql')) say(`${file} changed: see "Try changed SQL" in docs/contribute/README.md.`)
   })
 
   const failure = await Promise.race([stack.failed, untilAborted(stopping).then(() => null)])
