@@ -26,7 +26,8 @@ export type OpenExport = {
   close(): void
 }
 
-// Short pages, and pauses four times as long, keep the p95 of another key's calls near what it is alone: docs/performance.md has figures.
+// Short pages, and pauses four times as long, keep the p95 of another key's calls near what it is alone: see
+// docs/contribute/performance.md.
 const rowsOfPage = 50
 const pause = 4
 /** After a page of which no row matches: there may be many in a row, and whoever waits for the file gets no byte. */
