@@ -284,6 +284,7 @@ begin
     and url !~ '[\u0001-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]';
 end
 $$;
+grant execute on function private.is_web_url to api_key, authenticated;
 
 -- Metadata is a flat object of at most 50 keys: every system can store it, and it does not become a database of its own. It
 -- contains nothing that a JSON client would change or lose: no number that is not a double, and no key __proto__, which
@@ -869,6 +870,31 @@ begin
 end
 $$;
 
+-- Refuses a value that another row of the organisation has. Arguments: the columns. Row level security refuses a foreign row only after this
+-- trigger, so nothing is looked up for one: the answer would reveal values of another organisation.
+create function private.tg__assert_not_taken() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_column text;
+  v_holder record;
+begin
+  if private.is_foreign(new.organisation_id) or tg_op = 'INSERT' and private.current_api_key_id() is null then
+    return new;
+  end if;
+  foreach v_column in array tg_argv loop
+    if tg_op = 'INSERT' or to_jsonb(new) -> v_column <> to_jsonb(old) -> v_column then
+      execute format('select t.id, t.created_at, t.xmin from %s t where t.organisation_id = $1 and t.%I = $2 and t.id <> $3', tg_relid::regclass, v_column)
+      into v_holder using new.organisation_id, to_jsonb(new) ->> v_column, new.id;
+      if v_holder.id is not null then
+        perform private.refuse_taken(v_column, v_holder.id, v_holder.created_at, v_holder.xmin);
+      end if;
+    end if;
+  end loop;
+  return new;
+end
+$$;
+
 -- Whom orders, attendees and entries of the waiting list are for.
 create function private.tg__assert_contact() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -1323,7 +1349,8 @@ $$;
 
 -- The uniform rules of a table, from one statement in its file: private.keep_table makes the triggers, comments the columns that all tables have,
 -- and takes all rights from everybody before the file grants some. The triggers fire among the table's own by their numbers: 010 blanks,
--- 050 columns that are not edited, 100 truncate, 800 mistakes explained, 900 updated_at and version. What a person types pays for them; what
+-- 050 columns that are not edited, 100 truncate, 120 listed ticket types, 130 values that another row has, 500 the person, 800 mistakes
+-- explained, 900 updated_at and version. What a person types pays for them; what
 -- Usher derives, or an operation of a key writes, pays for the last one alone.
 
 -- Argument: as JSON, the columns with the sentence and the hint that refuse another value. What a new row has in sums is nothing yet.
@@ -1433,6 +1460,10 @@ create function private.keep_table(
   uncounted text[] default '{}',
   -- Columns whose change leaves updated_at as it is.
   exempt text[] default '{}',
+  -- Columns whose value no other row of the organisation may have. Of rows that people add, the trigger of mistakes refuses it.
+  not_taken text[] default '{}',
+  -- Whether name and email are a person's.
+  contact boolean default false,
   -- Whether a new row belongs to the organisation of its event; false: to the only one that may be meant.
   of_event boolean default null,
   -- The sentence and the hint that refuse to delete a row that is referenced, and each `table.column` that may refer to it.
@@ -1490,6 +1521,11 @@ begin
           false, '050_organisation', case when of_event is not null then 'insert' end,
           case when of_event then 'tg__inherit_organisation' else 'tg__fill_organisation' end, '{}'
         ),
+        (false, '120_ticket_types', case when 'ticket_type_ids' = any (v_own) then 'insert or update of ticket_type_ids' end, 'tg__assert_ticket_types', '{}'),
+        (
+          false, '130_not_taken', (select 'insert or update of ' || string_agg(quote_ident(c), ', ') from unnest(not_taken) c), 'tg__assert_not_taken', not_taken
+        ),
+        (false, '500_contact', case when contact then 'insert or update of name, email' end, 'tg__assert_contact', '{}'),
         (false, '100_in_use', case when in_use <> '{}' then 'delete' end, 'tg__assert_not_in_use', in_use),
         (false, '100_append_only', case when append_only <> '' then 'update or delete' end, 'tg__assert_append_only', private.sentences(append_only)),
         -- Truncate fires no row triggers, so counts and logs would miss it.
@@ -3190,7 +3226,7 @@ create table public.events (
     and length(venue_city) <= 200 and length(venue_postcode) <= 20
   ),
   constraint events_venue_country_is_iso_3166 check (venue_country ~ '^[A-Z]{2}$'),
-  constraint events_online_url_is_http check (online_url ~ '^https?://[^[:space:]]+$' and length(online_url) <= 2000),
+  constraint events_online_url_is_http check (private.is_web_url(online_url)),
   constraint events_capacity_is_positive check (capacity > 0),
   constraint events_waiting_list_offer_hours_are_some check (waiting_list_offer_hours between 1 and 720),
   constraint events_currency_is_iso_4217 check (currency ~ '^[A-Z]{3}$'),
@@ -3205,6 +3241,8 @@ comment on constraint events_starts_at_is_set_unless_draft on public.events is
 comment on constraint events_ends_at_is_set_unless_draft on public.events is 'Only a draft can be without an end. Set another end instead.';
 comment on constraint events_ends_at_is_after_starts_at on public.events is
   'An event ends after it starts. Change starts_at and ends_at together.';
+comment on constraint events_online_url_is_http on public.events is
+  'An address begins with http:// or https://, has at most 2000 characters, no user name or password, and no invisible characters. Copy the address again, and leave out what stands before an @ in the name of the server.';
 comment on constraint events_capacity_is_positive on public.events is 'A capacity is at least 1. Leave it empty for no limit.';
 comment on constraint events_waiting_list_offer_hours_are_some on public.events is
   'An offer of the waiting list is held for 1 to 720 hours.';
@@ -3253,7 +3291,7 @@ select private.keep_table('public.events', filled => '{organisation_id,slug}', f
     "cancelled_at": "Leave it as it is; the timestamps of an event follow its status.",
     "completed_at": "Leave it as it is; the timestamps of an event follow its status.",
     "cancelling_since": "To cancel the event set its status to cancelled."
-  }', of_event => false);
+  }', of_event => false, not_taken => '{slug,external_id}');
 
 -- Registration and check-in read the event, too; the column grants limit what they see of it.
 create policy events_select_own on public.events for select
@@ -3350,7 +3388,7 @@ grant execute on function private.event_json to scope_events_read, scope_events_
 -- The rules of events: what a row may be and become, one trigger for each. They fire in the order of their names:
 --   100 a new event is a draft and has a slug; one with orders is not deleted, a draft goes with what belongs to it
 --   120 the status: from where to where, what an event needs that is published, and its timestamps
---   130 currency, capacity, time zone, address; values that another event has
+--   130 currency, capacity, time zone; values that another event has (private.keep_table)
 -- Status, currency and capacity change under the event lock, which registrations hold shared: none is in flight while their rules count.
 -- What a value must be by itself the constraints of 20-events/table.sql say. Security definer is what counts orders and tickets, which
 -- the editing role may not be allowed to read.
@@ -3577,22 +3615,6 @@ create trigger events_130_currency before insert or update of currency on public
   for each row execute function private.tg_events__currency();
 
 -- One that stays is not checked: it may be from before the rule.
-create function private.tg_events__online_url() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  if new.online_url is distinct from old.online_url and not private.is_web_url(new.online_url) then
-    perform private.refuse_value(
-      'online_url',
-      'An address begins with http:// or https://, has at most 2000 characters, no user name or password, and no invisible characters.',
-      'Copy the address again, and leave out what stands before an @ in the name of the server.', "row" => to_jsonb(new)
-    );
-  end if;
-  return new;
-end
-$$;
-create trigger events_130_online_url before insert or update of online_url on public.events
-  for each row execute function private.tg_events__online_url();
 
 create function private.tg_events__capacity() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -3631,29 +3653,6 @@ end
 $$;
 create trigger events_130_timezone before insert or update of timezone on public.events
   for each row execute function private.tg_events__timezone();
-
--- Row level security refuses a foreign row only after this trigger, so nothing is looked up for one: the answer would reveal values of
--- another organisation. What people add is explained by private.tg__explain_mistakes.
-create function private.tg_events__is_not_taken() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  if private.is_foreign(new.organisation_id)
-    or tg_op = 'INSERT' and private.current_api_key_id() is null
-    or tg_op = 'UPDATE' and (new.slug, new.external_id) is not distinct from (old.slug, old.external_id) then
-    return new;
-  end if;
-  perform private.refuse_taken('slug', e.id, e.created_at, e.xmin)
-  from public.events e
-  where e.organisation_id = new.organisation_id and e.slug = new.slug and e.slug <> '' and e.id <> new.id;
-  perform private.refuse_taken('external_id', e.id, e.created_at, e.xmin)
-  from public.events e
-  where e.organisation_id = new.organisation_id and e.external_id = new.external_id and e.id <> new.id;
-  return new;
-end
-$$;
-create trigger events_130_not_taken before insert or update of slug, external_id on public.events
-  for each row execute function private.tg_events__is_not_taken();
 
 -- schemas/20-events/locks.sql
 
@@ -3816,7 +3815,7 @@ select private.keep_table('public.ticket_types', filled => '{organisation_id}', 
   sums => '{
     "quantity_sold": "quantity_sold is counted from the attendees and cannot be edited. Add or cancel attendees instead.",
     "quantity_held": "quantity_held is counted from the offers of the waiting list and cannot be edited. Cancel entries of the waiting list instead."
-  }', versioned => true, uncounted => '{quantity_sold,quantity_held}', of_event => true,
+  }', versioned => true, uncounted => '{quantity_sold,quantity_held}', not_taken => '{external_id}', of_event => true,
   in_use => array[
     'The ticket type is in use: there are attendees with it, or people who wait for it.',
     'Archive it instead: set its status to archived.',
@@ -3934,23 +3933,6 @@ $$;
 create trigger ticket_types_100_quantity before update of quantity on public.ticket_types
   for each row when (new.quantity >= 0 and new.quantity < new.quantity_sold + new.quantity_held)
   execute function private.tg_ticket_types__refuse_quantity();
-
--- Of new ones that people add, private.assert_not_taken refuses them.
-create function private.tg_ticket_types__assert_external_id_is_free() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if tg_op = 'UPDATE' or private.current_api_key_id() is not null then
-    perform private.refuse_taken('external_id', t.id, t.created_at, t.xmin)
-    from public.ticket_types t
-    where t.organisation_id = new.organisation_id and t.external_id = new.external_id and t.id <> new.id;
-  end if;
-  return new;
-end
-$$;
-create trigger ticket_types_110_external_id before insert or update of external_id on public.ticket_types
-  for each row when (new.external_id is not null)
-  execute function private.tg_ticket_types__assert_external_id_is_free();
 
 -- schemas/30-ticket-types/places.sql
 
@@ -4224,9 +4206,6 @@ create trigger promo_codes_110_limit before update of max_redemptions on public.
     409, 'limit_below_redeemed', 'The limit cannot be less than the uses already made.', '', 'max_redemptions', 'times_redeemed'
   );
 
-create trigger promo_codes_120_ticket_types before insert or update of ticket_type_ids on public.promo_codes
-  for each row execute function private.tg__assert_ticket_types();
-
 -- schemas/50-orders/table.sql
 
 -- Orders: pending -> completed -> cancelled, or pending -> cancelled. An order completes when nothing is due. One that expired may be
@@ -4404,7 +4383,7 @@ begin
 end
 $$;
 
-select private.keep_table('public.orders',
+select private.keep_table('public.orders', contact => true,
   filled => '{organisation_id,reference,currency}',
   fixed => '{organisation_id,event_id,reference,currency,promo_code,promo_code_id}',
   fixed_hints => (
@@ -4660,9 +4639,9 @@ select private.keep_table('public.attendees', filled => '{organisation_id,event_
     "cancelled_at": "Set status to cancelled to cancel the ticket.",
     "checked_in_at": "Add a check-in, or set undone_at of the accepted one.", "inside": "Add a check-in, or set undone_at of the accepted one."
   }',
-  versioned => true, uncounted => '{ticket_email_status,ticket_email_sent_at,ticket_email_last_error,search_text}',
+  versioned => true, contact => true, uncounted => '{ticket_email_status,ticket_email_sent_at,ticket_email_last_error,search_text}',
   -- A scan writes these alone, and pays for none of this.
-  exempt => '{checked_in_at,inside}',
+  exempt => '{checked_in_at,inside,updated_at}',
   in_use => array[
     'The attendee is in use: there are check-ins with their ticket.', 'Cancel the ticket instead: set status to cancelled.',
     'check_ins.attendee_id'
@@ -5221,8 +5200,6 @@ create trigger check_in_points_100_in_use before delete on public.check_in_point
   for each row execute function private.tg_check_in_points__assert_unused();
 create trigger check_in_points_200_admission before update on public.check_in_points
   for each row when (new.admission <> old.admission) execute function private.tg_check_in_points__assert_unused();
-create trigger check_in_points_200_ticket_types before insert or update of ticket_type_ids on public.check_in_points
-  for each row execute function private.tg__assert_ticket_types();
 
 create policy check_in_points_select_own on public.check_in_points for select
   to scope_events_read, scope_events_write, scope_attendees_read
@@ -5684,8 +5661,8 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   update public.attendees a
-  set (checked_in_at, inside) = (
-    select min(e.scanned_at), coalesce(bool_or(e.exited_at is null and (e.left_at > e.scanned_at) is not true), false)
+  set (updated_at, checked_in_at, inside) = (
+    select now(), min(e.scanned_at), coalesce(bool_or(e.exited_at is null and (e.left_at > e.scanned_at) is not true), false)
     from (
       select
         c.scanned_at, c.exited_at,
@@ -7208,7 +7185,7 @@ end
 $$;
 
 select private.keep_table('public.waiting_list_entries', filled => '{organisation_id}',
-  fixed => '{organisation_id,event_id,ticket_type_id}', versioned => true,
+  fixed => '{organisation_id,event_id,ticket_type_id}', versioned => true, contact => true,
   in_use => array['The entry is in use: an attendee accepted its offer.', 'Erase or cancel the attendee instead.', 'attendees.waiting_list_entry_id']);
 create trigger waiting_list_entries_100_over before delete on public.waiting_list_entries
   for each row when (old.status in ('waiting', 'offered') and not private.is_deleted_wholly(old.organisation_id))
@@ -7235,8 +7212,6 @@ create trigger waiting_list_entries_120_deadline before update of offer_expires_
   );
 create trigger waiting_list_entries_130_free before insert or update of email, external_id on public.waiting_list_entries
   for each row execute function private.tg_waiting_list_entries__assert_free();
-create trigger waiting_list_entries_140_contact before insert or update of name, email on public.waiting_list_entries
-  for each row execute function private.tg__assert_contact();
 
 create policy waiting_list_entries_select_own on public.waiting_list_entries for select to scope_attendees_read, scope_attendees_write
   using (organisation_id = (select private.current_organisation_id()));
@@ -7984,12 +7959,12 @@ grant execute on function api.begin_export to scope_attendees_read, scope_orders
 
 -- The rules of a row of attendees, whoever writes it: one trigger each. A row meets, in this order:
 --   010 blanks are taken off what a person types    050 a person leaves what is fixed or derived   (private.keep_table)
---   100 a new ticket belongs to an order; whoever was erased stays so; a scan is an update
+--   100 a new ticket belongs to an order; whoever was erased stays so
 --   110 a new ticket has nothing that Usher sets    120 an external_id has one holder
 --   130 an offer of the waiting list is accepted    140 the order makes price, status and whether an e-mail goes
 --   200 the ticket code is generated                300 the status goes one way
 --   400 the ticket's e-mail is asked for            410 its state follows the status and the address
---   500 a contact can be written to                 510 the row can be found
+--   500 a contact can be written to (private.keep_table)    510 the row can be found
 --   800 mistakes of a person are explained          900 an edit counts                             (private.keep_table)
 -- Then, once for all rows of the statement: numbers per order are checked and amounts off spread (totals.sql), e-mails queued (emails.sql),
 -- changes notified of (notifications.sql), and sums, uses and places counted (totals.sql). At the end of the transaction the order is
@@ -8058,18 +8033,6 @@ create trigger attendees_100_stay_erased
   for each row when (coalesce(new.erased_at, old.erased_at) is not null)
   execute function private.tg_attendees__stay_erased();
 
--- A scan writes these alone: 80-check-ins/table.sql.
-create function private.tg_attendees__be_scanned() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  new.updated_at := now();
-  return new;
-end
-$$;
-create trigger attendees_100_be_scanned before update of checked_in_at, inside on public.attendees
-  for each row execute function private.tg_attendees__be_scanned();
-
 -- Not a `when`, here and in the next two: Postgres plans one for each statement, which takes longer than the call.
 create function private.tg_attendees__set_nothing_of_ushers() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -8095,7 +8058,7 @@ as $$
 declare
   v_holder record;
 begin
-  if new.external_id is null or tg_op = 'INSERT' and private.current_api_key_id() is null then
+  if new.external_id is null or (case tg_op when 'INSERT' then private.current_api_key_id() is null else new.external_id = old.external_id end) then
     return new;
   end if;
   select a.id, a.status, a.created_at, a.xmin into v_holder
@@ -8109,11 +8072,8 @@ begin
   return new;
 end
 $$;
-create trigger attendees_120_take_external_id before insert on public.attendees
+create trigger attendees_120_hold_external_id before insert or update of external_id on public.attendees
   for each row execute function private.tg_attendees__hold_external_id();
-create trigger attendees_120_change_external_id before update of external_id on public.attendees
-  for each row when (new.external_id is distinct from old.external_id)
-  execute function private.tg_attendees__hold_external_id();
 
 -- Locks the offer, and accepts it. The place is the one that is held: see tg_attendees__count.
 create function private.tg_attendees__accept_offer() returns trigger
@@ -8303,9 +8263,6 @@ $$;
 create trigger attendees_410_state_of_ticket_email before update of status, email, ticket_email_status on public.attendees
   for each row when (new.status <> old.status or new.email <> old.email or new.ticket_email_status = 'waiting')
   execute function private.tg_attendees__state_of_ticket_email();
-
-create trigger attendees_500_have_contact before insert or update of name, email on public.attendees
-  for each row execute function private.tg__assert_contact();
 
 -- What the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.
 create function private.tg_attendees__be_found() returns trigger
@@ -8915,9 +8872,9 @@ grant execute on function api.enforce_payment_deadlines to courier;
 -- schemas/50-orders/rules.sql
 
 -- What holds for an order whoever writes it: one trigger for each rule, which fire in the order of their numbers. 100 to 150 look at what was
--- written, 200 and 210 say what follows from it for the status, 300 and 310 for the deadline of the payment.
---   A new order: event, external_id, promo_code, contact; follow_amounts; deadline, schedule.
---   A change: external_id, contact, kept, retained; transition, follow_amounts; deadline, schedule.
+-- written, 200 and 210 say what follows from it for the status, 300 and 310 for the deadline of the payment, 500 at the contact.
+--   A new order: event, external_id, promo_code; follow_amounts; deadline, schedule; contact.
+--   A change: external_id, kept, retained; transition, follow_amounts; deadline, schedule; contact.
 -- Security definer where a rule reads what a registering key may not see, or calls what it may not call.
 
 -- Its event takes registrations, and says organisation and currency. People leave out what Usher sets; keys have no right to these columns.
@@ -9004,9 +8961,6 @@ $$;
 create trigger orders_120_promo_code before insert on public.orders
   for each row when (new.promo_code is not null)
   execute function private.tg_orders__find_promo_code();
-
-create trigger orders_130_contact before insert or update of name, email on public.orders
-  for each row execute function private.tg__assert_contact();
 
 -- A key has no right to these columns.
 create function private.tg_orders__assert_kept() returns trigger

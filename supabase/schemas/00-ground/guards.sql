@@ -54,6 +54,31 @@ begin
 end
 $$;
 
+-- Refuses a value that another row of the organisation has. Arguments: the columns. Row level security refuses a foreign row only after this
+-- trigger, so nothing is looked up for one: the answer would reveal values of another organisation.
+create function private.tg__assert_not_taken() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_column text;
+  v_holder record;
+begin
+  if private.is_foreign(new.organisation_id) or tg_op = 'INSERT' and private.current_api_key_id() is null then
+    return new;
+  end if;
+  foreach v_column in array tg_argv loop
+    if tg_op = 'INSERT' or to_jsonb(new) -> v_column <> to_jsonb(old) -> v_column then
+      execute format('select t.id, t.created_at, t.xmin from %s t where t.organisation_id = $1 and t.%I = $2 and t.id <> $3', tg_relid::regclass, v_column)
+      into v_holder using new.organisation_id, to_jsonb(new) ->> v_column, new.id;
+      if v_holder.id is not null then
+        perform private.refuse_taken(v_column, v_holder.id, v_holder.created_at, v_holder.xmin);
+      end if;
+    end if;
+  end loop;
+  return new;
+end
+$$;
+
 -- Whom orders, attendees and entries of the waiting list are for.
 create function private.tg__assert_contact() returns trigger
 language plpgsql volatile security definer set search_path = ''

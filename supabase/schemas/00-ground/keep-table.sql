@@ -1,6 +1,7 @@
 -- The uniform rules of a table, from one statement in its file: private.keep_table makes the triggers, comments the columns that all tables have,
 -- and takes all rights from everybody before the file grants some. The triggers fire among the table's own by their numbers: 010 blanks,
--- 050 columns that are not edited, 100 truncate, 800 mistakes explained, 900 updated_at and version. What a person types pays for them; what
+-- 050 columns that are not edited, 100 truncate, 120 listed ticket types, 130 values that another row has, 500 the person, 800 mistakes
+-- explained, 900 updated_at and version. What a person types pays for them; what
 -- Usher derives, or an operation of a key writes, pays for the last one alone.
 
 -- Argument: as JSON, the columns with the sentence and the hint that refuse another value. What a new row has in sums is nothing yet.
@@ -110,6 +111,10 @@ create function private.keep_table(
   uncounted text[] default '{}',
   -- Columns whose change leaves updated_at as it is.
   exempt text[] default '{}',
+  -- Columns whose value no other row of the organisation may have. Of rows that people add, the trigger of mistakes refuses it.
+  not_taken text[] default '{}',
+  -- Whether name and email are a person's.
+  contact boolean default false,
   -- Whether a new row belongs to the organisation of its event; false: to the only one that may be meant.
   of_event boolean default null,
   -- The sentence and the hint that refuse to delete a row that is referenced, and each `table.column` that may refer to it.
@@ -167,6 +172,11 @@ begin
           false, '050_organisation', case when of_event is not null then 'insert' end,
           case when of_event then 'tg__inherit_organisation' else 'tg__fill_organisation' end, '{}'
         ),
+        (false, '120_ticket_types', case when 'ticket_type_ids' = any (v_own) then 'insert or update of ticket_type_ids' end, 'tg__assert_ticket_types', '{}'),
+        (
+          false, '130_not_taken', (select 'insert or update of ' || string_agg(quote_ident(c), ', ') from unnest(not_taken) c), 'tg__assert_not_taken', not_taken
+        ),
+        (false, '500_contact', case when contact then 'insert or update of name, email' end, 'tg__assert_contact', '{}'),
         (false, '100_in_use', case when in_use <> '{}' then 'delete' end, 'tg__assert_not_in_use', in_use),
         (false, '100_append_only', case when append_only <> '' then 'update or delete' end, 'tg__assert_append_only', private.sentences(append_only)),
         -- Truncate fires no row triggers, so counts and logs would miss it.

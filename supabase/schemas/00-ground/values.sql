@@ -142,6 +142,7 @@ begin
     and url !~ '[\u0001-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]';
 end
 $$;
+grant execute on function private.is_web_url to api_key, authenticated;
 
 -- Metadata is a flat object of at most 50 keys: every system can store it, and it does not become a database of its own. It
 -- contains nothing that a JSON client would change or lose: no number that is not a double, and no key __proto__, which

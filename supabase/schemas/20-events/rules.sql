@@ -1,7 +1,7 @@
 -- The rules of events: what a row may be and become, one trigger for each. They fire in the order of their names:
 --   100 a new event is a draft and has a slug; one with orders is not deleted, a draft goes with what belongs to it
 --   120 the status: from where to where, what an event needs that is published, and its timestamps
---   130 currency, capacity, time zone, address; values that another event has
+--   130 currency, capacity, time zone; values that another event has (private.keep_table)
 -- Status, currency and capacity change under the event lock, which registrations hold shared: none is in flight while their rules count.
 -- What a value must be by itself the constraints of 20-events/table.sql say. Security definer is what counts orders and tickets, which
 -- the editing role may not be allowed to read.
@@ -228,22 +228,6 @@ create trigger events_130_currency before insert or update of currency on public
   for each row execute function private.tg_events__currency();
 
 -- One that stays is not checked: it may be from before the rule.
-create function private.tg_events__online_url() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  if new.online_url is distinct from old.online_url and not private.is_web_url(new.online_url) then
-    perform private.refuse_value(
-      'online_url',
-      'An address begins with http:// or https://, has at most 2000 characters, no user name or password, and no invisible characters.',
-      'Copy the address again, and leave out what stands before an @ in the name of the server.', "row" => to_jsonb(new)
-    );
-  end if;
-  return new;
-end
-$$;
-create trigger events_130_online_url before insert or update of online_url on public.events
-  for each row execute function private.tg_events__online_url();
 
 create function private.tg_events__capacity() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -282,26 +266,3 @@ end
 $$;
 create trigger events_130_timezone before insert or update of timezone on public.events
   for each row execute function private.tg_events__timezone();
-
--- Row level security refuses a foreign row only after this trigger, so nothing is looked up for one: the answer would reveal values of
--- another organisation. What people add is explained by private.tg__explain_mistakes.
-create function private.tg_events__is_not_taken() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  if private.is_foreign(new.organisation_id)
-    or tg_op = 'INSERT' and private.current_api_key_id() is null
-    or tg_op = 'UPDATE' and (new.slug, new.external_id) is not distinct from (old.slug, old.external_id) then
-    return new;
-  end if;
-  perform private.refuse_taken('slug', e.id, e.created_at, e.xmin)
-  from public.events e
-  where e.organisation_id = new.organisation_id and e.slug = new.slug and e.slug <> '' and e.id <> new.id;
-  perform private.refuse_taken('external_id', e.id, e.created_at, e.xmin)
-  from public.events e
-  where e.organisation_id = new.organisation_id and e.external_id = new.external_id and e.id <> new.id;
-  return new;
-end
-$$;
-create trigger events_130_not_taken before insert or update of slug, external_id on public.events
-  for each row execute function private.tg_events__is_not_taken();

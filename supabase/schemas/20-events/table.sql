@@ -56,7 +56,7 @@ create table public.events (
     and length(venue_city) <= 200 and length(venue_postcode) <= 20
   ),
   constraint events_venue_country_is_iso_3166 check (venue_country ~ '^[A-Z]{2}$'),
-  constraint events_online_url_is_http check (online_url ~ '^https?://[^[:space:]]+$' and length(online_url) <= 2000),
+  constraint events_online_url_is_http check (private.is_web_url(online_url)),
   constraint events_capacity_is_positive check (capacity > 0),
   constraint events_waiting_list_offer_hours_are_some check (waiting_list_offer_hours between 1 and 720),
   constraint events_currency_is_iso_4217 check (currency ~ '^[A-Z]{3}$'),
@@ -71,6 +71,8 @@ comment on constraint events_starts_at_is_set_unless_draft on public.events is
 comment on constraint events_ends_at_is_set_unless_draft on public.events is 'Only a draft can be without an end. Set another end instead.';
 comment on constraint events_ends_at_is_after_starts_at on public.events is
   'An event ends after it starts. Change starts_at and ends_at together.';
+comment on constraint events_online_url_is_http on public.events is
+  'An address begins with http:// or https://, has at most 2000 characters, no user name or password, and no invisible characters. Copy the address again, and leave out what stands before an @ in the name of the server.';
 comment on constraint events_capacity_is_positive on public.events is 'A capacity is at least 1. Leave it empty for no limit.';
 comment on constraint events_waiting_list_offer_hours_are_some on public.events is
   'An offer of the waiting list is held for 1 to 720 hours.';
@@ -119,7 +121,7 @@ select private.keep_table('public.events', filled => '{organisation_id,slug}', f
     "cancelled_at": "Leave it as it is; the timestamps of an event follow its status.",
     "completed_at": "Leave it as it is; the timestamps of an event follow its status.",
     "cancelling_since": "To cancel the event set its status to cancelled."
-  }', of_event => false);
+  }', of_event => false, not_taken => '{slug,external_id}');
 
 -- Registration and check-in read the event, too; the column grants limit what they see of it.
 create policy events_select_own on public.events for select

@@ -15,20 +15,3 @@ $$;
 create trigger ticket_types_100_quantity before update of quantity on public.ticket_types
   for each row when (new.quantity >= 0 and new.quantity < new.quantity_sold + new.quantity_held)
   execute function private.tg_ticket_types__refuse_quantity();
-
--- Of new ones that people add, private.assert_not_taken refuses them.
-create function private.tg_ticket_types__assert_external_id_is_free() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if tg_op = 'UPDATE' or private.current_api_key_id() is not null then
-    perform private.refuse_taken('external_id', t.id, t.created_at, t.xmin)
-    from public.ticket_types t
-    where t.organisation_id = new.organisation_id and t.external_id = new.external_id and t.id <> new.id;
-  end if;
-  return new;
-end
-$$;
-create trigger ticket_types_110_external_id before insert or update of external_id on public.ticket_types
-  for each row when (new.external_id is not null)
-  execute function private.tg_ticket_types__assert_external_id_is_free();

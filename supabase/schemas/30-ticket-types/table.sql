@@ -84,7 +84,7 @@ select private.keep_table('public.ticket_types', filled => '{organisation_id}', 
   sums => '{
     "quantity_sold": "quantity_sold is counted from the attendees and cannot be edited. Add or cancel attendees instead.",
     "quantity_held": "quantity_held is counted from the offers of the waiting list and cannot be edited. Cancel entries of the waiting list instead."
-  }', versioned => true, uncounted => '{quantity_sold,quantity_held}', of_event => true,
+  }', versioned => true, uncounted => '{quantity_sold,quantity_held}', not_taken => '{external_id}', of_event => true,
   in_use => array[
     'The ticket type is in use: there are attendees with it, or people who wait for it.',
     'Archive it instead: set its status to archived.',

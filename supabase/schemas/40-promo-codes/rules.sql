@@ -28,6 +28,3 @@ create trigger promo_codes_110_limit before update of max_redemptions on public.
   execute function private.tg__refuse(
     409, 'limit_below_redeemed', 'The limit cannot be less than the uses already made.', '', 'max_redemptions', 'times_redeemed'
   );
-
-create trigger promo_codes_120_ticket_types before insert or update of ticket_type_ids on public.promo_codes
-  for each row execute function private.tg__assert_ticket_types();

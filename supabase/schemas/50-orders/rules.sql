@@ -1,7 +1,7 @@
 -- What holds for an order whoever writes it: one trigger for each rule, which fire in the order of their numbers. 100 to 150 look at what was
--- written, 200 and 210 say what follows from it for the status, 300 and 310 for the deadline of the payment.
---   A new order: event, external_id, promo_code, contact; follow_amounts; deadline, schedule.
---   A change: external_id, contact, kept, retained; transition, follow_amounts; deadline, schedule.
+-- written, 200 and 210 say what follows from it for the status, 300 and 310 for the deadline of the payment, 500 at the contact.
+--   A new order: event, external_id, promo_code; follow_amounts; deadline, schedule; contact.
+--   A change: external_id, kept, retained; transition, follow_amounts; deadline, schedule; contact.
 -- Security definer where a rule reads what a registering key may not see, or calls what it may not call.
 
 -- Its event takes registrations, and says organisation and currency. People leave out what Usher sets; keys have no right to these columns.
@@ -88,9 +88,6 @@ $$;
 create trigger orders_120_promo_code before insert on public.orders
   for each row when (new.promo_code is not null)
   execute function private.tg_orders__find_promo_code();
-
-create trigger orders_130_contact before insert or update of name, email on public.orders
-  for each row execute function private.tg__assert_contact();
 
 -- A key has no right to these columns.
 create function private.tg_orders__assert_kept() returns trigger

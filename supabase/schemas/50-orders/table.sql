@@ -173,7 +173,7 @@ begin
 end
 $$;
 
-select private.keep_table('public.orders',
+select private.keep_table('public.orders', contact => true,
   filled => '{organisation_id,reference,currency}',
   fixed => '{organisation_id,event_id,reference,currency,promo_code,promo_code_id}',
   fixed_hints => (

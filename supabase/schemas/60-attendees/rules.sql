@@ -1,11 +1,11 @@
 -- The rules of a row of attendees, whoever writes it: one trigger each. A row meets, in this order:
 --   010 blanks are taken off what a person types    050 a person leaves what is fixed or derived   (private.keep_table)
---   100 a new ticket belongs to an order; whoever was erased stays so; a scan is an update
+--   100 a new ticket belongs to an order; whoever was erased stays so
 --   110 a new ticket has nothing that Usher sets    120 an external_id has one holder
 --   130 an offer of the waiting list is accepted    140 the order makes price, status and whether an e-mail goes
 --   200 the ticket code is generated                300 the status goes one way
 --   400 the ticket's e-mail is asked for            410 its state follows the status and the address
---   500 a contact can be written to                 510 the row can be found
+--   500 a contact can be written to (private.keep_table)    510 the row can be found
 --   800 mistakes of a person are explained          900 an edit counts                             (private.keep_table)
 -- Then, once for all rows of the statement: numbers per order are checked and amounts off spread (totals.sql), e-mails queued (emails.sql),
 -- changes notified of (notifications.sql), and sums, uses and places counted (totals.sql). At the end of the transaction the order is
@@ -74,18 +74,6 @@ create trigger attendees_100_stay_erased
   for each row when (coalesce(new.erased_at, old.erased_at) is not null)
   execute function private.tg_attendees__stay_erased();
 
--- A scan writes these alone: 80-check-ins/table.sql.
-create function private.tg_attendees__be_scanned() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  new.updated_at := now();
-  return new;
-end
-$$;
-create trigger attendees_100_be_scanned before update of checked_in_at, inside on public.attendees
-  for each row execute function private.tg_attendees__be_scanned();
-
 -- Not a `when`, here and in the next two: Postgres plans one for each statement, which takes longer than the call.
 create function private.tg_attendees__set_nothing_of_ushers() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -111,7 +99,7 @@ as $$
 declare
   v_holder record;
 begin
-  if new.external_id is null or tg_op = 'INSERT' and private.current_api_key_id() is null then
+  if new.external_id is null or (case tg_op when 'INSERT' then private.current_api_key_id() is null else new.external_id = old.external_id end) then
     return new;
   end if;
   select a.id, a.status, a.created_at, a.xmin into v_holder
@@ -125,11 +113,8 @@ begin
   return new;
 end
 $$;
-create trigger attendees_120_take_external_id before insert on public.attendees
+create trigger attendees_120_hold_external_id before insert or update of external_id on public.attendees
   for each row execute function private.tg_attendees__hold_external_id();
-create trigger attendees_120_change_external_id before update of external_id on public.attendees
-  for each row when (new.external_id is distinct from old.external_id)
-  execute function private.tg_attendees__hold_external_id();
 
 -- Locks the offer, and accepts it. The place is the one that is held: see tg_attendees__count.
 create function private.tg_attendees__accept_offer() returns trigger
@@ -319,9 +304,6 @@ $$;
 create trigger attendees_410_state_of_ticket_email before update of status, email, ticket_email_status on public.attendees
   for each row when (new.status <> old.status or new.email <> old.email or new.ticket_email_status = 'waiting')
   execute function private.tg_attendees__state_of_ticket_email();
-
-create trigger attendees_500_have_contact before insert or update of name, email on public.attendees
-  for each row execute function private.tg__assert_contact();
 
 -- What the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.
 create function private.tg_attendees__be_found() returns trigger

@@ -136,9 +136,9 @@ select private.keep_table('public.attendees', filled => '{organisation_id,event_
     "cancelled_at": "Set status to cancelled to cancel the ticket.",
     "checked_in_at": "Add a check-in, or set undone_at of the accepted one.", "inside": "Add a check-in, or set undone_at of the accepted one."
   }',
-  versioned => true, uncounted => '{ticket_email_status,ticket_email_sent_at,ticket_email_last_error,search_text}',
+  versioned => true, contact => true, uncounted => '{ticket_email_status,ticket_email_sent_at,ticket_email_last_error,search_text}',
   -- A scan writes these alone, and pays for none of this.
-  exempt => '{checked_in_at,inside}',
+  exempt => '{checked_in_at,inside,updated_at}',
   in_use => array[
     'The attendee is in use: there are check-ins with their ticket.', 'Cancel the ticket instead: set status to cancelled.',
     'check_ins.attendee_id'

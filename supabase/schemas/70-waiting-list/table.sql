@@ -168,7 +168,7 @@ end
 $$;
 
 select private.keep_table('public.waiting_list_entries', filled => '{organisation_id}',
-  fixed => '{organisation_id,event_id,ticket_type_id}', versioned => true,
+  fixed => '{organisation_id,event_id,ticket_type_id}', versioned => true, contact => true,
   in_use => array['The entry is in use: an attendee accepted its offer.', 'Erase or cancel the attendee instead.', 'attendees.waiting_list_entry_id']);
 create trigger waiting_list_entries_100_over before delete on public.waiting_list_entries
   for each row when (old.status in ('waiting', 'offered') and not private.is_deleted_wholly(old.organisation_id))
@@ -195,8 +195,6 @@ create trigger waiting_list_entries_120_deadline before update of offer_expires_
   );
 create trigger waiting_list_entries_130_free before insert or update of email, external_id on public.waiting_list_entries
   for each row execute function private.tg_waiting_list_entries__assert_free();
-create trigger waiting_list_entries_140_contact before insert or update of name, email on public.waiting_list_entries
-  for each row execute function private.tg__assert_contact();
 
 create policy waiting_list_entries_select_own on public.waiting_list_entries for select to scope_attendees_read, scope_attendees_write
   using (organisation_id = (select private.current_organisation_id()));

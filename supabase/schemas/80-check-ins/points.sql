@@ -87,8 +87,6 @@ create trigger check_in_points_100_in_use before delete on public.check_in_point
   for each row execute function private.tg_check_in_points__assert_unused();
 create trigger check_in_points_200_admission before update on public.check_in_points
   for each row when (new.admission <> old.admission) execute function private.tg_check_in_points__assert_unused();
-create trigger check_in_points_200_ticket_types before insert or update of ticket_type_ids on public.check_in_points
-  for each row execute function private.tg__assert_ticket_types();
 
 create policy check_in_points_select_own on public.check_in_points for select
   to scope_events_read, scope_events_write, scope_attendees_read

@@ -144,8 +144,8 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   update public.attendees a
-  set (checked_in_at, inside) = (
-    select min(e.scanned_at), coalesce(bool_or(e.exited_at is null and (e.left_at > e.scanned_at) is not true), false)
+  set (updated_at, checked_in_at, inside) = (
+    select now(), min(e.scanned_at), coalesce(bool_or(e.exited_at is null and (e.left_at > e.scanned_at) is not true), false)
     from (
       select
         c.scanned_at, c.exited_at,
