@@ -19,7 +19,10 @@ try {
       html,
     )
     await page.setContent(shown)
-    await page.screenshot({ path: join(import.meta.dirname, `../docs/emails/${kind}.png`), fullPage: true })
+    await page.screenshot({
+      path: join(import.meta.dirname, `../docs/guides/pictures/emails/${kind}.png`),
+      fullPage: true,
+    })
   }
 } finally {
   await browser.close()

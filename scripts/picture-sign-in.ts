@@ -1,5 +1,5 @@
-// Takes the pictures of the pages of a sign-in and of a confirmation for docs/organisers.md: `npm run picture:sign-in`. An Usher of its own, and a browser as
-// wide as a telephone, in the light and in the dark.
+// Takes the pictures of signing in and confirming for docs/guides/members.md: `npm run picture:sign-in`. An Usher of its own, and a
+// browser as wide as a telephone.
 
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -12,7 +12,7 @@ import { createLog } from '../src/process/log.ts'
 import { openBrowser } from './support/browser.ts'
 import { listenOnLoopback } from './support/listen.ts'
 
-const folder = join(import.meta.dirname, '../docs/sign-in')
+const folder = join(import.meta.dirname, '../docs/guides/pictures/sign-in')
 const dataDir = await mkdtemp(join(tmpdir(), 'usher-picture-'))
 const client = await listenOnLoopback(createServer((_req, res) => res.end('Done.')))
 const usher = await start(readConfig({ USHER_DATA_DIR: dataDir, PORT: '0' }), createLog('error'), () => {})
@@ -30,27 +30,21 @@ try {
   await mkdir(folder, { recursive: true })
 
   const browser = await openBrowser()
-  for (const colorScheme of ['light', 'dark'] as const) {
-    const context = await browser.newContext({ viewport: { width: 390, height: 500 }, colorScheme })
-    const page = await context.newPage()
-    const picture = (name: string) =>
-      page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`), fullPage: true })
-    await page.goto(`${usher.url}/oauth/auth?${request}`)
-    await picture('login')
-    await page.getByLabel('API key').fill(usher.demo.keyForPeople)
-    await page.getByRole('button', { name: 'Sign in' }).click()
-    await picture('consent')
-    await page.getByRole('button', { name: 'Allow' }).click()
-    await page.goto(`${usher.url}/oauth/grants`)
-    await picture('grants')
-    await page.getByRole('button', { name: 'Revoke' }).click()
-    await page.goto(await linkToConfirm(usher.url, usher.demo))
-    await picture('confirm')
-    await page.getByRole('button', { name: 'Cancel the event' }).click()
-    await picture('confirmed')
-    await page.getByRole('button', { name: 'Withdraw the confirmation' }).click()
-    await context.close()
-  }
+  const page = await browser.newPage({ viewport: { width: 390, height: 500 }, colorScheme: 'light' })
+  const picture = (name: string) => page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
+  await page.goto(`${usher.url}/oauth/auth?${request}`)
+  await picture('login')
+  await page.getByLabel('API key').fill(usher.demo.keyForPeople)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await picture('consent')
+  await page.getByRole('button', { name: 'Allow' }).click()
+  await page.goto(`${usher.url}/oauth/grants`)
+  await picture('grants')
+  await page.getByRole('button', { name: 'Revoke' }).click()
+  await page.goto(await linkToConfirm(usher.url, usher.demo))
+  await picture('confirm')
+  await page.getByRole('button', { name: 'Cancel the event' }).click()
+  await picture('confirmed')
   await browser.close()
 } finally {
   await usher.stop()
