@@ -29,10 +29,10 @@ test.each([
 })
 
 test('organisers are told of each kind to whom it goes, and when', () => {
-  const guide = readFileSync(join(root, 'docs/organisers.md'), 'utf8')
+  const guide = readFileSync(join(root, 'docs/guides/tickets-and-badges.md'), 'utf8')
   const told = guide
     .split('\n')
-    .filter((line) => /^\| `/.test(line))
+    .filter((line) => /^\| \[`/.test(line))
     .map((line) => line.split('|')[1] ?? '')
     .join()
   expect(kinds.filter((kind) => !told.includes(`\`${kind}\``))).toEqual([])
