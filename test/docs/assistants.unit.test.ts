@@ -1,26 +1,37 @@
-// docs/mcp.md and server.json against what reads them: configuration parses, keys have scopes that exist, names are the real ones.
+// docs/guides/assistants and server.json against what reads them: configurations parse, keys have scopes that exist, names are the real
+// ones. samples.test.ts runs the programs.
 
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import packageJson from '../../package.json' with { type: 'json' }
 import { prompts } from '../../src/http/mcp/prompts.ts'
+import { errorCodes } from '../../src/operations/error-codes.ts'
 import { operations } from '../../src/operations/index.ts'
-import { scopes } from '../../src/operations/operation.ts'
-import { recipes } from '../support/recipes.ts'
+import { scopes, toolsets } from '../../src/operations/operation.ts'
 
-const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
-const guide = read('docs/mcp.md')
+const repository = join(import.meta.dirname, '../..')
+const read = (path: string) => readFileSync(join(repository, path), 'utf8')
+const pages = globSync('docs/guides/assistants/*.md', { cwd: repository }).map(read)
+const guide = read('docs/guides/assistants/README.md')
 
-test.each(recipes('json'))('the configuration %# is JSON that names the server and the key', (block) => {
-  const server = Object.values(Object.values(z.looseObject({}).parse(JSON.parse(block))).at(-1) as object)[0]
-  const text = JSON.stringify(server)
-  expect(text).toContain('PUBLIC_URL/api/mcp')
-  expect(text).toMatch(/Authorization.*(Bearer|USHER_AUTHORIZATION)/)
-})
+const blocks = (language: string): string[] =>
+  pages.flatMap((page) =>
+    [...page.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, 'gm'))].map(([, block = '']) => block),
+  )
+
+test.each(blocks('json').filter((block) => block.includes('PUBLIC_URL')))(
+  'the configuration %# names the server, with a key or to sign in',
+  (block) => {
+    expect(block).toMatch(
+      /"PUBLIC_URL\/api\/mcp".*Authorization.*(Bearer|USHER_AUTHORIZATION)|"PUBLIC_URL\/api\/mcp\/connect"/s,
+    )
+  },
+)
 
 test('the configuration of Codex is TOML of a table and strings', () => {
-  const [block = '', ...others] = recipes('toml')
+  const [block = '', ...others] = blocks('toml')
   expect(others).toEqual([])
   const [table, ...lines] = block.trim().split('\n')
   expect(table).toBe('[mcp_servers.usher]')
@@ -28,8 +39,10 @@ test('the configuration of Codex is TOML of a table and strings', () => {
   expect(Object.fromEntries(entries)).toEqual({ url: 'PUBLIC_URL/api/mcp', bearer_token_env_var: 'USHER_KEY' })
 })
 
-test('each recipe has a key of its own, with some of the scopes', () => {
-  const keys = [...guide.matchAll(/npx usher keys create --organisation demo --name "[^"]+" --scopes (\S+)/g)]
+test('the key of each client has some of the scopes', () => {
+  const keys = [
+    ...pages.join('').matchAll(/npx usher keys create --organisation demo --name "[^"]+" --scopes ([\w:,]+)/g),
+  ]
   expect(keys.length).toBeGreaterThanOrEqual(7)
   for (const [command, list = ''] of keys) {
     const chosen = list.split(',')
@@ -39,14 +52,16 @@ test('each recipe has a key of its own, with some of the scopes', () => {
 })
 
 test('the guide lists every operation that a person confirms', () => {
-  const [, section = ''] = guide.split('## What a person confirms')
+  const [, section = ''] = guide.split('## Confirm what cannot be undone')
   for (const { name } of operations.filter(({ confirmed }) => confirmed)) expect(section).toContain(`\`${name}\``)
 })
 
+test('the guide lists every toolset', () => {
+  for (const name of ['default', 'all', ...Object.keys(toolsets)]) expect(guide).toContain(`\n| \`${name}\` | `)
+})
+
 test('the guide names every prompt with its scopes', () => {
-  for (const prompt of prompts) {
-    expect(guide.replaceAll(/\s+/g, ' ')).toContain(`\`${prompt.name}\` (${prompt.scopes.join(', ')})`)
-  }
+  for (const { name, scopes } of prompts) expect(guide).toContain(`\`${name}\` (${scopes.join(', ')})`)
 })
 
 test('prompts name tools, arguments and values that exist', () => {
@@ -58,7 +73,7 @@ test('prompts name tools, arguments and values that exist', () => {
         z.toJSONSchema(input, { io: 'input' }),
         z.toJSONSchema(output),
       ]),
-    ) + read('docs/errors.md')
+    ) + errorCodes.join(' ')
   for (const { steps } of prompts) {
     const named = steps({ name: 'x', event: 'x' }).match(/\b[a-z]+(_[a-z]+)+\b/g) ?? []
     expect(named.length).toBeGreaterThan(3)
