@@ -1,4 +1,4 @@
-# The API (`start`) or the courier (`courier`) in front of a Supabase project: see "In containers" in docs/operations.md.
+# The API (`start`) or the courier (`courier`) in front of a Supabase project: see docs/operate/containers.md.
 FROM node:24-slim
 
 # The data directory holds nothing but ticket e-mails, and only while no mail service is configured.

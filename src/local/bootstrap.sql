@@ -9,7 +9,7 @@ grant pg_monitor, pg_read_all_data, pg_signal_backend to postgres with admin opt
 grant pg_create_subscription to postgres;
 alter database postgres owner to postgres;
 -- Postgres would take 10.12.2026 for 12 October. Now it refuses what may be either. On Supabase it is a step of the set-up, for the owner of
--- the project to choose: docs/operations.md.
+-- the project to choose: docs/operate/supabase.md.
 alter role postgres set datestyle to 'ISO, YMD';
 
 -- The roles of the Data API. PostgREST connects as authenticator, which may switch to any role granted to it.

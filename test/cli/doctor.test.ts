@@ -331,7 +331,7 @@ test('it warns of e-mails that a mail service refuses after the login, with the 
       check: 'emails',
       status: 'warning',
       message: '1 e-mail has failed and is tried again. The last error: SMTP: 553 <…@demo.example> is not yours',
-      fix: expect.stringContaining('"When no mail leaves"'),
+      fix: expect.stringContaining('"No mail leaves"'),
     },
   ])
 })
@@ -352,7 +352,7 @@ test('objects of an application that a first `db push` would fail on are named, 
     status: 'failed',
     message:
       'The project has what Usher would create: function find_person(text), public.events, schema api, type public.order_status.',
-    fix: expect.stringContaining('docs/operations.md'),
+    fix: expect.stringContaining('docs/operate/supabase.md'),
   })
 })
 

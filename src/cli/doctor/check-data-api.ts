@@ -167,6 +167,6 @@ function checkEmails(depth: Depth | undefined): Finding {
   return warning(
     'emails',
     `${number} tried again. The last error: ${error}`,
-    'Mend what it says, then let them go at once: see "When no mail leaves" in docs/operations.md.',
+    'Mend what it says, then send them at once: see "No mail leaves" in docs/operate/courier.md.',
   )
 }

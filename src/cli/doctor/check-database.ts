@@ -70,7 +70,7 @@ function checkHistory({ pending, unknown }: { pending: string[]; unknown: string
     return failed(
       'migration_history',
       `The project has other migrations (${unknown.join(', ')}) and lacks ${pending.join(', ')}.`,
-      'Use the release of Usher that the project was made with, or a new project: see "Upgrading" in docs/operations.md.',
+      'Use the release of Usher that the project was made with, or a new project: see docs/operate/upgrade.md.',
     )
   }
   if (pending.length > 0) return failed('migration_history', `Not applied: ${pending.join(', ')}.`, applyMigrations)
@@ -103,7 +103,7 @@ async function checkNames(client: pg.ClientBase): Promise<Finding[]> {
     failed(
       'names',
       `The project has what Usher would create: ${rows.map(({ taken }) => taken).join(', ')}.`,
-      'Rename these, or give Usher a project of its own: "On a project with other tables" in docs/operations.md names everything.',
+      'Rename these, or give Usher a project of its own: see "A project with other tables" in docs/operate/supabase.md.',
     ),
   ]
 }

@@ -1,5 +1,5 @@
 // The courier as a Supabase Edge Function: a POST with the function's secret does one bounded run and answers how much it claimed. How to
-// schedule it is in docs/operations.md. It must do nothing without the secret.
+// schedule it is in docs/operate/courier.md. It must do nothing without the secret.
 
 import { env } from 'node:process'
 import { runCourierOnce } from '../../../src/courier/courier.ts'

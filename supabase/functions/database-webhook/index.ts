@@ -1,5 +1,5 @@
 // An example of the other way: a Database Webhook of Supabase (Database, Webhooks) on inserts into public.notifications, in Usher's own
-// project. Less than a signed webhook: pg_net sends it once, unsigned, and forgets it. Good for a hint; docs/organisers.md says when.
+// project. Less than a signed webhook: pg_net sends it once, unsigned, and forgets it. Good for a hint; docs/guides/edge-functions.md says when.
 //
 //   supabase secrets set DATABASE_WEBHOOK_SECRET=$(openssl rand -hex 32)
 //   supabase functions deploy database-webhook

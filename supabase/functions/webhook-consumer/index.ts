@@ -1,7 +1,7 @@
 // An example of a consumer: verifies Usher's webhooks, keeps each once in the table webhook_inbox (table.sql), and says in a chat who has
 // arrived. It records first and posts after: whatever ends in between, the next attempt of the same webhook finds what is still to be
 // said. Requests for one webhook at the same time post it once: the first of them takes it for as long as a post may take.
-// docs/organisers.md, "Edge functions", goes from here to a message in a chat.
+// docs/guides/edge-functions.md goes from here to a message in a chat.
 
 import { env } from 'node:process'
 import { createClient } from '@supabase/supabase-js'

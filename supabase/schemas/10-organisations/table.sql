@@ -1,7 +1,7 @@
 -- Organisations own everything; nothing is visible across them. A plan sets the rate limit of their API keys; members are
 -- the people who sign in.
 
--- What members may do is in docs/organisers.md, "People who sign in", and in the policies of each table.
+-- What members may do is in docs/guides/members.md, and in the policies of each table.
 create type public.organisation_role as enum ('owner', 'manager', 'door', 'viewer');
 
 create table public.plans (
