@@ -1,129 +1,108 @@
-// Runs the same calls against several subjects, interleaved: in each round every subject has its turn at every number of connections, so
-// that other load on the machine meets all of them. Each subject has organisations of its own in the same database.
+// Runs the same calls against several subjects in turns: in each round every subject has its turn at every number of connections, so that
+// other load on the machine meets all of them.
 
-import { addFaults, countFaults, type Faults, noFaults, type Written } from './counts.ts'
+import { countFaults, type Faults, idsIn, type Written } from './counts.ts'
 import { type HttpRequest, type Load, load } from './load.ts'
-import { cpuMs, cpuWithChildrenMs } from './processes.ts'
-import { addOrganiser, type Organiser, type Stack, settle } from './stack.ts'
-import { type Call, isOfBase, type Subject, type SubjectName, subjects } from './subjects.ts'
+import { type Limit, noFaults, type Outcome, printComparison, targetsOf } from './report.ts'
+import { addOrganiser, cpuMs, cpuWithChildrenMs, type Organiser, type Stack, settle } from './stack.ts'
+import type { Call, Subject } from './subjects.ts'
 
-/** CPU time per answer in milliseconds; `load` is that of the load generator. */
-export type Round = Load & { cpu: { node: number; postgrest: number; postgres: number; load: number } }
-export type Row = { subject: SubjectName; connections: number; rounds: Round[] }
-export type Comparison = { rows: Row[]; faults?: Faults }
+/** CPU time for each answer, in milliseconds; `load` is that of the load generator. */
+export type Round = Load & { node: number; postgrest: number; postgres: number; load: number }
+export type Row = { subject: string; connections: number; rounds: Round[] }
 
-export type Effort = {
-  rounds: number
-  seconds: number
-  connections?: number[]
-  /** A stack of another checkout, to compare with. */
-  base?: Stack
-  /** Of the larger log of `log-growth`. */
-  rows?: number
-}
+export type Effort = { rounds: number; seconds: number; rows: number; base: string | undefined }
+
+type Calls = Call | ((nth: number) => Call)
 
 export type Plan = {
-  subjects: SubjectName[]
+  title: string
   connections: number[]
-  organiser?: Parameters<typeof addOrganiser>[1]
-  /** Calls go to as many in turn; one, if left out. */
+  /** Calls go to each in turn. Default 1. */
   organisers?: number
-  /** Runs before each run, for each organiser, with the number of calls to expect; not measured. */
-  prepare?(stack: Stack, organiser: Organiser, calls: number): Promise<void>
-  /** The call with this number: each number is used once for an organiser. Without `written` or `varied` all calls are the first one. */
-  call(organiser: Organiser, nth: number): Call
-  varied?: true
+  /** Of a ticket, in cents. */
+  price?: number
+  /** Makes what this number of calls need, before each run. Returns the call to repeat, or the call with each number. */
+  prepare(stack: Stack, organiser: Organiser, calls: number): Calls | Promise<Calls>
   written?: Written
   /** A run ends after half of the expected calls, not after some seconds, and no place may be free then. */
   sellsOut?: true
-  /** Runs after each run, when the database is idle; not measured. */
-  afterwards?(stack: Stack): Promise<void>
+  limits: Limit[]
 }
+
+type Participant = Row & { server: Subject; organisers: Organiser[]; expected: number; nth: number; ids: string[] }
 
 const warmUpSeconds = 1
 
-type Participant = Row & {
-  stack: Stack
-  server: Subject
-  organisers: Organiser[]
-  calls: number
-  acknowledged: string[]
+/** Prints the table of a plan, and judges its first subject. */
+export async function compare(subjects: Subject[], plan: Plan, { rounds, seconds }: Effort): Promise<Outcome> {
+  const participants: Participant[] = []
+  for (const connections of plan.connections) {
+    for (const server of subjects) {
+      const organisers: Organiser[] = []
+      while (organisers.length < (plan.organisers ?? 1)) organisers.push(await addOrganiser(server.stack, plan.price))
+      const empty = { rounds: [], expected: 1_000 * warmUpSeconds, nth: 0, ids: [] }
+      participants.push({ ...empty, subject: server.name, connections, server, organisers })
+    }
+  }
+  for (const participant of participants) {
+    const { rate } = await run(plan, participant, warmUpSeconds)
+    participant.expected = Math.max(participant.expected, Math.ceil(rate * seconds * 2))
+  }
+  for (let round = 0; round < rounds; round++) {
+    for (const participant of round % 2 ? participants.toReversed() : participants) {
+      participant.rounds.push(await run(plan, participant, seconds))
+    }
+  }
+  const faults: Faults = { ...noFaults }
+  for (const { server, organisers, ids } of plan.written ? participants : []) {
+    const found = await countFaults(server.stack, plan.written as Written, organisers, ids)
+    for (const fault of ['lost', 'duplicated', 'oversold'] as const) faults[fault] += found[fault]
+    if (plan.sellsOut) faults.unsold += found.unsold
+  }
+  printComparison(plan.title, participants)
+  return { targets: targetsOf(plan.title, participants, plan.limits), faults }
 }
 
-export async function compare(own: Stack, plan: Plan, effort: Effort): Promise<Comparison> {
-  const stackOf = (name: SubjectName) => (isOfBase(name) ? effort.base : own)
-  const opened = new Map<SubjectName, Subject>()
-  for (const name of plan.subjects) {
-    const stack = stackOf(name)
-    if (stack !== undefined) opened.set(name, await subjects[name](stack))
-  }
-  try {
-    const participants: Participant[] = []
-    for (const connections of effort.connections ?? plan.connections) {
-      for (const [subject, server] of opened) {
-        const stack = stackOf(subject) as Stack
-        const organisers: Organiser[] = []
-        while (organisers.length < (plan.organisers ?? 1)) organisers.push(await addOrganiser(stack, plan.organiser))
-        participants.push({ subject, connections, rounds: [], stack, server, organisers, calls: 0, acknowledged: [] })
-      }
-    }
-    const expected = new Map<Participant, number>()
-    for (const participant of participants) {
-      const { rate } = await run(plan, participant, warmUpSeconds, 1_000 * warmUpSeconds)
-      expected.set(participant, Math.ceil(rate * effort.seconds * 2))
-    }
-    for (let round = 0; round < effort.rounds; round++) {
-      for (const participant of round % 2 ? participants.toReversed() : participants) {
-        const calls = expected.get(participant) ?? 0
-        participant.rounds.push(await run(plan, participant, effort.seconds, calls))
-      }
-    }
-    const rows = participants.map(({ subject, connections, rounds }) => ({ subject, connections, rounds }))
-    if (plan.written === undefined) return { rows }
-    let faults = noFaults
-    for (const { stack, organisers, acknowledged } of participants) {
-      const found = await countFaults(stack, plan.written, organisers, acknowledged)
-      faults = addFaults(faults, plan.sellsOut ? found : { ...found, unsold: 0 })
-    }
-    return { rows, faults }
-  } finally {
-    for (const subject of opened.values()) await subject.close?.()
-  }
-}
-
-async function run(plan: Plan, to: Participant, seconds: number, calls: number): Promise<Round> {
-  const { stack, server: subject, organisers, connections, acknowledged } = to
-  const requests: (() => HttpRequest)[] = []
+async function run(plan: Plan, to: Participant, seconds: number): Promise<Round> {
+  const { server, organisers, connections, expected, ids } = to
+  const { stack } = server
+  const requests: ((nth: number) => HttpRequest)[] = []
+  let isRepeated = false
   for (const organiser of organisers) {
-    await plan.prepare?.(stack, organiser, Math.ceil(calls / organisers.length))
-    const request = await subject.open(organiser)
-    requests.push(() => request(plan.call(organiser, Math.floor(to.calls++ / organisers.length))))
+    const calls = await plan.prepare(stack, organiser, Math.ceil(expected / organisers.length))
+    const request = await server.open(organiser)
+    requests.push((nth) => request(typeof calls === 'function' ? calls(nth) : calls))
+    isRepeated = typeof calls !== 'function'
   }
-  const clocks = () => [
-    cpuMs(subject.node ?? Number.NaN),
-    cpuMs(stack.pids.postgrest),
-    cpuWithChildrenMs(stack.pids.postgres),
-    cpuMs(process.pid),
-  ]
+  const next = () => {
+    const nth = to.nth++
+    return (requests[nth % requests.length] as (nth: number) => HttpRequest)(Math.floor(nth / requests.length))
+  }
+  const clocks = () => ({
+    node: cpuMs(server.node ?? Number.NaN),
+    postgrest: cpuMs(stack.pids.postgrest),
+    postgres: cpuWithChildrenMs(stack.pids.postgres),
+    load: cpuMs(process.pid),
+  })
   const before = clocks()
-  const next = () => (requests[to.calls % requests.length] as () => HttpRequest)()
-  const measured = await (subject.drive ?? load)({
-    url: subject.url,
+  const measured = await load({
+    url: server.url,
     connections,
     seconds,
-    ...(plan.sellsOut && { amount: Math.ceil(calls / 2) }),
-    request: plan.written === undefined && !plan.varied ? next() : next,
-    ...(plan.written && {
-      onAnswer: (status, body) => {
-        const id = status < 300 && !body.includes('"error":{') ? /"id" ?: ?"([^"]+)"/.exec(body)?.[1] : undefined
-        if (id !== undefined) acknowledged.push(id)
-      },
-    }),
+    amount: plan.sellsOut && Math.ceil(expected / 2),
+    request: isRepeated ? next() : next,
+    onSuccess: plan.written && ((body) => void ids.push(...idsIn(body))),
   })
   const after = clocks()
-  const [node, postgrest, postgres, own] = after.map((ms, i) => (ms - (before[i] ?? 0)) / measured.answers)
+  const answers = Object.values(measured.statuses).reduce((a, b) => a + b, 0)
+  const each = (part: keyof typeof after) => (after[part] - before[part]) / answers
   await settle(stack)
-  await plan.afterwards?.(stack)
-  const cpu = { node, postgrest, postgres, load: own } as Round['cpu']
-  return { ...measured, cpu }
+  return {
+    ...measured,
+    node: each('node'),
+    postgrest: each('postgrest'),
+    postgres: each('postgres'),
+    load: each('load'),
+  }
 }

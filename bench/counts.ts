@@ -1,28 +1,21 @@
-// Counts in the database what must not have happened: writes that were acknowledged and are not there, that are there twice, and tickets
-// sold beyond the quantity; and, where everything was to be sold, places that were refused and are free.
+// Counts in the database what must never happen under load.
 
 import type { Organiser, Stack } from './stack.ts'
 
 export type Written = 'registrations' | 'check-ins'
+
+/** Acknowledged writes that are missing, writes that are there twice, tickets beyond the quantity, and free places that were refused. */
 export type Faults = { lost: number; duplicated: number; oversold: number; unsold: number }
 
-export const noFaults: Faults = { lost: 0, duplicated: 0, oversold: 0, unsold: 0 }
-
-export const addFaults = (a: Faults, b: Faults): Faults => ({
-  lost: a.lost + b.lost,
-  duplicated: a.duplicated + b.duplicated,
-  oversold: a.oversold + b.oversold,
-  unsold: a.unsold + b.unsold,
-})
-
-/** Each registration of an organiser has an e-mail address of its own; a ticket is admitted once. */
+/** Each registration of an organiser has an e-mail address of its own; a ticket admits once. */
 const queries: Record<Written, { lost: string; duplicated: string }> = {
   registrations: {
     lost: `select count(*) as n from unnest($2::uuid[]) as acknowledged (id)
            where not exists (select from public.orders o join public.attendees a on a.order_id = o.id
                              where o.id = acknowledged.id and o.organisation_id = any ($1))`,
     duplicated: `select coalesce(sum(times - 1), 0) as n
-                 from (select count(*) as times from public.attendees where organisation_id = any ($1) group by organisation_id, email) as addresses`,
+                 from (select count(*) as times from public.attendees
+                       where organisation_id = any ($1) group by organisation_id, email) as addresses`,
   },
   'check-ins': {
     lost: `select count(*) as n from unnest($2::uuid[]) as acknowledged (id)
@@ -31,12 +24,14 @@ const queries: Record<Written, { lost: string; duplicated: string }> = {
                                and (c.result = 'rejected' or a.checked_in_at is not null))`,
     duplicated: `select coalesce(sum(times - 1), 0) as n
                  from (select count(*) as times from public.check_ins
-                       where organisation_id = any ($1) and result = 'accepted' and undone_at is null group by attendee_id) as tickets`,
+                       where organisation_id = any ($1) and result = 'accepted' and undone_at is null
+                       group by attendee_id) as tickets`,
   },
 }
 
 const sales = `
-  select coalesce(sum(greatest(active - quantity, 0)), 0) as oversold, coalesce(sum(greatest(quantity - active, 0)), 0) as unsold
+  select coalesce(sum(greatest(active - quantity, 0)), 0) as oversold,
+    coalesce(sum(greatest(quantity - active, 0)), 0) as unsold
   from (select t.quantity, count(a.id) filter (where a.status = 'active') as active
         from public.ticket_types t left join public.attendees a on a.ticket_type_id = t.id
         where t.organisation_id = any ($1) group by t.id) as types`
@@ -57,4 +52,11 @@ export async function countFaults(
     oversold: Number(sold.oversold),
     unsold: Number(sold.unsold),
   }
+}
+
+/** The ids in an answer: of an order, a check-in, or each check-in of an uploaded batch. */
+export function idsIn(body: string): string[] {
+  const { data } = JSON.parse(body)
+  if (data === undefined) return []
+  return data.results?.map((result: { check_in: { id: string } }) => result.check_in.id) ?? [data.id]
 }

@@ -1,5 +1,5 @@
-// Supabase's Data API far away, for the scenario `hosted`: answers below /rest/v1 what PostgREST answers, half the round trip later each way.
-// A process of its own, so that it takes nothing of the load generator. Arguments: the URL of PostgREST and the round trip in ms.
+// Supabase's Data API far away, for the scenario `hosted`: answers below /rest/v1 as PostgREST does, half the round trip later each way. A
+// process of its own, so that it takes nothing of the load generator. Arguments: the URL of PostgREST and the round trip in ms.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -25,4 +25,3 @@ const server = createServer(async (req, res) => {
   res.writeHead(statusCode, { 'content-type': String(headers['content-type'] ?? 'text/plain') }).end(answer)
 })
 server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
-process.stdin.on('end', () => process.exit()).resume()

@@ -1,7 +1,8 @@
 // Usher as `usher start` runs it, in a process of its own on a temporary data directory, and organisations on it that no rate limit stops.
 
-import { execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,102 +10,79 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { prefixOf } from '../src/gateway/api-key.ts'
-import { superuser } from '../src/local/cluster.ts'
-import { openDataDirectory } from '../src/local/data-directory.ts'
-import { readSecrets } from '../src/local/secrets.ts'
 import { scopes } from '../src/operations/operation.ts'
+
+export const ownFolder = join(import.meta.dirname, '..')
 
 export type Stack = {
   url: string
   dataApiUrl: string
   jwtSecret: string
-  databaseUrl: string
   database: pg.Client
   pids: { node: number; postgrest: number; postgres: number }
-  /** Time from the start of the process until it says that it is ready. */
-  readyMs: number
-  /** Stops it; the data directory is kept if it was given. */
-  stop(): Promise<void>
 }
 
-const running = new Set<Stack>()
+const closers: (() => unknown)[] = []
 
-/** Also after a signal in the middle of a scenario. */
-export const stopAll = () => Promise.all([...running].map((stack) => stack.stop()))
+/** Runs when the scenario ends, the last one first; also after a signal. */
+export const atEnd = (close: () => unknown): void => void closers.push(close)
 
-const ownFolder = join(import.meta.dirname, '..')
+export async function stopAll(): Promise<void> {
+  for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close()
+}
 
-export async function startStack(given?: string, folder = ownFolder, env: NodeJS.ProcessEnv = {}): Promise<Stack> {
-  const dataDir = given ?? (await mkdtemp(join(tmpdir(), 'usher-bench-')))
-  const began = performance.now()
-  // One log line a request, as in production.
+/** Ends a process with the scenario, and waits for its exit. */
+export function endWithScenario(child: ChildProcess): void {
+  const ended = once(child, 'exit')
+  atEnd(async () => {
+    child.kill('SIGTERM')
+    await ended
+  })
+}
+
+/** `usher start` of a checkout, with one log line a request, as in production. */
+export async function startUsher(folder: string, env: NodeJS.ProcessEnv): Promise<{ url: string; pid: number }> {
   const usher = spawn(process.execPath, ['bin/usher.js', 'start'], {
     cwd: folder,
-    env: { ...process.env, ...env, USHER_DATA_DIR: dataDir, PORT: '0', LOG_FORMAT: 'json', METRICS_PORT: '' },
+    env: { ...process.env, PORT: '0', LOG_FORMAT: 'json', METRICS_PORT: '', ...env },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
-  const ended = once(usher, 'exit')
-  const remove = () => (given === undefined ? rm(dataDir, { recursive: true, force: true }) : undefined)
-  try {
-    const url = await new Promise<string>((ready, failed) => {
-      let printed = ''
-      usher.stdout.on('data', (chunk) => {
-        printed += chunk
-        const address = /ready at (http:\S+)/.exec(printed)?.[1]
-        if (address !== undefined) ready(address)
-      })
-      usher.once('exit', () => failed(new Error('Usher did not start.')))
+  endWithScenario(usher)
+  const url = await new Promise<string>((ready, failed) => {
+    usher.stdout.on('data', (chunk) => {
+      const address = /ready at (http:\S+)/.exec(String(chunk))?.[1]
+      if (address !== undefined) ready(address)
     })
-    const readyMs = performance.now() - began
-    // What every checkout keeps, whatever its modules are: two files of the data directory, and `usher db-url`.
-    const read = async (name: string) => JSON.parse(await readFile(join(dataDir, name), 'utf8'))
-    const { usher: node, postgres, postgrest, dataApiUrl } = await read('running.json')
-    const { jwtSecret } = await read('secrets.json')
-    const { stdout } = await promisify(execFile)(process.execPath, ['bin/usher.js', 'db-url'], {
-      cwd: folder,
-      env: { ...process.env, USHER_DATA_DIR: dataDir },
-    })
-    const databaseUrl = stdout.trim()
-    const database = new pg.Client(databaseUrl)
-    await database.connect()
-    // Another plan of the organisation is all that the rate limit needs.
-    await database.query(
-      "insert into public.plans (name, rate_limit_per_minute) values ('bench', 100000000) on conflict do nothing",
-    )
-    const stack: Stack = {
-      url,
-      dataApiUrl,
-      jwtSecret,
-      databaseUrl,
-      database,
-      pids: { node: node.pid, postgrest: postgrest.pid, postgres: postgres.pid },
-      readyMs,
-      async stop() {
-        if (!running.delete(stack)) return
-        await database.end()
-        usher.kill('SIGTERM')
-        await ended
-        await remove()
-      },
-    }
-    running.add(stack)
-    return stack
-  } catch (error) {
-    usher.kill('SIGTERM')
-    await ended
-    await remove()
-    throw error
-  }
+    usher.once('exit', () => failed(new Error(`Usher did not start in ${folder}.`)))
+  })
+  return { url, pid: usher.pid as number }
 }
 
-/** A connection of the superuser to the stack of a data directory. */
-export async function connectAsSuperuser({ databaseUrl }: Stack, dataDir: string): Promise<pg.Client> {
-  const url = new URL(databaseUrl)
-  url.username = superuser
-  url.password = readSecrets(openDataDirectory(dataDir))?.superuserPassword ?? ''
-  const client = new pg.Client(url.href)
-  await client.connect()
-  return client
+export async function startStack(folder = ownFolder, env: NodeJS.ProcessEnv = {}): Promise<Stack> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'usher-bench-'))
+  // Processes that were killed while they started may still write.
+  atEnd(() => rm(dataDir, { recursive: true, force: true, maxRetries: 10 }))
+  const { url } = await startUsher(folder, { ...env, USHER_DATA_DIR: dataDir })
+  // Every checkout has these, whatever its modules are: two files of the data directory, and `usher db-url`.
+  const read = async (name: string) => JSON.parse(await readFile(join(dataDir, name), 'utf8'))
+  const { usher: node, postgres, postgrest, dataApiUrl } = await read('running.json')
+  const { jwtSecret } = await read('secrets.json')
+  const { stdout } = await promisify(execFile)(process.execPath, ['bin/usher.js', 'db-url'], {
+    cwd: folder,
+    env: { ...process.env, USHER_DATA_DIR: dataDir },
+  })
+  const database = new pg.Client(stdout.trim())
+  await database.connect()
+  atEnd(() => database.end())
+  // The rate limit of an organisation is that of its plan.
+  await database.query("insert into public.plans (name, rate_limit_per_minute) values ('bench', 100000000)")
+  return {
+    url,
+    dataApiUrl,
+    jwtSecret,
+    database,
+    pids: { node: node.pid, postgrest: postgrest.pid, postgres: postgres.pid },
+  }
 }
 
 /** An organisation with a published event, and a key with every scope. */
@@ -112,69 +90,65 @@ export type Organiser = {
   key: string
   holder: { api_key_id: string; family_id: string; organisation_id: string }
   eventId: string
-  ticketTypeIds: string[]
+  ticketTypeId: string
 }
 
 let organisers = 0
 
-export async function addOrganiser(
-  { database }: Stack,
-  options: { ticketTypes?: number; price?: number } = {},
-): Promise<Organiser> {
-  const { ticketTypes = 1, price = 0 } = options
+export async function addOrganiser({ database }: Stack, price = 0): Promise<Organiser> {
+  const one = async (sql: string, values: unknown[]) => (await database.query(sql, values)).rows[0]
   const slug = `bench-${organisers++}`
-  const organisation = await database.query(
+  const organisation = await one(
     "insert into public.organisations (name, slug, plan) values ($1, $1, 'bench') returning id",
     [slug],
   )
-  const { id } = organisation.rows[0]
-  const made = await database.query(
-    "select public.create_api_key('bench', $1::public.api_scope[], $2) ->> 'key' as key",
-    [scopes, id],
-  )
-  const { key } = made.rows[0]
-  const holder = await database.query(
+  const { key } = await one("select public.create_api_key('bench', $1::public.api_scope[], $2) ->> 'key' as key", [
+    scopes,
+    organisation.id,
+  ])
+  const holder = await one(
     'select id as api_key_id, family_id, organisation_id from public.api_keys where prefix = $1',
     [prefixOf(key)],
   )
-  const event = await database.query(
+  const event = await one(
     `insert into public.events (organisation_id, name, slug, starts_at, ends_at)
      values ($1, $2, $2, now() + interval '1 day', now() + interval '2 days') returning id`,
-    [id, slug],
+    [organisation.id, slug],
   )
-  const eventId: string = event.rows[0].id
-  const types = await database.query(
-    `insert into public.ticket_types (event_id, name, price)
-     select $1, 'Type ' || i, $3 from generate_series(1, $2::integer) i returning id`,
-    [eventId, ticketTypes, price],
+  const ticketType = await one(
+    "insert into public.ticket_types (event_id, name, price) values ($1, 'Ticket', $2) returning id",
+    [event.id, price],
   )
-  await database.query("update public.events set status = 'published' where id = $1", [eventId])
-  return { key, holder: holder.rows[0], eventId, ticketTypeIds: types.rows.map((row) => row.id) }
+  await database.query("update public.events set status = 'published' where id = $1", [event.id])
+  return { key, holder, eventId: event.id, ticketTypeId: ticketType.id }
 }
 
-/** Registers guests by SQL, up to 50 an order, without ticket e-mails. */
+/** Registers guests by SQL, each with an address of their own. Returns the ids of their orders. */
 export async function registerInBulk(
   { database }: Stack,
-  { eventId, ticketTypeIds }: Organiser,
-  guests: number,
-  perOrder = 1,
-): Promise<void> {
-  await database.query('begin')
-  await database.query(
-    `insert into public.orders (event_id, name, email, send_email)
-     select $1, 'Bulk', 'bulk-' || gen_random_uuid() || '@example.com', false from generate_series(1, $2::integer)`,
-    [eventId, guests / perOrder],
-  )
-  await database.query(
-    `insert into public.attendees (order_id, ticket_type_id, name, email)
-     select o.id, $2, 'Bulk', 'bulk-' || gen_random_uuid() || '@example.com'
-     from public.orders o, generate_series(1, $3::integer) where o.event_id = $1 and o.created_at = now()`,
-    [eventId, ticketTypeIds[0], perOrder],
-  )
-  await database.query('commit')
+  { eventId, ticketTypeId }: Organiser,
+  orders: number,
+  { perOrder = 1, sendEmail = false, paymentMethod = null as string | null } = {},
+): Promise<string[]> {
+  const ids: string[] = []
+  while (ids.length < orders) {
+    const { rows } = await database.query(
+      `with added as (
+         insert into public.orders (event_id, name, email, send_email, payment_method)
+         select $1, 'Bulk', 'bulk@example.com', $3, $4 from generate_series(1, $5::integer) returning id
+       ), registered as (
+         insert into public.attendees (order_id, ticket_type_id, name, email)
+         select id, $2, 'Bulk', gen_random_uuid() || '@example.com' from added, generate_series(1, $6::integer)
+       )
+       select id from added`,
+      [eventId, ticketTypeId, sendEmail, paymentMethod, Math.min(1_000 / perOrder, orders - ids.length), perOrder],
+    )
+    ids.push(...rows.map(({ id }) => id))
+  }
+  return ids
 }
 
-/** Returns once the database does nothing any more: requests that were cut off may still be running. */
+/** Returns once the database is idle: requests that were cut off may still be running. */
 export async function settle({ database }: Stack): Promise<void> {
   for (let idle = 0, tries = 0; idle < 3 && tries < 200; tries++) {
     const { rows } = await database.query(
@@ -183,5 +157,38 @@ export async function settle({ database }: Stack): Promise<void> {
     )
     idle = rows[0].active === 0 ? idle + 1 : 0
     await sleep(50)
+  }
+}
+
+/** CPU time of a process in milliseconds, from /proc: NaN where there is none. Linux counts hundredths of a second. */
+export const cpuMs = (pid: number): number => ticks(pid, [11, 12]) * 10
+
+/** The same with its children, also those that have ended: each connection of Postgres is a process. */
+export function cpuWithChildrenMs(pid: number): number {
+  const own = ticks(pid, [11, 12, 13, 14]) * 10
+  if (Number.isNaN(own)) return own
+  return childrenOf(pid).reduce((sum, child) => sum + (cpuMs(child) || 0), own)
+}
+
+/** CPU time of the processes that Postgres has now, in milliseconds, to the microsecond. */
+export function backendsCpuMs(pid: number): number {
+  const ns = (child: number) => Number(readFileSync(`/proc/${child}/schedstat`, 'utf8').split(' ')[0])
+  return childrenOf(pid).reduce((sum, child) => sum + ns(child) / 1_000_000, 0)
+}
+
+/** The process that an API starts to make deliveries. */
+export const courierOf = ({ pids }: Stack): number =>
+  childrenOf(pids.node).find((child) => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('courier')) ??
+  Number.NaN
+
+const childrenOf = (pid: number): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+
+function ticks(pid: number, fields: number[]): number {
+  try {
+    const all = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+    return fields.reduce((sum, field) => sum + Number(all[field]), 0)
+  } catch {
+    return Number.NaN
   }
 }

@@ -1,5 +1,5 @@
 // Starting and stopping, however it comes about, as a process, through npm and in a terminal: everything ends, no child is left, and the
-// data is there at the next start. `npm run bench:stop` shows how long it takes.
+// data is there at the next start.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
