@@ -19,7 +19,7 @@ export type TestOrganisation = {
 }
 
 /** madeAt: before the times that its scans have. */
-type EventOptions = { capacity?: number; quantity?: number; status?: 'draft' | 'published'; madeAt?: string }
+export type EventOptions = { capacity?: number; quantity?: number; status?: 'draft' | 'published'; madeAt?: string }
 
 export type TestGuest = { orderId: string; attendeeId: string; code: string }
 

@@ -32,7 +32,8 @@ const shapes = operations.map((operation) => ({
 }))
 
 // Of its own, for `request`, which makes no web streams as `fetch` does. The files of a worker share its connections.
-const dispatcher = new Agent()
+// It closes idle ones long before the server does: on a busy machine a request may meet one that is being closed.
+const dispatcher = new Agent({ keepAliveTimeout: 1_000 })
 
 /** `send('POST', '/check-ins', { … })` below /api/v1, as JSON. A body of type string is sent as it is. */
 export function rest(key: string | undefined, apiUrl = inject('apiUrl')) {
@@ -62,6 +63,16 @@ export function rest(key: string | undefined, apiUrl = inject('apiUrl')) {
     return answer
   }
 }
+
+/** Status, code and field of a refusal. */
+export const problemOf = ({ status, body }: Pick<RestAnswer, 'status' | 'body'>): [number, string, string] => [
+  status,
+  body.error?.code,
+  body.error?.param,
+]
+
+/** The problem of a field that fails validation. */
+export const invalid = (param: string) => [422, 'validation_failed', param]
 
 function readable(headers: Record<string, string | string[] | undefined>): RestAnswer['headers'] {
   const headerOf = (name: string) => headers[name.toLowerCase()]
