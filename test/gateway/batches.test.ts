@@ -6,6 +6,7 @@ import { expect, inject, onTestFinished, test } from 'vitest'
 import { listenOnLoopback } from '../../scripts/support/listen.ts'
 import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
+import { createOrganiser } from '../support/organiser.ts'
 import { ownApp } from '../support/own-app.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 
@@ -43,9 +44,7 @@ const times = <T>(n: number, work: (i: number) => Promise<T>) =>
   Promise.all(Array.from({ length: n }, (_, i) => work(i)))
 
 async function onSale(quantity?: number) {
-  const organisation = await createOrganisation()
-  const event = await organisation.event(quantity === undefined ? {} : { quantity })
-  const key = await organisation.key()
+  const { organisation, event, key } = await createOrganiser(quantity === undefined ? {} : { quantity })
   const register = (url: string, i: number, headers: Record<string, string> = {}) =>
     rest(key, url)(
       'POST',

@@ -3,7 +3,6 @@
 
 import { createServer, request, type ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
-import type pg from 'pg'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { listenOnLoopback } from '../../scripts/support/listen.ts'
 import { during, studio } from '../support/database.ts'
@@ -209,28 +208,4 @@ test('a second deadlock is told, as one that may be tried again', async () => {
   const { status, body } = await register()
   expect([status, body.error.code, body.error.retryable]).toEqual([503, 'temporarily_unavailable', true])
   expect(asked).toHaveLength(2)
-})
-
-test('a registration that a deadlock with an organiser ends is made all the same', async () => {
-  const { register, event } = await arrange()
-  /** Whether it is the registration that Postgres ends, and not the edit. It is when the edit begins to wait within a second of it. */
-  const endsTheRegistration = (registering: Promise<unknown>[]) =>
-    during(async (client) => {
-      await client.query('select from public.ticket_types where id = $1 for update', [event.ticketTypeId])
-      const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
-      registering.push(register())
-      await expect.poll(() => pidsWaitingFor(rows[0]?.pid), { interval: 1 }).toHaveLength(1)
-      try {
-        await client.query('update public.events set capacity = 100 where id = $1', [event.id])
-      } catch (error) {
-        if ((error as pg.DatabaseError).code === '40P01') return false
-        throw error
-      }
-      await client.query('commit')
-      return true
-    })
-  const registering: ReturnType<typeof register>[] = []
-  while (!(await endsTheRegistration(registering)));
-  for (const { status } of await Promise.all(registering)) expect(status).toBe(201)
-  expect(await event.sold()).toBe(registering.length)
 })

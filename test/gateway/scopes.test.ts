@@ -8,6 +8,7 @@ import { type Scope, scopes } from '../../src/operations/operation.ts'
 import { studio } from '../support/database.ts'
 import { examples } from '../support/operation-arguments.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
+import { createOrganiser } from '../support/organiser.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 
 const scoped = operations.flatMap(({ name, scope }) => (scope === null ? [] : [{ name, scope }]))
@@ -21,9 +22,7 @@ function expectMissing(scope: Scope, { status, body }: RestAnswer): void {
 }
 
 async function arrange(...chosen: Scope[]) {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const key = await organisation.key(...chosen)
+  const { event, key } = await createOrganiser({}, ...chosen)
   return { event, key, send: (name: string) => sendExample(key, name, event) }
 }
 

@@ -6,7 +6,7 @@ import { expect, inject, onTestFinished, test } from 'vitest'
 import { listenOnLoopback } from '../../scripts/support/listen.ts'
 import { studio } from '../support/database.ts'
 import { jsonHeaders, post, toolCall } from '../support/mcp.ts'
-import { createOrganisation } from '../support/organisation.ts'
+import { createOrganiser } from '../support/organiser.ts'
 import { ownApp } from '../support/own-app.ts'
 import { rest } from '../support/rest.ts'
 
@@ -60,9 +60,7 @@ async function sendUntil<T>(isShared: () => boolean, send: () => Promise<T>): Pr
 }
 
 async function shop() {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const key = await organisation.key()
+  const { organisation, event, key } = await createOrganiser()
   const guest = { ticket_type_id: event.ticketTypeId, name: 'Mary Jackson', email: 'mary@example.com' }
   const { body } = await rest(key)('POST', `/events/${event.id}/registrations`, guest)
   return { organisation, event, key, order: body.data }

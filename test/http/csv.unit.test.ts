@@ -14,7 +14,10 @@ import { exportAttendees } from '../../src/operations/exports.ts'
 const idleMs = 200
 
 /** A file of these pages; `sent` is settled when it is sent or given up. */
-async function serve(pages: () => AsyncIterable<Row[]>, before = async (_: Response) => {}) {
+async function serve(
+  pages: () => AsyncIterable<Row[]>,
+  { before = async (_: Response) => {}, signal = new AbortController().signal } = {},
+) {
   const opened = await openListener({ host: '127.0.0.1', port: 0, timeouts: { idleMs } })
   onTestFinished(opened.close)
   const sent = Promise.withResolvers<string>()
@@ -27,7 +30,7 @@ async function serve(pages: () => AsyncIterable<Row[]>, before = async (_: Respo
       asOf: '2026-01-01T00:00:00Z',
       fields: ['id', 'name'],
       pages: pages(),
-      signal: new AbortController().signal,
+      signal,
       close,
     }
     await sendCsv(res, file, false).then(
@@ -69,15 +72,30 @@ test('whoever does not read what is written is cut off', async () => {
   expect(await sent).toBe('sent')
 })
 
+test('a file that makes way for another is cut off', async () => {
+  const makeWay = new AbortController()
+  const { request } = await serve(
+    async function* () {
+      for (;;) yield [{ id: 1, name: 'x'.repeat(100_000) }]
+    },
+    { signal: makeWay.signal },
+  )
+  const [answer] = (await once(request, 'response')) as [IncomingMessage]
+  makeWay.abort()
+  await expect(Array.fromAsync(answer)).rejects.toMatchObject({ code: 'ECONNRESET' })
+})
+
 test('whoever goes away during the first page is no error', async () => {
   const isAsked = Promise.withResolvers<void>()
   const { request, sent } = await serve(
     async function* () {
       yield [{ id: 1 }]
     },
-    async (res) => {
-      isAsked.resolve()
-      await once(res, 'close')
+    {
+      before: async (res) => {
+        isAsked.resolve()
+        await once(res, 'close')
+      },
     },
   )
   await isAsked.promise
