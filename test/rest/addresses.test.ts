@@ -4,8 +4,6 @@ import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { operations } from '../../src/operations/index.ts'
 import { studio } from '../support/database.ts'
-import { createOrganisation } from '../support/organisation.ts'
-import { rest } from '../support/rest.ts'
 
 const local64 = 'l'.repeat(64)
 const label63 = 'd'.repeat(63)
@@ -97,62 +95,4 @@ test('the database has the same rule, and its hint names the character at fault'
   expect(hintOf('a\u200b@example.com')).toContain('The character U+200B is not allowed in it.')
   expect(hintOf('\u{1f600}@example.com')).toContain('U+1F600')
   expect(hintOf('a@b\u00fccher.de')).toContain('name@xn--bcher-kva.de')
-})
-
-test('an address of any of these is registered, corrected, imported and found, and others are refused with the reason', async () => {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const send = rest(await organisation.key())
-  const [address, another] = ['x&y@example.xn--p1ai', 'x/y@example.com']
-  const registered = await send('POST', `/events/${event.id}/registrations`, {
-    ...{ ticket_type_id: event.ticketTypeId, name: 'Mary', email: address },
-  })
-  expect(registered.status).toBe(201)
-  const { id, order_id } = registered.body.data.attendees[0]
-  expect((await send('PATCH', `/attendees/${id}`, { email: another })).body.data.email).toBe(another)
-  expect((await send('PATCH', `/orders/${order_id}`, { email: another })).body.data.email).toBe(another)
-  const { body } = await send('POST', `/events/${event.id}/attendees/import`, {
-    ticket_type_id: event.ticketTypeId,
-    attendees: [
-      { name: 'Ada', email: address },
-      { name: 'Ada', email: 'ada@b\u00fccher.de' },
-      { name: 'Ada', email: 'ada@example-.com' },
-    ],
-  })
-  expect(
-    body.data.results.map(({ result, error }: never) => [result, (error as { message: string } | null)?.message]),
-  ).toEqual([
-    ['created', undefined],
-    [
-      'refused',
-      'This is not an e-mail address. Write it as in name@example.com. The character U+00FC is not allowed in it. A domain with letters beyond ASCII is written with xn--, as in name@xn--bcher-kva.de.',
-    ],
-    ['refused', 'This is not an e-mail address. Write it as in name@example.com.'],
-  ])
-  const found = await send('GET', `/attendees?email=${encodeURIComponent(another)}`)
-  expect(found.body.data.map((one: { id: string }) => one.id)).toEqual([id])
-  // A + that is not encoded arrives as a blank.
-  for (const path of ['/attendees', '/orders', `/events/${event.id}/waiting-list`, '/people']) {
-    const refused = await send('GET', `${path}?email=mary+tag@example.com`)
-    expect([refused.status, refused.body.error.param, refused.body.error.message], path).toEqual([
-      422,
-      'email',
-      expect.stringContaining('(in a URL, + is written %2B)'),
-    ])
-  }
-})
-
-test('in the grid the message says that a character is at fault, and the hint which', async () => {
-  const event = await (await createOrganisation()).event()
-  const { attendeeId } = await event.guest()
-  const write = (email: string) =>
-    studio.query('update public.attendees set email = $2 where id = $1', [attendeeId, email])
-  await expect(write('mary@example.com\u200b.de')).rejects.toMatchObject({
-    code: 'PT422',
-    message: 'In email: This e-mail address has a character that is invisible or not ASCII.',
-    hint: expect.stringContaining('The character U+200B is not allowed in it.'),
-  })
-  await expect(write('mary@example-.com')).rejects.toMatchObject({
-    message: 'In email: This is not an e-mail address.',
-  })
 })

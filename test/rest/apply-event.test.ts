@@ -4,9 +4,9 @@ import { expect, test } from 'vitest'
 import { actAs } from '../database/actor.ts'
 import { createTenant } from '../database/tenant-fixture.ts'
 import { row, studio } from '../support/database.ts'
-import { clients } from '../support/mcp.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
+import { edit } from '../support/studio.ts'
 
 type Step = { action: string; kind: string; name: string; changes?: Record<string, unknown>; error?: { code: string } }
 
@@ -408,46 +408,6 @@ test('of two that apply a plan at once one does, and the other is told so', asyn
   })
 })
 
-test('a move asks nothing of a time that the same plan sets', async () => {
-  const { organisation, call } = await organiser()
-  const event = await organisation.event()
-  const at = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
-  await studio.query('update public.events set starts_at = $2, ends_at = $3 where id = $1', [event.id, at(20), at(21)])
-  await studio.query('update public.ticket_types set sales_end_at = $2 where id = $1', [event.ticketTypeId, at(10)])
-  const { body } = await call({ event: event.id, move: '-P14D' })
-  expect(body.data.steps).toContainEqual(
-    expect.objectContaining({ action: 'refuse', error: expect.objectContaining({ param: 'sales_end_at' }) }),
-  )
-  const set = await call({ event: event.id, move: '-P14D', ticket_types: [{ name: 'General', sales_end_at: at(5) }] })
-  expect(said(set.body.data)).toEqual(['change event Test event', 'change ticket_type General'])
-})
-
-test('an event moves with its end and with the windows that have not passed, and its people are told', async () => {
-  const { organisation, apply, belongings } = await organiser()
-  const event = await organisation.event()
-  await event.guest()
-  const soon = new Date(Date.now() + 3_600_000).toISOString()
-  const past = new Date(Date.now() - 3_600_000).toISOString()
-  await studio.query('update public.ticket_types set sales_start_at = $2, sales_end_at = $3 where id = $1', [
-    event.ticketTypeId,
-    past,
-    soon,
-  ])
-  const before = await belongings(event.id)
-  const { plan, effect } = await apply({ event: event.id, move: 'P7D', notify: 'everybody' })
-  expect(said(plan)).toEqual(['change event Test event', 'change ticket_type General'])
-  expect(Object.keys(plan.steps[1].changes)).toEqual(['sales_end_at'])
-  expect(effect).toMatchObject({ dry_run: false, attendees: 1, emails: 1 })
-
-  const after = await belongings(event.id)
-  const week = 7 * 86_400_000
-  const moved = (a: string, b: string) => Math.abs(Date.parse(b) - Date.parse(a) - week) <= 3_600_000
-  expect(moved(before.event.starts_at, after.event.starts_at)).toBe(true)
-  expect(moved(before.event.ends_at, after.event.ends_at)).toBe(true)
-  expect(moved(before.ticketTypes[0].sales_end_at, after.ticketTypes[0].sales_end_at)).toBe(true)
-  expect(after.ticketTypes[0].sales_start_at).toBe(before.ticketTypes[0].sales_start_at)
-})
-
 test('a plan tells how many would be told, and tells nobody', async () => {
   const { organisation, call } = await organiser()
   const event = await organisation.event()
@@ -489,18 +449,6 @@ test('a copy has what its list says in other words, and the rest as it was', asy
   expect(points.map((p: { ticket_type_ids: string[] }) => p.ticket_type_ids)).toEqual([[], [ticketTypes[1].id]])
 })
 
-test('over MCP a plan is made and applied as over REST', async () => {
-  const { organisation, belongings } = await organiser()
-  const mcp = await clients[0]?.connect(await organisation.key('events:write'))
-  const plan = (await mcp?.call('apply_event', conference)) as { data: { plan_id: string; event: object } }
-  expect(plan.data.event).not.toHaveProperty('id')
-  const applied = (await mcp?.call('apply_event', { plan_id: plan.data.plan_id })) as {
-    data: { event: { id: string } }
-  }
-  expect((await belongings(applied.data.event.id)).event.status).toBe('published')
-  expect(await mcp?.refusal('apply_event', { plan_id: plan.data.plan_id })).toMatchObject({ code: 'plan_outdated' })
-})
-
 test('a key keeps 50 plans, and the courier purges those that are over', async () => {
   const { organisation, call } = await organiser()
   for (let i = 0; i < 52; i++) expect((await call({ changes: { name: `Plan ${i}` } })).status).toBe(200)
@@ -516,9 +464,7 @@ test('a key keeps 50 plans, and the courier purges those that are over', async (
 
 test('a plan warns of a name that another event has, and of windows that stay', async () => {
   const { claims, event } = await createTenant()
-  await studio.query("update public.ticket_types set sales_end_at = now() + interval '1 hour' where id = $1", [
-    event.ticketTypeId,
-  ])
+  await edit('ticket_types', event.ticketTypeId, "sales_end_at = now() + interval '1 hour'")
   await actAs('scope_events_write', claims, async ({ rows }) => {
     const warned = async (call: string, values: unknown[] = []) => {
       const [row] = await rows<{ warnings: { code: string }[] | null }>(

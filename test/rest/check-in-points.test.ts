@@ -1,15 +1,13 @@
-// Check-in points: what each admits, when and how often. Who wins a race is in test/properties/check-in-points.test.ts.
+// Check-in points: what each admits, when and how often.
 
 import { expect, test } from 'vitest'
 import { studio } from '../support/database.ts'
 import { once } from '../support/once.ts'
-import { createOrganisation } from '../support/organisation.ts'
-import { rest } from '../support/rest.ts'
+import { createOrganiser } from '../support/organiser.ts'
+import { invalid, problemOf } from '../support/rest.ts'
 
 async function venue() {
-  const organisation = await createOrganisation()
-  const event = await organisation.event({ madeAt: '2025-10-01' })
-  const send = rest(await organisation.key())
+  const { organisation, event, send } = await createOrganiser({ madeAt: '2025-10-01' })
   const point = async (fields: Record<string, unknown> = {}) => {
     const { status, body } = await send('POST', `/events/${event.id}/check-in-points`, { name: 'Gate', ...fields })
     expect(status, JSON.stringify(body)).toBe(201)
@@ -67,8 +65,9 @@ test.each([
   [{ ticket_type_ids: ['00000000-0000-4000-8000-000000000000'] }, 'ticket_type_ids'],
 ])('a point with %j is refused for its %s', async (fields, param) => {
   const { event, send } = await refusing()
-  const { status, body } = await send('POST', `/events/${event.id}/check-in-points`, { name: 'Gate', ...fields })
-  expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
+  expect(problemOf(await send('POST', `/events/${event.id}/check-in-points`, { name: 'Gate', ...fields }))).toEqual(
+    invalid(param),
+  )
 })
 
 test('a ticket counts once at each point, and once without one', async () => {

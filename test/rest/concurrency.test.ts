@@ -3,7 +3,9 @@
 import { expect, test } from 'vitest'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
+import { createOrganiser } from '../support/organiser.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
+import { edit } from '../support/studio.ts'
 
 const times = <T>(n: number, work: (i: number) => Promise<T>) =>
   Promise.all(Array.from({ length: n }, (_, i) => work(i)))
@@ -29,9 +31,7 @@ const holders = (event: TestEvent) =>
   )
 
 test('40 concurrent registrations for 10 places sell exactly 10', async () => {
-  const organisation = await createOrganisation()
-  const event = await organisation.event({ quantity: 10 })
-  const key = await organisation.key()
+  const { event, key } = await createOrganiser({ quantity: 10 })
   const answers = await times(40, (i) => register(event, key, i))
   expect(tally(answers)).toEqual({ '201': 10, sold_out: 30 })
   expect(await holders(event)).toEqual({ places: 10, orders: 10 })
@@ -49,9 +49,7 @@ test('an event capacity of 10 holds over three ticket types at once', async () =
 })
 
 test('places given back while others register are sold again, and the count stays true', async () => {
-  const organisation = await createOrganisation()
-  const event = await organisation.event({ quantity: 10 })
-  const key = await organisation.key()
+  const { event, key } = await createOrganiser({ quantity: 10 })
   await times(10, (i) => register(event, key, i))
   const cancel = studio.query(
     "update public.attendees set status = 'cancelled' where id in (select id from public.attendees where event_id = $1 limit 4)",
@@ -66,9 +64,7 @@ test('places given back while others register are sold again, and the count stay
 })
 
 test('whoever cancels an event amid registrations sees every ticket that there will be', async () => {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const key = await organisation.key()
+  const { event, key } = await createOrganiser()
 
   async function cancel(): Promise<number> {
     await new Promise((resolve) => setTimeout(resolve, 40))
@@ -98,13 +94,11 @@ test('whoever cancels an event amid registrations sees every ticket that there w
 })
 
 test('a capacity set amid registrations is never overrun', async () => {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const key = await organisation.key()
+  const { event, key } = await createOrganiser()
   const setCapacity = async () => {
     await new Promise((resolve) => setTimeout(resolve, 30))
     const { places } = await holders(event)
-    return studio.query('update public.events set capacity = $2 where id = $1', [event.id, places + 5]).then(
+    return edit('events', event.id, 'capacity = $2', [places + 5]).then(
       () => places + 5,
       () => null, // more were sold meanwhile: refused as capacity_below_sold
     )
@@ -115,10 +109,8 @@ test('a capacity set amid registrations is never overrun', async () => {
 })
 
 test('20 concurrent scans of one ticket accept exactly one, and log all 20', async () => {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
+  const { event, send } = await createOrganiser({}, 'checkin:write')
   const { code, attendeeId } = await event.guest()
-  const send = rest(await organisation.key('checkin:write'))
   const answers = await times(20, () => send('POST', '/check-ins', { event_id: event.id, code }))
   expect(tally(answers)).toEqual({ '200': 1, already_checked_in: 19 })
   expect(
@@ -130,10 +122,8 @@ test('20 concurrent scans of one ticket accept exactly one, and log all 20', asy
 })
 
 test('scans and undos at once leave at most one acceptance standing, and the attendee agrees with the log', async () => {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
+  const { event, send } = await createOrganiser({}, 'checkin:write')
   const { code, attendeeId } = await event.guest()
-  const send = rest(await organisation.key('checkin:write'))
   await times(20, async () => {
     const { status, body } = await send('POST', '/check-ins', { event_id: event.id, code })
     if (status === 200) await times(2, () => send('POST', `/check-ins/${body.data.id}/undo`))

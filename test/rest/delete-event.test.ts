@@ -60,13 +60,6 @@ test('a draft that is deleted in Studio takes the same with it', async () => {
   expect(await belongings(id)).toEqual(nothing)
 })
 
-test('the draft of another organisation is not found', async () => {
-  const { id } = await draft()
-  const stranger = rest(await (await createOrganisation()).key())
-  expect((await stranger('DELETE', `/events/${id}`)).body.error).toMatchObject({ code: 'not_found', param: 'event_id' })
-  expect(await belongings(id)).toMatchObject({ events: 1, ticket_types: 1 })
-})
-
 test('a webhook endpoint of an event that is gone is not one of all events', async () => {
   const { id, send } = await draft()
   const url = 'https://example.com/hook'

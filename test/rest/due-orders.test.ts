@@ -2,9 +2,8 @@
 
 import { beforeAll, expect, test } from 'vitest'
 import { row, studio } from '../support/database.ts'
-import { negotiating } from '../support/mcp.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
-import { rest } from '../support/rest.ts'
+import { invalid, problemOf, rest } from '../support/rest.ts'
 import { addOrder, edit, pay } from '../support/studio.ts'
 
 const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
@@ -71,25 +70,6 @@ test('who owes money is one call, by several payment statuses', async () => {
   expect(await names(`event_id=${event.id}&payment_status=refund_due,paid`)).toEqual(['paid', 'expiredInPart'])
 })
 
-test('over MCP they are a list, or one alone as before', async () => {
-  const mcp = await negotiating(await organisation.key())
-  const listed = (page: unknown) => (page as { data: { id: string }[] }).data
-  const call = async (payment_status: unknown) =>
-    listed(await mcp.call('list_orders', { payment_status })).map(({ id }) => id)
-  expect(await call(['awaiting_payment', 'partially_paid'])).toEqual([
-    ids.open,
-    ids.elsewhere,
-    ids.late,
-    ids.soon,
-    ids.voided,
-  ])
-  expect(await call('partially_paid')).toEqual([ids.late])
-  expect(await mcp.refusal('list_orders', { payment_status: [] })).toMatchObject({ param: 'payment_status' })
-  // What has expired says so, and what it came to.
-  const [first] = listed(await mcp.call('list_orders', { overdue: true }))
-  expect(first).toMatchObject({ id: ids.expired, status: 'cancelled', cancellation_reason: 'expired', total: 3000 })
-})
-
 test('what is overdue is what was not paid by its deadline, the longest first, expired or not', async () => {
   expect(await names('overdue=true')).toEqual(['expired', 'expiredInPart', 'voided', 'late'])
   expect(await names('overdue=true&status=cancelled')).toEqual(['expired', 'expiredInPart'])
@@ -153,6 +133,6 @@ test.each([
   ['overdue=true&overdue=true', 'overdue', /twice/],
 ])('%s is refused', async (query, param, message) => {
   const { status, body } = await send('GET', `/orders?${query}`)
-  expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
+  expect(problemOf({ status, body })).toEqual(invalid(param))
   expect(body.error.message).toMatch(message)
 })

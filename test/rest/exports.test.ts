@@ -1,16 +1,16 @@
 // Files over REST: what is in them, who gets them, and how one ends that is not complete.
 
 import { type IncomingMessage, request } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { findColumns } from '../../src/cli/import/columns.ts'
 import { prefixOf } from '../../src/gateway/api-key.ts'
 import { operations } from '../../src/operations/index.ts'
 import { parseCsv } from '../support/csv.ts'
-import { row, studio } from '../support/database.ts'
+import { studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
+import { createOrganiser } from '../support/organiser.ts'
 import { rest } from '../support/rest.ts'
-import { pay } from '../support/studio.ts'
+import { edit, pay } from '../support/studio.ts'
 
 async function get(key: string, path: string, method = 'GET') {
   const answer = await fetch(`${inject('apiUrl')}/api/v1/exports/${path}`, {
@@ -126,7 +126,7 @@ describe('the file of attendees', () => {
   })
 
   test('has metadata as JSON, money in both forms, and a byte order mark where one is wanted', async () => {
-    await studio.query("update public.events set currency = 'KWD' where id = $1", [(await organisation.event()).id])
+    await edit('events', (await organisation.event()).id, "currency = 'KWD'")
     const priced = await organisation.event()
     await priced.payer({ price: 123_456 })
     const { text } = await get(
@@ -213,36 +213,8 @@ test.each([
   expect((await rest(key)('POST', `/exports/${path}`)).body.data.columns).toEqual(declared.csv?.columns)
 })
 
-test('the file of orders says what is to be returned, as the order does', async () => {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const key = await organisation.key()
-  const send = rest(key)
-  const orderIds: string[] = []
-  for (const refunded of [null, 0, 1_001]) {
-    const { orderId } = await event.payer()
-    orderIds.push(orderId)
-    await pay(orderId, 4_900)
-    if (refunded !== null) await send('POST', `/orders/${orderId}/cancel`)
-    if (refunded) await send('POST', `/orders/${orderId}/refunds`, { amount: refunded })
-  }
-  const fields = 'fields=id,amount_refundable,amount_refundable_decimal'
-  const rows = await file(key, `orders?event_id=${event.id}&${fields}`)
-  expect(rows.toReversed()).toEqual([
-    { id: orderIds[0], amount_refundable: '0', amount_refundable_decimal: '0.00' },
-    { id: orderIds[1], amount_refundable: '4900', amount_refundable_decimal: '49.00' },
-    { id: orderIds[2], amount_refundable: '3899', amount_refundable_decimal: '38.99' },
-  ])
-  for (const { id, amount_refundable } of rows) {
-    expect((await send('GET', `/orders/${id}`)).body.data.amount_refundable).toBe(Number(amount_refundable))
-  }
-})
-
 test('the lines of payments add up to the figures of the event, and stand where they were booked', async () => {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const key = await organisation.key()
-  const send = rest(key)
+  const { organisation, event, key, send } = await createOrganiser()
   const [{ orderId }, other] = [await event.payer({ price: 10_000 }), await event.payer()]
   const paid = (amount: number, received_at: string) =>
     send('POST', `/orders/${orderId}/payments`, { amount, received_at, external_reference: '=1+1' })
@@ -285,15 +257,14 @@ test('the lines of payments add up to the figures of the event, and stand where 
 })
 
 test('payments of one moment are there once each, over several pages', async () => {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const key = await organisation.key()
+  const { event, key } = await createOrganiser()
   const { orderId } = await event.payer({ price: 1_000 })
   await studio.query(
-    `insert into public.payments (order_id, amount, received_at) select $1, 1, '2026-09-01T00:00:00Z' from generate_series(1, 600)`,
+    `insert into public.payments (order_id, amount, received_at)
+     select $1, 1, '2026-09-01T00:00:00Z' from generate_series(1, 120)`,
     [orderId],
   )
-  expect(new Set((await file(key, 'payments')).map(({ id }) => id)).size).toBe(600)
+  expect(new Set((await file(key, 'payments')).map(({ id }) => id)).size).toBe(120)
 })
 
 /** A client that has read the head of the answer, and waits. */
@@ -318,13 +289,12 @@ describe('a file that fits into no buffer', () => {
   const guests = 900
   let organisation: TestOrganisation
   let event: TestEvent
-  const arrange = async () => {
+  beforeAll(async () => {
     organisation = await createOrganisation()
     event = await organisation.event()
     const notes = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`note${i}`, 'x'.repeat(500)]))
     await crowd(event, guests, notes)
-  }
-  beforeAll(arrange)
+  })
 
   test('is complete for whoever reads it slowly: each row once, and none that was added meanwhile', async () => {
     const { answer, body } = await slowly(await organisation.key(), 'attendees')
@@ -352,28 +322,10 @@ describe('a file that fits into no buffer', () => {
     await expect.poll(async () => (await get(key, 'orders')).status).toBe(200)
     second.answer.destroy()
   })
-
-  test('of two that are read too slowly the older makes way, and the other is complete', async () => {
-    await arrange()
-    const key = await organisation.key()
-    const [first, second] = [await slowly(key, 'attendees'), await slowly(key, 'attendees')]
-    // The listener's own limit is for whoever reads nothing at all.
-    const drip = setInterval(() => [first, second].map(({ answer }) => answer.read(8 * 1024)), 200)
-    // Both are slow for long enough then, whichever filled its buffers first.
-    await sleep(15_000)
-    await expect.poll(async () => (await get(key, 'orders')).status, { timeout: 15_000, interval: 500 }).toBe(200)
-    clearInterval(drip)
-    second.answer.resume()
-    first.answer.resume()
-    expect(parseCsv(await second.body)).toHaveLength(guests)
-    await expect(first.body).rejects.toMatchObject({ code: 'ECONNRESET' })
-  })
 })
 
 test('the audit trail has who exported what, and a request for the head exports nothing', async () => {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const key = await organisation.key()
+  const { event, key } = await createOrganiser()
   const head = await get(key, `attendees?event_id=${event.id}`, 'HEAD')
   expect([head.status, head.headers.get('content-type'), head.text]).toEqual([200, 'text/csv; charset=utf-8', ''])
   expect((await get(key, 'attendees?status=gone', 'HEAD')).status).toBe(422)
@@ -393,14 +345,4 @@ test('the audit trail has who exported what, and a request for the head exports 
       },
     },
   ])
-})
-
-test('members of the organisation have the same rows in Studio', async () => {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  await event.guest()
-  const [exported] = await file(await organisation.key(), 'attendees?fields=id,name,created_at_local')
-  expect(
-    await row('select id, name, created_at_local from public.attendee_export where event_id = $1', [event.id]),
-  ).toEqual(exported)
 })

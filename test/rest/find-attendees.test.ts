@@ -1,17 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { row, studio } from '../support/database.ts'
-import { createOrganisation, type TestEvent } from '../support/organisation.ts'
-import { rest } from '../support/rest.ts'
+import { row } from '../support/database.ts'
+import type { TestEvent } from '../support/organisation.ts'
+import { createOrganiser } from '../support/organiser.ts'
+import { problemOf } from '../support/rest.ts'
+import { edit } from '../support/studio.ts'
 
 async function door() {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const send = rest(await organisation.key('checkin:write'))
+  const { organisation, event, send } = await createOrganiser({}, 'checkin:write')
   const guest = async (name: string, company: string | null = null, at: TestEvent = event) => {
     const added = await at.guest()
-    await studio.query('update public.attendees set name = $2, company = $3, email = $4 where id = $1', [
-      added.attendeeId,
+    await edit('attendees', added.attendeeId, 'name = $2, company = $3, email = $4', [
       name,
       company,
       'hidden@example.com',
@@ -84,8 +83,11 @@ test('a search stays within its event and its organisation', async () => {
   await theirs.guest('Mary Jackson')
   expect(await ours.namesFor('jackson')).toEqual([])
   for (const eventId of [theirs.event.id, randomUUID()]) {
-    const { status, body } = await ours.send('GET', `/events/${eventId}/door/attendees?search=jackson`)
-    expect([status, body.error.code, body.error.param]).toEqual([404, 'not_found', 'event_id'])
+    expect(problemOf(await ours.send('GET', `/events/${eventId}/door/attendees?search=jackson`))).toEqual([
+      404,
+      'not_found',
+      'event_id',
+    ])
   }
 })
 
@@ -97,15 +99,4 @@ test('many are found in pages', async () => {
   expect(first.has_more).toBe(true)
   const second = (await search('guest', `&limit=2&cursor=${first.next_cursor}`)).body
   expect(second).toMatchObject({ data: [{ name: 'Guest 1' }], has_more: false, next_cursor: null })
-})
-
-test.each([
-  ['ab', 'search'],
-  ['  a  ', 'search'],
-  ['x'.repeat(101), 'search'],
-  ['guest&limit=51', 'limit'],
-])('a search for %j is refused, naming %s', async (text, param) => {
-  const { event, send } = await door()
-  const { status, body } = await send('GET', `/events/${event.id}/door/attendees?search=${text}`)
-  expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
 })

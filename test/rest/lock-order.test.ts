@@ -5,10 +5,11 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { during, row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
+import { createOrganiser } from '../support/organiser.ts'
 import { addEndpoint, enqueued } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
 
-const rounds = 6
+const rounds = 4
 
 /** How many deadlocks Postgres has ended in this database. Sessions report it when they are idle, so it may lag behind. */
 const deadlocks = async () =>
@@ -91,9 +92,7 @@ test('deliveries are pending once more while the types of their endpoint change'
 })
 
 test('an import of a group waits for a change of its order before it locks one of them', async () => {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const send = rest(await organisation.key('attendees:write'))
+  const { event, send } = await createOrganiser({}, 'attendees:write')
   const guests = ['first', 'second'].map((name) => ({
     external_id: name,
     name,

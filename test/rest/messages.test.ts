@@ -1,7 +1,7 @@
 // What an organiser adds in their own words to what guests are told.
 
 import { expect, test } from 'vitest'
-import { during, refusalOf, studio } from '../support/database.ts'
+import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
 
@@ -90,20 +90,4 @@ test('one that nobody would read, or that is too long, is refused', async () => 
     'message',
   )
   expect((await send('POST', `/attendees/${id}/cancel`, { message: ' ' })).status).toBe(200)
-})
-
-test('in SQL it is an argument of what tells guests', async () => {
-  const { event, messages, addGuest } = await arrange()
-  const { id, order_id } = await addGuest('one@example.com')
-  await addGuest('two@example.com')
-  await studio.query("update public.attendees set status = 'cancelled' where id = $1", [id])
-  await studio.query("select public.notify_cancelled($1, message => 'So it is.')", [order_id])
-  expect(await messages()).toEqual([['ticket_cancelled', 'So it is.']])
-  await studio.query("update public.events set name = 'Another' where id = $1", [event.id])
-  await during(async (client) => {
-    const tooLong = client.query('select public.notify_attendees($1, message => $2)', [event.id, 'x'.repeat(1_001)])
-    expect(await refusalOf(tooLong)).toMatchObject({ code: 'validation_failed', param: 'message' })
-  })
-  await studio.query("select public.notify_attendees($1, 'everybody', 'Look at the name.')", [event.id])
-  expect(await messages()).toContainEqual(['event_changed', 'Look at the name.'])
 })

@@ -2,15 +2,12 @@
 
 import { expect, test } from 'vitest'
 import { studio } from '../support/database.ts'
-import { createOrganisation } from '../support/organisation.ts'
-import { rest } from '../support/rest.ts'
+import { createOrganiser } from '../support/organiser.ts'
 
 const nobody = 'kid@door.invalid'
 
 async function arrange() {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const send = rest(await organisation.key())
+  const { event, send } = await createOrganiser()
   const register = async (email: string, more: object = {}) => {
     const guest = { ticket_type_id: event.ticketTypeId, name: 'Kid', email, ...more }
     const { body } = await send('POST', `/events/${event.id}/registrations`, guest)

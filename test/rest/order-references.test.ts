@@ -2,9 +2,10 @@
 
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { row, studio } from '../support/database.ts'
+import { row } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
+import { edit } from '../support/studio.ts'
 
 async function arrange() {
   const organisation = await createOrganisation()
@@ -68,10 +69,7 @@ test('a payment by reference is recorded once under an Idempotency-Key', async (
 test('what a person chose is no reference: the name of a guest, an external_id', async () => {
   const { event, orderId, reference, send } = await arrange()
   const other = await event.guest()
-  await studio.query("update public.orders set name = $2, external_id = 'CRM12345' where id = $1", [
-    other.orderId,
-    reference,
-  ])
+  await edit('orders', other.orderId, "name = $2, external_id = 'CRM12345'", [reference])
   expect((await send('GET', `/orders/${reference}`)).body.data.id).toBe(orderId)
   for (const path of ['CRM12345', 'ZZZZ-ZZZZ']) {
     expect(await send('GET', `/orders/${path}`)).toMatchObject({

@@ -4,7 +4,8 @@
 import { expect, test } from 'vitest'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
-import { rest } from '../support/rest.ts'
+import { createOrganiser } from '../support/organiser.ts'
+import { problemOf, rest } from '../support/rest.ts'
 
 type Page = { data: { id: string }[]; has_more: boolean; next_cursor: string | null }
 
@@ -81,14 +82,12 @@ test('an item that is larger than a page is a page of its own, and the last page
 })
 
 test('ticket types are walked in the order of the organiser, a hundred at a time when no limit is given', async () => {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
+  const { organisation, event, send } = await createOrganiser()
   await studio.query(
     `insert into public.ticket_types (event_id, name, position)
      select $1, 'Type ' || i, i % 4 from generate_series(1, 119) i`,
     [event.id],
   )
-  const send = rest(await organisation.key())
   const { rows } = await studio.query<{ id: string }>(
     'select id from public.ticket_types where event_id = $1 order by position, id',
     [event.id],
@@ -99,8 +98,11 @@ test('ticket types are walked in the order of the organiser, a hundred at a time
   expect((await walk(send, `${path}?limit=7`)).flat()).toEqual(ids)
   const other = await organisation.event()
   const { next_cursor } = (await send('GET', `${path}?limit=7`)).body
-  const foreign = await send('GET', `/events/${other.id}/ticket-types?cursor=${next_cursor}`)
-  expect([foreign.status, foreign.body.error.code, foreign.body.error.param]).toEqual([404, 'not_found', 'cursor'])
+  expect(problemOf(await send('GET', `/events/${other.id}/ticket-types?cursor=${next_cursor}`))).toEqual([
+    404,
+    'not_found',
+    'cursor',
+  ])
   expect(
     (await row<{ n: number }>('select count(*)::int as n from public.ticket_types where event_id = $1', [event.id])).n,
   ).toBe(120)

@@ -2,16 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { RefundSchema } from '../../src/operations/orders.ts'
 import { refusalOf, row, studio } from '../support/database.ts'
-import { createOrganisation } from '../support/organisation.ts'
+import { createOrganiser } from '../support/organiser.ts'
 import { listenIn } from '../support/outbox.ts'
-import { rest } from '../support/rest.ts'
+import { edit } from '../support/studio.ts'
 
 /** An order of 49.00 EUR with one ticket, paid in two parts, and so completed. */
 async function arrange({ parts = [900, 4000] } = {}) {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
+  const { organisation, event, send } = await createOrganiser()
   const { orderId, code } = await event.payer()
-  const send = rest(await organisation.key())
   const pay = (amount: number) => send('POST', `/orders/${orderId}/payments`, { amount })
   let payments: { id: string }[] = []
   for (const part of parts) payments = (await pay(part)).body.data.payments
@@ -56,12 +54,6 @@ test('a void leaves the order and its ticket standing, and what it paid is due a
   expect(paidAgain.body.data).toMatchObject({ payment_status: 'paid', amount_paid: 4900, amount_due: 0 })
   expect((await pay(1)).body.error.code).toBe('nothing_due')
   expect((await voidPayment(1)).body.error).toMatchObject({ code: 'payment_voided', param: 'payment_id' })
-})
-
-test('a payment of a pending order can be voided, too', async () => {
-  const { order, voidPayment } = await arrange({ parts: [900] })
-  await voidPayment(0)
-  expect(await order()).toMatchObject({ status: 'pending', payment_status: 'awaiting_payment', amount_due: 4900 })
 })
 
 test('refunds end refund_due, in parts and not beyond what was paid', async () => {
@@ -215,15 +207,8 @@ test('in Studio the same rules hold, and corrections are never edited', async ()
       orderId,
     ]),
   ).toEqual({ amount_paid: 4000, amount_voided: 900, amount_refunded: 900 })
-  expect(
-    await refusalOf(studio.query('update public.orders set amount_refunded = 0 where id = $1', [orderId])),
-  ).toMatchObject({ code: 'read_only_field', param: 'amount_refunded' })
-})
-
-test("another organisation's payments and orders are not found", async () => {
-  const [ours, theirs] = [await arrange(), await arrange()]
-  const voided = await ours.send('POST', `/payments/${theirs.paymentId()}/void`)
-  const refunded = await ours.send('POST', `/orders/${theirs.orderId}/refunds`, { amount: 1 })
-  expect([voided.body.error.param, refunded.body.error.param]).toEqual(['payment_id', 'order_id'])
-  expect([voided.status, refunded.status]).toEqual([404, 404])
+  expect(await refusalOf(edit('orders', orderId, 'amount_refunded = 0'))).toMatchObject({
+    code: 'read_only_field',
+    param: 'amount_refunded',
+  })
 })

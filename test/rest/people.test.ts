@@ -5,16 +5,16 @@ import { expect, test } from 'vitest'
 import { join as joinAs, signUp } from '../database/tenant-fixture.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
+import { createOrganiser } from '../support/organiser.ts'
 import { addEndpoint, enqueued, listenIn } from '../support/outbox.ts'
-import { rest } from '../support/rest.ts'
+import { problemOf, rest } from '../support/rest.ts'
+import { edit } from '../support/studio.ts'
 import { tracesFromNow } from '../support/traces.ts'
 
 type Send = ReturnType<typeof rest>
 
 async function arrange() {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const send = rest(await organisation.key())
+  const { organisation, event, send } = await createOrganiser()
   const register = async (body: object, key: string = randomUUID()) => {
     const answer = await send(
       'POST',
@@ -122,8 +122,11 @@ test('where several people have the address, none is erased until it is said who
   const blind = await writer('POST', '/people/erase', { email: 'bob@example.com' })
   expect(blind.body.error).toMatchObject({ code: 'several_people', details: { count: 3 } })
   expect(JSON.stringify(blind.body)).not.toMatch(/smith|lee|zoe/i)
-  const nobody = await send('POST', '/people/erase', { email: 'bob@example.com', names: ['Adam', 'Eve'] })
-  expect([nobody.status, nobody.body.error.code, nobody.body.error.param]).toEqual([404, 'not_found', 'names'])
+  expect(problemOf(await send('POST', '/people/erase', { email: 'bob@example.com', names: ['Adam', 'Eve'] }))).toEqual([
+    404,
+    'not_found',
+    'names',
+  ])
   const { body } = await send('GET', `/orders/${order.id}`)
   expect(body.data.attendees.map(({ name }: { name: string }) => name).toSorted()).toEqual(
     ['Ann Lee', 'Bob Smith', 'Tim Wu', 'Zoë  Müller'].toSorted(),
@@ -136,7 +139,7 @@ test('of several people the one who is named goes, and the others keep their add
   const idOf = (name: string) => order.attendees.find((attendee: { name: string }) => attendee.name === name).id
   await send('PATCH', `/attendees/${idOf('Tim Wu')}`, { name: 'Zoë Müller', email: 'bob@example.com' })
   await send('PATCH', `/attendees/${idOf('Tim Wu')}`, { name: 'Tim Wu', email: 'tim@example.com' })
-  await studio.query("update public.attendees set ticket_email_status = 'failed' where id = $1", [idOf('Ann Lee')])
+  await edit('attendees', idOf('Ann Lee'), "ticket_email_status = 'failed'")
   const erased = await send('POST', '/people/erase', { email: 'bob@example.com', names: [' zoë MULLER '] })
   const { rows: bounces } = await studio.query(
     "select data ->> 'to' as to from public.notifications where organisation_id = $1 and type = 'email.bounced'",
@@ -176,27 +179,11 @@ test('of several people the one who is named goes, and the others keep their add
   expect((await send('GET', `/orders/${order.id}`)).body.data).toMatchObject({ name: 'Erased', company: null })
   const last = await send('POST', '/people/erase', { email: 'bob@example.com' })
   expect(last.body.data).toMatchObject({ people: 1, attendees: 1, orders: 0 })
-  const again = await send('POST', '/people/erase', { email: 'bob@example.com' })
-  expect([again.status, again.body.error.code, again.body.error.param]).toEqual([404, 'not_found', 'email'])
-})
-
-test('a person is found and erased in every form of their name', async () => {
-  const { send, register } = await arrange()
-  const forms = [
-    "Zo\u00eb O'Leary-Smith",
-    'Zoe\u0308  O\u2019Leary\u2013Smith',
-    '\u200bZOE\u00a0O\u02bcLEARY\u2011SMITH',
-  ]
-  for (const name of forms) await register({ name, email: 'office@example.com' })
-  await register({ name: "Zoe O'Leary", email: 'office@example.com' })
-  const found = (await find(send, 'office@example.com')).people
-  expect(found.map(({ attendees }: { attendees: number }) => attendees)).toEqual([1, 3])
-  const { body } = await send('POST', '/people/erase', {
-    email: 'office@example.com',
-    names: ['zo\u00eb o`leary\u2014smith'],
-  })
-  expect(body.data).toMatchObject({ people: 1, attendees: 3, orders: 3 })
-  expect((await find(send, 'office@example.com')).people).toHaveLength(1)
+  expect(problemOf(await send('POST', '/people/erase', { email: 'bob@example.com' }))).toEqual([
+    404,
+    'not_found',
+    'email',
+  ])
 })
 
 test('of several names those that nobody has, or nobody any more, do not keep the others', async () => {
@@ -278,8 +265,7 @@ test.each([
   const { send, register } = await arrange()
   const { attendees } = await register({ name: 'Gone', email: 'gone@example.com' })
   await send('POST', `/attendees/${attendees[0].id}/erase`)
-  const answer = await send('POST', '/people/erase', body)
-  expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([status, code, param])
+  expect(problemOf(await send('POST', '/people/erase', body))).toEqual([status, code, param])
 })
 
 // In no other test's rows, nor in the words of any table.
@@ -355,7 +341,7 @@ async function everywhere(organisation: TestOrganisation) {
     write('POST', `/events/${event.id}/waiting-list`, { ticket_type_id: full, ...jane, ...body })
   const entry = await join(more(4))
   await write('PATCH', `/waiting-list-entries/${entry.id}`, { company: `${mark} GmbH` })
-  await studio.query('update public.ticket_types set quantity = 2 where id = $1', [full])
+  await edit('ticket_types', full, 'quantity = 2')
   await write('POST', `/waiting-list-entries/${entry.id}/accept`)
   const left = await join({})
   await write('POST', `/waiting-list-entries/${left.id}/cancel`)
@@ -405,7 +391,7 @@ async function everywhere(organisation: TestOrganisation) {
   await write('PATCH', `/attendees/${ownId}`, { company: `${jane.company} again` })
   const cy = { name: 'Cy Young', email: 'cy@example.com', company: null, external_id: null, metadata: { phone: null } }
   await write('PATCH', `/attendees/${passedId}`, { ...cy, reissue_ticket: false })
-  await studio.query('update public.orders set company = $2, name = name where id = $1', [own.id, `${mark} AG`])
+  await edit('orders', own.id, 'company = $2, name = name', [`${mark} AG`])
   return { event, send, endpointId, payment, passedId, orders: [own, paid, gift, bought, passed] }
 }
 

@@ -2,8 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { row, studio } from '../support/database.ts'
-import { createOrganisation } from '../support/organisation.ts'
-import { rest } from '../support/rest.ts'
+import { createOrganiser } from '../support/organiser.ts'
 
 const codes = [
   'TEN',
@@ -32,9 +31,7 @@ const noCodes = [
 ]
 
 test('what may be a promo code is the same over REST and in the database', async () => {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const send = rest(await organisation.key())
+  const { event, send } = await createOrganiser()
   const overRest = async (code: string) =>
     (await send('POST', `/events/${event.id}/promo-codes`, { code, percent_off: 10 })).status
   const inStudio = (code: string) =>
@@ -54,10 +51,8 @@ test('what may be a promo code is the same over REST and in the database', async
 })
 
 test('a promo code beyond ASCII is taken in any case and however its letters are composed, and is no other one', async () => {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
+  const { event, send } = await createOrganiser()
   const priced = await event.ticketType({ price: 1000 })
-  const send = rest(await organisation.key())
   const make = async (code: string, percent_off: number) =>
     (await send('POST', `/events/${event.id}/promo-codes`, { code, percent_off })).body
   expect((await make('SOMMERGR\u00dcN', 10)).data.code).toBe('SOMMERGR\u00dcN')

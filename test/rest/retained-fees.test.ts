@@ -3,17 +3,15 @@
 import { expect, test } from 'vitest'
 import { brokenRules } from '../properties/invariants.ts'
 import { refusalOf, row, studio } from '../support/database.ts'
-import { createOrganisation } from '../support/organisation.ts'
+import { createOrganiser } from '../support/organiser.ts'
 import { rest } from '../support/rest.ts'
 import { addOrder, edit } from '../support/studio.ts'
 
 /** An order of tickets at 199.00 each that is paid. */
 async function arrange({ tickets = 1 } = {}) {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
+  const { organisation, event, send } = await createOrganiser()
   const ticketTypeIds = Array.from({ length: tickets }, () => event.ticketTypeId)
   const { id, attendeeIds } = await addOrder(event, { subtotal: 19_900, paid: 19_900, ticketTypeIds })
-  const send = rest(await organisation.key())
   const order = async () => (await send('GET', `/orders/${id}`)).body.data
   const refund = (amount: number, body = {}) => send('POST', `/orders/${id}/refunds`, { amount, ...body })
   return { organisation, event, id, attendeeIds, send, order, refund }
@@ -85,22 +83,6 @@ test('what is kept may be said later, by update_order and by hand, and is taken 
   expect(await brokenRules(event.id)).toEqual([])
 })
 
-test('the e-mail of the cancellation is given what is kept', async () => {
-  const { id, send } = await arrange()
-  await send('POST', `/orders/${id}/cancel`, { amount_retained: 2000, notify: 'mailed' })
-  const sql = `select private.pending_email_json(e) -> 'money' as money from public.emails e
-    where e.order_id = $1 and e.kind = 'order_cancelled'`
-  expect(await row(sql, [id])).toEqual({
-    money: { currency: 'EUR', amount_unpaid: 0, amount_retained: 2000, amount_refundable: 17_900 },
-  })
-})
-
-test('in the grid it is one row with the cancellation', async () => {
-  const { id, order } = await arrange()
-  await edit('orders', id, "status = 'cancelled', amount_retained = 19900")
-  expect(await order()).toMatchObject({ payment_status: 'paid', amount_retained: 19_900, amount_refundable: 0 })
-})
-
 test('a ticket that is cancelled adds its fee, while the others stand and with the last', async () => {
   const { organisation, event, id, attendeeIds, send, order } = await arrange({ tickets: 2 })
   await studio.query(
@@ -149,16 +131,4 @@ test('a refund that is tried is none, and says what a real one would', async () 
   expect((await refund(19_900, { dry_run: true })).body.effect.refund_due).toBe(-19_900)
   const done = await refund(19_900)
   expect([done.status, done.body.effect]).toMatchObject([201, { dry_run: false, refund_due: -19_900 }])
-})
-
-test('a second payment is neither recorded nor its return: refusal and warning say the same', async () => {
-  const { id, send, refund } = await arrange()
-  const { body } = await send('POST', `/orders/${id}/payments`, { amount: 19_900 })
-  expect(body.error).toMatchObject({
-    code: 'nothing_due',
-    hint: expect.stringContaining('neither it nor its return is recorded'),
-  })
-  expect((await refund(19_900, { dry_run: true })).body.warnings).toMatchObject([
-    { code: 'due_again', message: expect.stringContaining('a second payment was returned, which needs no record') },
-  ])
 })

@@ -2,9 +2,9 @@
 // test/database/list-costs.test.ts.
 
 import { beforeAll, describe, expect, test } from 'vitest'
-import { studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
-import { rest } from '../support/rest.ts'
+import { invalid, problemOf, rest } from '../support/rest.ts'
+import { edit } from '../support/studio.ts'
 
 let organisation: TestOrganisation
 let event: TestEvent
@@ -90,37 +90,28 @@ describe('as bank lines write names', () => {
 
   test.each([
     ['Mueller', ['Jürgen Müller', 'Karl Mueller']],
-    ['MUELLER JUERGEN', ['Jürgen Müller']],
-    ['müller', ['Jürgen Müller', 'Karl Mueller']],
     ['MÜLLER KARL', ['Karl Mueller']],
     ['Mu\u0308ller karl', ['Karl Mueller']],
     // Written without the dots, it is no umlaut.
     ['muller', ['Jürgen Müller']],
-    ['MUELLER + SOEHNE', ['Jürgen Müller']],
     ['müller & söhne', ['Jürgen Müller']],
-    ['Groesse', ['Karl Mueller']],
     ['groesse - mass', ['Karl Mueller']],
     ['MALMOE', ['Boer']],
     ['sued – ost', ['Bö']],
     // An e that is one.
     ['Bauer', ['Bauer']],
-    ['häuser', ['Bauer']],
     ['Boer', ['Boer']],
     ['Joel', ['Joel']],
-    ['aegir', ['Joel']],
     // Beside a longer word a short one, too; by itself it has to be as it is written.
     ['boe ost', ['Bö']],
     ['Boe', ['Boer']],
     ['bö ost', ['Bö']],
     ['m(ue|x)ller', []],
-    ['mue*ller', []],
-    ['mu.ller', []],
     ['***:m.*', []],
     ['+++', []],
     ['mueller +++', ['Jürgen Müller', 'Karl Mueller']],
     ['+ & –', ['422 search']],
     ['bö + x', ['422 search']],
-    ['ae'.repeat(50), []],
   ])('%j finds %j', async (search, expected) => {
     expect(await names(search)).toEqual(expected)
   })
@@ -130,7 +121,7 @@ test('a search is met by every apostrophe, dash, blank and form of a letter, on 
   const ours = await createOrganisation()
   const { id, ticketTypeId } = await ours.event()
   const own = rest(await ours.key())
-  await studio.query('update public.events set name = $2 where id = $1', [id, 'Pints \u2019n\u2019 Pies'])
+  await edit('events', id, 'name = $2', ['Pints \u2019n\u2019 Pies'])
   const names = [
     'Bob O\u2019Leary',
     "Ann O'Leary",
@@ -190,7 +181,7 @@ test('orders are found by their contact, their reference and their attendees', a
   expect(await ordersFound('MUELLER & UEBERBAU_AG')).toEqual(['single'])
   expect(await ordersFound(orders.single.reference.slice(0, 4))).toContain('single')
   expect(await ordersFound('nobody')).toEqual([])
-  await studio.query("update public.orders set name = 'Agência São João' where id = $1", [orders.group.id])
+  await edit('orders', orders.group.id, "name = 'Agência São João'")
   expect(await ordersFound('sao joao')).toEqual(['group'])
   expect(await ordersFound('travel')).toEqual([])
 })
@@ -229,16 +220,7 @@ describe.each(['attendees', 'orders', 'events'])('GET /%s', (list) => {
   test.each(['ab', '%20a%20', 'ab cd ef', 'x'.repeat(101), 'x'.repeat(500), 'a%00bc'])(
     'search=%s is refused by name',
     async (search) => {
-      const { status, body } = await send('GET', `/${list}?search=${search}`)
-      expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', 'search'])
+      expect(problemOf(await send('GET', `/${list}?search=${search}`))).toEqual(invalid('search'))
     },
   )
-})
-
-test('nobody of another organisation is found', async () => {
-  const stranger = rest(await (await createOrganisation()).key())
-  for (const list of ['attendees', 'orders', 'events']) {
-    const { body } = await stranger('GET', `/${list}?search=${list === 'events' ? 'test event' : 'example'}`)
-    expect(body.data).toEqual([])
-  }
 })

@@ -4,13 +4,12 @@ import { PNG } from 'pngjs'
 import { expect, inject, test } from 'vitest'
 import { bearing, jsonHeaders, post, toolCall } from '../support/mcp.ts'
 import { createOrganisation } from '../support/organisation.ts'
+import { createOrganiser } from '../support/organiser.ts'
 import { readPixels, readPng } from '../support/qr.ts'
 import { rest } from '../support/rest.ts'
 
 async function arrange() {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const key = await organisation.key()
+  const { organisation, event, key } = await createOrganiser()
   const picture = (attendeeId: string, extension: string, of = key) =>
     fetch(`${inject('apiUrl')}/api/v1/attendees/${attendeeId}/ticket.${extension}`, bearing(of))
   return { organisation, event, key, send: rest(key), picture }

@@ -3,15 +3,13 @@
 import { expect, test } from 'vitest'
 import { brokenRules } from '../properties/invariants.ts'
 import { during, refusalOf, row, studio } from '../support/database.ts'
-import { createOrganisation, type TestEvent } from '../support/organisation.ts'
-import { rest } from '../support/rest.ts'
+import type { TestEvent } from '../support/organisation.ts'
+import { createOrganiser } from '../support/organiser.ts'
 import { edit } from '../support/studio.ts'
 
 /** A sold-out event: two places of one ticket type, both taken. */
 async function soldOut(options: { capacity?: number; quantity?: number } = { quantity: 2 }) {
-  const organisation = await createOrganisation()
-  const event = await organisation.event(options)
-  const send = rest(await organisation.key())
+  const { organisation, event, send } = await createOrganiser(options)
   const guests = [await event.guest(), await event.guest()]
   const join = (name: string, ticketTypeId = event.ticketTypeId, more: object = {}) =>
     send('POST', `/events/${event.id}/waiting-list`, {
@@ -150,29 +148,6 @@ test('an offer that is not accepted goes to the next, after its deadline or when
     [organisation.id],
   )
   expect(rows.map(({ name }) => name)).toEqual(['Ann', 'Bea', 'Cay'])
-  const told = await row<{ shown: object }>(
-    `select private.pending_email_json(e) as shown from public.emails e where e.organisation_id = $1 and e.kind = 'waiting_list_offer'
-     order by e.id desc limit 1`,
-    [organisation.id],
-  )
-  expect(told.shown).toMatchObject({
-    event: { id: event.id },
-    waiting_list_entry: { name: 'Cay', email: 'cay@example.com', status: 'offered', ticket_type: { name: 'General' } },
-  })
-  await studio.query(
-    "update public.emails set status = 'bounced', sent_to = 'cay@example.com', next_attempt_at = null where id = $1",
-    [(told.shown as { id: string }).id],
-  )
-  const bounce = await row<{ data: object }>(
-    "select data from public.notifications where organisation_id = $1 and type = 'email.bounced'",
-    [organisation.id],
-  )
-  expect(bounce.data).toMatchObject({
-    kind: 'waiting_list_offer',
-    event_id: event.id,
-    order_id: null,
-    to: 'cay@example.com',
-  })
 })
 
 test('an event that somebody changes at this moment holds up no offer of another that expires', async () => {
@@ -182,8 +157,7 @@ test('an event that somebody changes at this moment holds up no offer of another
     await edit('attendees', guests[0]?.attendeeId ?? '', "status = 'cancelled'")
     return id
   }
-  const end = (id: string, at: string) =>
-    studio.query('update public.waiting_list_entries set offer_expires_at = $2 where id = $1', [id, at])
+  const end = (id: string, at: string) => edit('waiting_list_entries', id, 'offer_expires_at = $2', [at])
   const [first, second] = [await offered(changed), await offered(other)]
   await during(async (editor) => {
     await editor.query('select private.lock_event_exclusive($1)', [changed.event.id])
@@ -304,50 +278,6 @@ test('nobody waits for an event that is cancelled', async () => {
   expect(await counters(event)).toEqual({ quantity: 2, sold: 0, held: 0 })
 })
 
-test('in Studio the same rules hold, and an attendee with the entry accepts its offer', async () => {
-  const { event, guests } = await soldOut()
-  const add = (email: string) =>
-    row<{ id: string }>(
-      `insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) values ($1, $2, 'Ann', $3) returning id`,
-      [event.id, event.ticketTypeId, email],
-    )
-  const [ann, bea] = [await add('ann@example.com'), await add('bea@example.com')]
-  const refusal = (assignment: string) =>
-    refusalOf(studio.query(`update public.waiting_list_entries set ${assignment} where id = $1`, [bea.id]))
-  const notNow = { sqlstate: 'PT409', code: 'invalid_transition', param: 'status' }
-  for (const status of ['offered', 'accepted', 'expired'])
-    expect(await refusal(`status = '${status}'`)).toMatchObject(notNow)
-  expect(await refusal('offer_expires_at = now()')).toMatchObject({ code: 'read_only_field' })
-  expect(
-    await refusalOf(studio.query('delete from public.waiting_list_entries where id = $1', [bea.id])),
-  ).toMatchObject({
-    code: 'in_use',
-  })
-  expect(await refusalOf(edit('ticket_types', event.ticketTypeId, 'quantity_held = 1'))).toMatchObject({
-    code: 'read_only_field',
-    param: 'quantity_held',
-  })
-
-  const order = await row<{ id: string }>(
-    "insert into public.orders (event_id, name, email) values ($1, 'Ann', 'ann@example.com') returning id",
-    [event.id],
-  )
-  const attend = (entryId: string) =>
-    studio.query(
-      `insert into public.attendees (order_id, ticket_type_id, waiting_list_entry_id, name, email)
-       values ($1, $2, $3, 'Ann', 'ann@example.com')`,
-      [order.id, event.ticketTypeId, entryId],
-    )
-  expect(await refusalOf(attend(ann.id))).toMatchObject({ code: 'not_offered' })
-  await edit('orders', guests[0]?.orderId ?? '', "status = 'cancelled'")
-  expect(await refusalOf(attend(bea.id))).toMatchObject({ code: 'not_offered' })
-  await attend(ann.id)
-  expect(await row('select status from public.waiting_list_entries where id = $1', [ann.id])).toEqual({
-    status: 'accepted',
-  })
-  expect(await counters(event)).toEqual({ quantity: 2, sold: 2, held: 0 })
-})
-
 test('whoever accepted and is erased is erased from the waiting list as well', async () => {
   const { organisation, send, guests, joined } = await soldOut()
   const ann = await joined('Ann')
@@ -369,45 +299,6 @@ test('whoever accepted and is erased is erased from the waiting list as well', a
   )
   expect(offers).toHaveLength(1)
   expect(erased).toEqual(offers)
-})
-
-test('what was notified of an offer that bounced is erased with the person', async () => {
-  const { organisation, send, guests, joined } = await soldOut()
-  const ann = await joined('Ann')
-  await send('POST', `/attendees/${guests[0]?.attendeeId}/cancel`)
-  await studio.query(
-    `update public.emails set status = 'bounced', next_attempt_at = null, sent_to = 'ann@example.com', last_error = '550 ann unknown'
-     where waiting_list_entry_id = $1`,
-    [ann],
-  )
-  const bounces = async () =>
-    (
-      await studio.query<{ data: string }>(
-        "select data::text from public.notifications where organisation_id = $1 and type = 'email.bounced'",
-        [organisation.id],
-      )
-    ).rows
-  expect(await bounces()).toMatchObject([{ data: expect.stringContaining('550 ann unknown') }])
-  const { body } = await send('POST', `/waiting-list-entries/${ann}/accept`)
-  await send('POST', `/attendees/${body.data.attendees[0].id}/erase`)
-  expect(await bounces()).toMatchObject([{ data: expect.not.stringMatching(/ann/i) }])
-})
-
-test('a capacity that is raised counts the offers that it e-mails, and keeps that of who is e-mailed none', async () => {
-  const { event, send, join, joined } = await soldOut({ capacity: 2 })
-  await joined('Ann')
-  await joined('Bea')
-  await join('Cay', event.ticketTypeId, { send_email: false })
-  const raised = async (body: object) => (await send('PATCH', `/events/${event.id}`, body)).body.effect
-  const effect = { waiting_list: 3, emails: 2, told: 2 }
-  expect(await raised({ capacity: 5, dry_run: true })).toMatchObject({ dry_run: true, ...effect })
-  expect(await raised({ capacity: 5, notify: 'nobody' })).toMatchObject({ dry_run: false, ...effect })
-  const { rowCount } = await studio.query(
-    `select from public.emails e join public.waiting_list_entries w on w.id = e.waiting_list_entry_id
-     where w.event_id = $1 and e.status = 'queued'`,
-    [event.id],
-  )
-  expect(rowCount).toBe(2)
 })
 
 test('a capacity is not set below the places that a raised quantity offers at the same moment', async () => {
