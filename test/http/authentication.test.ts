@@ -32,10 +32,6 @@ async function usedKey(): Promise<string> {
 
 const with_ = (authorization: string) => rest(undefined)('GET', '/me', undefined, { Authorization: authorization })
 
-test('a request without an Authorization header is refused as missing_api_key', async () => {
-  expectRefused(await rest(undefined)('GET', '/me'), 'missing_api_key')
-})
-
 test.each([['Bearer'], ['Bearer a b'], ['Basic dXNoZXI6bGl2ZQ=='], [createKey()]])(
   'Authorization: %s carries no key',
   async (authorization) => {
@@ -50,11 +46,6 @@ test.each([
   ['that nobody was given', createKey],
 ])('a key %s is refused as invalid_api_key', async (_how, make) => {
   expectRefused(await rest(make())('GET', '/me'), 'invalid_api_key')
-})
-
-test('a refusal does not repeat the key', async () => {
-  const key = createKey()
-  expect(JSON.stringify((await rest(key)('GET', '/me')).body)).not.toContain(key)
 })
 
 test('a key for people calls nothing, over REST or MCP, remembered or not, and once it is revoked it says that', async () => {
@@ -149,16 +140,4 @@ test('the use of a key is stamped on its row', async () => {
     [prefixOf(key)],
   )
   expect(last_used_at.getTime()).toBeGreaterThanOrEqual(before.getTime())
-})
-
-test('the owner of the key is told, and never the key', async () => {
-  const organisation = await createOrganisation()
-  const key = await organisation.key('events:read')
-  const { body } = await rest(key)('GET', '/me')
-  expect(body.data).toMatchObject({
-    prefix: prefixOf(key),
-    scopes: ['events:read'],
-    organisation: { id: organisation.id, slug: organisation.slug },
-  })
-  expect(JSON.stringify(body)).not.toContain(key)
 })

@@ -4,6 +4,7 @@
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { jsonHeaders, post, toolCall } from '../support/mcp.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
+import { createOrganiser } from '../support/organiser.ts'
 import { rest } from '../support/rest.ts'
 
 const maximumBytes = 16_000
@@ -49,13 +50,6 @@ describe.each<[what: string, path: string, tool: string, fields: () => Record<st
   ['unknown fields', '/events', 'create_event', () => ({ name: 'A', ...unknown(5000) }), 4980],
   ['unknown fields of long names', '/events', 'create_event', () => unknown(100, (i) => `${i}${'x'.repeat(2000)}`), 0],
   [
-    'unknown fields of control characters',
-    '/events',
-    'create_event',
-    () => unknown(50, (i) => `${i}${'\u0001"\ud800'.repeat(60)}`),
-    0,
-  ],
-  [
     'unknown fields of wide characters',
     '/events',
     'create_event',
@@ -70,33 +64,11 @@ describe.each<[what: string, path: string, tool: string, fields: () => Record<st
     3980,
   ],
   [
-    'metadata of bad keys',
-    '/events',
-    'create_event',
-    () => ({ name: 'A', metadata: unknown(100, (i) => `${i}${'x'.repeat(1000)}`) }),
-    80,
-  ],
-  ['unknown fields of the venue', '/events', 'create_event', () => ({ name: 'A', venue: unknown(5000) }), 4980],
-  [
     'scans that are none',
     '/check-ins/batch',
     'check_in_batch',
     () => ({ event_id: event.id, scans: many(500, () => 1) }),
     480,
-  ],
-  [
-    'empty scans',
-    '/check-ins/batch',
-    'check_in_batch',
-    () => ({ event_id: event.id, scans: many(500, () => ({})) }),
-    1480,
-  ],
-  [
-    'types there are not',
-    '/webhook-endpoints',
-    'create_webhook_endpoint',
-    () => ({ url: 'https://example.com', types: many(50, (i) => `type.${i}`) }),
-    0,
   ],
 ])('%s', (_what, path, tool, fields, more) => {
   test.each(['over REST', 'over MCP'])('are named up to twenty, and counted, %s', async (via) => {
@@ -120,7 +92,6 @@ describe.each<[what: string, fields: () => Record<string, unknown>, message: str
     'must hold at most 10000 values',
   ],
   ['a list of 60,000 items', () => ({ attendees: many(60_000, () => 0) }), 'must hold at most 10000 values'],
-  ['20,000 lists in a list', () => ({ attendees: many(20_000, () => []) }), 'must hold at most 10000 values'],
   ['lists 100,000 deep', () => ({ attendees: nested(100_000) }), 'must be nested at most 10 deep'],
   ['lists 11 deep', () => ({ attendees: nested(11) }), 'must be nested at most 10 deep'],
 ])('a body of %s', (_what, fields, message) => {
@@ -236,9 +207,7 @@ test('a body that is no UTF-8 is a parse error of JSON-RPC', async () => {
 })
 
 test('of each field the first thing that is wrong is said, and nothing follows from a field that is not known', async () => {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const send = rest(await organisation.key())
+  const { event, send } = await createOrganiser()
   const fieldsOf = async (body: object) =>
     (await send('PATCH', `/events/${event.id}`, body)).body.error.details.fields.map((f: { param: string }) => f.param)
   expect(await fieldsOf({ nope: 1 })).toEqual(['nope'])

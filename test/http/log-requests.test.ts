@@ -17,6 +17,7 @@ import { createLog } from '../../src/process/log.ts'
 import { studio } from '../support/database.ts'
 import { jsonHeaders, post, toolCall } from '../support/mcp.ts'
 import { createOrganisation } from '../support/organisation.ts'
+import { createOrganiser } from '../support/organiser.ts'
 import { ownApp } from '../support/own-app.ts'
 import { rest } from '../support/rest.ts'
 
@@ -45,9 +46,7 @@ function memory() {
 async function arrange(dataApiUrl = inject('dataApiUrl')) {
   const kept = memory()
   const { url } = await ownApp({ log: kept.log, dataApiUrl })
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const key = await organisation.key()
+  const { organisation, event, key } = await createOrganiser()
   return { ...kept, url, organisation, event, key, send: rest(key, url) }
 }
 

@@ -1,23 +1,14 @@
-// The list of ticket e-mails at /mail: as HTML, and as a browser draws it.
+// The list of ticket e-mails at /mail.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Browser } from 'playwright-core'
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { hasBrowser } from '../../scripts/support/browser.ts'
+import { expect, onTestFinished, test } from 'vitest'
 import { mailPreviewAt } from '../../src/apps/mail/mail-preview.ts'
 import { composeEmail } from '../../src/courier/emails/compose.ts'
 import { openMail } from '../../src/courier/mail/index.ts'
-import { atWidth, expectReadable, expectScheme, outline, widths } from '../browser/accessibility.ts'
 import { pendingTicket, sender } from '../courier/pending-ticket.ts'
-import { sharedBrowser } from '../support/browser.ts'
 import { ownApp } from '../support/own-app.ts'
-
-let browser: Browser
-beforeAll(async () => {
-  if (hasBrowser) browser = await sharedBrowser()
-})
 
 async function mailPreview() {
   const directory = await mkdtemp(join(tmpdir(), 'usher-mail-'))
@@ -39,57 +30,6 @@ async function mailPreview() {
   }
 }
 
-const long = 'W'.repeat(200)
-const longAddress = `${'a'.repeat(60)}@${'b'.repeat(60)}.example`
-
-test.skipIf(!hasBrowser)(
-  'the mail preview fits and can be read on phones and wide screens, bright and dark, whatever the names',
-  async () => {
-    const { url, ticket, file } = await mailPreview()
-    await ticket('Ada Lovelace', 'Lantern Conference')
-    await ticket(long, 'E'.repeat(200), longAddress)
-    await file('nothing')
-    await file('long', `Subject: ${long}`, `To: "${long}" <${longAddress}>`, `Date: ${long}`)
-    const page = await browser.newPage()
-    onTestFinished(() => page.close())
-    await page.goto(url)
-    for (const width of widths) {
-      await atWidth(page, width)
-      expect(await outline(page), `${width}`).toEqual({ overflow: false, mains: 1, headings: 1 })
-      expect(await page.getByRole('row').count(), 'a header and four e-mails').toBe(5)
-      const links = await page.getByRole('link').all()
-      expect(links).toHaveLength(9)
-      for (const link of links) {
-        const box = await link.boundingBox()
-        expect(box?.x).toBeGreaterThanOrEqual(0)
-        expect((box?.x ?? 0) + (box?.width ?? width)).toBeLessThanOrEqual(width)
-      }
-      if (width !== 375) await expectReadable(page, { also: (scheme) => expectScheme(page, scheme) })
-    }
-    expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Mail preview')
-    for (const header of await page.locator('th').allTextContents()) expect(header.trim()).not.toBe('')
-
-    await page.keyboard.press('Tab')
-    const focused = await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')
-    expect([await page.locator(':focus').textContent(), focused]).toEqual(['Reload', 'solid'])
-  },
-)
-
-test.skipIf(!hasBrowser)('an empty mail preview leads to the operation that fills it', async () => {
-  const { url } = await mailPreview()
-  const page = await browser.newPage()
-  onTestFinished(() => page.close())
-  await page.goto(url)
-  for (const width of widths) {
-    await atWidth(page, width)
-    expect(await outline(page), `${width}`).toEqual({ overflow: false, mains: 1, headings: 1 })
-    if (width !== 375) await expectReadable(page, { also: (scheme) => expectScheme(page, scheme) })
-  }
-  expect(await page.locator('th').count()).toBe(0)
-  const link = page.getByRole('link', { name: 'the documentation' })
-  expect(await link.getAttribute('href')).toBe('/docs#/Orders/register_attendee')
-})
-
 test('a time can be read, says its zone, and is there for programs too', async () => {
   const { html, file } = await mailPreview()
   await file('summer', 'Date: Sat, 21 Nov 2026 19:02:30 +0100')
@@ -98,12 +38,6 @@ test('a time can be read, says its zone, and is there for programs too', async (
   const page = await html()
   expect(page).toContain('<time datetime="2026-11-21T18:02:30.000Z">21 Nov 2026, 18:02 UTC</time>')
   expect(page.match(/<time/g)).toHaveLength(1)
-})
-
-test('its rows and cells have no roles but their own, as validators want it', async () => {
-  const { html, file } = await mailPreview()
-  await file('one', 'Subject: One')
-  expect(await html()).not.toMatch(/<(table|t[a-z]+) [^>]*role=/)
 })
 
 test('names and subjects are text, whatever is in them', async () => {

@@ -8,6 +8,7 @@ import { pendingChange } from '../support/opt-outs.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
 import { ownApp } from '../support/own-app.ts'
 import { rest } from '../support/rest.ts'
+import { edit } from '../support/studio.ts'
 
 let organisation: TestOrganisation
 let send: ReturnType<typeof rest>
@@ -162,9 +163,7 @@ test('a link is for one address: it dies when this is corrected or erased, and n
 
 test('a link works at one event of one organisation, and long after it', async () => {
   const [here, next] = [await arrange(), await arrange()]
-  await studio.query("update public.events set starts_at = '2020-01-01', ends_at = '2020-01-02' where id = $1", [
-    here.event.id,
-  ])
+  await edit('events', here.event.id, "starts_at = '2020-01-01', ends_at = '2020-01-02'")
   expect((await fetch(here.links[0])).status).toBe(200)
   expect((await oneClick(here.links[0])).status).toBe(200)
   expect([await optOuts(here.event.id), await optOuts(next.event.id)]).toEqual([['ada@example.com'], []])

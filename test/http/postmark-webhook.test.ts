@@ -7,8 +7,9 @@ import { createCourierRpc } from '../../src/gateway/courier-rpc.ts'
 import { DataApi } from '../../src/gateway/data-api.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
 import { createLog } from '../../src/process/log.ts'
-import { row, studio } from '../support/database.ts'
+import { row } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
+import { edit } from '../support/studio.ts'
 
 const secret = 'a secret of Postmark'
 
@@ -36,8 +37,7 @@ async function arrange({ claimed = false } = {}) {
          from public.attendees a where attendee_id = $1 and a.id = $1 returning emails.id`,
     [attendeeId],
   )
-  if (!claimed)
-    await studio.query("update public.attendees set ticket_email_status = 'sent' where id = $1", [attendeeId])
+  if (!claimed) await edit('attendees', attendeeId, "ticket_email_status = 'sent'")
   return {
     emailId,
     messageId,

@@ -9,6 +9,7 @@ import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
 import { ownApp } from '../support/own-app.ts'
 import { rest } from '../support/rest.ts'
+import { edit } from '../support/studio.ts'
 
 let organisation: TestOrganisation
 let event: TestEvent
@@ -95,7 +96,7 @@ test('the logo is loaded from its own address, whatever that is made of, and not
     ['https://%/logo.png', 'data: '],
     [null, 'data:'],
   ]) {
-    await studio.query('update public.organisations set logo_url = $2 where id = $1', [organisation.id, logo])
+    await edit('organisations', organisation.id, 'logo_url = $2', [logo])
     const policy = (await fetch(url)).headers.get('content-security-policy') ?? ''
     expect(policy).toContain(`; img-src ${sources}; connect-src 'self'; `)
   }

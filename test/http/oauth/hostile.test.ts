@@ -6,14 +6,13 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { pino } from 'pino'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { recordHash } from '../../../src/apps/sign-in/adapter.ts'
-import { createProviders } from '../../../src/apps/sign-in/provider.ts'
 import { prefixOf } from '../../../src/gateway/api-key.ts'
-import { addressesAt, createAddresses } from '../../../src/http/addresses.ts'
-import { listKeys, revokeKey, rotateKey } from '../../../src/local/admin.ts'
+import { createAddresses } from '../../../src/http/addresses.ts'
 import type { FetchDocument } from '../../../src/process/outbound/fetch-document.ts'
 import { row, studio } from '../../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../../support/organisation.ts'
 import { appOfThisFile, ownApp } from '../../support/own-app.ts'
+import { edit } from '../../support/studio.ts'
 import {
   callback,
   callWith,
@@ -337,40 +336,14 @@ describe('a grant', () => {
     expect((await callWith(token, url)).left).toBe(first - 2)
   })
 
-  test('is listed and revoked as a key on the command line, and cannot be rotated', async () => {
-    const { own, token } = await granted()
-    const listed = await listKeys(studio as never, organisation.slug)
-    const [{ prefix }] = (await grantsOf(own)) as [{ prefix: string }]
-    expect(listed.find((each) => each.prefix === prefix)).toMatchObject({ kind: 'grant', name: 'Walker' })
-    await expect(rotateKey(studio as never, prefix, 0)).rejects.toThrow('no key to rotate')
-    await revokeKey(studio as never, prefix)
-    expect((await callWith(token, url)).status).toBe(401)
-  })
-
-  test('is deleted with its key, and with the organisation', async () => {
-    const other = await createOrganisation()
-    for (const statement of [
-      'delete from public.api_keys where organisation_id = $1 and kind = $$person$$',
-      'delete from public.organisations where id = $1',
-    ]) {
-      await decide(await walkToConsent(await other.personKey(), { jar: new Jar(url) }))
-      await studio.query(statement, [other.id])
-      expect((await studio.query('select from public.api_keys where organisation_id = $1', [other.id])).rowCount).toBe(
-        0,
-      )
-    }
-  })
-
   test('cannot be given more than its key has, in Studio or by a form', async () => {
     const own = await organisation.personKey('events:read')
     const walk = await walkToConsent(own, { jar: new Jar(url) })
     await decide(walk, { scope: ['events:read', 'orders:write'] })
     const [grant] = await grantsOf(own)
     expect(grant.scopes).toBe('{events:read}')
-    await expect(
-      studio.query(`update public.api_keys set scopes = '{events:read,orders:write}' where id = $1`, [grant.id]),
-    ).rejects.toThrow(/lacks/)
-    await expect(studio.query(`update public.api_keys set parent_id = id where id = $1`, [grant.id])).rejects.toThrow()
+    await expect(edit('api_keys', grant.id, `scopes = '{events:read,orders:write}'`)).rejects.toThrow(/lacks/)
+    await expect(edit('api_keys', grant.id, `parent_id = id`)).rejects.toThrow()
   })
 
   test('asked for more, names every scope that is wanted, but not one that its key lacks', async () => {
@@ -595,31 +568,6 @@ describe('a metadata document', () => {
     expect(page.text).toContain('Usher has not verified it')
   })
 
-  test('may name the keys of a client, which then proves each time that it has one', async () => {
-    const { publicKey, privateKey } = await generateKeyPair('ES256')
-    const jwks = { keys: [{ ...(await exportJWK(publicKey)), alg: 'ES256', use: 'sig' }] }
-    const { jar } = await served(async () =>
-      Response.json({ ...document, token_endpoint_auth_method: 'private_key_jwt', jwks }),
-    )
-    const walk = await walkToConsent(key, { jar, clientId: id })
-    const answer = await decide(walk)
-    const proof = await new SignJWT({ jti: 'once' })
-      .setProtectedHeader({ alg: 'ES256' })
-      .setIssuer(id)
-      .setSubject(id)
-      .setAudience(`${jar.apiUrl}/oauth`)
-      .setIssuedAt()
-      .setExpirationTime('1m')
-      .sign(privateKey)
-    const proven = {
-      client_assertion: proof,
-      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-    }
-    expect((await codeGrant(walk, answer)).body.error).toBe('invalid_client')
-    expect((await codeGrant(walk, answer, proven)).status).toBe(200)
-    expect((await codeGrant(walk, answer, proven)).body.error).toBe('invalid_client')
-  })
-
   describe('with its keys elsewhere', () => {
     const keys = 'https://client.example/keys'
     const stranger = 'https://stranger.example/metadata.json'
@@ -700,24 +648,6 @@ test('what fails for now, a client may try again: its registration and its token
     body: new URLSearchParams({ ...form, scope: 'x'.repeat(400_000) }),
   })
   expect([large.status, await large.json()]).toMatchObject([400, { error: 'invalid_request' }])
-})
-
-test('a server that could not be made is made anew for the next who asks', async () => {
-  let isFirst = true
-  const parts = {
-    rpc: async () => null,
-    fetchDocument: () => Promise.reject(new Error()),
-    log: pino({ level: 'silent' }),
-    get cookieSecret() {
-      if (!isFirst) return 'a secret'
-      isFirst = false
-      throw new Error('not yet')
-    },
-  }
-  const providerOf = createProviders(parts)
-  const addresses = addressesAt('https://usher.example')
-  await expect(providerOf(addresses)).rejects.toThrow('not yet')
-  expect((await providerOf(addresses)).issuer).toBe('https://usher.example/oauth')
 })
 
 test('cookies are told apart by port on this machine, and elsewhere no neighbour can set them', async () => {

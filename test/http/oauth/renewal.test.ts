@@ -7,6 +7,7 @@ import { prefixOf } from '../../../src/gateway/api-key.ts'
 import { row, studio } from '../../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../../support/organisation.ts'
 import { appOfThisFile } from '../../support/own-app.ts'
+import { edit } from '../../support/studio.ts'
 import { callWith, codeGrant, decide, Jar, refreshGrant, walkToConsent } from './walk.ts'
 
 const lines: string[] = []
@@ -124,7 +125,7 @@ test('a grant with 2,000 refresh tokens ends when it is renewed, and the log say
 test('of a grant that was ended no token is kept', async () => {
   const { grantId, access_token } = await signedIn()
   expect(await recordsOf(grantId)).toBe(3)
-  await studio.query('update public.api_keys set revoked_at = now() where id = $1', [grantId])
+  await edit('api_keys', grantId, 'revoked_at = now()')
   expect(await recordsOf(grantId)).toBe(0)
   expect((await callWith(access_token, url)).status).toBe(401)
 })

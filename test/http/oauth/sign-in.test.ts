@@ -13,6 +13,7 @@ import { row, studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
 import { ownApp } from '../../support/own-app.ts'
 import { vouchedFor } from '../../support/self-signed.ts'
+import { edit } from '../../support/studio.ts'
 import { allow, connectBySigningIn, Host, listenForReturn, openPerson, paste, sdks, take } from './client.ts'
 
 const connectUrl = (apiUrl: string) => `${apiUrl}/api/mcp/connect`
@@ -114,7 +115,7 @@ test.skipIf(!hasBrowser || !certificate).each([
       expect(answer).toMatchObject({ structuredContent: { has_more: false } })
     expect([host.held.access_token.length, host.held.refresh_token === refresh_token]).toEqual([43, false])
 
-    await studio.query('update public.api_keys set revoked_at = now() where id = $1', [grant.id])
+    await edit('api_keys', grant.id, 'revoked_at = now()')
     expect(JSON.stringify(await client.call('list_events'))).toContain('api_key_revoked')
     await expect(client.call('list_events')).rejects.toThrow()
     expect(take(host).pathname).toBe('/oauth/auth')

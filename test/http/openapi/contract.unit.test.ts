@@ -192,44 +192,6 @@ test('no field of a body has a default: generated clients would require it', () 
   expect(JSON.stringify(bodies)).not.toContain('"default":')
 })
 
-test('a scan is one of two forms, as a single check-in is', () => {
-  const { ScanInput, CheckInRequest } = document.components?.schemas ?? {}
-  const oneOf = (...names: string[]) => ({ oneOf: names.map((name) => ({ $ref: `#/components/schemas/${name}` })) })
-  expect(CheckInRequest).toEqual(oneOf('CheckInByCode', 'CheckInByAttendee'))
-  expect(ScanInput).toEqual(oneOf('ScanByCode', 'ScanByAttendee'))
-})
-
-test('a component that is one of a list has its name in the singular', () => {
-  const names = Object.keys(document.components?.schemas ?? {})
-  expect(names).toEqual(expect.arrayContaining(['DoorListTicket', 'DoorListTicketEntry', 'WaitingListEntry']))
-  expect(names.filter((name) => /Entrie|Entries$/.test(name))).toEqual([])
-})
-
-test('every object that is answered by itself is a component of its name', () => {
-  expect(Object.keys(document.components?.schemas ?? {})).toEqual(
-    expect.arrayContaining(['ApiKey', 'Event', 'TicketType', 'PromoCode', 'Order', 'Attendee', 'CheckIn', 'ApiError']),
-  )
-  expect(document.components?.schemas?.Order).toMatchObject({
-    properties: { attendees: { items: { $ref: '#/components/schemas/Attendee' } } },
-  })
-})
-
-test('a picture is described with its media type, and an operation without an example all the same', () => {
-  const [listEvents] = operations.filter(({ name }) => name === 'list_events')
-  const drawn = {
-    ...(listEvents as Operation),
-    name: 'get_poster',
-    path: '/poster/{status}' as const,
-    pictures: { png: { mediaType: 'image/png', draw: async () => '' } },
-  }
-  const poster = describedOperations(describeApi([drawn]))
-  expect([...poster.keys()]).toEqual(['GET /poster/{status}', 'GET /poster/{status}.png'])
-  expect(poster.get('GET /poster/{status}.png')).toMatchObject({
-    operationId: 'get_poster_png',
-    responses: { 200: { content: { 'image/png': {} } }, 400: { description: expect.stringMatching(/./) } },
-  })
-})
-
 test('every type of notification is described as a webhook, with its object and its headers', () => {
   const webhooks = document.webhooks ?? {}
   expect(Object.keys(webhooks).sort()).toEqual([...notificationTypes].sort())
