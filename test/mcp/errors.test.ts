@@ -7,15 +7,13 @@ import { restRequestOf } from '../../scripts/support/rest-request.ts'
 import type { ErrorBody } from '../../src/gateway/api-error.ts'
 import { DataApi } from '../../src/gateway/data-api.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
-import { operations as all } from '../../src/operations/index.ts'
-import { pathParameters, type Scope, scopes } from '../../src/operations/operation.ts'
+import type { Scope } from '../../src/operations/operation.ts'
 import { row, studio } from '../support/database.ts'
 import { clients, connectForAll, connectV1, jsonHeaders, type McpCaller, post, toolCall } from '../support/mcp.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
 import { ownApp } from '../support/own-app.ts'
 import { rest } from '../support/rest.ts'
-
-const operations = all.filter(({ mcp }) => mcp !== false)
+import { edit } from '../support/studio.ts'
 
 type Arguments = Record<string, unknown>
 type Arranged = Awaited<ReturnType<typeof arrange>>
@@ -57,11 +55,6 @@ function comparable({ request_id: _, ...error }: ErrorBody): unknown {
 
 const paramOf = (field: unknown) => (typeof field === 'string' ? field : (field as { param: string }).param)
 
-const ticketTypeWith = (change: string) => async (it: Arranged) => {
-  await studio.query(`update public.ticket_types set ${change} where id = $1`, [it.event.ticketTypeId])
-  return it.guest
-}
-
 const scanned = async ({ event }: Arranged, code: string) => {
   const scan = await row<{ id: string }>('insert into public.check_ins (event_id, code) values ($1, $2) returning id', [
     event.id,
@@ -70,17 +63,10 @@ const scanned = async ({ event }: Arranged, code: string) => {
   return scan.id
 }
 
+// One of each form that a refusal has.
 const refusals: Array<[tool: string, code: string, when: string, arguments_: (it: Arranged) => Promise<Arguments>]> = [
   ['get_event', 'not_found', 'there is no such event', async () => ({ event_id: randomUUID() })],
-  [
-    'get_event',
-    'not_found',
-    'the event is of another organisation',
-    async () => ({ event_id: (await (await createOrganisation()).event()).id }),
-  ],
-  ['list_ticket_types', 'not_found', 'there is no such event', async () => ({ event_id: randomUUID() })],
   ['list_events', 'validation_failed', 'the cursor is made up', async () => ({ cursor: 'the-next-page' })],
-  ['register_attendee', 'not_found', 'there is no such event', async (it) => ({ ...it.guest, event_id: randomUUID() })],
   [
     'register_attendee',
     'not_found',
@@ -89,30 +75,13 @@ const refusals: Array<[tool: string, code: string, when: string, arguments_: (it
   ],
   [
     'register_attendee',
-    'event_not_published',
-    'the event was cancelled',
-    async (it) => {
-      await studio.query("update public.events set status = 'cancelled' where id = $1", [it.event.id])
-      return it.guest
-    },
-  ],
-  [
-    'register_attendee',
     'sold_out',
     'nothing is left',
     async (it) => {
-      await it.event.guest()
-      return ticketTypeWith('quantity = 1')(it)
+      await edit('ticket_types', it.event.ticketTypeId, 'quantity = 0')
+      return it.guest
     },
   ],
-  ['register_attendee', 'ticket_type_archived', 'the ticket type is archived', ticketTypeWith("status = 'archived'")],
-  [
-    'register_attendee',
-    'sales_not_started',
-    'the sale is still to come',
-    ticketTypeWith("sales_start_at = now() + interval '1 hour'"),
-  ],
-  ['register_attendee', 'sales_ended', 'the sale is over', ticketTypeWith("sales_end_at = now() - interval '1 hour'")],
   [
     'register_attendee',
     'idempotency_key_reused',
@@ -126,7 +95,6 @@ const refusals: Array<[tool: string, code: string, when: string, arguments_: (it
       return { ...it.guest, name: 'Dorothy', idempotency_key: 'one' }
     },
   ],
-  ['check_in', 'not_found', 'there is no such event', async () => ({ event_id: randomUUID(), code: 'nobody' })],
   ['check_in', 'not_found', 'no ticket has the code', async (it) => ({ event_id: it.event.id, code: 'nobody' })],
   [
     'check_in',
@@ -139,59 +107,20 @@ const refusals: Array<[tool: string, code: string, when: string, arguments_: (it
     },
   ],
   [
-    'check_in',
-    'wrong_event',
-    'the ticket is for another event',
-    async (it) => ({ event_id: (await it.organisation.event()).id, code: (await it.event.guest()).code }),
-  ],
-  [
-    'check_in',
-    'cancelled',
-    'the ticket was cancelled',
-    async (it) => {
-      const { code, attendeeId } = await it.event.guest()
-      await studio.query("update public.attendees set status = 'cancelled' where id = $1", [attendeeId])
-      return { event_id: it.event.id, code }
-    },
-  ],
-  [
-    'check_in',
-    'event_cancelled',
-    'the event was cancelled',
-    async (it) => {
-      const { code } = await it.event.guest()
-      await studio.query("update public.events set status = 'cancelled' where id = $1", [it.event.id])
-      return { event_id: it.event.id, code }
-    },
-  ],
-  ['undo_check_in', 'not_found', 'there is no such check-in', async () => ({ check_in_id: randomUUID() })],
-  [
     'undo_check_in',
     'check_in_not_accepted',
     'the scan was rejected',
     async (it) => ({ check_in_id: await scanned(it, 'nobody') }),
   ],
-  [
-    'undo_check_in',
-    'check_in_already_undone',
-    'it was undone before',
-    async (it) => {
-      const id = await scanned(it, (await it.event.guest()).code)
-      await studio.query('update public.check_ins set undone_at = now() where id = $1', [id])
-      return { check_in_id: id }
-    },
-  ],
 ]
 
 const mistakes: Array<[tool: string, fields: string[], arguments_: (it: Arranged) => Arguments]> = [
-  ['get_api_key', ['colour'], () => ({ colour: 'red' })],
   [
     'list_events',
     ['colour', 'cursor', 'limit', 'status'],
     () => ({ status: 'open', cursor: 'x'.repeat(101), limit: 0, colour: 'red' }),
   ],
   ['get_event', ['event_id'], () => ({ event_id: 'the\nlaunch' })],
-  ['list_ticket_types', ['event_id'], () => ({ event_id: 'the\nlaunch' })],
   [
     'register_attendee',
     ['company', 'email', 'name', 'send_email', 'ticket_type_id', 'vip'],
@@ -205,11 +134,8 @@ const mistakes: Array<[tool: string, fields: string[], arguments_: (it: Arranged
       vip: true,
     }),
   ],
-  ['register_attendee', ['email', 'name', 'ticket_type'], (it) => ({ event_id: it.event.id })],
   ['register_attendee', ['idempotency_key'], (it) => ({ ...it.guest, idempotency_key: 'x'.repeat(256) })],
-  ['check_in', ['code', 'device'], (it) => ({ event_id: it.event.id, code: 'x'.repeat(201), device: 'Gate\n1' })],
   ['check_in', ['code', 'event'], () => ({})],
-  ['undo_check_in', ['check_in_id'], () => ({ check_in_id: 'mine' })],
 ]
 
 async function expectSameErrorFromBoth(
@@ -260,22 +186,15 @@ describe('over MCP as over REST', () => {
     },
   )
 
-  test.each(scopes.map((scope, place) => [scope, inTurn(place)] as const))(
-    'what needs %s is refused as missing_scope without it',
-    async (scope, client) => {
-      const without = await organisation.key(...scopes.filter((s) => s !== scope))
-      const mcp = await oneOfEach[client]?.connect(without)
-      const refused = operations.filter((operation) => operation.scope === scope)
-      expect(refused).not.toEqual([])
-      for (const operation of refused) {
-        // Scopes come before the input (order-of-checks.test.ts), so no more is needed than what stands in the path.
-        const args = Object.fromEntries(pathParameters(operation).map((name) => [name, randomUUID()]))
-        const refusal = await expectSameErrorFromBoth(mcp, operation.name, 'missing_scope', args, without)
-        expect(refusal?.details).toEqual({ scope })
-        expect(refusal?.message).toContain(scope)
-      }
-    },
-  )
+  test('a scope that is missing is refused before the input is looked at', async () => {
+    const without = await organisation.key('events:read')
+    for (const { connect } of oneOfEach) {
+      const mcp = await connect(without)
+      const args = { event_id: randomUUID() }
+      const refusal = await expectSameErrorFromBoth(mcp, 'check_in', 'missing_scope', args, without)
+      expect(refusal?.details).toEqual({ scope: 'checkin:write' })
+    }
+  })
 
   test('an unknown tool is an error of the protocol', async () => {
     for (const mcp of connected) {
@@ -347,13 +266,6 @@ test('so does a warning', async () => {
   ])
 })
 
-test('a read does not take an idempotency_key: the field is refused by name', async () => {
-  for (const { connect } of oneOfEach) {
-    const refusal = await (await connect(key)).refusal('list_events', { idempotency_key: 'one' })
-    expect([refusal.code, refusal.param]).toEqual(['validation_failed', 'idempotency_key'])
-  }
-})
-
 test('the request id a caller sends comes back in the refusal', async () => {
   const { headers, body } = await post(toolCall('get_event', { event_id: randomUUID() }), {
     ...jsonHeaders(key),
@@ -361,17 +273,6 @@ test('the request id a caller sends comes back in the refusal', async () => {
   })
   expect(headers['x-request-id']).toBe('scan-42')
   expect(JSON.stringify(body)).toContain('\\"request_id\\":\\"scan-42\\"')
-})
-
-test.each([
-  ['an unknown tool', { name: 'destroy_event', arguments: {} }],
-  ['no name', { arguments: {} }],
-  ['arguments that are no object', { name: 'list_events', arguments: 'published' }],
-  ['a name that every object has', { name: 'constructor', arguments: {} }],
-])('a tool call with %s is answered as a JSON-RPC error', async (_what, params) => {
-  const { body } = await post({ jsonrpc: '2.0', id: 7, method: 'tools/call', params }, jsonHeaders(key))
-  expect(body).toMatchObject({ jsonrpc: '2.0', id: 7, error: { code: invalidParams } })
-  expect(body).not.toHaveProperty('result')
 })
 
 test('a method there is not is answered as a JSON-RPC error', async () => {

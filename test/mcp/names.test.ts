@@ -8,6 +8,7 @@ import { row, studio } from '../support/database.ts'
 import { negotiating } from '../support/mcp.ts'
 import { waitingListEntry } from '../support/operation-arguments.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
+import { edit } from '../support/studio.ts'
 
 type Shown = { id: string; name?: string; email?: string; matches?: string }
 type Refusal = { code: string; message: string; param?: string; hint?: string; details?: unknown }
@@ -19,7 +20,7 @@ async function arrange(organisation?: TestOrganisation) {
   const own = organisation ?? (await createOrganisation())
   const event = await own.event()
   await rename('events', event.id, 'Summer Fête 2027')
-  await studio.query("update public.events set external_id = 'crm-77' where id = $1", [event.id])
+  await edit('events', event.id, "external_id = 'crm-77'")
   const mcp = await negotiating(await own.key())
   return { organisation: own, event, mcp }
 }
@@ -59,14 +60,6 @@ test('an event is called by its slug, its external_id or its name, whatever the 
   }
 })
 
-test('a person is called by every form of their name', async () => {
-  const { event, mcp } = await arrange()
-  const { attendeeId } = await register(event, { name: 'Zo\u00eb O\u2019Leary\u2013Smith' })
-  for (const attendee of ["Zoe\u0308  O'Leary-Smith", ' zoe o`leary\u2011smith\u200b']) {
-    expect(dataOf(await mcp.call('get_attendee', { attendee })).id, attendee).toBe(attendeeId)
-  }
-})
-
 test('each other kind of object is called by what names it', async () => {
   const { event, mcp, organisation } = await arrange()
   const { attendeeId, orderId, reference } = await register(event, { externalId: 'p-1', buyer: 'Ada Lovelace' })
@@ -84,7 +77,7 @@ test('each other kind of object is called by what names it', async () => {
      values ($1, 'https://hooks.example.com/a', 'CRM', '{order.completed}') returning id`,
     [organisation.id],
   )
-  await studio.query("update public.ticket_types set external_id = 'tt-1' where id = $1", [event.ticketTypeId])
+  await edit('ticket_types', event.ticketTypeId, "external_id = 'tt-1'")
 
   const named: [tool: string, argument: string, id: string, names: string[]][] = [
     ['get_ticket_type', 'ticket_type', event.ticketTypeId, ['General', 'GENERAL', 'tt-1']],
@@ -113,7 +106,7 @@ test('each other kind of object is called by what names it', async () => {
     }
   }
   // A place that is given back is offered to whoever waits, who accepts by e-mail address.
-  await studio.query('update public.ticket_types set quantity = quantity + 1 where id = $1', [event.ticketTypeId])
+  await edit('ticket_types', event.ticketTypeId, 'quantity = quantity + 1')
   expect(dataOf(await mcp.call('accept_waiting_list_offer', { entry: 'annie@example.com' }))).toMatchObject({
     attendees: [{ name: 'Annie Easley' }],
   })
@@ -224,15 +217,6 @@ test('what several are called is refused with what tells them apart, and an even
     dataOf(registered).id,
   ])
   expect(ticket_type_id).toBe(event.ticketTypeId)
-})
-
-test('at most ten candidates are shown', async () => {
-  const { event, mcp } = await arrange()
-  for (let i = 0; i < 12; i += 1) await register(event, { name: 'Jo Doe', email: `jo${i}@example.com` })
-  const refused = await mcp.refusal('get_attendee', { attendee: 'jo doe' })
-  expect(refused.details).toMatchObject({ more: true })
-  expect(candidatesOf(refused)).toHaveLength(10)
-  expect(new Set(candidatesOf(refused).map(({ email }) => email)).size).toBe(10)
 })
 
 test('a guest who is called as another is referred to by is a candidate beside the other', async () => {
@@ -361,20 +345,6 @@ test('a replay under an idempotency_key comes before the names, which may mean s
   }
 })
 
-test('a repeated registration by names registers nobody twice, also when both are sent at once', async () => {
-  const { event, mcp } = await arrange()
-  const args = {
-    event: 'crm-77',
-    ticket_type: 'General',
-    name: 'Ann',
-    email: 'ann@example.com',
-    idempotency_key: randomUUID(),
-  }
-  const answers = await Promise.all([1, 2, 3].map(() => mcp.call('register_attendee', args)))
-  expect(new Set(answers.map((answer) => dataOf(answer).id)).size).toBe(1)
-  expect(await event.sold()).toBe(1)
-})
-
 // What each irreversible operation is called with to be carried out, beside the person or the order.
 const irreversible: Record<string, Record<string, unknown>> = {
   cancel_attendee: {},
@@ -393,7 +363,7 @@ test('what cannot be undone takes people and orders by id or reference alone', a
   )
   const { event, mcp } = await arrange()
   await waitingListEntry(event, 'annie@example.com')
-  await studio.query('update public.ticket_types set quantity = null where id = $1', [event.ticketTypeId])
+  await edit('ticket_types', event.ticketTypeId, 'quantity = null')
   const { reference, orderId, attendeeId } = await register(event, { externalId: 'p-1' })
   const before = await state(event)
   for (const [tool, args] of Object.entries(irreversible)) {
@@ -439,24 +409,6 @@ test('a name is data: an instruction in it comes back as a value of JSON, and no
   expect(`${nothing.message} ${nothing.hint}`).not.toContain('Ignore')
 })
 
-test.each([
-  ['李明', '李明'],
-  ['Łukasz Żółć', 'lukasz zolc'],
-  ['Bo', 'BO'],
-  ['Æsa Øster', 'aesa oster'],
-  ['Анна Павлова', 'анна павлова'],
-  ["O'Neil-Smith, Dr.", "o'neil-smith, dr."],
-  ['100% Jim_bo \\', '100% jim_bo \\'],
-])('a person called %s is found as %s, and so is their order', async (name, called) => {
-  const { event, mcp } = await arrange()
-  const { attendeeId, orderId } = await register(event, { name })
-  const bought = await register(event, { name: 'Zed', email: 'zed@example.com', buyer: `${name} X` })
-  await register(event, { name: `${name} Y`, email: 'y@example.com' })
-  expect(dataOf(await mcp.call('get_attendee', { attendee: called })).id).toBe(attendeeId)
-  expect(dataOf(await mcp.call('get_order', { order: called })).id).toBe(orderId)
-  expect(dataOf(await mcp.call('get_order', { order: `${called} x` })).id).toBe(bought.orderId)
-})
-
 test('wildcards of a search are letters of a name', async () => {
   const { event, mcp } = await arrange()
   await register(event)
@@ -490,7 +442,7 @@ test('a name that is none is refused in words that help, by the name of the argu
 
 test('a rule that names an argument calls it as the caller did', async () => {
   const { event, mcp } = await arrange()
-  await studio.query('update public.ticket_types set quantity = 0 where id = $1', [event.ticketTypeId])
+  await edit('ticket_types', event.ticketTypeId, 'quantity = 0')
   const guest = { name: 'Ann', email: 'ann@example.com' }
   expect(await mcp.refusal('register_attendee', { event: 'crm-77', ticket_type: 'General', ...guest })).toMatchObject({
     code: 'sold_out',
@@ -500,19 +452,6 @@ test('a rule that names an argument calls it as the caller did', async () => {
   expect(await mcp.refusal('register_attendee', { ...ids, ...guest })).toMatchObject({
     code: 'sold_out',
     param: 'ticket_type_id',
-  })
-})
-
-test('the door takes a name, and says when the ticket was used', async () => {
-  const { event, mcp } = await arrange()
-  const { reference } = await register(event)
-  const other = await arrange()
-  await register(other.event)
-  const at = { event: 'crm-77' }
-  expect(dataOf(await mcp.call('check_in', { ...at, attendee: reference }))).toMatchObject({ result: 'accepted' })
-  expect(await mcp.refusal('check_in', { ...at, attendee: 'zoe muller' })).toMatchObject({
-    code: 'already_checked_in',
-    param: 'attendee',
   })
 })
 

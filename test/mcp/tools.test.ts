@@ -89,12 +89,8 @@ describe('each operation', () => {
   test.each(operations.filter((operation) => !isRead(operation)).map(({ name }) => name))(
     '%s answers as declared, and says whether it may send an e-mail or a webhook, which is what it does',
     async (name) => {
-      const { dry_run, ...args } = (await examples[name]?.(await organisation.event())) ?? {}
+      const { dry_run: _, ...args } = (await examples[name]?.(await organisation.event())) ?? {}
       const before = await outgoing()
-      if (dry_run !== undefined) {
-        expect(await mcp.call(name, { ...args, dry_run: true })).toMatchObject({ effect: { dry_run: true } })
-        expect(await outgoing()).toEqual(before)
-      }
       expect(await mcp.call(name, args)).toHaveProperty('data')
       const sends = !isDeepStrictEqual(await outgoing(), before) || name in sendsAtTimes
       const { openWorldHint = true } = mcp.tools.find((tool) => tool.name === name)?.annotations ?? {}
@@ -148,31 +144,6 @@ describe.each(clients)('$client speaking $revision', ({ revision, connect }) => 
     expect(checkIn).toMatchObject({ result: 'accepted', attendee: { id: order.attendees[0]?.id } })
     expect(await row('select source from public.check_ins where id = $1', [checkIn.id])).toEqual({ source: 'mcp' })
   })
-})
-
-test('a list holds twenty when nobody says how many', async () => {
-  const { event, key } = await arrange()
-  await studio.query(
-    `insert into public.promo_codes (event_id, code, percent_off) select $1, 'C' || n, 10 from generate_series(1, 21) n`,
-    [event.id],
-  )
-  const mcp = await negotiating(key)
-  const list = await mcp.call('list_promo_codes', { event_id: event.id })
-  expect([(list.data as unknown[]).length, list.has_more]).toEqual([20, true])
-})
-
-test('a repeated idempotency_key answers the same order and registers nobody twice', async () => {
-  const { event, key } = await arrange()
-  const mcp = await negotiating(key)
-  const args = {
-    event_id: event.id,
-    ticket_type_id: event.ticketTypeId,
-    ...mary,
-    idempotency_key: randomUUID(),
-  }
-  const first = await mcp.call('register_attendee', args)
-  expect(await mcp.call('register_attendee', args)).toEqual(first)
-  expect(await event.sold()).toBe(1)
 })
 
 test('an idempotency key used over REST is known over MCP: a retry may change interface', async () => {
