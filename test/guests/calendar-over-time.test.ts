@@ -7,8 +7,7 @@ import { composeEmail } from '../../src/courier/emails/compose.ts'
 import type { PendingEmail } from '../../src/guests/pending.ts'
 import { sender } from '../courier/pending-ticket.ts'
 import { row } from '../support/database.ts'
-import { createOrganisation } from '../support/organisation.ts'
-import { rest } from '../support/rest.ts'
+import { createOrganiser } from '../support/organiser.ts'
 
 /** Keeps of an entry what is newest by RFC 5546 (2.1.5): the highest sequence, and of one sequence the latest stamp. */
 function calendar() {
@@ -29,9 +28,7 @@ function calendar() {
 }
 
 async function arrange() {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const send = rest(await organisation.key())
+  const { organisation, event, send } = await createOrganiser()
   const entry = calendar()
   const register = async (more: object = {}) => {
     const guest = { ticket_type_id: event.ticketTypeId, name: 'Ada', email: 'ada@example.com', ...more }

@@ -1,5 +1,5 @@
-// The errands of errands.ts, one after the other, in an organisation of their own: each does what was asked for, tells whom it should and
-// nobody else, and a mistake on the way is answered by a sentence.
+// The errands of errands.ts, one after the other, in an organisation of their own: each does what was asked for, and
+// tells whom it should and nobody else.
 
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
@@ -109,23 +109,9 @@ async function meanwhile(what: string): Promise<void> {
   await news()
 }
 
-test('there are thirty of them, and more', () => {
-  expect(errands.length).toBeGreaterThanOrEqual(30)
-})
-
 test.each(errands.map((errand) => [errand.said, errand] as const))('%s', async (_, errand) => {
   if (errand.meanwhile) await meanwhile(await filledIn(errand.meanwhile))
-  const { slip, shows, answer, ...deed } = errand
-  if (slip) {
-    const [mistake, sentence] = slip
-    const slipped = act({ ...(deed.by && { by: deed.by }), ...(await filledIn(mistake)) })
-    const error = await slipped.then(
-      () => undefined,
-      (thrown: { message: string; code: string }) => thrown,
-    )
-    expect.soft([error?.message, error?.code]).toEqual([sentence, expect.stringMatching(/^PT4\d\d$/)])
-    expect.soft([(await news()).map(({ type }) => type), await sendEmails()]).toEqual([[], []])
-  }
+  const { shows, answer, ...deed } = errand
   const answered = await act(await filledIn(deed))
   if (answer !== undefined) {
     expect.soft(answered).toMatchObject(answer as object)

@@ -16,8 +16,6 @@ export type Errand = {
   /** The row of a name, and what is typed into its cells. */
   edit?: [table: string, name: string, changes: object]
   call?: [name: string, args: object]
-  /** What was mistyped first, in place of what is the same, and the sentence that said so. */
-  slip?: [Partial<Errand>, sentence: string]
   /** What is answered: rows, or what the function returns. */
   answer?: unknown
   /** A look at what it did. */
@@ -48,10 +46,6 @@ export const errands: Errand[] = [
         payment_due_days: 14,
       },
     ],
-    slip: [
-      { add: ['events', { organisation_id: 'ORG', name: 'Data Days', venue_country: 'Germany' }] },
-      'This is no value for venue_country: ISO 3166 code, two capital letters such as DE.',
-    ],
     answer: [{ name: 'Data Days', status: 'draft' }],
   },
   {
@@ -60,10 +54,6 @@ export const errands: Errand[] = [
       'ticket_types',
       { event_id, name: 'Early bird', price: 39000, quantity: 100, sales_end_at: '2040-04-01 00:00 Europe/Berlin' },
       { event_id, name: 'Regular', price: 49000, sales_start_at: '2040-04-01 00:00 Europe/Berlin' },
-    ],
-    slip: [
-      { add: ['ticket_types', { event_id, name: 'Early bird', price: -39000 }] },
-      'A price is from 0 to 100000000000.',
     ],
     shows: [
       "select ticket_type, price, available::text from event_sales where event_id = the_event('data-days') order by price",
@@ -79,10 +69,6 @@ export const errands: Errand[] = [
   {
     said: 'The association gets 20 per cent off with FRIENDS, fifty tickets at most.',
     add: ['promo_codes', { event_id, code: 'FRIENDS', percent_off: 20, max_redemptions: 50 }],
-    slip: [
-      { add: ['promo_codes', { event_id, code: 'FRIENDS', percent_off: 120 }] },
-      'In percent_off: A discount is above 0 and at most 100 percent.',
-    ],
     answer: [{ code: 'FRIENDS', times_redeemed: 0 }],
   },
   {
@@ -92,33 +78,8 @@ export const errands: Errand[] = [
     told: ['event.published'],
   },
   {
-    said: 'E-mails in our red, with our logo, and how to pay.',
-    by: 'owner',
-    edit: [
-      'organisations',
-      'ORG',
-      {
-        accent_colour: '#8A1C3B',
-        logo_url: 'https://example.com/logo.png',
-        payment_instructions: 'DE75 5121 0800 1245 1261 99',
-        reply_to_email: 'team@example.com',
-      },
-    ],
-    slip: [
-      { edit: ['organisations', 'ORG', { accent_colour: 'red' }] },
-      'In accent_colour: A colour is written as # and six hexadecimal digits.',
-    ],
-    answer: [{ accent_colour: '#8a1c3b', logo_url: 'https://example.com/logo.png' }],
-  },
-  {
     said: 'Grace helps us now. She may do everything but money and keys, and signs in with her telephone.',
     add: ['organisation_members', { organisation_id: 'ORG', user_id: 'GRACE', role: 'manager', name: 'Grace Hopper' }],
-    slip: [
-      {
-        add: ['organisation_members', { organisation_id: 'ORG', user_id: '00000000-0000-4000-8000-000000000000' }],
-      },
-      'Nobody with an account has this user_id.',
-    ],
     shows: [
       "select name, role from members where organisation_id = 'ORG' order by role, name",
       { name: 'Dorothy Vaughan', role: 'owner' },
@@ -131,13 +92,6 @@ export const errands: Errand[] = [
     sql: `insert into registrations (event_id, ticket_type_id, name, email, company, payment_method)
           values (the_event('data-days'), the_ticket_type('data-days', 'Early bird'), 'Ada Lovelase', 'ada@example.con', 'Engines', 'invoice')
           returning name, status`,
-    slip: [
-      {
-        sql: `insert into registrations (event_id, ticket_type_id, name, email)
-              values (the_event('data-days'), the_ticket_type('data-days', 'Regular'), 'Ada Lovelase', 'ada@example.con')`,
-      },
-      'In ticket_type_id: The sale of this ticket type has not started.',
-    ],
     answer: [{ name: 'Ada Lovelase', status: 'awaiting_payment' }],
     told: ['order.created'],
     mailed: ['order_confirmation'],
@@ -145,10 +99,6 @@ export const errands: Errand[] = [
   {
     said: 'It is Lovelace, and .com.',
     edit: ['attendees', 'Ada Lovelase', { name: 'Ada Lovelace', email: 'ada@example.com' }],
-    slip: [
-      { edit: ['attendees', 'Ada Lovelase', { email: 'ada at example.com' }] },
-      'In email: This is not an e-mail address.',
-    ],
     answer: [{ name: 'Ada Lovelace', email: expect.stringMatching(/^ada@/) }],
     told: ['attendee.updated'],
   },
@@ -168,10 +118,6 @@ export const errands: Errand[] = [
   {
     said: 'Two hundred of it are here.',
     add: ['payments', { order_id: '{orders.id Ada Lovelace}', amount: 20000, external_reference: 'statement 12' }],
-    slip: [
-      { add: ['payments', { order_id: '{orders.id Ada Lovelace}', amount: 3900000 }] },
-      'In amount: The payment is more than what is due.',
-    ],
     shows: [
       "select paid, due from unpaid_orders where reference = '{orders.reference Ada Lovelace}'",
       { paid: 'EUR 200.00', due: 'EUR 190.00' },
@@ -182,10 +128,6 @@ export const errands: Errand[] = [
   {
     said: 'And the rest.',
     sql: `insert into payments (order_id, amount) values (the_order('{orders.reference Ada Lovelace}'), 19000) returning amount, currency`,
-    slip: [
-      { sql: "insert into payments (order_id, amount) values (the_order('no such'), 19000)" },
-      'There is no order with this reference.',
-    ],
     answer: [{ amount: '19000', currency: 'EUR' }],
     shows: [
       "select status, payment_status from orders where id = the_order('{orders.reference Ada Lovelace}')",
@@ -198,10 +140,6 @@ export const errands: Errand[] = [
     said: 'No, that was for somebody else. Take it back.',
     sql: `insert into payment_voids (payment_id, reason) values (the_payment('{orders.reference Ada Lovelace}', 19000), 'Of another')
           returning reason`,
-    slip: [
-      { sql: "insert into payment_voids (payment_id) values (the_payment('{orders.reference Ada Lovelace}', 19001))" },
-      'This order has no such payment that counts.',
-    ],
     answer: [{ reason: 'Of another' }],
     told: ['payment.voided'],
     mailed: ['payment_voided'],
@@ -219,12 +157,6 @@ export const errands: Errand[] = [
     said: 'She did not get her ticket.',
     sql: `update attendees set ticket_email_status = 'queued' where id = the_attendee('margaret@example.com', 'data-days')
           returning name, ticket_email_status`,
-    slip: [
-      {
-        sql: "update attendees set ticket_email_status = 'queued' where id = the_attendee('margret@example.com')",
-      },
-      'There is no attendee with this e-mail address.',
-    ],
     answer: [{ name: 'Margaret Hamilton', ticket_email_status: 'queued' }],
     mailed: ['ticket'],
   },
@@ -244,13 +176,6 @@ export const errands: Errand[] = [
     sql: `insert into registrations (event_id, ticket_type_id, name, email, payment_method, promo_code)
           values (the_event('data-days'), the_ticket_type('data-days', 'Early bird'), 'Linus', 'linus@example.com', 'invoice', 'friends')
           returning promo_code`,
-    slip: [
-      {
-        sql: `insert into registrations (event_id, ticket_type_id, name, email, payment_method, promo_code)
-              values (the_event('data-days'), the_ticket_type('data-days', 'Early bird'), 'Linus', 'linus@example.com', 'invoice', 'freinds')`,
-      },
-      'There is no such promo code: see promo_code.',
-    ],
     shows: ["select total from orders where id = the_order('{orders.reference Linus}')", { total: '31200' }],
     told: ['order.created'],
     mailed: ['order_confirmation'],
@@ -279,28 +204,14 @@ export const errands: Errand[] = [
     told: ['order.created'],
   },
   {
-    said: 'Who has not paid?',
-    sql: "select name, due from unpaid_orders where event_id = the_event('data-days')",
-    answer: [
-      { name: 'Ada Lovelace', due: 'EUR 190.00' },
-      { name: 'Linus', due: 'EUR 312.00' },
-      { name: 'Acme', due: 'EUR 780.00' },
-    ],
-  },
-  {
     said: 'Linus asks for his ticket. Remind him that it is to be paid.',
     sql: "select send_payment_reminder(the_order('{orders.reference Linus}')) as mailed",
-    slip: [
-      { edit: ['attendees', 'Linus', { ticket_email_status: 'queued' }] },
-      'A ticket whose status is not active is not sent: ticket_email_status stays as it is.',
-    ],
     answer: [{ mailed: expect.stringMatching(/^linus@/) }],
     mailed: ['payment_reminder'],
   },
   {
     said: 'Remind everybody else who has to pay, too.',
     sql: "select name, result from send_payment_reminders(the_event('data-days'))",
-    slip: [{ sql: "select * from send_payment_reminders(the_event('data-day'))" }, 'There is no event with this slug.'],
     answer: [
       { name: 'Ada Lovelace', result: 'reminded' },
       { name: 'Acme', result: 'reminded' },
@@ -309,23 +220,10 @@ export const errands: Errand[] = [
     mailed: ['payment_reminder', 'payment_reminder'],
   },
   {
-    said: 'Acme may pay until the summer.',
-    edit: ['orders', 'Acme', { payment_due_at: '2039-07-01 18:00 Europe/Berlin' }],
-    slip: [
-      { edit: ['orders', 'Acme', { payment_due_at: 'infinity' }] },
-      'The time in payment_due_at is between the years 1900 and 9999.',
-    ],
-    answer: [{ status: 'pending', payment_due_at: new Date('2039-07-01T16:00:00Z') }],
-  },
-  {
     said: 'Linus was late, and still wants to come.',
     meanwhile: `update orders set payment_due_at = now() where id = the_order('{orders.reference Linus}');
                 select private.expire_orders(array[the_order('{orders.reference Linus}')])`,
     sql: "select reopen_order(the_order('{orders.reference Linus}'), '2039-05-02 18:00 Europe/Berlin', 'mailed') as tickets",
-    slip: [
-      { edit: ['orders', 'Linus', { status: 'pending' }] },
-      'The status of an order that has expired is changed by reopen_order alone.',
-    ],
     answer: [{ tickets: 1 }],
     told: ['attendee.updated', 'order.reopened'],
     mailed: ['order_confirmation'],
@@ -356,15 +254,6 @@ export const errands: Errand[] = [
         email: `${name.toLowerCase()}@example.com`,
       })),
     ],
-    slip: [
-      {
-        add: [
-          'waiting_list_entries',
-          { event_id, ticket_type_id: '{ticket_types.id Early bird}', name: 'Ida', email: 'ida@example.com' },
-        ],
-      },
-      'In ticket_type_id: There are tickets of this type left.',
-    ],
     answer: [{ status: 'waiting' }, { status: 'waiting' }],
     told: ['waiting_list_entry.created', 'waiting_list_entry.created'],
   },
@@ -379,18 +268,8 @@ export const errands: Errand[] = [
     mailed: ['waiting_list_offer', 'waiting_list_offer'],
   },
   {
-    said: 'Ida has until Friday.',
-    sql: `update waiting_list_entries set offer_expires_at = '2040-05-01 18:00 Europe/Berlin'
-          where id = the_waiting_list_entry('ida@example.com', 'data-days') returning status`,
-    answer: [{ status: 'offered' }],
-  },
-  {
     said: 'Ida takes it.',
     sql: "select accept_offer(the_waiting_list_entry('ida@example.com', 'data-days')) is not null as accepted",
-    slip: [
-      { sql: "select accept_offer(the_waiting_list_entry('ada@example.com', 'data-days'))" },
-      'Nobody with this e-mail address is on the waiting list.',
-    ],
     answer: [{ accepted: true }],
     told: ['order.completed', 'order.created', 'waiting_list_entry.accepted'],
     mailed: ['ticket'],
@@ -409,10 +288,6 @@ export const errands: Errand[] = [
       'events',
       'Data Days',
       { starts_at: '2040-05-09T07:00:00Z', ends_at: '2040-05-10T15:00:00Z', venue_name: 'Tanzbrunnen' },
-    ],
-    slip: [
-      { edit: ['events', 'Data Days', { starts_at: '2040-06-09T07:00:00Z' }] },
-      'In ends_at: An event ends after it starts.',
     ],
     answer: [{ venue_name: 'Tanzbrunnen' }],
     told: ['event.updated'],
@@ -434,37 +309,12 @@ export const errands: Errand[] = [
         types: ['order.completed', 'attendee.cancelled'],
       },
     ],
-    slip: [
-      { add: ['webhook_endpoints', { organisation_id: 'ORG', url: 'crm.example.com', types: ['order.completed'] }] },
-      'The URL of a webhook endpoint is an https address without a password.',
-    ],
     answer: [{ status: 'enabled' }],
   },
   {
     said: 'They ask for a secret.',
     sql: "select rotate_webhook_secret(the_webhook_endpoint('https://crm.example.com/usher')) ->> 'secret' ~ '^whsec_' as shown",
-    slip: [
-      { sql: "select rotate_webhook_secret(the_webhook_endpoint('https://crm.example.com'))" },
-      'There is no webhook endpoint with this address.',
-    ],
     answer: [{ shown: true }],
-  },
-  {
-    said: 'And for a key that reads.',
-    by: 'owner',
-    call: ['create_api_key', { name: 'CRM', scopes: ['events:read', 'attendees:read'], organisation_id: 'ORG' }],
-    slip: [
-      { call: ['create_api_key', { name: 'CRM', scopes: [], organisation_id: 'ORG' }] },
-      'A key has at least one scope.',
-    ],
-    answer: { key: expect.stringMatching(/^usher_live_/), name: 'CRM', scopes: ['events:read', 'attendees:read'] },
-  },
-  {
-    said: 'That was for the CRM of before. Stop the key.',
-    by: 'owner',
-    call: ['revoke_api_key', { prefix: '{api_keys.prefix CRM}' }],
-    slip: [{ call: ['revoke_api_key', { prefix: 'usher_live_00000000' }] }, 'There is no such prefix: see prefix.'],
-    answer: { name: 'CRM', revoked_at: expect.any(String) },
   },
   {
     said: 'Scan at the main gate, once a day.',
@@ -500,10 +350,6 @@ export const errands: Errand[] = [
   {
     said: 'Annie does not come. Her place is free again.',
     edit: ['attendees', 'Annie', { status: 'cancelled' }],
-    slip: [
-      { edit: ['attendees', 'Annie', { status: 'active' }] },
-      'In status: The ticket becomes active when its order is completed.',
-    ],
     shows: ["select total from orders where id = the_order('{orders.reference Acme}')", { total: '39000' }],
     told: ['attendee.cancelled'],
   },
@@ -535,10 +381,6 @@ export const errands: Errand[] = [
     said: 'We have sent it back.',
     sql: `insert into refunds (order_id, amount, external_reference) values (the_order('{orders.reference Ada Lovelace}'), 20000, 'note 7')
           returning amount`,
-    slip: [
-      { sql: "insert into refunds (order_id, amount) values (the_order('{orders.reference Ada Lovelace}'), 39000)" },
-      'In amount: The refund is more than what was paid and not refunded yet.',
-    ],
     shows: [
       "select payment_status from orders where id = the_order('{orders.reference Ada Lovelace}')",
       { payment_status: 'refunded' },
@@ -548,31 +390,8 @@ export const errands: Errand[] = [
   {
     said: 'And wants us to forget her.',
     sql: "select erase_person('ada@example.com', organisation_id => 'ORG') ->> 'attendees' as tickets",
-    slip: [
-      { sql: "select erase_person('eda@example.com', organisation_id => 'ORG')" },
-      'Nobody in your organisation has this e-mail address.',
-    ],
     answer: [{ tickets: '1' }],
     told: ['attendee.erased'],
-  },
-  {
-    said: 'A list for the badges.',
-    sql: `select name, ticket_type, status from attendee_export
-          where event_id = the_event('data-days') and status <> 'cancelled' order by name`,
-    answer: [
-      { name: 'Dorothy', ticket_type: 'Maps', status: 'active' },
-      { name: 'Ida', ticket_type: 'Maps', status: 'active' },
-      { name: 'Joan Clarke', ticket_type: 'Early bird', status: 'active' },
-      { name: 'Katherine', ticket_type: 'Early bird', status: 'awaiting_payment' },
-      { name: 'Linus', ticket_type: 'Early bird', status: 'awaiting_payment' },
-      { name: 'Mary', ticket_type: 'Maps', status: 'active' },
-    ],
-  },
-  {
-    said: 'Who moved the event?',
-    sql: `select actor_name, object_type, changes -> 'venue_name' as venue from audit_trail
-          where object_id = the_event('data-days') and changes ? 'venue_name'`,
-    answer: [{ actor_name: 'Dorothy Vaughan', object_type: 'event', venue: { from: 'Gürzenich', to: 'Tanzbrunnen' } }],
   },
   {
     said: 'The city closes the halls: it is off, for all.',
