@@ -18,50 +18,6 @@ export type SqlFunction = {
   comment: string | null
 }
 
-/** Functions in schema api that only the courier calls: what it claims and settles is no operation. */
-export const courierFunctions = [
-  'carry_out_cancellation',
-  'claim_cancellations',
-  'claim_webhooks',
-  'erased_emails',
-  'settle_webhooks',
-  'release_webhook',
-  'claim_emails',
-  'settle_email',
-  'settle_emails',
-  'record_email_event',
-  'expire_waiting_list_offers',
-  'purge',
-  'enforce_payment_deadlines',
-  'outbox_depth',
-  'poll_queues',
-  'announce_installation',
-]
-
-/** What the gateway calls for people who confirm something. */
-export const confirmationFunctions = ['ask_confirmation', 'get_confirmation', 'decide_confirmation']
-
-/** What the gateway calls for clients that sign in by OAuth. */
-export const oauthFunctions = [
-  'find_oauth_client',
-  'save_oauth_client',
-  'find_oauth_record',
-  'save_oauth_record',
-  'consume_oauth_record',
-  'delete_oauth_record',
-  'find_oauth_grant',
-  'revoke_oauth_grant',
-  'resolve_access_token',
-  'start_sign_in',
-  'get_sign_in',
-  'end_sign_in',
-  'allow_client',
-  'end_grant',
-]
-
-/** Of whoever has the link of an e-mail or a ticket, and so called by the gateway. */
-export const optOutFunctions = ['get_opt_out', 'opt_out', 'switch_ticket_emails']
-
 export async function functionsIn(...schemas: string[]): Promise<SqlFunction[]> {
   const { rows } = await studio.query<SqlFunction>(
     `select n.nspname as schema,

@@ -3,7 +3,7 @@
 
 import { expect, test } from 'vitest'
 import { studio } from '../support/database.ts'
-import { confirmationFunctions, functionsIn, oauthFunctions, tablesIn } from './catalogue.ts'
+import { functionsIn, tablesIn } from './catalogue.ts'
 
 /** The first column of a query that finds what breaks a rule. */
 async function offenders(sql: string): Promise<string[]> {
@@ -44,135 +44,6 @@ test('every table, view and column of schema public says what it is', async () =
      order by 1`,
   )
   expect(rows).toEqual([])
-})
-
-test('functions of schema public are for people who sign in, though Supabase would open them to everybody', async () => {
-  const functions = await functionsIn('public')
-  expect(functions.filter(({ callers }) => callers.join() !== 'authenticated').map(({ name }) => name)).toEqual([])
-  // The others are in what the advisors say.
-  expect(functions.filter(({ securityDefiner }) => !securityDefiner).map(({ name }) => name)).toEqual([
-    'accept_offer',
-    'revoke_api_key',
-    'the_attendee',
-    'the_event',
-    'the_member',
-    'the_order',
-    'the_organisation',
-    'the_payment',
-    'the_ticket_type',
-    'the_waiting_list_entry',
-    'the_webhook_endpoint',
-  ])
-})
-
-test('the functions that lend somebody the rights of their owner are these', async () => {
-  const lent = (await functionsIn('api', 'private')).filter((f) => f.securityDefiner && f.callers.length > 0)
-  expect(Object.fromEntries(lent.map((f) => [`${f.schema}.${f.name}`, f.callers]))).toEqual({
-    ...Object.fromEntries([...oauthFunctions, ...confirmationFunctions].map((name) => [`api.${name}`, ['gateway']])),
-    'api.announce_installation': ['courier'],
-    'api.carry_out_cancellation': ['courier'],
-    'api.claim_cancellations': ['courier'],
-    'api.claim_emails': ['courier'],
-    'api.claim_webhooks': ['courier'],
-    'api.enforce_payment_deadlines': ['courier'],
-    'api.erased_emails': ['courier'],
-    'api.expire_waiting_list_offers': ['courier'],
-    'api.get_ticket_page': ['gateway'],
-    'api.get_export_link': ['gateway'],
-    'api.get_opt_out': ['gateway'],
-    'api.opt_out': ['gateway'],
-    'api.switch_ticket_emails': ['gateway'],
-    'api.outbox_depth': ['courier'],
-    'api.poll_queues': ['courier'],
-    'api.purge': ['courier'],
-    'api.record_email_event': ['courier'],
-    'api.release_webhook': ['courier'],
-    'api.resolve_api_key': ['gateway'],
-    'api.settle_email': ['courier'],
-    'api.settle_emails': ['courier'],
-    'api.settle_webhooks': ['courier'],
-    // Of the organisation of the caller, by key whatever the statistics say; what this transaction has added, of the second.
-    'private.attendee_of_guest': ['scope_attendees_write'],
-    'private.outcomes_of_registrations': ['scope_attendees_write'],
-    'private.actor_name': ['authenticated', 'scope_events_write'],
-    // Of members whose rows the caller reads.
-    'private.member_contact': ['authenticated'],
-    'private.affected_by_event': ['scope_events_write'],
-    'private.effect_of_change': ['scope_orders_write'],
-    'private.cancel_later': ['scope_events_write'],
-    'private.check_request': ['public'],
-    // Refuses, or spends a confirmation of the calling key.
-    'private.assert_confirmed': ['api_key'],
-    'private.door_list': ['scope_checkin_write'],
-    'private.event_summary': ['scope_events_read'],
-    // Plans of the family of the calling key.
-    'private.keep_event_plan': ['scope_events_write'],
-    'private.open_event_plan': ['scope_events_write'],
-    // Ids only; the rows are read under the policies of the caller.
-    'private.erase_attendee': ['scope_attendees_write'],
-    // Of the organisation of the caller, by the address.
-    'private.erase_people': ['scope_attendees_write'],
-    'private.find_people': ['scope_attendees_read'],
-    'private.page_of_attendees': ['scope_attendees_read'],
-    'private.attendees_found': ['scope_attendees_read'],
-    // Of an order that is being added.
-    'private.confirm_now': ['authenticated'],
-    'private.attendees_of_order': ['scope_attendees_read'],
-    'private.page_of_audit_entries': ['scope_events_write'],
-    'private.page_of_check_ins': ['scope_attendees_read'],
-    'private.page_of_door_attendees': ['scope_checkin_write'],
-    'private.page_of_due_orders': ['scope_orders_read'],
-    'private.page_of_emails': ['scope_attendees_read'],
-    'private.page_of_events': ['scope_events_read'],
-    'private.page_of_events_by_start': ['scope_events_read'],
-    'private.page_of_notifications': ['scope_events_write'],
-    'private.page_of_orders': ['scope_orders_read'],
-    'private.page_of_payment_lines': ['scope_orders_read'],
-    'private.page_of_webhook_deliveries': ['scope_events_write'],
-    'private.lock_attendees_of_import': ['scope_attendees_write'],
-    'private.lock_event_of': ['scope_attendees_write'],
-    'private.lock_order_of': ['scope_attendees_write'],
-    'private.lock_tickets': ['scope_checkin_write'],
-    'private.lock_waiting_list_entry': ['scope_attendees_write'],
-    // Ids of the organisation of the caller.
-    'private.matching_orders': ['scope_orders_read'],
-    // Links of the calling key.
-    'private.may_listen': ['authenticated'],
-    'private.member_organisation_ids': ['authenticated'],
-    'private.assert_own_objects': ['scope_attendees_read', 'scope_orders_read'],
-    'private.audit_export': ['scope_attendees_read', 'scope_orders_read'],
-    'private.export_link': ['scope_attendees_read', 'scope_orders_read'],
-    'private.names_of': ['scope_attendees_read', 'scope_attendees_write'],
-    'private.organisations_as': ['authenticated'],
-    'private.new_webhook_secret': ['scope_events_write'],
-    'private.notify_of_cancelled_tickets': ['scope_attendees_write', 'scope_orders_write'],
-    'private.is_asking': ['api_key'],
-    'private.is_internal_url': ['authenticated', 'scope_events_write'],
-    'private.news_of_event': ['scope_events_write'],
-    'private.notify_of_event': ['scope_events_write'],
-    'private.notify_test': ['scope_events_write'],
-    // Of the organisation of the caller.
-    'private.whole_order_json': ['scope_orders_read', 'scope_orders_write'],
-    'private.places_taken': ['scope_events_write'],
-    'private.record_outcome': ['api_key'],
-    'private.retain_of': ['scope_attendees_write'],
-    'private.remind_buyer': ['scope_orders_write'],
-    'private.remind_buyers': ['scope_orders_write'],
-    'private.reopen_order': ['scope_orders_write'],
-    'private.replace_webhook_secret': ['scope_events_write'],
-    'private.replay_outcome': ['api_key'],
-    'private.resend_email': ['scope_attendees_write'],
-    // Of events whose orders, tickets or scans the key may see.
-    'private.timezones_of': ['api_key'],
-    'private.warning_of_deadline': ['scope_orders_write'],
-    'private.warning_of_gifts': ['scope_attendees_write'],
-    'private.warning_of_waiting_list': ['scope_events_write'],
-    'private.warnings_of_attendee': ['scope_attendees_write'],
-    'private.warnings_of_payment': ['scope_orders_write'],
-    'private.warnings_of_refund': ['scope_orders_write'],
-    // One object, or candidates as the scopes of the key show them.
-    'private.resolve_name': ['api_key'],
-  })
 })
 
 test('every table has row level security', async () => {

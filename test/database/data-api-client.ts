@@ -1,12 +1,9 @@
 // A client of the Data API that the gateway is not: any token, any path. It goes past Usher's own code straight to
 // PostgREST, to find what PostgREST and the database would let somebody do who got hold of a token.
 
-import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { inject } from 'vitest'
-import * as z from 'zod'
 import { prefixOf } from '../../src/gateway/api-key.ts'
-import { operations } from '../../src/operations/index.ts'
 import type { Scope } from '../../src/operations/operation.ts'
 import { row } from '../support/database.ts'
 import type { TestOrganisation } from '../support/organisation.ts'
@@ -72,23 +69,4 @@ export async function claimsOf(organisation: TestOrganisation, key: string): Pro
     [prefixOf(key)],
   )
   return { id, claims: { organisation_id: organisation.id, api_key_id: id, family_id, source: 'api' } }
-}
-
-/** Arguments with which the Data API finds the function of an operation: ids of nothing, and texts. */
-export function argumentsOf(name: string): Record<string, unknown> {
-  if (name === 'resolve_api_key') return { key_hash: '00' }
-  if (['get_ticket_page', 'get_opt_out', 'opt_out'].includes(name)) return { token: '00' }
-  if (name === 'switch_ticket_emails') return { token: '00', emails: true }
-  const input = operations.find((operation) => operation.name === name)?.input ?? z.object({})
-  const { required = [], properties = {} } = z.toJSONSchema(input, { io: 'input' })
-  return Object.fromEntries(
-    required.map((key) => [key, key.endsWith('_id') ? randomUUID() : exampleOf(properties[key])]),
-  )
-}
-
-function exampleOf(schema: z.core.JSONSchema._JSONSchema | undefined): unknown {
-  const { type, enum: options } = typeof schema === 'object' ? schema : {}
-  if (options) return options[0]
-  const examples: Record<string, unknown> = { integer: 1, number: 1, boolean: true, array: [], object: {} }
-  return examples[String(type)] ?? 'text'
 }
