@@ -4,8 +4,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { row, studio } from '../support/database.ts'
 import { actAs } from './actor.ts'
-import { seen } from './tenancy.ts'
-import { createTenant, signUp, type Tenant } from './tenant-fixture.ts'
+import { createTenant, type Tenant } from './tenant-fixture.ts'
 
 let a: Tenant
 let b: Tenant
@@ -13,45 +12,11 @@ beforeAll(async () => {
   ;[a, b] = await Promise.all([createTenant(), createTenant()])
 })
 
-const tables = ['public.notifications', 'public.webhook_deliveries'] as const
-
 /** As Studio counts them, so that it is known what there is to see. */
 const countOf = async (table: string, tenant: Tenant) =>
   (await row<{ n: number }>(`select count(*)::int as n from ${table} where organisation_id = $1`, [tenant.id])).n
 
-const newNotification: [string, (tenant: Tenant) => unknown[]] = [
-  "insert into public.notifications (organisation_id, type, data) values ($1, 'event.updated', '{}')",
-  (tenant) => [tenant.id],
-]
-const newDelivery: [string, (tenant: Tenant) => unknown[]] = [
-  `insert into public.webhook_deliveries (organisation_id, webhook_endpoint_id, notification_id, type)
-   values ($1, $1, $1, 'event.updated')`,
-  (tenant) => [tenant.id],
-]
-
 describe('a person of the organisation', () => {
-  test.each(['owner', 'member'] as const)('sees all of its outbox, and no other, as %s', async (who) => {
-    for (const table of tables) {
-      const own = await countOf(table, a)
-      expect(own).toBeGreaterThan(0)
-      expect(await countOf(table, b)).toBeGreaterThan(0)
-      await actAs('authenticated', a[who], async (actor) => {
-        expect(await seen(actor, table)).toEqual({ [a.id]: own })
-      })
-    }
-  })
-
-  test('writes nothing into it', async () => {
-    await actAs('authenticated', a.owner, async ({ attempt }) => {
-      for (const [sql, values] of [newNotification, newDelivery]) expect(await attempt(sql, values(a))).toBe('42501')
-      for (const table of tables) {
-        expect(await attempt(`update ${table} set type = 'event.updated'`)).toBe('42501')
-        expect(await attempt(`delete from ${table}`)).toBe('42501')
-        expect(await attempt(`truncate ${table}`)).toBe('42501')
-      }
-    })
-  })
-
   test('fills it by what they do, without a right to', async () => {
     await actAs('authenticated', a.member, async ({ rows, touched }) => {
       const told = "select count(*)::int as n from public.notifications where type = 'attendee.updated'"
@@ -60,26 +25,9 @@ describe('a person of the organisation', () => {
       expect(await rows(told)).toEqual([{ n: (before?.n ?? 0) + 1 }])
     })
   })
-
-  test('a stranger sees nothing of it', async () => {
-    const stranger = await signUp()
-    await actAs('authenticated', stranger, async (actor) => {
-      for (const table of tables) expect(await seen(actor, table)).toEqual({})
-    })
-  })
 })
 
 describe('a key', () => {
-  test('reads its organisation, and writes no notification', async () => {
-    await actAs('scope_events_write', a.claims, async (actor) => {
-      for (const table of tables) expect(Object.keys(await seen(actor, table))).toEqual([a.id])
-      for (const [sql, values] of [newNotification, newDelivery])
-        expect(await actor.attempt(sql, values(a))).toBe('42501')
-      expect(await actor.attempt("update public.notifications set data = '{}'")).toBe('42501')
-      expect(await actor.attempt('delete from public.notifications')).toBe('42501')
-    })
-  })
-
   test('makes a delivery of its own pending again, and touches no more of it', async () => {
     const owe = "update public.webhook_deliveries set status = 'pending', next_attempt_at = now()"
     await actAs('scope_events_write', a.claims, async ({ touched, attempt }) => {
