@@ -1,11 +1,9 @@
 // The Security and Performance Advisors of Supabase, as a project's dashboard shows them: `supabase db advisors`.
 
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, inject, test } from 'vitest'
-import { studio } from '../support/database.ts'
 
 const repository = join(import.meta.dirname, '../..')
 
@@ -35,15 +33,4 @@ test('the advisors find nothing but what is explained', async () => {
   expect(found.filter(({ name, level }) => level !== 'INFO' || !(name in explained))).toEqual([])
   const withoutPolicy = found.filter(({ name }) => name === 'rls_enabled_no_policy')
   expect([...new Set(withoutPolicy.map(({ metadata }) => metadata.schema))]).toEqual(['private'])
-})
-
-// The dashboard has a rule that the command line lacks (0029).
-test('each function that has the rights of its owner and that people who sign in may execute is explained', async () => {
-  const { rows } = await studio.query<{ name: string }>(`
-    select p.proname as name from pg_proc p
-    where p.pronamespace = 'public'::regnamespace and p.prosecdef and has_function_privilege('authenticated', p.oid, 'execute')
-    order by 1`)
-  const operations = readFileSync(join(repository, 'docs/operations.md'), 'utf8')
-  const section = operations.slice(operations.indexOf('### What the advisors say')).split(/\n#/)[0] ?? ''
-  expect(section.match(/(?<=^\| `)\w+/gm)?.sort()).toEqual(rows.map(({ name }) => name))
 })

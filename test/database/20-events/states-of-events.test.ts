@@ -1,7 +1,6 @@
 // Events as an organiser edits them in Studio: what holds in each status. The steps from one to another are in
 // test/states/events.test.ts.
 
-import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { eventStatuses } from '../../../src/operations/events.ts'
@@ -261,19 +260,6 @@ test('a withdrawn currency stays', async () => {
     const save = "update public.events set name = 'Renamed', currency = currency where id = $1"
     expect((await client.query(save, [event.id])).rowCount).toBe(1)
   })
-})
-
-test('a slug is taken once within an organisation', async () => {
-  const [ours, theirs] = await Promise.all([createOrganisation(), createOrganisation()])
-  const slug = `event-${randomUUID()}`
-  const insert = (organisationId: string) =>
-    studio.query("insert into public.events (organisation_id, name, slug) values ($1, 'Event', $2)", [
-      organisationId,
-      slug,
-    ])
-  await insert(ours.id)
-  await insert(theirs.id)
-  expect(await refusalOf(insert(ours.id))).toMatchObject({ code: 'already_exists', param: 'slug' })
 })
 
 test.each([

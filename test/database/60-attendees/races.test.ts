@@ -151,19 +151,6 @@ test('of two scans of one ticket by hand at once, the second is a rejected row a
   expect(second).toEqual({ result: 'rejected', reason: 'already_checked_in' })
 })
 
-test('two scans of one ticket in one statement let in once', async () => {
-  const event = await (await createOrganisation()).event()
-  const { code } = await event.guest()
-  const { rows } = await studio.query(
-    'insert into public.check_ins (event_id, code) values ($1, $2), ($1, $2) returning result, reason',
-    [event.id, code],
-  )
-  expect(rows).toEqual([
-    { result: 'accepted', reason: null },
-    { result: 'rejected', reason: 'already_checked_in' },
-  ])
-})
-
 test('a batch of scans and a cancellation of their order do not deadlock', async () => {
   const organisation = await createOrganisation()
   const event = await organisation.event()
