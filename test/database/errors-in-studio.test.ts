@@ -1,11 +1,12 @@
-// What an organiser is told whose edit in Studio breaks a rule: a sentence and the field, never the raw row.
+// What an organiser is told whose edit in Studio breaks a rule of several columns or of a form: a sentence and the field, never the raw row.
+// What is mistyped into one column is in mistakes-in-studio.test.ts.
 
 import pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { during, refusalOf, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { listenIn } from '../support/outbox.ts'
-import { addAttendee, addOrder, edit, pay, read, refusalOfEdit, remove } from '../support/studio.ts'
+import { addOrder, edit, pay, read, refusalOfEdit, remove } from '../support/studio.ts'
 
 async function errorOf(work: Promise<unknown>): Promise<pg.DatabaseError> {
   const error = await work.then(
@@ -62,21 +63,19 @@ beforeAll(async () => {
   ids = await everything()
 })
 
-const named = ['organisations', 'api_keys', 'events', 'ticket_types', 'orders', 'attendees', 'check_in_points']
 const before = "now() - interval '1 second'"
 
+const named = ['organisations', 'api_keys', 'events', 'ticket_types', 'orders', 'attendees', 'check_in_points']
+
 test.each([
-  ...named.flatMap((table) =>
-    ["''", "'  '", 'null', "E'two\\nlines'"].map((value) => [table, 'name', `name = ${value}`]),
-  ),
+  ...named.map((table) => [table, 'name', "name = E'two\\nlines'"]),
   ['events', 'ends_at', "ends_at = starts_at - interval '1 hour'"],
   ['events', 'ends_at', "starts_at = ends_at + interval '1 hour'"],
   ['events', 'starts_at', 'starts_at = null'],
   ['events', 'capacity', 'capacity = 0'],
-  ['events', 'capacity', 'capacity = -5'],
   ['ticket_types', 'sales_end_at', `sales_start_at = now(), sales_end_at = ${before}`],
-  ['ticket_types', 'price', 'price = -1'],
-  ['ticket_types', 'quantity', 'quantity = -1'],
+  ['ticket_types', 'max_per_order', 'min_per_order = 0'],
+  ['ticket_types', 'max_per_order', 'min_per_order = 3, max_per_order = 2'],
   ['promo_codes', 'valid_until', `valid_from = now(), valid_until = ${before}`],
   ['promo_codes', 'max_redemptions', 'max_redemptions = 0'],
   ['promo_codes', 'percent_off', 'percent_off = 101'],
@@ -99,9 +98,6 @@ test.each([
     "'data:image/png;base64,AA'",
   ].map((url) => ['organisations', 'logo_url', `logo_url = ${url}`]),
   ['organisations', 'payment_instructions', "payment_instructions = repeat('x', 2001)"],
-  ...['orders', 'attendees'].flatMap((table) =>
-    ["''", "'guest'", 'null', "'a b@example.com'"].map((value) => [table, 'email', `email = ${value}`]),
-  ),
 ])('of %s, a bad %s is refused in a sentence: %s', async (table, param, assignments) => {
   const error = await errorOf(
     studio.query(`update public.${table} set ${assignments} where id = $1`, [ids[table as string]]),
@@ -173,20 +169,6 @@ describe('in a statement of many rows', () => {
   })
 })
 
-test('a new row is told the same', async () => {
-  const rows: [sql: string, ...values: unknown[]][] = [
-    ["insert into public.organisations (name, slug) values (' ', 'blank')"],
-    ["insert into public.events (organisation_id, name) values ($1, '')", ids.organisations],
-    ["insert into public.ticket_types (event_id, name) values ($1, '')", ids.events],
-    ["insert into public.orders (event_id, name, email) values ($1, '', 'guest@example.com')", ids.events],
-  ]
-  for (const [sql, ...values] of rows) {
-    const error = await errorOf(studio.query(sql, values))
-    expectSentence(error)
-    expect(JSON.parse(error.detail ?? '')).toMatchObject({ code: 'validation_failed', param: 'name' })
-  }
-})
-
 describe('deleting what is in use', () => {
   async function world() {
     const organisation = await createOrganisation()
@@ -256,50 +238,89 @@ describe('deleting what is in use', () => {
       expect([table, await refusalOf(remove(table, of))]).toEqual([table, { sqlstate: 'PT409', code: 'in_use' }])
     }
   })
-
-  test('is possible where nothing refers to it any more', async () => {
-    const organisation = await createOrganisation()
-    const event = await organisation.event({ status: 'draft' })
-    await remove('ticket_types', event.ticketTypeId)
-    await remove('events', event.id)
-    await remove('organisations', organisation.id)
-  })
 })
 
 describe('what Usher keeps itself', () => {
   const refused = (param: string) => ({ sqlstate: 'PT409', code: 'read_only_field', param })
+  const stamps = ['version', 'created_at', 'updated_at']
   const kept = {
     organisations: ['created_at', 'updated_at'],
     api_keys: ['created_at', 'updated_at'],
-    events: ['published_at', 'cancelled_at', 'completed_at', 'version', 'created_at', 'updated_at'],
-    ticket_types: ['version', 'created_at', 'updated_at'],
-    promo_codes: ['version', 'created_at', 'updated_at'],
-    check_in_points: ['version', 'created_at', 'updated_at'],
-    webhook_endpoints: ['version', 'created_at', 'updated_at'],
-    orders: ['payment_status', 'completed_at', 'cancelled_at', 'version', 'created_at', 'updated_at'],
-    attendees: ['cancelled_at', 'version', 'created_at', 'updated_at'],
+    events: ['organisation_id', 'published_at', 'cancelled_at', 'completed_at', ...stamps],
+    ticket_types: ['organisation_id', 'event_id', 'quantity_sold', 'quantity_held', ...stamps],
+    promo_codes: ['times_redeemed', ...stamps],
+    check_in_points: stamps,
+    webhook_endpoints: stamps,
+    orders: [
+      ...['organisation_id', 'event_id', 'reference', 'currency', 'subtotal', 'discount_total', 'amount_paid'],
+      ...['payment_status', 'payment_check_at', 'payment_remind_at', 'payment_reminded_at', 'completed_at'],
+      ...['cancelled_at', ...stamps],
+    ],
+    attendees: [
+      ...['organisation_id', 'event_id', 'order_id', 'price', 'discount', 'ticket_token', 'checked_in_at', 'inside'],
+      ...['cancelled_at', ...stamps],
+    ],
   }
+  const written: Record<string, string> = {
+    ...{ status: "'cancelled'", payment_status: "'paid'", ticket_email_status: "'not_requested'" },
+    ...{ currency: "'USD'", reference: "'CHZSEN00'", inside: 'true' },
+    ...{ ticket_code: "repeat('A', 16)", ticket_token: "repeat('0', 32)" },
+  }
+  const strange = (column: string) =>
+    written[column] ??
+    (/_id$/.test(column) ? 'gen_random_uuid()' : /_at$/.test(column) ? "'2000-01-01'" : `${column.length + 90}`)
 
   test.each(Object.entries(kept))('of %s is refused to other hands: %j', async (table, columns) => {
     const id = (await everything())[table] as string
     const typed = table as Parameters<typeof edit>[0]
     for (const column of columns) {
-      const value = column === 'version' ? '99' : column === 'payment_status' ? "'paid'" : "'2000-01-01'"
-      expect(await refusalOfEdit(typed, id, `${column} = ${value}`)).toEqual(refused(column))
+      expect(await refusalOfEdit(typed, id, `${column} = ${strange(column)}`)).toEqual(refused(column))
     }
     // As Studio may save a row: with every column as it is. SQL that stamps the row itself does what Usher does.
     await edit(typed, id, columns.map((column) => `${column} = ${column}`).join(', '))
     await edit(typed, id, 'updated_at = now()')
   })
 
-  test('a paid order is not made by writing that it is paid', async () => {
+  test.each([
+    ['events', 'organisation_id, name', "$1, 'New'", ['published_at', 'cancelled_at', 'completed_at']],
+    ['ticket_types', 'event_id, name', "$2, 'New'", ['quantity_sold']],
+    ...["'invoice'", 'null'].map((method) => [
+      'orders',
+      'event_id, name, email, payment_method',
+      `$2, 'Buyer', 'buyer@example.com', ${method}`,
+      [
+        ...['status', 'payment_status', 'subtotal', 'amount_paid', 'currency', 'reference', 'completed_at'],
+        'cancelled_at',
+      ],
+    ]),
+    [
+      'attendees',
+      'order_id, ticket_type_id, name, email',
+      "$3, $4, 'Guest', 'guest@example.com'",
+      [
+        ...['status', 'ticket_code', 'ticket_token', 'checked_in_at', 'inside', 'cancelled_at', 'price', 'currency'],
+        'ticket_email_status',
+      ],
+    ],
+  ] as [table: string, given: string, values: string, columns: string[]][])(
+    'is not brought along by a new row of %s (%s: %s)',
+    async (table, given, values, columns) => {
+      const all = [ids.organisations, ids.events, ids.orders, ids.ticket_types]
+      for (const column of columns) {
+        const insert = `insert into public.${table} (${given}, ${column}) select ${values}, ${strange(column)}
+          from (select $1::uuid, $2::uuid, $3::uuid, $4::uuid) as ids`
+        expect([column, await refusalOf(studio.query(insert, all))]).toEqual([column, refused(column)])
+      }
+    },
+  )
+
+  test('is named with the way to change it', async () => {
     const event = await (await createOrganisation()).event()
     const { id } = await addOrder(event, { subtotal: 4900 })
-    await addAttendee(id, event.ticketTypeId)
-    const write = errorOf(edit('orders', id, "payment_status = 'paid'"))
-    expect([(await write).hint, await read('orders', id, 'payment_status')]).toEqual([
-      'Record a payment, or set status to cancelled, instead.',
-      { payment_status: 'awaiting_payment' },
-    ])
+    const hintOf = async (assignment: string) => (await errorOf(edit('orders', id, assignment))).hint
+    expect(await hintOf("payment_status = 'paid'")).toBe('Record a payment, or set status to cancelled, instead.')
+    expect(await hintOf('discount_total = 490')).toContain(
+      'For another discount cancel the order, and register anew with a promo code.',
+    )
   })
 })

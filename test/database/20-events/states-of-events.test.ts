@@ -67,40 +67,6 @@ describe('publishing', () => {
   )
 })
 
-describe('the moments of an event', () => {
-  test.each(eventStatuses)('cannot be set by hand while it is %s, nor move when it is edited', async (status) => {
-    const event = await eventThatIs(status)
-    const before = await read(event)
-    for (const column of ['published_at', 'cancelled_at', 'completed_at'] as const) {
-      for (const value of ["'2000-01-01'", ...(before[column] === null ? [] : ['null'])]) {
-        expect(await refusalOf(change(event, `name = 'Renamed', ${column} = ${value}`))).toEqual({
-          sqlstate: 'PT409',
-          code: 'read_only_field',
-          param: column,
-        })
-      }
-    }
-    await change(
-      event,
-      "name = 'Renamed', published_at = published_at, cancelled_at = cancelled_at, completed_at = completed_at",
-    )
-    expect(await read(event)).toEqual(before)
-  })
-
-  test.each(['published_at', 'cancelled_at', 'completed_at'])(
-    'cannot be brought along by a new event: %s',
-    async (column) => {
-      const { id } = await createOrganisation()
-      const insert = `insert into public.events (organisation_id, name, slug, ${column}) values ($1, 'Event', 'event', now())`
-      expect(await refusalOf(studio.query(insert, [id]))).toEqual({
-        sqlstate: 'PT409',
-        code: 'read_only_field',
-        param: column,
-      })
-    },
-  )
-})
-
 describe('the currency', () => {
   test('is fixed once there is an order', async () => {
     const event = await eventThatIs('published')

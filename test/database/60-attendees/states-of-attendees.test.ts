@@ -2,7 +2,7 @@
 // test/states/attendees.test.ts, the places they hold in places.test.ts.
 
 import { describe, expect, test } from 'vitest'
-import { refusalOf, row, studio } from '../../support/database.ts'
+import { row } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
 import { addAttendee, addOrder, edit, pay, read, refusalOfEdit } from '../../support/studio.ts'
 import { expectExactCounts } from '../counts.ts'
@@ -45,50 +45,6 @@ describe('an attendee', () => {
       cancelled_at: null,
     })
     await expectExactCounts(event)
-  })
-
-  test.each([
-    ['status', "'cancelled'"],
-    ['ticket_code', "'AAAAAAAAAAAAAAAA'"],
-    ['ticket_token', "repeat('0', 32)"],
-    ['checked_in_at', 'now()'],
-    ['inside', 'true'],
-    ['cancelled_at', 'now()'],
-    ['price', '100'],
-    ['currency', "'USD'"],
-    ['ticket_email_status', "'not_requested'"],
-  ])('that is new cannot bring along its %s', async (column, value) => {
-    const event = await (await createOrganisation()).event()
-    const { id: orderId } = await addOrder(event, { ticketTypeIds: [] })
-    const insert = `insert into public.attendees (order_id, ticket_type_id, name, email, ${column})
-      values ($1, $2, 'Guest', 'guest@example.com', ${value})`
-    expect(await refusalOf(studio.query(insert, [orderId, event.ticketTypeId]))).toEqual({
-      sqlstate: 'PT409',
-      code: 'read_only_field',
-      param: column,
-    })
-    await expectExactCounts(event)
-  })
-
-  test('keeps the moment it was cancelled', async () => {
-    const { id } = await attendeeThatIs('cancelled')
-    const before = await read('attendees', id, 'cancelled_at')
-    expect(await refusalOfEdit('attendees', id, "cancelled_at = '2000-01-01', name = 'Renamed'")).toEqual({
-      sqlstate: 'PT409',
-      code: 'read_only_field',
-      param: 'cancelled_at',
-    })
-    expect(await read('attendees', id, 'cancelled_at')).toEqual(before)
-  })
-
-  test('cannot be let in by editing checked_in_at or inside, nor be let out', async () => {
-    const event = await (await createOrganisation()).event()
-    const { attendeeId, code } = await event.guest()
-    const refused = { sqlstate: 'PT409', code: 'read_only_field', param: 'checked_in_at' }
-    expect(await refusalOfEdit('attendees', attendeeId, 'checked_in_at = now()')).toEqual(refused)
-    await studio.query('insert into public.check_ins (event_id, code) values ($1, $2)', [event.id, code])
-    expect(await refusalOfEdit('attendees', attendeeId, 'checked_in_at = null')).toEqual(refused)
-    expect(await refusalOfEdit('attendees', attendeeId, 'inside = false')).toEqual({ ...refused, param: 'inside' })
   })
 
   test('has a ticket code that is given and not chosen: clearing it gives a new one', async () => {
