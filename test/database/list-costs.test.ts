@@ -28,29 +28,31 @@ const lists = {
 type List = keyof typeof lists
 type Filters = Record<string, unknown>
 
-async function asKey<T>(list: List, work: () => Promise<T>): Promise<T> {
+/** Pages of 8 kB that a call reads as this role, and what it answers; what it did is undone. */
+async function costAs<T>(role: string, call: string, prepare: string[] = []): Promise<{ pages: number; answer: T }> {
   await client.query('begin')
   try {
-    await client.query("select set_config('request.jwt.claims', $1, true), set_config('role', $2, true)", [
-      JSON.stringify({ organisation_id: organisationId, api_key_id: organisationId }),
-      lists[list],
+    for (const sql of prepare) await client.query(sql)
+    await client.query("select set_config('role', $1, true), set_config('request.jwt.claims', $2, true)", [
+      role,
+      JSON.stringify({ organisation_id: organisationId, api_key_id: organisationId, role }),
     ])
-    return await work()
+    await client.query('savepoint before')
+    const { rows: answers } = await client.query(`select ${call} as answer`)
+    await client.query('rollback to before')
+    const { rows } = await client.query(`explain (analyze, buffers, format json) select ${call}`)
+    const { Plan: plan } = rows[0]['QUERY PLAN'][0]
+    return { pages: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'], answer: answers[0].answer }
   } finally {
     await client.query('rollback')
   }
 }
 
-/** Pages of 8 kB that one call reads, and how many items it answers. */
-async function costOf(list: List, filters: Filters): Promise<{ pages: number; items: number }> {
-  const names = Object.keys(filters)
-  const call = `select api.${list}(${names.map((name) => `"${name}" => ${pg.escapeLiteral(String(filters[name]))}`)}) as page`
-  return asKey(list, async () => {
-    const answer = await client.query(call)
-    const { rows } = await client.query(`explain (analyze, buffers, format json) ${call}`)
-    const { Plan: plan } = rows[0]['QUERY PLAN'][0]
-    return { pages: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'], items: answer.rows[0].page.data.length }
-  })
+async function costOf(list: List, filters: Filters, prepare: string[] = []): Promise<{ pages: number; items: number }> {
+  const named = Object.entries(filters).map(([name, value]) => `"${name}" => ${pg.escapeLiteral(String(value))}`)
+  const call = `api.${list}(${named})`
+  const { pages, answer } = await costAs<{ data: unknown[] }>(lists[list], call, prepare)
+  return { pages, items: answer.data.length }
 }
 
 beforeAll(async () => {
@@ -86,83 +88,58 @@ const cases: [List, Filters, number][] = [
   ['list_attendees', { reference: '00000001' }, 1],
   ['list_attendees', { external_id: 'crm-1' }, 1],
   ['list_attendees', { email: 'guest1@example.com' }, 1],
-  ['list_attendees', { email: 'nobody@example.com', event_id: id(1) }, 0],
-  ['list_attendees', { status: 'active' }, 50],
   ['list_attendees', { status: 'cancelled' }, 0],
   ['list_attendees', { checked_in: true }, 0],
-  ['list_attendees', { checked_in: false }, 50],
   ['list_attendees', { inside: true }, 0],
-  ['list_attendees', { inside: false }, 50],
-  ['list_attendees', { event_id: id(1), inside: true }, 0],
-  ['list_attendees', { event_id: id(1), inside: false, checked_in: true }, 0],
   ['list_attendees', { search: 'example.com', inside: true }, 0],
   ['list_attendees', { ticket_email_status: 'failed' }, 0],
-  ['list_attendees', { event_id: id(1), checked_in: true }, 0],
   ['list_attendees', { event_id: id(1), ticket_type_id: id(2), checked_in: true, status: 'active' }, 0],
   ['list_attendees', { event_id: id(1), ticket_email_status: 'bounced' }, 0],
-  ['list_attendees', { updated_since: future }, 0],
   ['list_attendees', { updated_since: '2000-01-01' }, 50],
   ['list_attendees', { event_id: id(1), updated_since: future }, 0],
   ['list_attendees', { search: 'nobody' }, 0],
   ['list_attendees', { search: 'MÜLLER guest' }, 3],
-  ['list_attendees', { search: 'MUELLER + guest' }, 3],
-  ['list_attendees', { search: 'joel' }, 0],
-  ['list_attendees', { search: 'boe xae' }, 0],
   ['list_attendees', { search: 'ae'.repeat(50) }, 0],
-  ['list_attendees', { search: 'guest1@example.com' }, 1],
   ['list_attendees', { search: 'example.com' }, 50],
-  ['list_attendees', { search: 'example.com', checked_in: true }, 0],
   ['list_attendees', { search: 'muller', event_id: id(1), ticket_email_status: 'sent' }, 3],
-  ['list_orders', { search: 'nobody' }, 0],
   ['list_orders', { search: 'muller' }, 3],
-  ['list_orders', { search: 'mueller' }, 3],
   ['list_orders', { search: 'example.com' }, 50],
   ['find_attendees', { search: 'MÜLLER guest', event_id: id(1) }, 3],
-  ['find_attendees', { search: 'mueller', event_id: id(1) }, 3],
   ['find_attendees', { search: 'example.com', event_id: id(1) }, 0],
   ['list_orders', {}, 50],
   ['list_orders', { cursor: cursor(3, 10_000) }, 50],
   ['list_orders', { event_id: id(1) }, 50],
   ['list_orders', { status: 'pending' }, 0],
-  ['list_orders', { payment_status: '{refund_due}' }, 0],
   ['list_orders', { payment_status: '{awaiting_payment,partially_paid}' }, 0],
   ['list_orders', { event_id: id(1), payment_status: '{not_required,paid}' }, 50],
   ['list_orders', { overdue: true }, 0],
-  ['list_orders', { due_before: future }, 0],
   ['list_orders', { due_after: '2000-01-01', due_before: future, event_id: id(1) }, 0],
   ['list_orders', { due_before: future, email: 'guest1@example.com' }, 0],
-  ['list_orders', { due_before: future, search: 'muller' }, 0],
-  ['list_orders', { event_id: id(1), status: 'cancelled' }, 0],
   ['list_orders', { reference: '00000001' }, 1],
   ['list_orders', { external_id: 'crm-1' }, 1],
   ['list_orders', { email: 'guest1@example.com' }, 1],
   ['list_orders', { updated_since: future }, 0],
   ['list_check_ins', {}, 50],
-  ['list_check_ins', { result: 'rejected' }, 0],
   ['list_check_ins', { event_id: id(1), result: 'rejected' }, 0],
   ['list_check_ins', { attendee_id: id(4) }, 1],
   ['list_events', {}, 50],
   ['list_events', { status: 'cancelled' }, 0],
   ['list_events', { sort: 'starts_at' }, 50],
-  ['list_events', { sort: 'starts_at', status: 'cancelled' }, 0],
   ['list_events', { sort: 'starts_at', cursor: startCursor('2098-12-31', 10_000) }, 50],
   ['list_events', { external_id: 'crm-1' }, 1],
   ['list_notifications', {}, 50],
   ['list_notifications', { type: 'order.cancelled' }, 0],
   ['list_notifications', { after: id(6) }, 50],
   ['list_notifications', { created_since: '2000-01-01' }, 50],
-  ['list_notifications', { created_since: future }, 0],
   ['list_notifications', { created_since: future, type: 'order.completed' }, 0],
   ['list_audit_entries', {}, 50],
   ['list_audit_entries', { object_type: 'order' }, 0],
-  ['list_audit_entries', { created_since: '2000-01-01' }, 50],
   ['list_audit_entries', { created_since: future }, 0],
   ['list_webhook_deliveries', {}, 50],
   ['list_webhook_deliveries', { status: 'failed' }, 0],
   ['list_webhook_deliveries', { type: 'event.cancelled' }, 0],
   ['list_webhook_deliveries', { webhook_endpoint_id: id(5), status: 'pending' }, 0],
   ['list_webhook_deliveries', { notification_id: id(6) }, 1],
-  ['list_emails', {}, 50],
   ['list_emails', { kind: 'ticket', status: 'sent' }, 50],
   ['list_emails', { attendee_id: id(4) }, 1],
 ]
@@ -181,20 +158,10 @@ test.each([
   ['an address that nobody has', { email: 'nobody@example.com', name: 'Guest' }, null],
   ['an external_id that is new', { external_id: 'new', email: 'nobody@example.com', name: 'Guest' }, null],
 ])('an import finds its guest by key: %s', async (_by, guest, expected) => {
-  const call = `select (private.attendee_of_guest('${id(1)}', null, '${JSON.stringify(guest)}')).id`
-  await client.query('begin')
-  try {
-    await client.query(
-      "select set_config('role', 'scope_attendees_write', true), set_config('request.jwt.claims', $1, true)",
-      [JSON.stringify({ organisation_id: organisationId })],
-    )
-    expect((await client.query(call)).rows).toEqual([{ id: expected }])
-    const { rows } = await client.query(`explain (analyze, buffers, format json) ${call}`)
-    const { Plan: plan } = rows[0]['QUERY PLAN'][0]
-    expect(plan['Shared Hit Blocks'] + plan['Shared Read Blocks']).toBeLessThan(50)
-  } finally {
-    await client.query('rollback')
-  }
+  const call = `(private.attendee_of_guest('${id(1)}', null, '${JSON.stringify(guest)}')).id`
+  const { pages, answer } = await costAs('scope_attendees_write', call)
+  expect(answer).toBe(expected)
+  expect(pages).toBeLessThan(50)
 })
 
 const everything = '{events:read,orders:read,attendees:read,events:write,attendees:write,checkin:write,orders:write}'
@@ -202,19 +169,14 @@ const everything = '{events:read,orders:read,attendees:read,events:write,attende
 // A name that thousands have costs what a search for it does.
 const names: [kind: string, name: string, event: string | null, found: number, most: number][] = [
   ['event', 'Event', null, 11, 300],
-  ['event', 'event-77', null, 1, 300],
   ['event', 'CRM-77', null, 0, 300],
-  ['ticket_type', 'type', null, 1, 300],
   ['ticket_type', 'type', id(1), 1, 300],
   ['webhook_endpoint', 'https://example.com', null, 1, 300],
   ['order', '00000007', null, 1, 600],
-  ['order', 'crm-7', null, 1, 600],
   ['order', 'guest7@example.com', null, 1, 600],
   ['order', 'nobody', null, 0, 600],
   ['order', 'Guest', null, 11, 4500],
-  ['attendee', '00000007', null, 1, 300],
   ['attendee', 'crm-7', id(1), 1, 300],
-  ['attendee', 'guest7@example.com', id(1), 1, 300],
   ['attendee', 'nobody', null, 0, 300],
   ['attendee', 'guest', id(1), 11, 800],
 ]
@@ -222,95 +184,43 @@ const names: [kind: string, name: string, event: string | null, found: number, m
 async function holdCostOfName([kind, name, event, found, most]: (typeof names)[number]): Promise<void> {
   const values = [kind, name, organisationId, event, everything]
   const literals = values.map((value) => (value === null ? 'null' : pg.escapeLiteral(value)))
-  const call = `from private.objects_called(${literals.join()})`
-  await client.query('begin')
-  try {
-    const claims = JSON.stringify({ organisation_id: organisationId })
-    await client.query("select set_config('request.jwt.claims', $1, true)", [claims])
-    expect((await client.query(`select * ${call}`)).rows).toHaveLength(found)
-    const { rows } = await client.query(`explain (analyze, buffers, format json) select * ${call}`)
-    const { Plan: plan } = rows[0]['QUERY PLAN'][0]
-    expect(plan['Shared Hit Blocks'] + plan['Shared Read Blocks'], `${kind} ${name}`).toBeLessThan(most)
-  } finally {
-    await client.query('rollback')
-  }
+  const call = `(select count(*)::integer from private.objects_called(${literals.join()}))`
+  const { pages, answer } = await costAs('postgres', call)
+  expect([kind, name, answer]).toEqual([kind, name, found])
+  expect(pages, `${kind} ${name}`).toBeLessThan(most)
 }
 
 test.each(names)('what the %s %j is in %j is found by key', (...of) => holdCostOfName(of))
 
 test('the courier finds what is due by key, among orders whose deadline is to come', async () => {
-  await client.query('begin')
-  try {
-    await client.query(
-      `update public.orders set status = 'pending', payment_due_at = '2099-01-01', payment_check_at = '2099-01-01'
-       where reference < '00020000'`,
-    )
-    const call = 'select api.enforce_payment_deadlines() as done'
-    expect((await client.query(call)).rows).toEqual([{ done: { expired: 0, reminded: 0, has_more: false } }])
-    const { rows } = await client.query(`explain (analyze, buffers, format json) ${call}`)
-    const { Plan: plan } = rows[0]['QUERY PLAN'][0]
-    expect(plan['Shared Hit Blocks'] + plan['Shared Read Blocks']).toBeLessThan(150)
-  } finally {
-    await client.query('rollback')
-  }
+  const { pages, answer } = await costAs('postgres', 'api.enforce_payment_deadlines()', [
+    `update public.orders set status = 'pending', payment_due_at = '2099-01-01', payment_check_at = '2099-01-01'
+     where reference < '00005000'`,
+  ])
+  expect(answer).toEqual({ expired: 0, reminded: 0, has_more: false })
+  expect(pages).toBeLessThan(150)
 })
 
-/** Pages of 8 kB that a call reads as this role, and what it answers; what it did is undone. */
-async function costAs(role: string, call: string, prepare: string[] = []): Promise<{ pages: number; answer: unknown }> {
-  await client.query('begin')
-  try {
-    for (const sql of prepare) await client.query(sql)
-    await client.query("select set_config('role', $1, true), set_config('request.jwt.claims', $2, true)", [
-      role,
-      JSON.stringify({ organisation_id: organisationId, role }),
-    ])
-    await client.query('savepoint before')
-    const { rows: answers } = await client.query(`select ${call} as answer`)
-    await client.query('rollback to before')
-    const { rows } = await client.query(`explain (analyze, buffers, format json) select ${call}`)
-    const { Plan: plan } = rows[0]['QUERY PLAN'][0]
-    return { pages: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'], answer: answers[0].answer }
-  } finally {
-    await client.query('rollback')
-  }
-}
-
-test('orders are found by their deadline by key, among thousands that expired, are to be paid or were paid', async () => {
-  const keys = `event_id => '${id(1)}'`
-  const due: [string, number][] = [
-    ['overdue => true', 50],
-    ["overdue => true, status => 'cancelled'", 50],
-    [`overdue => true, status => 'pending', ${keys}`, 50],
-    ["due_after => '2021-01-01', payment_status => '{awaiting_payment,partially_paid}'", 50],
-    [`overdue => true, cursor => '${startCursor('2021-01-01', 1)}', ${keys}`, 50],
-    ["due_before => '2099-01-01', payment_status => '{paid,refunded}'", 0],
-    ["overdue => true, email => 'guest3@example.com'", 1],
-  ]
-  await client.query('begin')
-  try {
-    await client.query(
-      `update public.orders set
-         status = (array['cancelled', 'pending', 'completed']::public.order_status[])[1 + reference::integer % 3],
-         cancellation_reason = case reference::integer % 3 when 0 then 'expired'::public.cancellation_reason end,
-         payment_status = (array['not_required', 'awaiting_payment', 'paid']::public.payment_status[])[1 + reference::integer % 3],
-         payment_due_at = timestamptz '2020-01-01' + reference::integer * interval '1 hour'
-       where reference < '00020000'`,
-    )
-    await client.query(
-      "select set_config('role', 'scope_orders_read', true), set_config('request.jwt.claims', $1, true)",
-      [JSON.stringify({ organisation_id: organisationId, role: 'scope_orders_read' })],
-    )
-    for (const [filters, items] of due) {
-      const call = `select api.list_orders(${filters}) as page`
-      expect((await client.query(call)).rows[0].page.data, filters).toHaveLength(items)
-      const { rows } = await client.query(`explain (analyze, buffers, format json) ${call}`)
-      const { Plan: plan } = rows[0]['QUERY PLAN'][0]
-      // Each order has two versions in its indexes here.
-      expect(plan['Shared Hit Blocks'] + plan['Shared Read Blocks'], filters).toBeLessThan(items < 2 ? 150 : 1200)
-    }
-  } finally {
-    await client.query('rollback')
-  }
+test.each<[Filters, number]>([
+  [{ overdue: true, status: 'cancelled' }, 50],
+  [{ overdue: true, status: 'pending', event_id: id(1) }, 50],
+  [{ due_after: '2021-01-01', payment_status: '{awaiting_payment,partially_paid}' }, 50],
+  [{ overdue: true, cursor: startCursor('2021-01-01', 1), event_id: id(1) }, 50],
+  [{ due_before: '2099-01-01', payment_status: '{paid,refunded}' }, 0],
+  [{ overdue: true, email: 'guest3@example.com' }, 1],
+])('orders are found by their deadline by key, among thousands that expired or are to be paid: %j', async (...of) => {
+  const [filters, expected] = of
+  const { pages, items } = await costOf('list_orders', filters, [
+    `update public.orders set
+       status = (array['cancelled', 'pending', 'completed']::public.order_status[])[1 + reference::integer % 3],
+       cancellation_reason = case reference::integer % 3 when 0 then 'expired'::public.cancellation_reason end,
+       payment_status = (array['not_required', 'awaiting_payment', 'paid']::public.payment_status[])[1 + reference::integer % 3],
+       payment_due_at = timestamptz '2020-01-01' + reference::integer * interval '10 hours'
+     where reference < '00003000'`,
+  ])
+  expect(items).toBe(expected)
+  // Each order has two versions in its indexes here.
+  expect(pages).toBeLessThan(items < 2 ? 150 : 1200)
 })
 
 test('what the logs hold of a person is found by key', async () => {
@@ -319,6 +229,8 @@ test('what the logs hold of a person is found by key', async () => {
     data: { notifications: 1, webhook_deliveries: 0, ticket_emails: 1, audit_entries: 1, idempotency_records: 1 },
   })
   expect(pages).toBeLessThan(400)
+  const emails = (await client.query('select min(id::text) as id from public.emails')).rows[0].id
+  expect((await costAs('courier', `api.erased_emails('{${emails}}')`)).pages).toBeLessThan(150)
 })
 
 test('whoever stands under an address is found, and erased, by key', async () => {
