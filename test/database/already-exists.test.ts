@@ -33,13 +33,6 @@ describe('the object that has it is named to an organiser', () => {
     await edit('events', other.id, `${param} = $2, name = 'Renamed'`, [value])
   })
 
-  test('external_id of a ticket type', async () => {
-    const [one, other] = [await event.ticketType(), await event.ticketType()]
-    const value = randomUUID()
-    await edit('ticket_types', other, 'external_id = $2', [value])
-    expect(await refusalOfEdit('ticket_types', one, 'external_id = $2', [value])).toEqual(taken('external_id', other))
-  })
-
   test('code of a promo code, in other letters', async () => {
     const [one, other] = [await addPromoCode(event, 10), await addPromoCode(event, 10)]
     const { rows } = await studio.query('select id from public.promo_codes where event_id = $1 and code = any ($2)', [
@@ -52,14 +45,17 @@ describe('the object that has it is named to an organiser', () => {
     expect(rows.map(({ id }) => id)).toContain((refusal as { details?: { id: string } }).details?.id)
   })
 
-  test('external_id of an order, and of an attendee', async () => {
+  test('external_id of a ticket type, of an order, and of an attendee', async () => {
     const [one, other] = [await addOrder(event), await addOrder(event)]
-    const value = randomUUID()
-    await edit('orders', other.id, 'external_id = $2', [value])
-    expect(await refusalOfEdit('orders', one.id, 'external_id = $2', [value])).toEqual(taken('external_id', other.id))
-    const [first = '', second = ''] = [one.attendeeIds[0], other.attendeeIds[0]]
-    await edit('attendees', second, 'external_id = $2', [value])
-    expect(await refusalOfEdit('attendees', first, 'external_id = $2', [value])).toEqual(taken('external_id', second))
+    for (const [table, mine, theirs] of [
+      ['ticket_types', await event.ticketType(), await event.ticketType()],
+      ['orders', one.id, other.id],
+      ['attendees', one.attendeeIds[0] ?? '', other.attendeeIds[0] ?? ''],
+    ] as const) {
+      const value = randomUUID()
+      await edit(table, theirs, 'external_id = $2', [value])
+      expect(await refusalOfEdit(table, mine, 'external_id = $2', [value])).toEqual(taken('external_id', theirs))
+    }
   })
 })
 

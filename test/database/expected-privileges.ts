@@ -7,7 +7,7 @@ export const verbs = ['select', 'insert', 'update', 'delete'] as const
 export type Verb = (typeof verbs)[number]
 
 /** `*` is the whole table, anything else the columns that are named. */
-export type Privileges = Partial<Record<Verb, string>>
+type Privileges = Partial<Record<Verb, string>>
 
 /** Roles as they are granted to one another. `inherits` is what a role may do without asking; `becomes` is `set role`. */
 export const roles: Record<string, { inherits?: string[]; becomes?: string[]; bypassesPolicies?: boolean }> = {

@@ -7,6 +7,7 @@ import { during, studio } from '../support/database.ts'
 import { gridInsert, gridUpdate } from '../support/grid.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import type { Claims } from './actor.ts'
+import { rows } from './tenancy.ts'
 import { createTenant, type Tenant } from './tenant-fixture.ts'
 
 type Column = { name: string; type: string; nullable: boolean; kind: string }
@@ -158,37 +159,13 @@ beforeAll(async () => {
 const additions: Record<string, () => Record<string, unknown>> = {
   plans: () => ({ name: 'gold', rate_limit_per_minute: 100 }),
   organisations: () => ({ name: 'Acme', slug: `acme-${randomUUID()}` }),
-  organisation_members: () => ({ organisation_id: us.id, user_id: them.owner.sub, role: 'viewer' }),
   api_keys: () => ({ organisation_id: us.id, name: 'CRM', prefix: 'usher_live_00000000', scopes: ['events:read'] }),
-  events: () => ({ organisation_id: us.id, name: 'New' }),
-  ticket_types: () => ({ event_id: us.event.id, name: 'New' }),
-  promo_codes: () => ({ event_id: us.event.id, code: 'NEW', percent_off: 10 }),
-  orders: () => ({ event_id: us.event.id, name: 'Guest', email: 'guest@example.com' }),
-  attendees: () => ({
-    order_id: us.orderId,
-    ticket_type_id: us.event.ticketTypeId,
-    name: 'Guest',
-    email: 'g@example.com',
-  }),
   registrations: () => ({
-    event_id: us.event.id,
-    ticket_type_id: us.event.ticketTypeId,
-    name: 'Guest',
-    email: 'g@example.com',
+    ...{ event_id: us.event.id, ticket_type_id: us.event.ticketTypeId },
+    ...{ name: 'Guest', email: 'g@example.com' },
   }),
-  payments: () => ({ order_id: us.pricedOrderId, amount: 100 }),
-  payment_voids: () => ({ payment_id: us.paymentId }),
-  refunds: () => ({ order_id: us.paidOrderId, amount: 100 }),
-  waiting_list_entries: () => ({
-    event_id: us.event.id,
-    ticket_type_id: us.soldOutTicketTypeId,
-    name: 'Guest',
-    email: 'new@example.com',
-  }),
-  check_in_points: () => ({ event_id: us.event.id, name: 'New' }),
-  check_ins: () => ({ event_id: us.event.id, code: 'any code' }),
-  webhook_endpoints: () => ({ organisation_id: us.id, url: 'https://new.example.com', types: ['order.created'] }),
   email_opt_outs: () => ({ event_id: us.event.id, email: 'new@example.com' }),
+  ...Object.fromEntries(Object.entries(rows).map(([table, rowOf]) => [table, () => rowOf(us, them.owner)])),
 }
 
 // Nobody sees a blank at the end, and by a name with one nothing is found. It is no mistake, and does not depend on how many rows there are.
@@ -241,7 +218,9 @@ async function faults(
   statement: (column: string, value: unknown) => string,
   member?: Claims,
 ): Promise<(string | undefined)[]> {
-  const attempts = (await columnsOf(table)).flatMap((column) =>
+  // A member differs in look-ups of rows that they may not see.
+  const columns = (await columnsOf(table)).filter(({ kind }) => !member || ['uuid', 'array'].includes(kind))
+  const attempts = columns.flatMap((column) =>
     Object.entries({ null: null, ...mistakes[column.kind], ...values(column) })
       .filter(([, value]) => value !== undefined)
       .map(([mistake, value]) => ({
@@ -269,29 +248,13 @@ const deniedToMembers = ({ sqlstate, message }: Answer) =>
 
 const returned = (table: string, member?: Claims) => (member ? 'null::jsonb' : `to_jsonb(${table})`)
 
-function insertOf(table: string, base: Record<string, unknown>, member?: Claims) {
-  return (row: Record<string, unknown>) => {
-    return gridInsert(table, [{ ...base, ...row }], returned(table, member))
-  }
-}
-
-function updateOf(table: string, ours: Record<string, unknown>, key: string[], member?: Claims) {
-  return (column: string, value: unknown) =>
-    gridUpdate(
-      table,
-      { [column]: value },
-      key.map((name) => `"${name}" = '${ours[name]}'`).join(' and '),
-      returned(table, member),
-    )
-}
-
 describe.each(['an organiser in Studio', 'a member who is signed in'])('by %s', (who) => {
   const member = () => (who.startsWith('a member') ? us.owner : undefined)
 
   test.each(Object.keys(additions))('a mistake in a new row of %s is explained', async (table) => {
     const base = additions[table]?.() ?? {}
     const [ours, theirs] = await rowsOf(table)
-    const insert = insertOf(table, base, member())
+    const insert = (row: Row) => gridInsert(table, [{ ...base, ...row }], returned(table, member()))
     // The row itself can be added, so what is refused below is the mistake.
     const answer = await answerTo(insert({}), member())
     expect(deniedToMembers(answer) || answer.sqlstate).toEqual(member() ? expect.toBeOneOf([null, true]) : null)
@@ -308,7 +271,10 @@ describe.each(['an organiser in Studio', 'a member who is signed in'])('by %s', 
   test.each(updated)('a mistake in a row of %s is explained', async (table) => {
     const [ours = {}, theirs, key] = await rowsOf(table)
     const values = ({ name }: Column) => ({ same: ours[name], foreign: theirs?.[name] })
-    expect(await faults(table, values, updateOf(table, ours, key, member()), member())).toEqual([])
+    const where = key.map((name) => `"${name}" = '${ours[name]}'`).join(' and ')
+    const update = (column: string, value: unknown) =>
+      gridUpdate(table, { [column]: value }, where, returned(table, member()))
+    expect(await faults(table, values, update, member())).toEqual([])
   })
 })
 

@@ -83,12 +83,6 @@ describe('an endpoint added in Studio', () => {
       })
     }
   })
-
-  test('stays with its organisation', async () => {
-    const { id } = await row<{ id: string }>(...add(a))
-    const move = studio.query('update public.webhook_endpoints set organisation_id = $2 where id = $1', [id, b.id])
-    await expect(move).rejects.toMatchObject({ code: 'PT409' })
-  })
 })
 
 test('a key that may not read orders makes no delivery of theirs pending once more, not even without a condition', async () => {

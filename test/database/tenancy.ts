@@ -14,6 +14,7 @@ const allowed = (verb: Verb) => (role: string) =>
 export const readable = (role: string) => allowed('select')(role).filter((table) => !sharedTables.includes(table))
 export const editable = allowed('update')
 export const extensible = allowed('insert')
+export const deletable = allowed('delete')
 
 /** The column that says whose a row is. */
 const owner = (table: string) => (table === 'public.organisations' ? 'id' : 'organisation_id')
@@ -71,58 +72,42 @@ export const seesOnlyNew: Record<string, string[]> = {
   scope_attendees_write: ['public.orders'],
 }
 
-/** A row of a tenant's, as a statement and its values. `newcomer` belongs to nobody yet. */
-export const additions: Record<string, (tenant: Tenant, newcomer: Claims) => [sql: string, values: unknown[]]> = {
-  'public.organisation_members': (tenant, newcomer) => [
-    'insert into public.organisation_members (organisation_id, user_id) values ($1, $2)',
-    [tenant.id, newcomer.sub],
-  ],
-  'public.events': (tenant) => [
-    "insert into public.events (organisation_id, name, slug) values ($1, 'New', $2)",
-    [tenant.id, `new-${randomUUID()}`],
-  ],
-  'public.ticket_types': (tenant) => [
-    "insert into public.ticket_types (organisation_id, event_id, name) values ($1, $2, 'New')",
-    [tenant.id, tenant.event.id],
-  ],
-  'public.promo_codes': (tenant) => [
-    'insert into public.promo_codes (organisation_id, event_id, code, percent_off) values ($1, $2, $3, 10)',
-    [tenant.id, tenant.event.id, `NEW-${randomUUID()}`],
-  ],
-  'public.orders': (tenant) => [
-    `insert into public.orders (organisation_id, event_id, name, email)
-     values ($1, $2, 'Guest', 'guest@example.com')`,
-    [tenant.id, tenant.event.id],
-  ],
-  'public.attendees': (tenant) => [
-    `insert into public.attendees (organisation_id, event_id, order_id, ticket_type_id, name, email)
-     values ($1, $2, $3, $4, 'Guest', 'guest@example.com')`,
-    [tenant.id, tenant.event.id, tenant.orderId, tenant.event.ticketTypeId],
-  ],
-  'public.payments': (tenant) => [
-    'insert into public.payments (order_id, amount) values ($1, 100)',
-    [tenant.pricedOrderId],
-  ],
-  'public.payment_voids': (tenant) => ['insert into public.payment_voids (payment_id) values ($1)', [tenant.paymentId]],
-  'public.refunds': (tenant) => [
-    'insert into public.refunds (order_id, amount) values ($1, 100)',
-    [tenant.paidOrderId],
-  ],
-  'public.webhook_endpoints': (tenant) => [
-    "insert into public.webhook_endpoints (organisation_id, url, types) values ($1, 'https://new.example.com', '{order.created}')",
-    [tenant.id],
-  ],
-  'public.waiting_list_entries': (tenant) => [
-    `insert into public.waiting_list_entries (organisation_id, event_id, ticket_type_id, name, email)
-     values ($1, $2, $3, 'Guest', $4)`,
-    [tenant.id, tenant.event.id, tenant.soldOutTicketTypeId, `${randomUUID()}@example.com`],
-  ],
-  'public.check_in_points': (tenant) => [
-    "insert into public.check_in_points (organisation_id, event_id, name) values ($1, $2, 'New')",
-    [tenant.id, tenant.event.id],
-  ],
-  'public.check_ins': (tenant) => [
-    "insert into public.check_ins (event_id, code) values ($1, 'any code')",
-    [tenant.event.id],
-  ],
+/** A row that could be added to a table of a tenant. `newcomer` belongs to nobody yet. */
+export const rows: Record<string, (tenant: Tenant, newcomer: Claims) => Record<string, unknown>> = {
+  organisation_members: ({ id }, { sub }) => ({ organisation_id: id, user_id: sub }),
+  events: ({ id }) => ({ organisation_id: id, name: 'New', slug: `new-${randomUUID()}` }),
+  ticket_types: ({ id, event }) => ({ organisation_id: id, event_id: event.id, name: 'New' }),
+  promo_codes: ({ id, event }) => ({
+    ...{ organisation_id: id, event_id: event.id },
+    ...{ code: `NEW-${randomUUID()}`, percent_off: 10 },
+  }),
+  orders: ({ id, event }) => ({ organisation_id: id, event_id: event.id, ...guest() }),
+  attendees: ({ id, event, orderId }) => ({
+    ...{ organisation_id: id, event_id: event.id, order_id: orderId, ticket_type_id: event.ticketTypeId },
+    ...guest(),
+  }),
+  payments: ({ pricedOrderId }) => ({ order_id: pricedOrderId, amount: 100 }),
+  payment_voids: ({ paymentId }) => ({ payment_id: paymentId }),
+  refunds: ({ paidOrderId }) => ({ order_id: paidOrderId, amount: 100 }),
+  webhook_endpoints: ({ id }) => ({ organisation_id: id, url: 'https://new.example.com', types: ['order.created'] }),
+  waiting_list_entries: ({ id, event, soldOutTicketTypeId }) => ({
+    ...{ organisation_id: id, event_id: event.id, ticket_type_id: soldOutTicketTypeId },
+    ...guest(),
+  }),
+  check_in_points: ({ id, event }) => ({ organisation_id: id, event_id: event.id, name: 'New' }),
+  check_ins: ({ event }) => ({ event_id: event.id, code: 'any code' }),
 }
+const guest = () => ({ name: 'Guest', email: `${randomUUID()}@example.com` })
+
+/** The same as a statement and its values, by `public.events` and so on. */
+export const additions = Object.fromEntries(
+  Object.entries(rows).map(([table, rowOf]) => [
+    `public.${table}`,
+    (tenant: Tenant, newcomer: Claims): [sql: string, values: unknown[]] => {
+      const added = rowOf(tenant, newcomer)
+      const columns = Object.keys(added)
+      const values = columns.map((_, i) => `$${i + 1}`)
+      return [`insert into public.${table} (${columns.join()}) values (${values.join()})`, Object.values(added)]
+    },
+  ]),
+)

@@ -1,10 +1,10 @@
 // Versions count edits. An edit that names the versions it may be made of: any of them will do, and none is not the same as no
 // condition. A value that is written as it was is no edit.
 
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { studio } from '../support/database.ts'
 import { actAs } from './actor.ts'
-import { createTenant } from './tenant-fixture.ts'
+import { createTenant, type Tenant } from './tenant-fixture.ts'
 
 const edits = {
   update_event: ['scope_events_write', 'events', '{"name": "Renamed"}'],
@@ -15,10 +15,14 @@ const edits = {
   update_order: ['scope_orders_write', 'orders', '{"name": "Renamed"}'],
 } as const
 
+let party: Tenant
+beforeAll(async () => {
+  party = await createTenant()
+})
+
 test.each(Object.entries(edits))(
   '%s is made of any version that is named',
   async (operation, [role, table, changes]) => {
-    const party = await createTenant()
     await actAs(role, party.claims, async ({ rows, touched, refusal }) => {
       const [object] = await rows<{ id: string; version: number }>(
         `select id, version from public.${table} order by id limit 1`,
@@ -46,7 +50,6 @@ const sameAgain = {
 } as const
 
 test('a change to the values that are there is no edit', async () => {
-  const party = await createTenant()
   for (const [operation, [role, table, changes]] of Object.entries(sameAgain)) {
     const [field = changes] = changes.startsWith('{') ? Object.keys(JSON.parse(changes)) : []
     await actAs(role, party.claims, async ({ rows, touched }) => {

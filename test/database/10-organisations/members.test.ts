@@ -1,8 +1,7 @@
-// What each role of an organisation may do over the Data API, cell by cell: docs/organisers.md, "People who sign in".
+// Members over the Data API: secrets, views, and the settings of the workspace. test/database/tenancy-of-people.test.ts tests the rights of
+// each role on each table.
 
 import { randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { isWellFormedKey } from '../../../src/gateway/api-key.ts'
 import { refusalOf, row, studio } from '../../support/database.ts'
@@ -10,7 +9,7 @@ import { createOrganisation } from '../../support/organisation.ts'
 import { rest } from '../../support/rest.ts'
 import { tracesFromNow } from '../../support/traces.ts'
 import type { Claims } from '../actor.ts'
-import { type DataApiAnswer, send, sign } from '../data-api-client.ts'
+import { send, sign } from '../data-api-client.ts'
 import { createTenant, join as joinAs, signUp, type Tenant } from '../tenant-fixture.ts'
 
 const roles = ['owner', 'manager', 'door', 'viewer', 'stranger'] as const
@@ -38,209 +37,6 @@ const as = (role: Role) => (method: string, path: string, body?: unknown) =>
     },
     tokens[role],
   )
-
-const rows = ({ status, body }: DataApiAnswer) => (status === 200 && Array.isArray(body) ? body.length : 0)
-
-// The letters of a cell: r reads, i adds, u changes, d deletes.
-const columns: Record<string, string> = {
-  orders: 'id',
-  attendees: 'id',
-  check_ins: 'id',
-  notifications: 'id',
-  emails: 'id',
-}
-const matrix: Record<string, Record<Exclude<Role, 'stranger'>, string>> = {
-  organisations: { owner: 'ru', manager: 'r', door: 'r', viewer: 'r' },
-  organisation_members: { owner: 'riud', manager: 'r', door: 'r', viewer: 'r' },
-  api_keys: { owner: 'ru', manager: '', door: '', viewer: '' },
-  events: { owner: 'riu', manager: 'riu', door: 'r', viewer: 'r' },
-  ticket_types: { owner: 'riu', manager: 'riu', door: 'r', viewer: 'r' },
-  promo_codes: { owner: 'riu', manager: 'riu', door: '', viewer: 'r' },
-  orders: { owner: 'riu', manager: 'riu', door: '', viewer: 'r' },
-  attendees: { owner: 'riu', manager: 'riu', door: '', viewer: 'r' },
-  registrations: { owner: 'ri', manager: 'ri', door: '', viewer: 'r' },
-  waiting_list_entries: { owner: 'riu', manager: 'riu', door: '', viewer: 'r' },
-  payments: { owner: 'ri', manager: 'ri', door: '', viewer: 'r' },
-  payment_voids: { owner: 'ri', manager: 'ri', door: '', viewer: 'r' },
-  refunds: { owner: 'ri', manager: 'ri', door: '', viewer: 'r' },
-  check_in_points: { owner: 'riu', manager: 'riu', door: 'r', viewer: 'r' },
-  check_ins: { owner: 'riu', manager: 'riu', door: 'riu', viewer: 'r' },
-  webhook_endpoints: { owner: 'riud', manager: 'riud', door: '', viewer: '' },
-  webhook_deliveries: { owner: 'r', manager: 'r', door: '', viewer: '' },
-  notifications: { owner: 'r', manager: 'r', door: '', viewer: '' },
-  emails: { owner: 'r', manager: 'r', door: '', viewer: '' },
-  email_opt_outs: { owner: 'r', manager: 'r', door: '', viewer: '' },
-  audit_entries: { owner: 'r', manager: '', door: '', viewer: '' },
-}
-
-/** Rows of the tenant's own, so that each cell has something to do. */
-const additions: Record<string, () => Promise<Record<string, unknown>> | Record<string, unknown>> = {
-  organisation_members: async () => ({ organisation_id: tenant.id, user_id: (await signUp()).sub }),
-  events: () => ({ organisation_id: tenant.id, name: 'New', slug: `new-${randomUUID()}` }),
-  ticket_types: () => ({ event_id: tenant.event.id, name: 'New' }),
-  promo_codes: () => ({ event_id: tenant.event.id, code: `NEW-${randomUUID()}`, percent_off: 10 }),
-  orders: () => ({ event_id: tenant.event.id, name: 'Guest', email: 'guest@example.com' }),
-  attendees: () => ({
-    order_id: tenant.orderId,
-    ticket_type_id: tenant.event.ticketTypeId,
-    name: 'G',
-    email: 'g@example.com',
-  }),
-  registrations: () => ({
-    event_id: tenant.event.id,
-    ticket_type_id: tenant.event.ticketTypeId,
-    name: 'Guest',
-    email: 'guest@example.com',
-  }),
-  waiting_list_entries: () => ({
-    event_id: tenant.event.id,
-    ticket_type_id: tenant.soldOutTicketTypeId,
-    name: 'Guest',
-    email: `${randomUUID()}@example.com`,
-  }),
-  payments: () => ({ order_id: tenant.pricedOrderId, amount: 1 }),
-  payment_voids: async () => {
-    const { rows } = await studio.query<{ id: string }>(
-      'insert into public.payments (order_id, amount) values ($1, 1) returning id',
-      [tenant.pricedOrderId],
-    )
-    return { payment_id: rows[0]?.id }
-  },
-  refunds: () => ({ order_id: tenant.paidOrderId, amount: 1 }),
-  check_in_points: () => ({ event_id: tenant.event.id, name: 'New' }),
-  check_ins: () => ({ event_id: tenant.event.id, code: 'any code' }),
-  webhook_endpoints: () => ({ organisation_id: tenant.id, url: 'https://new.example.com', types: ['order.created'] }),
-}
-const edits: Record<string, Record<string, unknown>> = {
-  organisations: { accent_colour: '#26306b', logo_url: 'http://localhost:1/logo.png', payment_instructions: 'IBAN' },
-  api_keys: { name: 'Renamed' },
-  events: { description: 'Edited' },
-  ticket_types: { description: 'Edited' },
-  promo_codes: { percent_off: 30 },
-  orders: { company: 'Edited' },
-  attendees: { company: 'Edited' },
-  waiting_list_entries: { company: 'Edited' },
-  check_in_points: { closes_at: '2030-01-01T00:00:00Z' },
-  webhook_endpoints: { description: 'Edited' },
-}
-
-async function mayDo(role: Role, table: string): Promise<string> {
-  const call = as(role)
-  const owner = table === 'organisations' ? 'id' : 'organisation_id'
-  let may =
-    rows(await call('GET', `/${table}?select=${columns[table] ?? '*'}&${owner}=eq.${tenant.id}&limit=1`)) > 0 ? 'r' : ''
-  const addition = additions[table]
-  if (addition && (await call('POST', `/${table}`, await addition())).status === 201) may += 'i'
-  // A row of its own, so that what one role changes is not what the next one finds.
-  const change =
-    table === 'check_ins'
-      ? { path: `/check_ins?id=eq.${await acceptedScan()}`, body: { undone_at: new Date().toISOString() } }
-      : table === 'organisation_members'
-        ? { path: `/${table}?user_id=eq.${await newMember()}`, body: { role: 'door' } }
-        : { path: `/${table}?${owner}=eq.${tenant.id}`, body: edits[table] ?? {} }
-  if (change.body === edits[table] || table === 'check_ins' || table === 'organisation_members') {
-    const answer = await send(
-      {
-        method: 'PATCH',
-        path: change.path,
-        body: change.body,
-        headers: { 'Content-Profile': 'public', Prefer: 'count=exact,return=minimal' },
-      },
-      tokens[role],
-    )
-    if (answer.status < 300 && (await wasChanged(table, change.path))) may += 'u'
-  }
-  if (table === 'organisation_members' || table === 'webhook_endpoints') {
-    const [path, count] = await deletable(table)
-    await call('DELETE', path)
-    if ((await count()) === 0) may += 'd'
-  }
-  return may
-}
-
-async function acceptedScan(): Promise<string> {
-  const guest = await tenant.event.guest()
-  const { rows } = await studio.query<{ id: string }>(
-    'insert into public.check_ins (event_id, code) values ($1, $2) returning id',
-    [tenant.event.id, guest.code],
-  )
-  return String(rows[0]?.id)
-}
-
-async function newMember(): Promise<string> {
-  const person = await signUp()
-  await joinAs(tenant.id, person, 'viewer')
-  return String(person.sub)
-}
-
-async function wasChanged(table: string, path: string): Promise<boolean> {
-  if (table === 'check_ins') {
-    const { rowCount } = await studio.query('select from public.check_ins where id = $1 and undone_at is not null', [
-      path.slice(-36),
-    ])
-    return rowCount === 1
-  }
-  if (table === 'organisation_members') {
-    const { rowCount } = await studio.query(
-      "select from public.organisation_members where user_id = $1 and role = 'door'",
-      [path.slice(-36)],
-    )
-    return rowCount === 1
-  }
-  const [[column, value]] = Object.entries(edits[table] ?? {}) as [[string, unknown]]
-  const owner = table === 'organisations' ? 'id' : 'organisation_id'
-  const changed = await studio.query(`select from public.${table} where ${owner} = $1 and ${column} = $2`, [
-    tenant.id,
-    value,
-  ])
-  // Undone, for the next role.
-  const reset: Record<string, string> = { api_keys: "'Name'", promo_codes: '20' }
-  await studio.query(`update public.${table} set ${column} = ${reset[table] ?? 'null'} where ${owner} = $1`, [
-    tenant.id,
-  ])
-  return (changed.rowCount ?? 0) > 0
-}
-
-async function deletable(table: string): Promise<[path: string, left: () => Promise<number>]> {
-  if (table === 'organisation_members') {
-    const id = await newMember()
-    const left = async () =>
-      (await studio.query('select from public.organisation_members where user_id = $1', [id])).rowCount ?? 0
-    return [`/${table}?user_id=eq.${id}`, left]
-  }
-  const { rows } = await studio.query<{ id: string }>(
-    "insert into public.webhook_endpoints (organisation_id, url, types) values ($1, 'https://gone.example.com', '{order.created}') returning id",
-    [tenant.id],
-  )
-  const id = rows[0]?.id
-  const left = async () =>
-    (await studio.query('select from public.webhook_endpoints where id = $1', [id])).rowCount ?? 0
-  return [`/${table}?id=eq.${id}`, left]
-}
-
-describe.each(Object.entries(matrix))('of %s', (table, cells) => {
-  test.each(Object.entries(cells) as [Exclude<Role, 'stranger'>, string][])('%s may: %s', async (role, may) => {
-    expect(await mayDo(role, table)).toBe(may)
-  })
-  test('a stranger may nothing', async () => {
-    expect(await mayDo('stranger', table)).toBe('')
-  })
-})
-
-test('the table in docs/organisers.md says the same', () => {
-  const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs/organisers.md'), 'utf8')
-  const documented = [...page.matchAll(/^\| `(\w+)` \| ([^|]*) \| ([^|]*) \| ([^|]*) \| ([^|]*) \|$/gm)].map(
-    ([, table, ...cells]) => [table, cells.map((cell) => cell.trim())],
-  )
-  const words: Record<string, string> = { r: 'read', i: 'add', u: 'change', d: 'delete' }
-  const expected = Object.entries(matrix).map(([table, cells]) => [
-    table,
-    (['owner', 'manager', 'door', 'viewer'] as const).map(
-      (role) => [...cells[role]].map((letter) => words[letter]).join(', ') || '–',
-    ),
-  ])
-  expect(documented).toEqual(expected)
-})
 
 test('no member reads a ticket code, a secret or a key from any table or view', async () => {
   for (const role of roles) {
@@ -408,36 +204,6 @@ test('a member has the name and address of their account, and those that were ty
   expect((await membersFor(people[0] as Claims, other.id))[2]).toEqual([null, null])
   const stranger = await signUp()
   expect(await membersFor(stranger, id)).toEqual(people.map(() => [undefined, undefined]))
-})
-
-test('who has the address of a person who is erased, and another name, stays a member by name', async () => {
-  const organisation = await createOrganisation()
-  const { id: eventId, ticketTypeId } = await organisation.event()
-  const email = 'office@example.com'
-  await studio.query(
-    "insert into public.registrations (event_id, ticket_type_id, name, email) values ($1, $2, 'Jane Doe', $3)",
-    [eventId, ticketTypeId, email],
-  )
-  for (const name of ['Jane Doe', 'Bob']) {
-    const person = await signUp()
-    await joinAs(organisation.id, person, 'viewer')
-    // One after the other, as in a grid: no entry of the trail has both.
-    await studio.query('update public.organisation_members set name = $2 where user_id = $1', [person.sub, name])
-    await studio.query('update public.organisation_members set email = $2 where user_id = $1', [person.sub, email])
-  }
-  const { rows } = await studio.query<{ kept: object[] }>(
-    "select public.erase_person($1, organisation_id => $2) -> 'kept' as kept",
-    [email, organisation.id],
-  )
-  expect(rows[0]?.kept).toContainEqual(expect.objectContaining({ what: 'members', count: 1 }))
-  const members = await studio.query(
-    'select name, email from public.members where organisation_id = $1 order by name',
-    [organisation.id],
-  )
-  expect(members.rows).toEqual([
-    { name: 'Bob', email },
-    { name: null, email: null },
-  ])
 })
 
 test('what was typed of a member is erased where nothing else has the address, or their name', async () => {

@@ -3,8 +3,6 @@
 import { expect, test } from 'vitest'
 import { during, refusalOf, row, studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
-import { actAs } from '../actor.ts'
-import { createTenant, join, signUp } from '../tenant-fixture.ts'
 
 /** In Berlin, in winter: 5 March 2027, 18:00 to 2 a.m. */
 async function ball() {
@@ -128,28 +126,5 @@ test('what the tables refuse is refused as by them, and nothing is left', async 
   expect(await copy('2027-06-11 18:00Z', ' ')).toMatchObject({ code: 'validation_failed', param: 'name' })
   expect(await row('select count(*)::int from public.events where organisation_id = $1', [organisation.id])).toEqual({
     count: 1,
-  })
-})
-
-test('owners and managers copy the events of their organisations', async () => {
-  const tenant = await createTenant()
-  const eventId = tenant.event.id
-  const sql = "select public.copy_event($1, '2030-01-01Z') as id"
-  for (const role of ['owner', 'manager', 'door', 'viewer'] as const) {
-    const person = await signUp()
-    await join(tenant.id, person, role)
-    await actAs('authenticated', person, async ({ rows, refusal }) => {
-      if (role === 'owner' || role === 'manager') {
-        const [copy] = await rows<{ id: string }>(sql, [eventId])
-        const [event] = await rows('select organisation_id, status from public.events where id = $1', [copy?.id])
-        expect(event).toEqual({ organisation_id: tenant.id, status: 'draft' })
-      } else {
-        expect(await refusal(sql, [eventId])).toMatchObject({ code: 'not_found', param: 'event_id' })
-      }
-    })
-  }
-  const stranger = await signUp()
-  await actAs('authenticated', stranger, async ({ refusal }) => {
-    expect(await refusal(sql, [eventId])).toMatchObject({ code: 'not_found', param: 'event_id' })
   })
 })

@@ -3,8 +3,6 @@
 import { expect, test } from 'vitest'
 import { refusalOf, row, studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
-import { actAs } from '../actor.ts'
-import { createTenant, join, signUp } from '../tenant-fixture.ts'
 
 /** In Berlin, a week before the clocks are put back. */
 async function fair() {
@@ -99,30 +97,4 @@ test('nothing that is to come moves into the past, so a move back restores what 
   await move(days(10))
   await move(new Date('2090-10-27T07:00:00Z'))
   expect(await times()).toEqual(before)
-})
-
-test('owners and managers move the events of their organisations', async () => {
-  const tenant = await createTenant()
-  await studio.query(
-    `with point as (
-       insert into public.check_in_points (event_id, name, opens_at) values ($1, 'Timed', '2089-01-01Z') returning event_id
-     )
-     update public.ticket_types t set sales_end_at = '2089-01-01Z' from point p where t.event_id = p.event_id`,
-    [tenant.event.id],
-  )
-  const sql = "select public.move_event($1, '2090-01-01 10:00 UTC') as start"
-  for (const role of ['owner', 'manager', 'door', 'viewer'] as const) {
-    const person = await signUp()
-    await join(tenant.id, person, role)
-    await actAs('authenticated', person, async ({ rows, refusal }) => {
-      if (role === 'owner' || role === 'manager') {
-        expect(await rows(sql, [tenant.event.id])).toEqual([{ start: expect.stringMatching(/^2090-01-01 1/) }])
-      } else {
-        expect(await refusal(sql, [tenant.event.id])).toMatchObject({ code: 'not_found', param: 'event_id' })
-      }
-    })
-  }
-  await actAs('authenticated', await signUp(), async ({ refusal }) => {
-    expect(await refusal(sql, [tenant.event.id])).toMatchObject({ code: 'not_found', param: 'event_id' })
-  })
 })
