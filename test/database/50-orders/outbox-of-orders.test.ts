@@ -6,21 +6,15 @@ import { during, row, studio } from '../../support/database.ts'
 import { interfaces } from '../../support/interfaces.ts'
 import type { TestEvent } from '../../support/organisation.ts'
 import { byTypeAndId } from '../../support/outbox.ts'
-import { addAttendee, addPromoCode, edit } from '../../support/studio.ts'
+import { addAttendee, addPromoCode } from '../../support/studio.ts'
 import { outboxFixture, tell } from '../outbox-fixture.ts'
 
 describe.each(interfaces)('%s', (_where, open) => {
-  test('a complimentary registration is notified as created and completed, without ticket codes', async () => {
-    const { actions, told, order } = await outboxFixture(open)
-    const made = await order(await actions.register())
-    expect(made).toMatchObject({ status: 'completed', attendees: [{ status: 'active', ticket_code: null }] })
-    expect(await told()).toEqual([tell('order.completed', made), tell('order.created', made)])
-  })
-
-  test('a group is notified once, with everybody in it', async () => {
+  test('a complimentary registration is notified once as created and completed, without ticket codes', async () => {
     const { actions, told, order } = await outboxFixture(open)
     const made = await order(await actions.register({ guests: 3 }))
-    expect(made.attendees).toHaveLength(3)
+    const attendee = { status: 'active', ticket_code: null }
+    expect(made).toMatchObject({ status: 'completed', attendees: Array(3).fill(attendee) })
     expect(await told()).toEqual([tell('order.completed', made), tell('order.created', made)])
   })
 
@@ -109,13 +103,6 @@ describe.each(interfaces)('%s', (_where, open) => {
   })
 })
 
-test('an order that is only renamed is no news: there is no type for it', async () => {
-  const { told, registered } = await outboxFixture(interfaces[1][1])
-  const id = await registered()
-  await edit('orders', id, "name = 'Renamed'")
-  expect(await told()).toEqual([])
-})
-
 describe('an order that is added in Studio row by row', () => {
   const addRow = async (event: TestEvent, columns: Record<string, string> = {}) => {
     const { id } = await row<{ id: string }>(
@@ -176,69 +163,5 @@ describe('an order that is added in Studio row by row', () => {
     await actions.cancelOrder(await addRow(event))
     await studio.query('delete from public.orders where id = $1', [await addRow(event)])
     expect(await told()).toEqual([])
-  })
-})
-
-// With statements beside it, in one transaction.
-describe('an operation that is called in SQL', () => {
-  const register = (event: TestEvent) =>
-    [`select api.register_attendee($1, $2, 'Ada', 'ada@example.com')`, [event.id, event.ticketTypeId]] satisfies [
-      string,
-      unknown[],
-    ]
-  const add = (event: TestEvent, which: string) =>
-    [
-      `insert into public.attendees (order_id, ticket_type_id, name, email)
-       select o.id, $2, 'Mary', 'mary@example.com' from public.orders o
-       where o.event_id = $1 and o.created_at = now() and ${which}`,
-      [event.id, event.ticketTypeId],
-    ] satisfies [string, unknown[]]
-
-  /** Types of what a transaction is told of, and how many attendees there are of an order. */
-  const toldDuring = (statements: [sql: string, values: unknown[]][]) =>
-    during(async (client) => {
-      for (const [sql, values] of statements) await client.query(sql, values)
-      await client.query('set constraints all immediate')
-      const { rows } = await client.query<{ told: string }>(
-        `select concat_ws(' ', n.type, json_array_length(n.data -> 'attendees')) as told
-         from public.notifications n where n.transaction_id = pg_current_xact_id() order by n.id`,
-      )
-      return rows.map(({ told }) => told)
-    })
-  const asKeyOf = ({ organisation }: { organisation: { id: string } }): [string, unknown[]] => [
-    "select set_config('usher.checked', $1, true)",
-    [organisation.id],
-  ]
-
-  test('announces the order, whoever calls it', async () => {
-    const fixture = await outboxFixture(interfaces[1][1])
-    const both = ['order.created 1', 'order.completed 1']
-    expect(await toldDuring([register(fixture.event)])).toEqual(both)
-    expect(await toldDuring([asKeyOf(fixture), register(fixture.event)])).toEqual(both)
-  })
-
-  test('announces the order with whoever is added afterwards', async () => {
-    const fixture = await outboxFixture(interfaces[1][1])
-    const statements = [asKeyOf(fixture), register(fixture.event), add(fixture.event, 'true')]
-    expect(await toldDuring(statements)).toEqual(['order.created 2', 'order.completed 2'])
-  })
-
-  test('leaves an order that has no attendees yet to be announced', async () => {
-    const fixture = await outboxFixture(interfaces[1][1])
-    const { event, registered } = fixture
-    const unpaid = await registered({ ticketTypeId: await event.ticketType({ price: 4900 }), invoice: true })
-    const told = await toldDuring([
-      asKeyOf(fixture),
-      ["insert into public.orders (event_id, name, email) values ($1, 'Ada', 'ada@example.com')", [event.id]],
-      ['select api.record_invoice_payment($1, 4900)', [unpaid]],
-      add(event, 'o.payment_method is null'),
-    ])
-    expect(told).toEqual([
-      'attendee.updated',
-      'payment.recorded',
-      'order.completed 1',
-      'order.created 1',
-      'order.completed 1',
-    ])
   })
 })

@@ -6,6 +6,7 @@ import { row, studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
 import { rest } from '../../support/rest.ts'
 import { addOrder, pay } from '../../support/studio.ts'
+import { meanwhile } from '../meanwhile.ts'
 
 async function orderOf(tickets: number) {
   const organisation = await createOrganisation()
@@ -30,31 +31,21 @@ const totals = (id: string) =>
 
 const pending = { status: 'pending', payment_status: 'awaiting_payment' }
 
-/** `work` while another transaction has done `first` and not committed yet. */
-async function meanwhile(first: [sql: string, values: unknown[]], work: () => Promise<unknown>): Promise<void> {
-  const client = await studio.connect()
-  try {
-    await client.query('begin')
-    await client.query(...first)
-    const waiting = work()
-    await new Promise((resolve) => setTimeout(resolve, 150))
-    await client.query('commit')
-    await waiting
-  } finally {
-    client.release()
-  }
-}
+const cancelled =
+  (id: string): Parameters<typeof meanwhile>[0] =>
+  (client) =>
+    client.query("update public.attendees set status = 'cancelled' where id = $1", [id])
 
 test('two tickets cancelled by hand at once are both taken off', async () => {
   const { id, first, second } = await orderOf(3)
-  await meanwhile(["update public.attendees set status = 'cancelled' where id = $1", [first]], () => cancel(second))
+  await meanwhile(cancelled(first), () => cancel(second))
   expect(await totals(id)).toEqual({ ...pending, subtotal: 4900, standing: 4900 })
 })
 
 test('one cancelled over the API while another is cancelled by hand is taken off, too', async () => {
   const { organisation, id, first, second } = await orderOf(3)
   const send = rest(await organisation.key())
-  await meanwhile(["update public.attendees set status = 'cancelled' where id = $1", [first]], async () => {
+  await meanwhile(cancelled(first), async () => {
     expect((await send('POST', `/attendees/${second}/cancel`)).status).toBe(200)
   })
   expect(await totals(id)).toEqual({ ...pending, subtotal: 4900, standing: 4900 })
@@ -64,7 +55,10 @@ test('an order is not completed by a cancellation past a ticket that is being ad
   const { event, id, first } = await orderOf(2)
   await pay(id, 4900)
   const add = `insert into public.attendees (order_id, ticket_type_id, name, email) values ($1, $2, 'Late', 'late@example.com')`
-  await meanwhile([add, [id, event.ticketTypeId]], () => cancel(first))
+  await meanwhile(
+    (client) => client.query(add, [id, event.ticketTypeId]),
+    () => cancel(first),
+  )
   expect(await totals(id)).toEqual({
     status: 'pending',
     payment_status: 'partially_paid',
@@ -75,6 +69,6 @@ test('an order is not completed by a cancellation past a ticket that is being ad
 
 test('of two who cancel the last two tickets, the second cancels the order', async () => {
   const { id, first, second } = await orderOf(2)
-  await meanwhile(["update public.attendees set status = 'cancelled' where id = $1", [first]], () => cancel(second))
+  await meanwhile(cancelled(first), () => cancel(second))
   expect(await totals(id)).toMatchObject({ status: 'cancelled', payment_status: 'not_required', standing: 0 })
 })

@@ -2,7 +2,7 @@
 // state of an order takes it is in test/states/orders.test.ts.
 
 import { expect, test } from 'vitest'
-import { refusalOf, row, studio } from '../../support/database.ts'
+import { row, studio } from '../../support/database.ts'
 import { interfaces } from '../../support/interfaces.ts'
 import { createOrganisation, type TestEvent } from '../../support/organisation.ts'
 import { byTypeAndId } from '../../support/outbox.ts'
@@ -287,43 +287,4 @@ test('an event that is cancelled or over, and a deadline that is none, are refus
   expect((await reopen(id)).body.error).toMatchObject({ code: 'event_ended' })
   await edit('events', event.id, "status = 'cancelled'")
   expect((await reopen(id)).body.error).toMatchObject({ code: 'event_not_published', details: { status: 'cancelled' } })
-})
-
-test('whoever tries by hand, or pays too late, is told of it', async () => {
-  const { event, send } = await arrange()
-  const { id } = await expired(event)
-  const hint = /reopen_order/
-  const late = await send('POST', `/orders/${id}/payments`, { amount: 6000 })
-  const moved = await send('PATCH', `/orders/${id}`, { payment_due_at: later })
-  for (const { body } of [late, moved]) expect(body.error.hint).toMatch(hint)
-  await expect(edit('orders', id, "status = 'pending'")).rejects.toMatchObject({ hint: expect.stringMatching(hint) })
-  // Nor one by one.
-  const { attendees } = (await send('GET', `/orders/${id}`)).body.data
-  expect(await refusalOf(edit('attendees', attendees[0].id, "status = 'awaiting_payment'"))).toMatchObject({
-    code: 'invalid_transition',
-  })
-})
-
-test('of those who want the last places at once, as many get them as there are, and an order is reopened once', async () => {
-  const { event, send, reopen } = await arrange({ capacity: 8 })
-  const type = await event.ticketType({ price: 3000, quantity: 6 })
-  const orders = []
-  for (let i = 0; i < 4; i++) orders.push(await expired(event, { tickets: 2, ticketTypeId: type }))
-  const guest = { ticket_type_id: type, name: 'Guest', email: 'guest@example.com', payment_method: 'invoice' }
-  const register = () => send('POST', `/events/${event.id}/registrations`, guest)
-  const answers = await Promise.all(orders.flatMap(({ id }) => [reopen(id), register(), reopen(id), reopen(id)]))
-  const codes = answers.map(({ status, body }) => (status < 300 ? 'done' : body.error.code))
-  expect(codes.filter((code) => !['done', 'sold_out', 'invalid_transition'].includes(code))).toEqual([])
-  const { rows } = await studio.query<{ status: string; standing: number }>(
-    `select o.status, (select count(*)::int from public.attendees a where a.order_id = o.id and a.status <> 'cancelled') as standing
-     from public.orders o where o.id = any ($1)`,
-    [orders.map(({ id }) => id)],
-  )
-  for (const { status, standing } of rows) expect(standing).toBe(status === 'pending' ? 2 : 0)
-  const done = answers.filter(({ status }) => status < 300)
-  const reopenedOnce = done.filter(({ body }) => body.effect !== undefined).map(({ body }) => body.data.id)
-  expect(new Set(reopenedOnce).size).toBe(reopenedOnce.length)
-  expect(await event.sold(type)).toBe(2 * reopenedOnce.length + done.length - reopenedOnce.length)
-  expect(await event.sold(type)).toBeLessThanOrEqual(6)
-  expect(rows.filter(({ status }) => status === 'pending')).toHaveLength(reopenedOnce.length)
 })

@@ -52,13 +52,6 @@ describe.each(interfaces)('%s', (_where, open) => {
     expect(await told()).toEqual([])
   })
 
-  test('one who is cancelled is notified alone: the order stands', async () => {
-    const { actions, told, order, orderId, attendee, id } = await fixtureWith(open, 2)
-    await actions.cancelAttendee(id)
-    expect((await order(orderId)).status).toBe('completed')
-    expect(await told()).toEqual([tell('attendee.cancelled', await attendee(id))])
-  })
-
   test('the last who is cancelled takes the order along', async () => {
     const { actions, told, order, orderId, attendee, id } = await fixtureWith(open, 1)
     await actions.cancelAttendee(id)
@@ -103,12 +96,6 @@ test('of a batch the accepted scans are notified, and of the same batch sent aga
   expect(await told()).toEqual(byTypeAndId(inside.map((a) => tell('attendee.checked_in', withScan(a)))))
 
   await send('POST', '/check-ins/batch', batch)
-  expect(await told()).toEqual([])
-})
-
-test('a ticket that is sent once more is no news', async () => {
-  const { send, told, id } = await fixtureWith(overRest, 1)
-  expect((await send('POST', `/attendees/${id}/ticket-email`)).status).toBe(200)
   expect(await told()).toEqual([])
 })
 

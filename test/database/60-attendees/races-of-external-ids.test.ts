@@ -88,31 +88,3 @@ test('over the API one group is registered, and the other is told which attendee
   )
   expect(places).toBe(50)
 })
-
-test('who has a value is told of a transaction that began in the same microsecond, and not of this one', async () => {
-  const client = await pool.connect()
-  const detailsOf = async (slug: string) => {
-    await client.query('savepoint refused')
-    const refused = client.query(
-      "select private.refuse_taken('slug', e.id, now(), e.xmin) from public.events e where e.organisation_id = $1 and e.slug = $2",
-      [organisation.id, slug],
-    )
-    const detail = await refused.then(
-      () => 'not refused',
-      (error: pg.DatabaseError) => String(error.detail),
-    )
-    await client.query('rollback to refused')
-    return JSON.parse(detail).details
-  }
-  try {
-    await client.query('begin')
-    const { slug } = await row<{ slug: string }>('select slug from public.events where id = $1', [event.id])
-    expect(await detailsOf(slug)).toEqual({ id: event.id })
-    await client.query('savepoint added')
-    await client.query('update public.events set slug = $2 where id = $1', [event.id, 'of-this-transaction'])
-    expect(await detailsOf('of-this-transaction')).toBeUndefined()
-  } finally {
-    await client.query('rollback')
-    client.release()
-  }
-})

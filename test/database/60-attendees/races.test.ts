@@ -1,12 +1,10 @@
-// Two people at once, step by step: each race is arranged on connections of its own, so that it happens every time and
-// not only when the machine is busy.
+// Two people at once, who register, cancel, pay, move and scan.
 
 import { expect, test } from 'vitest'
 import { during, refusalOf, row, studio } from '../../support/database.ts'
 import { createOrganisation, type TestEvent } from '../../support/organisation.ts'
 import { rest } from '../../support/rest.ts'
-
-const moment = () => new Promise((resolve) => setTimeout(resolve, 150))
+import { meanwhile } from '../meanwhile.ts'
 
 type Statement = [sql: string, values: unknown[]]
 
@@ -31,51 +29,39 @@ test('registrations that wait while a capacity is set all get an answer, and non
   const event = await organisation.event()
   const key = await organisation.key()
 
-  const answers = await during(async (organiser) => {
-    await organiser.query('update public.events set capacity = 5 where id = $1', [event.id])
-    const waiting = Promise.all(Array.from({ length: 8 }, () => register(event, key)))
-    await moment()
-    await organiser.query('commit')
-    return waiting
-  })
+  const answers = await meanwhile(
+    (organiser) => organiser.query('update public.events set capacity = 5 where id = $1', [event.id]),
+    () => Promise.all(Array.from({ length: 8 }, () => register(event, key))),
+  )
   expect(answers.map((a) => a.status).sort()).toEqual([201, 201, 201, 201, 201, 409, 409, 409])
   expect(await event.sold()).toBe(5)
 })
 
 test('a currency cannot change under an order that is being made', async () => {
   const event = await (await createOrganisation()).event()
-  const change = await during(async (buyer) => {
-    await buyer.query(...addOrder(event))
-    const waiting = refusalOf(studio.query("update public.events set currency = 'USD' where id = $1", [event.id]))
-    await moment()
-    await buyer.query('commit')
-    return waiting
-  })
+  const change = await meanwhile(
+    (buyer) => buyer.query(...addOrder(event)),
+    () => refusalOf(studio.query("update public.events set currency = 'USD' where id = $1", [event.id])),
+  )
   expect(change).toMatchObject({ sqlstate: 'PT409', code: 'event_has_orders' })
 })
 
 test('an event cannot become a draft under an order that is being made', async () => {
   const event = await (await createOrganisation()).event()
-  const change = await during(async (buyer) => {
-    await buyer.query(...addOrder(event))
-    const waiting = refusalOf(studio.query("update public.events set status = 'draft' where id = $1", [event.id]))
-    await moment()
-    await buyer.query('commit')
-    return waiting
-  })
+  const change = await meanwhile(
+    (buyer) => buyer.query(...addOrder(event)),
+    () => refusalOf(studio.query("update public.events set status = 'draft' where id = $1", [event.id])),
+  )
   expect(change).toMatchObject({ sqlstate: 'PT409', code: 'event_has_orders' })
 })
 
 test('nobody is added to an order that is being cancelled', async () => {
   const event = await (await createOrganisation()).event()
   const order = await row<{ id: string }>(...addOrder(event))
-  const added = await during(async (organiser) => {
-    await organiser.query("update public.orders set status = 'cancelled' where id = $1", [order.id])
-    const waiting = refusalOf(studio.query(...addAttendee(order.id, event.ticketTypeId)))
-    await moment()
-    await organiser.query('commit')
-    return waiting
-  })
+  const added = await meanwhile(
+    (organiser) => organiser.query("update public.orders set status = 'cancelled' where id = $1", [order.id]),
+    () => refusalOf(studio.query(...addAttendee(order.id, event.ticketTypeId))),
+  )
   expect(added).toMatchObject({ sqlstate: 'PT409', code: 'order_cancelled' })
   expect(await event.sold()).toBe(0)
 })
@@ -83,13 +69,10 @@ test('nobody is added to an order that is being cancelled', async () => {
 test('an attendee added to an order that is being paid for is active once it is', async () => {
   const event = await (await createOrganisation()).event()
   const { orderId } = await event.payer()
-  const attendee = await during(async (organiser) => {
-    await organiser.query('insert into public.payments (order_id, amount) values ($1, 4900)', [orderId])
-    const waiting = row<{ id: string }>(...addAttendee(orderId, event.ticketTypeId))
-    await moment()
-    await organiser.query('commit')
-    return waiting
-  })
+  const attendee = await meanwhile(
+    (organiser) => organiser.query('insert into public.payments (order_id, amount) values ($1, 4900)', [orderId]),
+    () => row<{ id: string }>(...addAttendee(orderId, event.ticketTypeId)),
+  )
   expect(await row('select status from public.attendees where id = $1', [attendee.id])).toEqual({ status: 'active' })
 })
 
@@ -121,13 +104,10 @@ test('editing the slug of an event does not hold up registrations', async () => 
 test('of two payments of the whole sum by hand at once, the second finds nothing due', async () => {
   const { orderId } = await (await (await createOrganisation()).event()).payer()
   const pay: Statement = ['insert into public.payments (order_id, amount) values ($1, 4900)', [orderId]]
-  const second = await during(async (organiser) => {
-    await organiser.query(...pay)
-    const waiting = refusalOf(studio.query(...pay))
-    await moment()
-    await organiser.query('commit')
-    return waiting
-  })
+  const second = await meanwhile(
+    (organiser) => organiser.query(...pay),
+    () => refusalOf(studio.query(...pay)),
+  )
   expect(second).toMatchObject({ sqlstate: 'PT409', code: 'nothing_due' })
   expect(await row('select amount_paid::int from public.orders where id = $1', [orderId])).toEqual({
     amount_paid: 4900,
@@ -141,13 +121,10 @@ test('of two scans of one ticket by hand at once, the second is a rejected row a
     'insert into public.check_ins (event_id, code) values ($1, $2) returning result, reason',
     [event.id, code],
   ]
-  const second = await during(async (door) => {
-    await door.query(...scan)
-    const waiting = row(...scan)
-    await moment()
-    await door.query('commit')
-    return waiting
-  })
+  const second = await meanwhile(
+    (door) => door.query(...scan),
+    () => row(...scan),
+  )
   expect(second).toEqual({ result: 'rejected', reason: 'already_checked_in' })
 })
 

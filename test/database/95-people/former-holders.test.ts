@@ -83,22 +83,6 @@ test.each([{ names: true }, { everyone: true }])(
   },
 )
 
-test('a name that was written in two ways before the ticket passed on leaves neither', async () => {
-  const { anna, bob, named, edit, find, erase, tracesOf } = await arrange({ name: 'Ana' })
-  const right = named('Anna').name
-  await edit({ name: right })
-  await edit(bob)
-  expect(await find(anna.email)).toEqual(
-    expect.arrayContaining([
-      [anna.name, 1],
-      [right, 1],
-    ]),
-  )
-  expect(await erase(anna.email, { names: [right] })).toMatchObject({ people: 2 })
-  for (const text of [anna.name, right, anna.email]) expect(await tracesOf(text)).toEqual([])
-  expect(await find(bob.email)).toEqual([[bob.name, 0]])
-})
-
 test('of who had the ticket under two addresses both go, by either of them', async () => {
   for (const which of [0, 1]) {
     const { anna, bob, named, edit, find, erase, tracesOf } = await arrange()

@@ -6,8 +6,9 @@ import type pg from 'pg'
 import { expect, test } from 'vitest'
 import { during, refusalOf, row, studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
-import { addEndpoint, enqueued } from '../../support/outbox.ts'
+import { addEndpoint } from '../../support/outbox.ts'
 import { rest } from '../../support/rest.ts'
+import { meanwhile } from '../meanwhile.ts'
 
 async function arrange() {
   const organisation = await createOrganisation()
@@ -23,29 +24,6 @@ async function arrange() {
   const ticket = async (name: string, email: string) =>
     (await register({ name, email })).attendees[0] as { id: string; order_id: string }
   return { organisation, event, send, write, register, ticket }
-}
-
-/** Does `work` in an open transaction, starts `other`, and goes on once that is over or waits for the transaction. */
-async function beside<T>(
-  work: (client: pg.PoolClient) => Promise<unknown>,
-  other: () => Promise<T>,
-  then: (client: pg.PoolClient) => Promise<unknown> = async () => {},
-): Promise<T> {
-  return during(async (client) => {
-    const { pid } = (await client.query('select pg_backend_pid() as pid')).rows[0]
-    await work(client)
-    let over = false
-    const answered = other().finally(() => {
-      over = true
-    })
-    const isWaitedFor = async () =>
-      over ||
-      (await studio.query('select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))', [pid])).rowCount !== 0
-    await expect.poll(isWaitedFor).toBe(true)
-    await then(client)
-    await client.query('commit')
-    return answered
-  })
 }
 
 /** Who will be told what, of an event: the kind, the name that its e-mail begins with, and the address. */
@@ -91,7 +69,7 @@ test('of two tickets that are erased at once, the address that switched off its 
   const { organisation, event, send, ticket } = await arrange()
   const [first, second] = [await ticket('Ann', 'ann@example.com'), await ticket('Ann', 'ann@example.com')]
   await studio.query("insert into public.email_opt_outs (event_id, email) values ($1, 'ann@example.com')", [event.id])
-  const erased = await beside(
+  const erased = await meanwhile(
     (client) => client.query('select public.erase_attendee($1)', [first.id]),
     () => send('POST', `/attendees/${second.id}/erase`),
   )
@@ -116,24 +94,6 @@ test('an address that has nothing but switched off e-mails is erased, and only t
     expect((await erase()).rows).toMatchObject([{ receipt: { people: 0, attendees: 0 } }])
     expect(await refusalOf(erase())).toMatchObject({ sqlstate: 'PT404', param: 'email' })
   })
-})
-
-test('an erasure that others keep waiting for switched off e-mails says that it may be sent again', async () => {
-  const { event, send, ticket } = await arrange()
-  await ticket('Bob', 'bob@example.com')
-  await during(async (client) => {
-    await client.query("select set_config('usher.switches_on', 'on', true)")
-    await client.query("insert into public.email_opt_outs (event_id, email) values ($1, 'bob@example.com')", [event.id])
-    await client.query("update public.email_opt_outs set email = 'ann@example.com' where event_id = $1", [event.id])
-    await client.query('commit')
-  })
-  const erase = () => send('POST', '/people/erase', { email: 'ann@example.com' })
-  const kept = await during(async (client) => {
-    await client.query('select from public.email_opt_outs where event_id = $1 for update', [event.id])
-    return erase()
-  })
-  expect(kept.body.error).toMatchObject({ code: 'temporarily_unavailable', retryable: true })
-  expect((await erase()).status).toBe(200)
 })
 
 test('erasing the person of a ticket takes nobody else of the address off the waiting list', async () => {
@@ -181,7 +141,7 @@ test.each(["public.erase_person('ann@example.com', organisation_id => organisati
     expect(ids).toEqual(ids.toSorted())
     const lock = (id?: string) => (client: pg.PoolClient) =>
       client.query('select from public.attendees where id = $1 for no key update', [id])
-    const erased = await beside(
+    const erased = await meanwhile(
       lock(ids[0]),
       () => row(`select ${erase} ->> 'attendees' as attendees from public.attendees where id = $1`, [ids[1]]),
       lock(ids[1]),
@@ -213,63 +173,4 @@ test('e-mails that name others of an address are deleted from the folder with wh
   expect(await erased()).toEqual([])
   await write('POST', `/attendees/${bob.id}/erase`)
   expect(await erased()).toEqual(ids)
-})
-
-test('an erasure in parts locks the endpoints in the order of their ids, as the courier does', async () => {
-  const { organisation, event } = await arrange()
-  const [first, second] = [await addEndpoint(organisation.id), await addEndpoint(organisation.id)]
-  expect([second, first].toSorted()).toEqual([first, second])
-  await studio.query(
-    `insert into public.registrations (event_id, ticket_type_id, name, email)
-     select $1, $2, 'Ann', 'ann@example.com' from generate_series(1, 230)`,
-    [event.id, event.ticketTypeId],
-  )
-  await enqueued(organisation.id)
-  // The first has only what the second part is about.
-  await studio.query(
-    `delete from public.webhook_deliveries d using public.notifications n
-     where d.webhook_endpoint_id = $1 and n.id = d.notification_id and n.subject_id in (
-       select o.id from public.orders o where o.organisation_id = $2 order by o.id limit 200
-     )`,
-    [first, organisation.id],
-  )
-  const lock = (id: string) => (client: pg.PoolClient) =>
-    client.query('select from public.webhook_endpoints where id = $1 for no key update', [id])
-  const erased = await beside(
-    lock(first),
-    () =>
-      row("select public.erase_person('ann@example.com', organisation_id => $1) ->> 'attendees' as attendees", [
-        organisation.id,
-      ]),
-    lock(second),
-  )
-  expect(erased).toEqual({ attendees: '230' })
-})
-
-test('which e-mails are of somebody who was erased costs no more where many were erased at another event', async () => {
-  const { organisation, event, write, ticket } = await arrange()
-  await ticket('Ann', 'ann@example.com')
-  await write('PATCH', `/events/${event.id}`, { name: 'Another', notify: 'mailed' })
-  const other = await organisation.event()
-  await during(async (client) => {
-    const { rows: emails } = await client.query(
-      "select id from public.emails where organisation_id = $1 and kind = 'event_changed'",
-      [organisation.id],
-    )
-    const pages = async () => {
-      const call = `select api.erased_emails('{${emails[0].id}}')`
-      await client.query(call)
-      const { rows } = await client.query(`explain (analyze, buffers, format json) ${call}`)
-      const { Plan: plan } = rows[0]['QUERY PLAN'][0]
-      return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
-    }
-    const before = await pages()
-    await client.query(
-      `insert into public.registrations (event_id, ticket_type_id, name, email)
-       select $1, $2, 'Bob', 'bob@example.com' from generate_series(1, 150)`,
-      [other.id, other.ticketTypeId],
-    )
-    await client.query('select public.erase_person($1, organisation_id => $2)', ['bob@example.com', organisation.id])
-    expect(await pages()).toBeLessThan(before + 10)
-  })
 })
