@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { PoolClient } from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { PendingWebhook as Pending } from '../../../src/courier/send-webhook.ts'
 import { studio } from '../../support/database.ts'
@@ -18,15 +19,11 @@ const settleOne = async (asCourier: AsCourier, result: Record<string, unknown>) 
 const register = `insert into public.registrations (event_id, ticket_type_id, name, email)
   values ($1, $2, 'Guest', 'g@example.com')`
 
-type CourierFixture = {
-  organisationId: string
-  endpointId: string
-  /** What is claimed of this organisation. */
-  claim(limit?: number, leaseSeconds?: number): Promise<Pending[]>
-  /** Whether that disabled the endpoint. */
-  settle(pending: Pick<Pending, 'id' | 'claim'>, how: Record<string, unknown>): Promise<unknown>
-  release(pending: Pick<Pending, 'id' | 'claim'>): Promise<unknown>
-  sql<T = Record<string, unknown>>(text: string, values?: unknown[]): Promise<T[]>
+/** Registers a guest at each of these events, and enqueues the deliveries. */
+async function happens(client: PoolClient, ...events: TestEvent[]): Promise<void> {
+  for (const { id, ticketTypeId } of events) await client.query(register, [id, ticketTypeId])
+  await client.query('set constraints all immediate')
+  await client.query('select private.enqueue_deliveries()')
 }
 
 /** Endpoints that are subscribed to new orders, all at once. */
@@ -49,51 +46,49 @@ beforeAll(async () => {
   endpointId = await addEndpoint(organisation.id, ['order.created'])
 })
 
+const courierOf = (client: PoolClient, asCourier: AsCourier) => {
+  const sql = async <T = Record<string, unknown>>(text: string, values: unknown[] = []) =>
+    (await client.query(text, values)).rows as T[]
+  return {
+    organisationId: organisation.id,
+    endpointId,
+    sql,
+    /** What is claimed of this organisation: ours are the oldest, so that they come first of their endpoints. */
+    claim: async (limit = 1000) => {
+      await sql(
+        `update public.webhook_deliveries set next_attempt_at = '2000-01-01'
+         where organisation_id = $1 and status = 'pending' and next_attempt_at <= now()`,
+        [organisation.id],
+      )
+      const pending = (await asCourier('select api.claim_webhooks($1)', [limit])) as Pending[]
+      const ours = await sql<{ id: string }>('select id from public.webhook_deliveries where organisation_id = $1', [
+        organisation.id,
+      ])
+      return pending.filter(({ id }) => ours.some((d) => d.id === id))
+    },
+    /** Whether that disabled the endpoint. */
+    settle: ({ id, claim }: Pick<Pending, 'id' | 'claim'>, how: Record<string, unknown>) => {
+      const { status, body, error, retryAfter, url, milliseconds = 12 } = how
+      const response = { response_status: status, response_body: body, retry_after_seconds: retryAfter }
+      return settleOne(asCourier, { id, claim, ...response, milliseconds, error, url })
+    },
+    release: ({ id, claim }: Pick<Pending, 'id' | 'claim'>) =>
+      asCourier('select api.release_webhook($1, $2)', [id, claim]),
+  }
+}
+type Courier = ReturnType<typeof courierOf>
+
 /** An organisation with one endpoint that is subscribed to new orders, and so many of those. */
-async function withCourier(orders: number, work: (courier: CourierFixture) => Promise<void>): Promise<void> {
+async function withCourier(orders: number, work: (courier: Courier) => Promise<void>): Promise<void> {
   await rolledBack(async (client, asCourier) => {
     // Nothing else becomes pending or settled meanwhile.
     await lockOutbox(client)
-    const sql: CourierFixture['sql'] = async (text, values = []) => (await client.query(text, values)).rows
-    for (let i = 0; i < orders; i++) {
-      await client.query(register, [event.id, event.ticketTypeId])
-    }
-    await client.query('set constraints all immediate')
-    await client.query('select private.enqueue_deliveries()')
-    await work({
-      organisationId: organisation.id,
-      endpointId,
-      sql,
-      claim: async (limit = 1000, leaseSeconds = 60) => {
-        // Ours are the oldest, so that they come first among the first of their endpoints.
-        await sql(
-          `update public.webhook_deliveries set next_attempt_at = '2000-01-01'
-           where organisation_id = $1 and status = 'pending' and next_attempt_at <= now()`,
-          [organisation.id],
-        )
-        const pending = (await asCourier('select api.claim_webhooks($1, $2)', [limit, leaseSeconds])) as Pending[]
-        const ours = await sql<{ id: string }>('select id from public.webhook_deliveries where organisation_id = $1', [
-          organisation.id,
-        ])
-        return pending.filter(({ id }) => ours.some((d) => d.id === id))
-      },
-      settle: async ({ id, claim }, { status, body, error, retryAfter, url, milliseconds = 12 }) =>
-        settleOne(asCourier, {
-          id,
-          claim,
-          response_status: status,
-          response_body: body,
-          milliseconds,
-          error,
-          retry_after_seconds: retryAfter,
-          url,
-        }),
-      release: ({ id, claim }) => asCourier('select api.release_webhook($1, $2)', [id, claim]),
-    })
+    await happens(client, ...Array(orders).fill(event))
+    await work(courierOf(client, asCourier))
   })
 }
 
-const deliveryOf = async ({ sql }: CourierFixture, id: string) =>
+const deliveryOf = async ({ sql }: Courier, id: string) =>
   first(
     await sql<{ status: string; attempts: number; wait: number | null; claim: string | null }>(
       `select status, attempts, claim, claimed_until, last_response_status, last_response_body,
@@ -104,7 +99,7 @@ const deliveryOf = async ({ sql }: CourierFixture, id: string) =>
     ),
   )
 
-const endpointOf = async ({ sql, endpointId }: CourierFixture) =>
+const endpointOf = async ({ sql, endpointId }: Courier) =>
   first(
     await sql(
       `select status, disabled_reason, failing_since is not null as failing, version
@@ -150,14 +145,6 @@ describe('a claim', () => {
       expect(await courier.claim()).toEqual([])
       await courier.settle(first(pending), { status: 200 })
       expect(await courier.claim()).toHaveLength(1)
-    })
-  })
-
-  test('takes no more than there is room for, and of one endpoint its oldest first', async () => {
-    await withCourier(3, async (courier) => {
-      expect(await courier.claim(1)).toHaveLength(1)
-      const [{ n }] = (await courier.sql('select json_array_length(api.claim_webhooks(2)) as n')) as [{ n: number }]
-      expect(n).toBeLessThanOrEqual(2)
     })
   })
 
@@ -252,28 +239,6 @@ describe('a settlement', () => {
       expect(last.attempt).toBe(10)
       await courier.settle(last, how)
       expect(await deliveryOf(courier, id)).toMatchObject({ status: 'failed', wait: null, delivered: false })
-    })
-  })
-
-  test('of 302, 404 or no answer at all is such a failure', async () => {
-    const failures = [{ status: 302 }, { status: 404 }, { error: 'Connection refused.' }]
-    await withCourier(failures.length, async (courier) => {
-      const claimed = await courier.claim()
-      expect(claimed).toHaveLength(3)
-      for (const [i, pending] of claimed.entries()) {
-        await courier.settle(pending, failures[i] ?? {})
-        const { status, attempts, wait } = await deliveryOf(courier, pending.id)
-        expect([status, attempts]).toEqual(['pending', 1])
-        expect(wait).toBeGreaterThanOrEqual(5 * 0.79)
-        expect(wait).toBeLessThanOrEqual(5 * 1.21)
-        // The tenth of them is the last.
-        await courier.sql(
-          'update public.webhook_deliveries set attempts = 10, claim = $2, claimed_until = now() where id = $1',
-          [pending.id, pending.claim],
-        )
-        await courier.settle(pending, failures[i] ?? {})
-        expect(await deliveryOf(courier, pending.id)).toMatchObject({ status: 'failed', wait: null, delivered: false })
-      }
     })
   })
 
@@ -506,11 +471,7 @@ test.each([
       `update public.webhook_endpoints set failing_since = ${failingSince} where organisation_id = $1`,
       [organisation.id],
     )
-    for (let i = 0; i < each; i++) {
-      await client.query(register, [event.id, event.ticketTypeId])
-    }
-    await client.query('set constraints all immediate')
-    await client.query('select private.enqueue_deliveries()')
+    await happens(client, ...Array(each).fill(event))
     const claim = async () => {
       const pending = (await asCourier('select api.claim_webhooks(100000)')) as Pending[]
       const { rows } = await client.query('select id from public.webhook_endpoints where organisation_id = $1', [
@@ -538,9 +499,7 @@ test('endpoints that fail keep none of the organisation from its turn, however m
       'update public.webhook_endpoints set failing_since = now() where organisation_id = $1 and id <> $2',
       [organisation.id, good],
     )
-    await client.query(register, [event.id, event.ticketTypeId])
-    await client.query('set constraints all immediate')
-    await client.query('select private.enqueue_deliveries()')
+    await happens(client, event)
     await client.query(
       `update public.webhook_deliveries set next_attempt_at = '2000-01-01' where organisation_id = $1 and webhook_endpoint_id <> $2`,
       [organisation.id, good],
@@ -561,9 +520,7 @@ test('an organisation with many endpoints keeps no other from its turn, however 
     await client.query(
       "update public.webhook_deliveries set claimed_until = null, next_attempt_at = now() + interval '1 day' where status = 'pending'",
     )
-    for (const { id, ticketTypeId } of events) await client.query(register, [id, ticketTypeId])
-    await client.query('set constraints all immediate')
-    await client.query('select private.enqueue_deliveries()')
+    await happens(client, ...events)
     await client.query(
       "update public.webhook_deliveries set next_attempt_at = now() - interval '1 hour' where organisation_id = $1",
       [many.id],
@@ -608,11 +565,7 @@ test('organisations whose endpoints fail take turns, however many there are and 
     await client.query(
       "update public.webhook_deliveries set claimed_until = null, next_attempt_at = now() + interval '1 day' where status = 'pending'",
     )
-    for (const { id, ticketTypeId } of [...events, events[0]] as typeof events) {
-      await client.query(register, [id, ticketTypeId])
-    }
-    await client.query('set constraints all immediate')
-    await client.query('select private.enqueue_deliveries()')
+    await happens(client, ...events, events[0] as TestEvent)
     await client.query(
       `update public.webhook_endpoints set failing_since = now() - interval '1 hour', last_failed_at = now() - interval '1 hour'
        where organisation_id = $1`,
@@ -643,41 +596,6 @@ test('organisations whose endpoints fail take turns, however many there are and 
     await settleOne(asCourier, { id: settled.id, claim: settled.claim, response_status: 500 })
     const after = (await claim()).map((o) => o.webhook_endpoint_id)
     expect(after.filter((id) => id === unlucky || failing.has(id))).toEqual([unlucky])
-  })
-})
-
-test('what has failed and is tried again is counted, with the newest error of e-mails', async () => {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  await event.guest()
-  await event.guest()
-  await withCourier(2, async (courier) => {
-    const depth = async () => {
-      const [{ depth }] = (await courier.sql('select api.outbox_depth() as depth')) as [
-        { depth: { failing: number; last_error: string | null }[] },
-      ]
-      return depth.map(({ failing, last_error }): [number, string | null] => [failing, last_error])
-    }
-    const [[webhooks] = [0], [emails] = [0]] = await depth()
-    const claimed = await courier.claim()
-    expect((await depth())[0]).toEqual([webhooks, null])
-    await courier.settle(first(claimed), { status: 503 })
-    for (const [minutes, error] of [
-      [1, 'The newest.'],
-      [2, 'An older one.'],
-    ]) {
-      await courier.sql(
-        `update public.emails e
-         set attempts = 3, last_error = $2, last_attempt_at = now() + interval '1 hour' - make_interval(mins => $3),
-           next_attempt_at = now() + interval '1 day'
-         where id = (select id from public.emails where organisation_id = $1 and last_error is null limit 1)`,
-        [organisation.id, error, minutes],
-      )
-    }
-    expect(await depth()).toEqual([
-      [webhooks + 1, null],
-      [emails + 2, 'The newest.'],
-    ])
   })
 })
 

@@ -2,14 +2,12 @@
 
 import { expect, test } from 'vitest'
 import { studio } from '../../support/database.ts'
-import { createOrganisation } from '../../support/organisation.ts'
-import { rest } from '../../support/rest.ts'
+import { emailFixture } from './email-fixture.ts'
 
 /** An event in which those named hold an offer each, the last one asked for no e-mails, and Zoe waits. */
 async function arrange() {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const send = rest(await organisation.key())
+  const fixture = await emailFixture()
+  const { organisation, event, send, sent } = fixture
   const ticketTypeId = await event.ticketType({ quantity: 0 })
   const join = async (name: string, more: Record<string, unknown> = {}) =>
     send('POST', `/events/${event.id}/waiting-list`, {
@@ -26,13 +24,7 @@ async function arrange() {
       .toBe(quantity)
   await offer(3)
   await join('Zoe')
-  const sent = () =>
-    studio.query(
-      "update public.emails set status = 'sent', sent_at = now(), next_attempt_at = null where organisation_id = $1 and status = 'queued'",
-      [organisation.id],
-    )
   await sent()
-  const change = async (body: object) => (await send('PATCH', `/events/${event.id}`, body)).body.effect
   /** `kind address` of what waits, and the minutes that it does. */
   const waiting = async () =>
     (
@@ -46,7 +38,7 @@ async function arrange() {
         [organisation.id],
       )
     ).rows.map(({ who, minutes }) => `${who} ${minutes}`)
-  return { organisation, event, send, join, offer, sent, change, waiting }
+  return { ...fixture, join, offer, waiting }
 }
 
 test('an offer is sent once more when the event is told to have changed, and waits for further changes', async () => {

@@ -3,16 +3,12 @@
 
 import { expect, test } from 'vitest'
 import { asPurge, studio } from '../../support/database.ts'
-import { createOrganisation } from '../../support/organisation.ts'
-import { rest } from '../../support/rest.ts'
 import { edit } from '../../support/studio.ts'
-import { actAs } from '../actor.ts'
-import { join, signUp } from '../tenant-fixture.ts'
+import { emailFixture, reasons } from './email-fixture.ts'
 
 async function arrange() {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const send = rest(await organisation.key())
+  const fixture = await emailFixture()
+  const { organisation, event, send } = fixture
   const ticketTypeId = await event.ticketType({ price: 5000 })
   /** An order at 50.00 for each guest, to be paid by the buyer. */
   const order = async (buyer: string, guests: string[], more: Record<string, unknown> = {}) => {
@@ -40,12 +36,10 @@ async function arrange() {
     )
     return rows.map(({ who, money }) => (money ? [who, money.amount_unpaid, money.amount_refundable] : who))
   }
-  return { organisation, event, send, ticketTypeId, order, pay, cancel, told }
+  return { ...fixture, ticketTypeId, order, pay, cancel, told }
 }
 
 const guests = ['ada@example.com', 'bob@example.com']
-const reasons = ({ not_told }: { not_told: { reason: string; count: number }[] }) =>
-  Object.fromEntries(not_told.map(({ reason, count }) => [reason, count]))
 
 test('a buyer who is no guest is told that the order is cancelled, and what becomes of the money', async () => {
   const { order, pay, cancel, told } = await arrange()
@@ -280,55 +274,12 @@ test('in Studio the holders of cancelled tickets and the buyer are told when som
   expect(await told()).toEqual([money, money])
 })
 
-test('of an order without e-mails everybody is told in Studio, and of what its event took nobody by this', async () => {
-  const { event, order } = await arrange()
-  const notify = async (id: string, whom: string) =>
-    (await studio.query('select public.notify_cancelled($1, $2) as emails', [id, whom])).rows[0].emails
-  const silent = await order('desk@example.com', guests, { send_email: false })
-  const taken = await order('desk@example.com', guests)
-  await edit('orders', silent.id, "status = 'cancelled'")
-  await edit('events', event.id, "status = 'cancelled'")
-  expect([await notify(silent.id, 'mailed'), await notify(silent.id, 'everybody')]).toEqual([0, 3])
-  expect(await notify(taken.id, 'everybody')).toBe(0)
-})
-
-test('whoever manages the order may tell of it, and nobody else', async () => {
-  const { organisation, order } = await arrange()
-  const { id } = await order('desk@example.com', guests)
-  await edit('orders', id, "status = 'cancelled'")
-  const sql = 'select public.notify_cancelled($1) as emails'
-  for (const role of ['owner', 'manager', 'viewer', 'door', undefined] as const) {
-    const somebody = await signUp()
-    if (role) await join(organisation.id, somebody, role)
-    await actAs('authenticated', somebody, async ({ rows, refusal }) => {
-      if (role === 'owner' || role === 'manager') expect(await rows(sql, [id])).toEqual([{ emails: 3 }])
-      else expect(await refusal(sql, [id]), role).toMatchObject({ code: 'not_found' })
-    })
-  }
-})
-
-test('whoever has paid and got it back is not asked not to pay', async () => {
-  const { order, pay, cancel, send, told } = await arrange()
-  const { id } = await order('desk@example.com', guests)
-  await pay(id, 10_000)
-  await cancel(`/orders/${id}`, { notify: 'nobody' })
-  await send('POST', `/orders/${id}/refunds`, { amount: 10_000 })
-  await told()
-  await studio.query('select public.notify_cancelled($1)', [id])
-  expect((await told())[0]).toEqual(['order_cancelled desk@example.com', 0, 0])
-})
-
 test('a holder who cannot be told makes no second confirmation of the order', async () => {
-  const { order, told } = await arrange()
+  const { order, told, sent } = await arrange()
   const { id, attendees } = await order('desk@example.com', ['kid@door.invalid', 'bob@example.com'])
   await told()
   await studio.query("update public.attendees set status = 'cancelled' where id = $1", [attendees[0]])
   const notify = async () => (await studio.query('select public.notify_cancelled($1) as n', [id])).rows[0].n
-  const sent = () =>
-    studio.query(
-      "update public.emails set status = 'sent', sent_at = now(), next_attempt_at = null where order_id = $1",
-      [id],
-    )
   expect(await notify()).toBe(1)
   expect(await notify()).toBe(0)
   await sent()
@@ -337,17 +288,13 @@ test('a holder who cannot be told makes no second confirmation of the order', as
 })
 
 test('whoever was told of another order only is told of their own ticket with everybody', async () => {
-  const { event, order, cancel, told, send } = await arrange()
+  const { event, order, cancel, told, sent } = await arrange()
   await order('ada@example.com', ['ada@example.com'], { send_email: false })
   await order('ada@example.com', ['bob@example.com'])
   await told()
   await cancel(`/events/${event.id}`, { notify: 'nobody' })
   await studio.query("select public.notify_attendees($1, 'mailed')", [event.id])
-  await studio.query(
-    "update public.emails set status = 'sent', sent_at = now(), next_attempt_at = null where organisation_id = (select organisation_id from public.events where id = $1)",
-    [event.id],
-  )
+  await sent()
   await studio.query("select public.notify_attendees($1, 'everybody')", [event.id])
   expect(await told()).toContainEqual(['event_cancelled ada@example.com', expect.any(Number), 0])
-  expect((await send('GET', `/events/${event.id}`)).body.data.status).toBe('cancelled')
 })

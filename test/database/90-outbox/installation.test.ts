@@ -4,60 +4,46 @@ import type { PoolClient } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { createOrganisation } from '../../support/organisation.ts'
 import { addEndpoint } from '../../support/outbox.ts'
-import { rolledBack } from '../as-courier.ts'
+import { type AsCourier, rolledBack } from '../as-courier.ts'
 
 type Names = string[] | null
 
 const home = ['inodes:1:2:3', 'made:4']
 
-/** A courier, by the names that it carries, in a transaction that is rolled back. */
-async function arranged(
-  work: (
-    courier: {
-      /** Whether it is told that deliveries are held. */
-      announce(names: Names): Promise<boolean>
-      sends(names: Names): Promise<boolean>
-      /** Reminds of the oldest deadlines, and cancels after them. */
-      enforce(names: Names): Promise<unknown>
-      /** What it is told of each queue. */
-      held(names: Names): Promise<boolean[]>
-      /** Whether it may claim any of each, of whatever organisation; given back at once. */
-      claim(names: Names): Promise<{ webhooks: boolean; emails: boolean }>
+const courierOf = (client: PoolClient, asCourier: AsCourier) => {
+  const as = async <T>(names: Names, sql: string): Promise<T> => {
+    const claims = { role: 'courier', ...(names && { installation: names }) }
+    await client.query("select set_config('request.jwt.claims', $1, true)", [JSON.stringify(claims)])
+    return (await asCourier(sql)) as T
+  }
+  return {
+    /** Whether it is told that deliveries are held. */
+    announce: async (names: Names) => (await as<{ held: boolean }>(names, 'select api.announce_installation()')).held,
+    sends: async (names: Names) => {
+      await as(names, 'select')
+      return (await client.query('select not private.is_held() as sends')).rows[0].sends as boolean
     },
-    client: PoolClient,
-  ) => Promise<void>,
-): Promise<void> {
-  await rolledBack(async (client, asCourier) => {
-    const as = async <T>(names: Names, sql: string): Promise<T> => {
-      const claims = { role: 'courier', ...(names && { installation: names }) }
-      await client.query("select set_config('request.jwt.claims', $1, true)", [JSON.stringify(claims)])
-      return (await asCourier(sql)) as T
-    }
-    await work(
-      {
-        announce: async (names) => (await as<{ held: boolean }>(names, 'select api.announce_installation()')).held,
-        async sends(names) {
-          await as(names, 'select')
-          return (await client.query('select not private.is_held() as sends')).rows[0].sends as boolean
-        },
-        enforce: (names) => as(names, 'select api.enforce_payment_deadlines(30)'),
-        held: async (names) =>
-          (await as<{ held: boolean }[]>(names, 'select api.outbox_depth()')).map(({ held }) => held),
-        async claim(names) {
-          await client.query('savepoint unclaimed')
-          // A few, for what another test has locked is passed over.
-          const claimed = {
-            webhooks: (await as<unknown[]>(names, 'select api.claim_webhooks(30)')).length > 0,
-            emails: (await as<unknown[]>(names, 'select api.claim_emails(30)')).length > 0,
-          }
-          await client.query('rollback to unclaimed')
-          return claimed
-        },
-      },
-      client,
-    )
-  })
+    /** Reminds of the oldest deadlines, and cancels after them. */
+    enforce: (names: Names) => as(names, 'select api.enforce_payment_deadlines(30)'),
+    /** What it is told of each queue. */
+    held: async (names: Names) =>
+      (await as<{ held: boolean }[]>(names, 'select api.outbox_depth()')).map(({ held }) => held),
+    /** Whether it may claim any of each, of whatever organisation; given back at once. A few: what is locked is passed over. */
+    claim: async (names: Names) => {
+      await client.query('savepoint unclaimed')
+      const claimed = {
+        webhooks: (await as<unknown[]>(names, 'select api.claim_webhooks(30)')).length > 0,
+        emails: (await as<unknown[]>(names, 'select api.claim_emails(30)')).length > 0,
+      }
+      await client.query('rollback to unclaimed')
+      return claimed
+    },
+  }
 }
+
+/** A courier, by the names that it carries, in a transaction that is rolled back. */
+const arranged = (work: (courier: ReturnType<typeof courierOf>, client: PoolClient) => Promise<void>) =>
+  rolledBack((client, asCourier) => work(courierOf(client, asCourier), client))
 
 const ofAnotherCluster = 'update private.installations set system_identifier = system_identifier + 1'
 
@@ -161,14 +147,6 @@ test('a release gives the database to who is announced next', async () => {
     expect(await sends(copy)).toBe(true)
     expect(await announce(copy)).toBe(false)
     expect(await sends(home)).toBe(false)
-  })
-})
-
-test('a file system that never keeps a name does not fill the row', async () => {
-  await arranged(async ({ announce }, client) => {
-    for (let i = 0; i < 60; i++) await announce([`inodes:${i}:0:0`, 'made:4'])
-    const { rows } = await client.query('select cardinality(names) as n, names[1] as newest from private.installations')
-    expect(rows).toEqual([{ n: 50, newest: 'inodes:59:0:0' }])
   })
 })
 

@@ -2,14 +2,12 @@
 
 import { expect, test } from 'vitest'
 import { asPurge, refusalOf, row, studio } from '../../support/database.ts'
-import { createOrganisation } from '../../support/organisation.ts'
-import { rest } from '../../support/rest.ts'
 import { rolledBack } from '../as-courier.ts'
+import { emailFixture } from './email-fixture.ts'
 
 async function arrange() {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  return { organisation, event, guest: await event.guest(), send: rest(await organisation.key()) }
+  const fixture = await emailFixture()
+  return { ...fixture, guest: await fixture.event.guest() }
 }
 
 test.each([
@@ -96,11 +94,8 @@ test('a ticket whose e-mail was cancelled by its status alone says so, and is se
 })
 
 test('whom the e-mail of a change did not reach is told the next from what they knew, and nobody else is', async () => {
-  const { event, send } = await arrange()
-  await send('POST', `/events/${event.id}/registrations`, {
-    ...{ ticket_type_id: event.ticketTypeId, name: 'Bob', email: 'bob@example.com' },
-  })
-  const change = (name: string) => send('PATCH', `/events/${event.id}`, { name, notify: 'mailed' })
+  const { event, register, change } = await arrange()
+  await register('bob@example.com')
   const settle = (set: string, address: string) =>
     studio.query(
       `update public.emails e set ${set} from public.attendees a
@@ -115,14 +110,14 @@ test('whom the e-mail of a change did not reach is told the next from what they 
         [event.id],
       )
     ).rows.map(({ email, name }) => `${email} ${name}`)
-  await change('Second')
+  await change({ name: 'Second', notify: 'mailed' })
   await settle("status = 'cancelled'", 'guest@example.com')
   await settle("status = 'sent', next_attempt_at = null", 'bob@example.com')
-  await change('Third')
+  await change({ name: 'Third', notify: 'mailed' })
   expect(await known()).toEqual(['bob@example.com Second', 'guest@example.com Test event'])
 
   await settle("status = 'failed', next_attempt_at = null", 'guest@example.com')
   await settle("status = 'sent', next_attempt_at = null", 'bob@example.com')
-  await change('Fourth')
+  await change({ name: 'Fourth', notify: 'mailed' })
   expect(await known()).toEqual(['bob@example.com Third', 'guest@example.com Test event'])
 })

@@ -2,27 +2,13 @@
 // they are forgotten. The pages are in test/http/opt-out-page.test.ts.
 
 import { expect, test } from 'vitest'
-import { asPurge, refusalOf, row, studio } from '../../support/database.ts'
+import { refusalOf, row, studio } from '../../support/database.ts'
 import { pendingChange } from '../../support/opt-outs.ts'
-import { createOrganisation, type TestOrganisation } from '../../support/organisation.ts'
-import { lockOutbox } from '../../support/outbox.ts'
-import { rest } from '../../support/rest.ts'
+import type { TestOrganisation } from '../../support/organisation.ts'
 import { actAs } from '../actor.ts'
 import { rolledBack } from '../as-courier.ts'
 import { join, signUp } from '../tenant-fixture.ts'
-
-async function arrange() {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const send = rest(await organisation.key())
-  const register = async (email: string, more: Record<string, unknown> = {}) => {
-    const guest = { ticket_type_id: event.ticketTypeId, name: 'Ada', email, ...more }
-    const { body } = await send('POST', `/events/${event.id}/registrations`, guest)
-    return body.data.attendees[0] as { id: string; order_id: string; ticket_url: string }
-  }
-  const change = async (body: object) => (await send('PATCH', `/events/${event.id}`, body)).body.effect
-  return { organisation, event, send, register, change }
-}
+import { dueAlone, emailFixture } from './email-fixture.ts'
 
 const switchEmails = (attendeeId: string, on: boolean) =>
   studio.query(
@@ -50,13 +36,13 @@ const kindsOf = async (organisation: TestOrganisation) =>
   ).rows.map(({ told }) => told)
 
 test('whoever switched off is told of no change, whomever it is told to, is counted, and is told of the cancellation', async () => {
-  const { organisation, event, send, register, change } = await arrange()
+  const { organisation, event, send, register, change } = await emailFixture()
   const quiet = await register('Quiet@example.com')
   // Another ticket of the address, and one that nobody e-mails.
   await register('quiet@example.com', { send_email: false })
   await register('ada@example.com')
   await register('bob@example.com', { send_email: false })
-  await switchEmails(quiet.id, false)
+  await switchEmails(quiet.attendeeId, false)
 
   const switchedOff = { reason: 'switched_off', count: 2 }
   expect(await change({ name: 'Second', notify: 'mailed' })).toMatchObject({
@@ -69,17 +55,17 @@ test('whoever switched off is told of no change, whomever it is told to, is coun
   })
   expect(await kindsOf(organisation)).toEqual(['event_changed ada@example.com', 'event_changed bob@example.com'])
 
-  await switchEmails(quiet.id, true)
+  await switchEmails(quiet.attendeeId, true)
   // Bob reads it, too: his e-mail waits.
   expect(await change({ name: 'Third', notify: 'mailed' })).toMatchObject({ emails: 3, told: 4 })
-  await switchEmails(quiet.id, false)
+  await switchEmails(quiet.attendeeId, false)
   const cancelled = await send('POST', `/events/${event.id}/cancel`, { notify: 'everybody' })
   expect(cancelled.body.effect).toMatchObject({ emails: 3, told: 4, not_told: [] })
 })
 
 test('an e-mail that waits when its address switches off is neither sent nor counted', async () => {
-  const { organisation, register, change } = await arrange()
-  const { id } = await register('ada@example.com')
+  const { organisation, register, change } = await emailFixture()
+  const { attendeeId: id } = await register('ada@example.com')
   expect(await change({ name: 'Second', notify: 'mailed' })).toMatchObject({ emails: 1, told: 1 })
   await switchEmails(id, false)
   expect(await change({ name: 'Third', notify: 'mailed' })).toMatchObject({
@@ -87,11 +73,7 @@ test('an e-mail that waits when its address switches off is neither sent nor cou
     not_told: [{ reason: 'switched_off', count: 1 }],
   })
   await rolledBack(async (client, asCourier) => {
-    await lockOutbox(client)
-    await client.query(`delete from public.emails using ${asPurge} where organisation_id <> $1`, [organisation.id])
-    await client.query("update public.emails set next_attempt_at = '2000-01-01' where organisation_id = $1", [
-      organisation.id,
-    ])
+    await dueAlone(client, organisation)
     const claimed = (await asCourier('select api.claim_emails(10)')) as { kind: string }[]
     expect(claimed.map(({ kind }) => kind)).toEqual(['ticket'])
     const { rows } = await client.query(
@@ -103,9 +85,9 @@ test('an e-mail that waits when its address switches off is neither sent nor cou
 })
 
 test('an address is quiet at one event of one organisation', async () => {
-  const [here, elsewhere] = [await arrange(), await arrange()]
+  const [here, elsewhere] = [await emailFixture(), await emailFixture()]
   const next = await here.organisation.event()
-  const { id } = await here.register('ada@example.com')
+  const { attendeeId: id } = await here.register('ada@example.com')
   await elsewhere.register('ada@example.com')
   const guest = { ticket_type_id: next.ticketTypeId, name: 'Ada', email: 'ada@example.com' }
   await here.send('POST', `/events/${next.id}/registrations`, guest)
@@ -120,7 +102,7 @@ test('an address is quiet at one event of one organisation', async () => {
 })
 
 test('an organiser sees who switched off, may note it for a guest, and switches nobody on', async () => {
-  const { organisation, event, register } = await arrange()
+  const { organisation, event, register } = await emailFixture()
   await register('ada@example.com')
   await studio.query("insert into public.email_opt_outs (event_id, email) values ($1, 'Ada@Example.com')", [event.id])
   expect(await optOutsOf(organisation)).toEqual(['ada@example.com'])
@@ -152,31 +134,31 @@ test('an organiser sees who switched off, may note it for a guest, and switches 
 })
 
 test('it is forgotten with the last ticket that has the address: erased, corrected or deleted', async () => {
-  const { organisation, send, register } = await arrange()
+  const { organisation, send, register } = await emailFixture()
   const [first, second] = [await register('ada@example.com'), await register('ada@example.com')]
   const corrected = await register('typo@example.com')
   const deleted = await register('gone@example.com')
-  for (const { id } of [first, corrected, deleted]) await switchEmails(id, false)
-  await send('POST', `/attendees/${first.id}/erase`)
-  await send('PATCH', `/attendees/${corrected.id}`, { company: 'NASA' })
+  for (const { attendeeId } of [first, corrected, deleted]) await switchEmails(attendeeId, false)
+  await send('POST', `/attendees/${first.attendeeId}/erase`)
+  await send('PATCH', `/attendees/${corrected.attendeeId}`, { company: 'NASA' })
   expect(await optOutsOf(organisation)).toEqual(['ada@example.com', 'gone@example.com', 'typo@example.com'])
 
-  await send('POST', `/attendees/${second.id}/erase`)
-  await send('PATCH', `/attendees/${corrected.id}`, { email: 'right@example.com' })
-  await send('POST', `/attendees/${deleted.id}/cancel`)
-  await studio.query('delete from public.attendees where id = $1', [deleted.id])
+  await send('POST', `/attendees/${second.attendeeId}/erase`)
+  await send('PATCH', `/attendees/${corrected.attendeeId}`, { email: 'right@example.com' })
+  await send('POST', `/attendees/${deleted.attendeeId}/cancel`)
+  await studio.query('delete from public.attendees where id = $1', [deleted.attendeeId])
   expect(await optOutsOf(organisation)).toEqual([])
 })
 
 test('one e-mail names every ticket that its address has at the event, in whatever order', async () => {
-  const { organisation, event, send, register, change } = await arrange()
+  const { organisation, event, send, register, change } = await emailFixture()
   const supporter = await event.ticketType({ name: 'Supporter' })
   const priced = await event.ticketType({ name: 'Priced', price: 4900 })
   const first = await register('Desk@example.com')
   const silent = await register('desk@example.com', { name: 'Bob', ticket_type_id: supporter, send_email: false })
   const unpaid = await register('desk@example.com', { name: 'Eve', ticket_type_id: priced, payment_method: 'invoice' })
   const gone = await register('desk@example.com', { name: 'Gone' })
-  await send('POST', `/attendees/${gone.id}/cancel`)
+  await send('POST', `/attendees/${gone.attendeeId}/cancel`)
   const next = await organisation.event()
   const guest = { ticket_type_id: next.ticketTypeId, name: 'Next', email: 'desk@example.com' }
   await send('POST', `/events/${next.id}/registrations`, guest)
@@ -190,8 +172,8 @@ test('one e-mail names every ticket that its address has at the event, in whatev
     expect(rows).toHaveLength(1)
     return rows[0].holders as { name: string; ticket_type: string; reference: string; status: string }[]
   }
-  const referenceOf = async ({ order_id }: { order_id: string }) =>
-    (await row<{ reference: string }>('select reference from public.orders where id = $1', [order_id])).reference
+  const referenceOf = async ({ orderId }: { orderId: string }) =>
+    (await row<{ reference: string }>('select reference from public.orders where id = $1', [orderId])).reference
   expect(await change({ name: 'Another', notify: 'mailed' })).toMatchObject({ emails: 1, told: 3 })
   const all = [
     { name: 'Ada', ticket_type: 'General', reference: await referenceOf(first), status: 'active' },
@@ -205,7 +187,7 @@ test('one e-mail names every ticket that its address has at the event, in whatev
 })
 
 test('of an address with more than a hundred tickets a hundred and one are read, and only mailed tickets are linked', async () => {
-  const { organisation, event, send, register, change } = await arrange()
+  const { organisation, event, send, register, change } = await emailFixture()
   await register('desk@example.com', { send_email: false })
   const attendees = Array.from({ length: 50 }, (_, i) => ({ name: `Guest ${i}`, email: 'desk@example.com' }))
   for (let i = 0; i < 3; i++)
