@@ -1,5 +1,5 @@
-// A batch gives each call what a call of its own would have given: the same calls go to one tenant as one batch, and to its twin one
-// by one. Outcomes, errors and what is in the database afterwards are compared.
+// A batch gives each registration what a call of its own would have given: the same calls go to one tenant as one batch, and to its twin
+// one by one. Outcomes, errors and what is in the database afterwards are compared.
 
 import fc from 'fast-check'
 import { beforeAll, expect, inject, test } from 'vitest'
@@ -24,22 +24,14 @@ const unknown = '00000000-0000-4000-8000-000000000000'
 
 type Twin = Awaited<ReturnType<typeof createTwin>>
 
-/** An organisation, and what a token of its key says. */
-async function createHolder() {
+/** One in which everything that a registration may be refused for can be named. */
+async function createTwin() {
   const organisation = await createOrganisation()
-  const key = await row<{ id: string; family_id: string }>(
+  const { id: api_key_id, family_id } = await row<{ id: string; family_id: string }>(
     'select id, family_id from public.api_keys where prefix = $1',
     [prefixOf(await organisation.key())],
   )
-  return {
-    organisation,
-    holder: { api_key_id: key.id, family_id: key.family_id, organisation_id: organisation.id },
-  }
-}
-
-/** One in which everything that a registration may be refused for can be named. */
-async function createTwin() {
-  const { organisation, holder } = await createHolder()
+  const holder = { api_key_id, family_id, organisation_id: organisation.id }
   // One after the other, so that the twins' rows have the same order.
   const event = await organisation.event()
   const draft = await organisation.event({ status: 'draft' })
@@ -166,16 +158,15 @@ function normalised(answer: unknown): unknown {
   )
 }
 
-const settled = (work: Promise<unknown>) => work.catch((error: unknown) => error)
+const alone = (call: Record<string, unknown> = {}, token: string) =>
+  dataApi.rpc('register_attendee', call, token, { repeatable: true }).catch((error: unknown) => error)
 
 /** What each call was answered, and the order in which they came: those that the batch leaves to a call of their own come last. */
 async function asABatch(
-  name: string,
-  batch: string,
   calls: Record<string, unknown>[],
   token: string,
 ): Promise<{ answers: unknown[]; order: number[] }> {
-  const given = (await dataApi.rpc(batch, { calls }, token, { repeatable: true })) as {
+  const given = (await dataApi.rpc('register_attendees', { calls }, token, { repeatable: true })) as {
     outcome?: unknown
     error?: never
   }[]
@@ -185,18 +176,13 @@ async function asABatch(
   )
   const left = [...calls.keys()].filter((i) => answers[i] === undefined)
   const order = [...[...calls.keys()].filter((i) => answers[i] !== undefined), ...left]
-  for (const i of left) answers[i] = await settled(dataApi.rpc(name, calls[i] ?? {}, token, { repeatable: true }))
+  for (const i of left) answers[i] = await alone(calls[i], token)
   return { answers, order }
 }
 
-async function oneByOne(
-  name: string,
-  calls: Record<string, unknown>[],
-  order: number[],
-  token: string,
-): Promise<unknown[]> {
+async function oneByOne(calls: Record<string, unknown>[], order: number[], token: string): Promise<unknown[]> {
   const answers: unknown[] = []
-  for (const i of order) answers[i] = await settled(dataApi.rpc(name, calls[i] ?? {}, token, { repeatable: true }))
+  for (const i of order) answers[i] = await alone(calls[i], token)
   return answers
 }
 
@@ -209,7 +195,6 @@ async function stateOf({ organisation }: Pick<Twin, 'organisation'>): Promise<un
        'redeemed', (select jsonb_agg(c.times_redeemed order by c.id) from public.promo_codes c where c.organisation_id = $1),
        'notifications', (select jsonb_agg(jsonb_build_array(n.type, n.data ->> 'status', jsonb_array_length((n.data -> 'attendees')::jsonb)) order by n.data ->> 'object', n.data ->> 'id', n.transaction_id, n.id) from public.notifications n where n.organisation_id = $1),
        'emails', (select count(*) from public.emails e where e.organisation_id = $1),
-       'check_ins', (select jsonb_agg(jsonb_build_array(i.result, i.reason, i.code is null, i.attendee_id is null) order by i.id) from public.check_ins i where i.organisation_id = $1),
        'idempotency', (select jsonb_agg(jsonb_build_array(r.idempotency_key, r.outcome ->> 'status') order by r.idempotency_key) from private.idempotency_records r where r.organisation_id = $1)
      ) as state`,
     [organisation.id],
@@ -225,18 +210,13 @@ test(
     await expectProperty(
       usual,
       fc.asyncProperty(fc.array(registration, { minLength: 2, maxLength: 12 }), async (calls) => {
-        const [alone, together] = await Promise.all([createTwin(), createTwin()])
+        const [apart, together] = await Promise.all([createTwin(), createTwin()])
         const token = (twin: Twin) => tokens.forPrincipal(twin.holder, 'scope_attendees_write', 'api')
         const sent = (twin: Twin) => calls.map((call) => argumentsOf(call, twin))
-        const { answers, order } = await asABatch(
-          'register_attendee',
-          'register_attendees',
-          sent(together),
-          await token(together),
-        )
-        const expected = await oneByOne('register_attendee', sent(alone), order, await token(alone))
+        const { answers, order } = await asABatch(sent(together), await token(together))
+        const expected = await oneByOne(sent(apart), order, await token(apart))
         expect(answers.map(normalised)).toEqual(expected.map(normalised))
-        expect(await stateOf(together)).toEqual(await stateOf(alone))
+        expect(await stateOf(together)).toEqual(await stateOf(apart))
         for (const result of answers) if (result instanceof ApiError) refusals.add(result.code)
       }),
     )
@@ -244,62 +224,3 @@ test(
     expect(refusals.size).toBeGreaterThan(2)
   },
 )
-
-const scan = fc.record({
-  code: fc.constantFrom('valid', 'valid', 'valid', 'cancelled', 'unpaid', 'none', 'elsewhere'),
-  ticket: fc.integer({ min: 0, max: 2 }),
-  by: often<'code' | 'attendee_id' | 'both' | 'neither'>('code', 'attendee_id', 'attendee_id', 'both', 'neither'),
-  event: often<'event' | 'unknown'>('event', 'unknown'),
-  key: often<number | undefined>(undefined, 1, 2),
-  point: often<'none' | 'again' | 'unknown'>('none', 'again', 'again', 'unknown'),
-  direction: often<'entry' | 'exit'>('entry', 'exit'),
-})
-
-test('a batch of check-ins answers and does what they do one by one', withTime(usual), async () => {
-  await expectProperty(
-    usual,
-    fc.asyncProperty(fc.array(scan, { minLength: 2, maxLength: 12 }), async (scans) => {
-      const [alone, together] = await Promise.all([createDoor(), createDoor()])
-      const calls = (door: Awaited<ReturnType<typeof createDoor>>) =>
-        scans.map(({ code, ticket, by, event, key, point, direction }) => {
-          const scanned = code === 'valid' ? door.valid[ticket] : door.other[code as keyof typeof door.other]
-          return {
-            event_id: event === 'event' ? door.eventId : unknown,
-            ...(point !== 'none' && { check_in_point_id: point === 'again' ? door.pointId : unknown, direction }),
-            ...((by === 'code' || by === 'both') && { code: scanned?.code }),
-            ...((by === 'attendee_id' || by === 'both') && { attendee_id: scanned?.attendeeId }),
-            ...(key && {
-              idempotency_key: `key-${key}`,
-              request_fingerprint: `${code} ${ticket} ${by} ${event} ${point} ${direction}`,
-            }),
-          }
-        })
-      const token = (door: { holder: Twin['holder'] }) => tokens.forPrincipal(door.holder, 'scope_checkin_write', 'api')
-      const { answers, order } = await asABatch('check_in', 'check_in_many', calls(together), await token(together))
-      const expected = await oneByOne('check_in', calls(alone), order, await token(alone))
-      expect(answers.map(normalised)).toEqual(expected.map(normalised))
-      expect(await stateOf(together)).toEqual(await stateOf(alone))
-    }),
-  )
-})
-
-async function createDoor() {
-  const { organisation, holder } = await createHolder()
-  const event = await organisation.event()
-  const { id: pointId } = await row<{ id: string }>(
-    "insert into public.check_in_points (event_id, name, admission) values ($1, 'Gate', 're_entry') returning id",
-    [event.id],
-  )
-  const guests = [await event.guest(), await event.guest(), await event.guest()]
-  const [cancelled, unpaid] = [await event.guest(), await event.payer()]
-  await studio.query("update public.attendees set status = 'cancelled' where id = $1", [cancelled.attendeeId])
-  const elsewhere = await (await organisation.event()).guest()
-  return {
-    organisation,
-    holder,
-    eventId: event.id,
-    pointId,
-    valid: guests,
-    other: { cancelled, unpaid, none: { code: '0000000000000000', attendeeId: unknown }, elsewhere },
-  }
-}

@@ -87,7 +87,6 @@ testStateMachine({
     'published elsewhere': strange('elsewhere'),
     'completed active': ticket('active', 'completed'),
     'completed active, checked in': ticket('active', 'completed', 'checked in'),
-    'completed active, checked in and out': ticket('active', 'completed', 'checked in and out'),
     'completed awaiting_payment': ticket('awaiting_payment', 'completed'),
     'completed cancelled': ticket('cancelled', 'completed'),
     'completed unknown': strange('unknown', 'completed'),
@@ -130,7 +129,6 @@ testStateMachine({
     // Completed, it is closed to registrations; whoever has a ticket may still be let in, or be let in late.
     'completed active': { 'scanning it': accepted() },
     'completed active, checked in': { 'scanning it': rejected('already_checked_in', ' 2') },
-    'completed active, checked in and out': { 'scanning it': accepted(' 2') },
     'completed awaiting_payment': { 'scanning it': rejected('unpaid') },
     'completed cancelled': { 'scanning it': rejected('cancelled') },
     'completed unknown': { 'scanning it': rejected('not_found') },
@@ -181,7 +179,6 @@ testStateMachine({
     'accepted, of a ticket cancelled since': scanThat(({ attendeeId }) =>
       setStatus('attendees', attendeeId, 'cancelled'),
     ),
-    'accepted, at an event completed since': scanThat(({ event }) => setStatus('events', event.id, 'completed')),
     'accepted, at an event cancelled since': scanThat(({ event }) => setStatus('events', event.id, 'cancelled')),
     rejected: scanThat(undefined, 'no such code'),
     'rejected, and accepted since': scanThat(({ event, code }) => scan(event, code), 'no such code'),
@@ -205,7 +202,6 @@ testStateMachine({
   table: {
     accepted: standing,
     'accepted, of a ticket cancelled since': standing,
-    'accepted, at an event completed since': standing,
     'accepted, at an event cancelled since': standing,
     rejected: { 'undoing it': notAccepted, 'undoing that': unchanged },
     'rejected, and accepted since': { 'undoing it': notAccepted, 'undoing that': unchanged },

@@ -25,9 +25,6 @@ const idOf = ({ event }: Subject) => event.ticketTypeId
 const states = {
   'active on_sale': ticketTypeThat(),
   'active on_sale, with one left': ticketTypeThat('quantity = 2', guest),
-  'active on_sale, in the middle of its sale': ticketTypeThat(
-    "sales_start_at = now() - interval '1 hour', sales_end_at = now() + interval '1 hour'",
-  ),
   'active upcoming': ticketTypeThat("sales_start_at = now() + interval '1 hour'"),
   'active ended': ticketTypeThat("sales_end_at = now() - interval '1 hour'"),
   'active sold_out': ticketTypeThat('quantity = 1', guest),
@@ -35,10 +32,7 @@ const states = {
     await event.guest()
     await edit('events', event.id, 'capacity = 1')
   }),
-  'active on_sale, in an event with room': ticketTypeThat(undefined, ({ id }) => edit('events', id, 'capacity = 100')),
   'archived archived': ticketTypeThat("status = 'archived'"),
-  'archived archived, with a guest': ticketTypeThat("status = 'archived'", guest),
-  'archived archived, its sale over': ticketTypeThat("status = 'archived', sales_end_at = now() - interval '1 hour'"),
   'archived archived, of a cancelled event': ticketTypeThat("status = 'archived'", (event) =>
     edit('events', event.id, "status = 'cancelled'"),
   ),
@@ -90,7 +84,6 @@ testStateMachine({
   table: {
     'active on_sale': { ...isActive, ...registers() },
     'active on_sale, with one left': { ...isActive, ...registers(1) },
-    'active on_sale, in the middle of its sale': { ...isActive, ...registers() },
     'active upcoming': {
       ...isActive,
       ...refusedFor('sales_not_started', { sales_start_at: 'ticket_type.sales_start_at' }),
@@ -101,10 +94,7 @@ testStateMachine({
       ...isActive,
       ...registersNobody(refused('sold_out', { param: 'event_id' })),
     },
-    'active on_sale, in an event with room': { ...isActive, ...registers() },
     'archived archived': { ...isArchived, ...refusedFor('ticket_type_archived') },
-    'archived archived, with a guest': { ...isArchived, ...refusedFor('ticket_type_archived') },
-    'archived archived, its sale over': { ...isArchived, ...refusedFor('ticket_type_archived') },
     'archived archived, of a cancelled event': {
       ...isArchived,
       ...registersNobody(refused('event_not_published', { param: 'event_id', details: { status: 'cancelled' } })),
