@@ -6,7 +6,7 @@ import type pg from 'pg'
 import { scopes } from '../operations/operation.ts'
 import { issueKey } from './admin.ts'
 
-export type DemoEvent = { eventId: string; ticketTypeId: string; ticketCode: string }
+export type DemoEvent = { eventId: string; ticketTypeId: string; paidTicketTypeId: string; ticketCode: string }
 export type Demo = DemoEvent & { key: string; keyForPeople: string }
 
 const seed = new URL('../../supabase/seed.sql', import.meta.url)
@@ -25,20 +25,22 @@ export async function seedDemo(client: pg.ClientBase): Promise<Demo | null> {
 /** Undefined once it is no longer as it was added. */
 export async function findDemo(client: pg.ClientBase): Promise<DemoEvent | undefined> {
   const { rows } = await client.query<DemoEvent>(`
-    select a.event_id as "eventId", a.ticket_type_id as "ticketTypeId", a.ticket_code as "ticketCode"
+    select a.event_id as "eventId", a.ticket_type_id as "ticketTypeId", p.id as "paidTicketTypeId", a.ticket_code as "ticketCode"
     from public.attendees a
+    join public.ticket_types p on p.event_id = a.event_id and p.name = 'Professional'
     join public.orders o on o.id = a.order_id
     join public.organisations n on n.id = a.organisation_id
     where o.external_id = 'demo-guest-1' and n.slug = 'demo'`)
   return rows[0]
 }
 
-/** What `usher start` prints below the ready line. */
-export function describeDemo(url: string, { key, keyForPeople, eventId, ticketTypeId, ticketCode }: Demo): string {
+/** What `usher start` prints below the ready line. The samples of the guides begin from its line of variables. */
+export function describeDemo(url: string, demo: Demo): string {
+  const { key, keyForPeople, eventId, ticketTypeId, paidTicketTypeId, ticketCode } = demo
   return `
-Your API key for the organisation "demo", with every scope. It is shown only this once:
+Your API key for the organisation "demo", with every scope. It is shown only this once; paste the line to follow the guides:
 
-  ${key}
+  export USHER_URL=${url} USHER_KEY=${key} EVENT=${eventId} TICKET_TYPE=${ticketTypeId} PAID_TICKET_TYPE=${paidTicketTypeId}
 
 Your own key, to sign in with on pages and confirm what assistants ask for (shown once as well): ${keyForPeople}
 
@@ -54,7 +56,7 @@ Check Ada Lovelace in, who is registered already (your guest's ticket_code, in t
     -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\
     -d '{"event_id":"${eventId}","code":"${ticketCode}"}'
 
-Connect Claude Code (other MCP clients: docs/mcp.md):
+Connect Claude Code (other MCP clients: docs/guides/assistants):
 
   claude mcp add --transport http usher ${url}/api/mcp --header 'Authorization: Bearer ${key}'
 `
