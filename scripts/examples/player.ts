@@ -26,7 +26,6 @@ export type Player = {
   recorded: Example[]
   /** Some days later: every event draws nearer, or lies behind. */
   chapter(now: string): Promise<void>
-  /** What a courier does first: makes deliveries of what happened. */
   /** The deadline of an order comes, and the courier looks. */
   expireOrder(id: string): Promise<void>
   /** Waits until notifications of a type are listed: older transactions, also of other organisations, have to end first. */

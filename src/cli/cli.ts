@@ -15,7 +15,7 @@ import { addServiceCommands } from './commands/service.ts'
 import { openTerminal, type Surroundings } from './commands/terminal.ts'
 import { ConfigError } from './config.ts'
 
-function commandLine(surroundings: Surroundings): Command {
+export function commandLine(surroundings: Surroundings): Command {
   const { stdout, stderr } = surroundings
   const usher = new Command('usher')
     .description('Event management on Supabase: registrations, QR tickets, check-ins and webhooks, over REST and MCP.')

@@ -21,7 +21,7 @@ const port = number(/^\d{1,5}$/, 'must be a port number from 0 to 65535').refine
 )
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' })
 
-const Environment = z.object({
+export const Environment = z.object({
   PORT: port.default(3000),
   HOST: text.default('127.0.0.1'),
   MAX_CONNECTIONS: number(/^[1-9]\d{1,5}$/, 'must be a number of connections from 10 to 999999').default(2_000),

@@ -7,33 +7,37 @@ import { integer, line, secureUrl } from './inputs.ts'
 import { listOf, paging } from './lists.ts'
 import type { Operation } from './operation.ts'
 
-export const notificationTypes = [
-  'order.created',
-  'order.completed',
-  'order.cancelled',
-  'order.expired',
-  'order.reopened',
-  'attendee.checked_in',
-  'attendee.checked_out',
-  'attendee.check_in_undone',
-  'attendee.updated',
-  'attendee.cancelled',
-  'attendee.erased',
-  'event.published',
-  'event.updated',
-  'event.cancelled',
-  'payment.recorded',
-  'payment.voided',
-  'refund.recorded',
-  'email.bounced',
-  'ticket_type.sold_out',
-  'waiting_list_entry.created',
-  'waiting_list_entry.offered',
-  'waiting_list_entry.accepted',
-  'waiting_list_entry.expired',
-  'waiting_list_entry.cancelled',
-  'webhook_endpoint.test',
-] as const
+/** Each type, and when it is sent. */
+export const notifications = {
+  'order.created': 'Guests are registered, or the first attendee of an order is added in Studio.',
+  'order.completed': 'Nothing is due: the order is free or paid, and its tickets are valid.',
+  'order.cancelled': 'The order, or its last ticket, is cancelled.',
+  'order.expired': 'The order was not paid by its deadline, and is cancelled.',
+  'order.reopened': 'An order that expired gets more time.',
+  'attendee.checked_in': 'An entry is scanned and accepted.',
+  'attendee.checked_out': 'An exit is scanned and accepted.',
+  'attendee.check_in_undone': 'A check-in is undone.',
+  'attendee.updated': 'An attendee or their ticket changes, or is added to an existing order.',
+  'attendee.cancelled': 'A ticket is cancelled: one notification for each.',
+  'attendee.erased': 'The personal data of an attendee is erased.',
+  'event.published': 'An event is published.',
+  'event.updated': 'An event that is not a draft is edited, unpublished or completed.',
+  'event.cancelled': 'An event is cancelled.',
+  'payment.recorded': 'A payment is recorded.',
+  'payment.voided': 'A payment is voided.',
+  'refund.recorded': 'A refund is recorded.',
+  'email.bounced': 'An e-mail could not be delivered: it bounced, or was refused.',
+  'ticket_type.sold_out':
+    'The last place of a ticket type is taken, or its quantity or the capacity is lowered to what is sold.',
+  'waiting_list_entry.created': 'A person joins the waiting list.',
+  'waiting_list_entry.offered': 'The waiting list offers a person a place.',
+  'waiting_list_entry.accepted': 'The person accepts the offer.',
+  'waiting_list_entry.expired': 'The offer ends without an answer.',
+  'waiting_list_entry.cancelled': 'The entry is cancelled.',
+  'webhook_endpoint.test': 'You call test_webhook_endpoint.',
+}
+
+export const notificationTypes = Object.keys(notifications) as (keyof typeof notifications)[]
 
 const endpointStatuses = ['enabled', 'disabled'] as const
 /** There are too many to name in a refusal. */

@@ -5,7 +5,7 @@ import { STATUS_CODES } from 'node:http'
 import * as z from 'zod'
 import type { oas31, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi'
 import type { ErrorBody } from '../../gateway/api-error.ts'
-import { type ErrorCode, errorCodes, errorStatuses } from '../../operations/error-codes.ts'
+import { type ErrorCode, errorCodes, errors } from '../../operations/error-codes.ts'
 import { errorsOf, hasVersion, isRead, type Operation, pathParameters } from '../../operations/operation.ts'
 import { type Example, examples, named, successesOf } from './examples.ts'
 import { pascal } from './requests.ts'
@@ -13,7 +13,10 @@ import { pascal } from './requests.ts'
 /** The body of every error. */
 export const ErrorSchema = z.strictObject({
   error: z.strictObject({
-    code: z.enum(errorCodes).describe('The code to act on. Each operation says which it answers.'),
+    code: z.enum(errorCodes).meta({
+      description: 'The code to act on. Each operation says which it answers.',
+      'x-enumDescriptions': Object.fromEntries(errorCodes.map((code) => [code, errors[code].meaning])),
+    }),
     message: z.string().describe('For people.'),
     param: z.string().optional().describe('The field or header that the error is about.'),
     details: z
@@ -132,7 +135,7 @@ const commonErrors: Record<string, CommonError> = {
 }
 
 /** The codes that an operation declares beyond those it has by rule; all are answered with 409. */
-const conflictsOf = (operation: Operation) => errorsOf(operation).filter((code) => errorStatuses[code] === 409)
+const conflictsOf = (operation: Operation) => errorsOf(operation).filter((code) => errors[code].status === 409)
 
 const conflictName = (operation: Operation) => `${pascal(operation.name)}Conflict`
 
@@ -240,7 +243,7 @@ function errorResponsesOf(operation: Operation): ZodOpenApiResponsesObject {
           {
             codes: [code],
           },
-        ]) => [errorStatuses[code], { $ref: `#/components/responses/${name}` }],
+        ]) => [errors[code].status, { $ref: `#/components/responses/${name}` }],
       ),
     ),
     ...(codes.length > 0 && { 409: errorResponse(conflictName(operation), codes, description, example) }),

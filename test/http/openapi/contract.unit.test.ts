@@ -6,7 +6,7 @@ import * as z from 'zod'
 import { schemaFiles } from '../../../scripts/project-databases.ts'
 import { describeApi } from '../../../src/http/openapi/document.ts'
 import { examples, isError } from '../../../src/http/openapi/examples.ts'
-import { type ErrorCode, errorCodes, errorStatuses } from '../../../src/operations/error-codes.ts'
+import { type ErrorCode, errorCodes, errors } from '../../../src/operations/error-codes.ts'
 import { operations } from '../../../src/operations/index.ts'
 import { besideChanges, errorsOf, isRead, type Operation, pathParameters } from '../../../src/operations/operation.ts'
 import { notificationTypes } from '../../../src/operations/webhook-endpoints.ts'
@@ -130,7 +130,7 @@ const withoutExamples = (name: string, value: unknown) => (name === 'examples' ?
 describe.each(operations.map((operation) => [operation.name, operation] as const))('%s', (name, operation) => {
   test('answers a closed list of codes, each with its own status', () => {
     for (const [status, codes] of codesOf(operation)) {
-      for (const code of codes) expect(errorStatuses[code as ErrorCode], `${name} ${code}`).toBe(status)
+      for (const code of codes) expect(errors[code as ErrorCode].status, `${name} ${code}`).toBe(status)
     }
     const all = [...codesOf(operation).values()].flat()
     expect(new Set(all).size).toBe(all.length)

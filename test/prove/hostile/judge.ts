@@ -3,7 +3,7 @@
 
 import { gunzipSync } from 'node:zlib'
 import * as z from 'zod'
-import { type ErrorCode, errorStatuses } from '../../../src/operations/error-codes.ts'
+import { type ErrorCode, errors } from '../../../src/operations/error-codes.ts'
 import { codesOf } from '../../http/openapi/support.ts'
 import type { Face, HostileRequest } from './request.ts'
 import { smuggledMark } from './sockets.ts'
@@ -126,7 +126,7 @@ function judgeJson(request: HostileRequest, status: number, text: string, reques
 }
 
 function judgeCode({ operation }: HostileRequest, status: number, code: string): string[] {
-  const documented = errorStatuses[code as ErrorCode] as number | undefined
+  const documented = errors[code as ErrorCode]?.status as number | undefined
   // A key that was revoked is refused by 401; what would change one, by 409.
   if (documented === undefined || (documented !== status && code !== 'api_key_revoked'))
     return [`${code} is no documented code of it`]
@@ -160,7 +160,7 @@ function judgeMessage(message: unknown): string[] {
   const [{ text }] = refused.data.content
   const { success, data } = Refusal.safeParse(JSON.parse(text))
   if (!success) return [`no documented shape: ${text.slice(0, 300)}`]
-  const status = errorStatuses[data.error.code as ErrorCode] as number | undefined
+  const status = errors[data.error.code as ErrorCode]?.status as number | undefined
   if (status === undefined) return [`${data.error.code} is no documented code`]
   return status >= 500 ? [`a fault of the server: ${text.slice(0, 300)}`] : []
 }

@@ -1,4 +1,4 @@
-// compose.yaml against what docs/operations.md says of it.
+// What compose.yaml gives to each process.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
