@@ -49,10 +49,15 @@ export async function runSamples(page: string, folder: string, env: NodeJS.Proce
   }
   try {
     let printed = ''
+    let reference = ''
     for (const { language, text, line, isAnswer } of fences) {
       try {
         if (language === 'bash' || language === 'ts') printed = await sessions[language].next()
-        if (language === 'sql') await withClient(databaseUrl, (client) => client.query(text))
+        if (language === 'sql') {
+          const sql = text.replaceAll('XXXXXXXX', reference)
+          const results = [await withClient(databaseUrl, (client) => client.query(sql))].flat()
+          reference = results.at(-1)?.rows[0]?.reference ?? reference
+        }
         if (isAnswer) expect(JSON.parse(printed)).toEqual(expected(text))
         else if (language === 'json') JSON.parse(text)
       } catch (error) {
