@@ -14,7 +14,8 @@ COPY bin bin
 COPY src src
 # For `doctor`, which compares them with the project's.
 COPY supabase/migrations supabase/migrations
-COPY docs/reference/examples.json docs/reference/examples.json
+# Served at /docs.
+COPY docs docs
 
 USER node
 EXPOSE 3000

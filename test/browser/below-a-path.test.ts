@@ -45,7 +45,7 @@ test('the documents and redirects name addresses below the path', async () => {
   const redirectOf = async (path: string) =>
     (await fetch(base + path, { headers: { Accept: 'text/html' }, redirect: 'manual' })).headers.get('location') ?? ''
   expect(await redirectOf('/')).toBe('https://example.org/usher/docs')
-  for (const page of ['/docs', '/docs/guides/errors', '/door']) {
+  for (const page of ['/docs', '/docs/guides/webhooks', '/door']) {
     expect(new URL(await redirectOf(`${page}/`), `${base}${page}/`).href, page).toBe(base + page)
   }
 })
@@ -106,15 +106,13 @@ async function useDocumentation(page: Page, key: string): Promise<void> {
   await status.waitFor()
   expect(await status.textContent()).toContain('200')
 
-  await page.getByRole('link', { name: 'Errors' }).first().click()
-  await page.waitForURL(`${base}/docs/guides/errors`)
-  await page
-    .locator('main')
-    .getByRole('link', { name: 'Guide' })
-    .or(page.getByRole('link', { name: 'Guide' }))
-    .first()
-    .click()
-  await page.waitForURL(`${base}/docs/guides/integrators`)
+  await page.getByRole('link', { name: 'Quickstart' }).click()
+  await page.waitForURL(`${base}/docs/quickstart`)
+  await page.getByRole('navigation', { name: 'All pages' }).getByRole('link', { name: 'Webhooks', exact: true }).click()
+  await page.waitForURL(`${base}/docs/guides/webhooks`)
+  await page.getByLabel('Search all pages').fill('register_attendee')
+  await page.getByRole('link', { name: 'register_attendee · Operations' }).click()
+  await page.waitForURL(`${base}/docs/reference/operations#register_attendee`)
   await page.getByRole('link', { name: 'openapi.json' }).click()
   await page.waitForURL(`${base}/openapi.json`)
 }

@@ -3,6 +3,7 @@
 import type { Browser, Locator, Page } from 'playwright-core'
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest'
 import { hasBrowser } from '../../scripts/support/browser.ts'
+import { guides } from '../../src/http/guides.ts'
 import { sharedBrowser } from '../support/browser.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { ownApp } from '../support/own-app.ts'
@@ -88,12 +89,43 @@ test.skipIf(!hasBrowser)('a link to an operation opens its chapter', async () =>
   await page.locator('#operations-Orders-register_attendee.is-open').waitFor()
 })
 
-test.skipIf(!hasBrowser)('a guide fits and can be read', async () => {
-  const page = await browser.newPage()
-  onTestFinished(() => page.close())
-  await page.goto(`${inject('apiUrl')}/docs/guides/errors`)
+test.skipIf(!hasBrowser)('the filter finds operations by name, path and title', async () => {
+  const { page } = await docs(inject('apiUrl'), 1280)
+  for (const phrase of ['register_attendee', '/registrations', 'Register attendees']) {
+    await page.getByLabel('Filter operations').fill(phrase)
+    await expect.poll(() => page.locator('.opblock-tag h3, h3.opblock-tag').count()).toBe(1)
+    await page.locator('#operations-tag-Orders').waitFor()
+  }
+})
+
+test.skipIf(!hasBrowser)('a guide fits and can be read, copied from and searched', async () => {
+  const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
+  onTestFinished(() => context.close())
+  const page = await context.newPage()
+  await page.goto(`${inject('apiUrl')}/docs/guides/webhooks`)
+  await page.getByRole('button', { name: 'Copy' }).first().click()
+  expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(/^\/\/ receiver.ts\n/)
+  await page.getByLabel('Search all pages').fill('sold_out offer')
+  await page.locator('header').getByRole('link', { name: 'Rules · Errors' }).waitFor()
   await expectFitting(page)
   await expectReadable(page, { hasOutline: true, also: follows(page) })
+})
+
+test.skipIf(!hasBrowser)('no page is wider than its window, with its tables', async () => {
+  const page = await browser.newPage()
+  onTestFinished(() => page.close())
+  for (const { name } of guides) {
+    await page.goto(`${inject('apiUrl')}/docs/${name}`)
+    for (const width of [390, 1280]) {
+      await atWidth(page, width)
+      const wide = `[...document.querySelectorAll('main table')].filter((table) => table.offsetWidth > document.querySelector('main').clientWidth - 40).length`
+      expect([name, await outline(page), await page.evaluate(wide)]).toEqual([
+        name,
+        { overflow: false, mains: 1, headings: 1 },
+        0,
+      ])
+    }
+  }
 })
 
 test.skipIf(!hasBrowser)('without JavaScript the documentation says where to look instead', async () => {

@@ -1,7 +1,7 @@
-// The public routes: the index, the OpenAPI document, the documentation page and the guides. Swagger UI is served from its npm package, so the
-// page loads nothing from elsewhere. No key is required, so an answer must not allocate memory of its own.
+// The public routes: the index, the OpenAPI document, the documentation page and the pages of docs/. Swagger UI is served from its npm
+// package, so the page loads nothing from elsewhere. No key is required, so an answer must not allocate memory of its own.
 
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, extname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -9,11 +9,12 @@ import { gzip } from 'node:zlib'
 import { type RequestHandler, Router } from 'express'
 import helmet from 'helmet'
 import packageJson from '../../../package.json' with { type: 'json' }
+import { docsFolder, guides } from '../../http/guides.ts'
 import { digestOf } from '../../http/middleware/etag.ts'
 import { describeApi } from '../../http/openapi/document.ts'
 import { storyIds } from '../../http/openapi/examples.ts'
 import type { Operation } from '../../operations/operation.ts'
-import { guideLinks, pages, renderGuide } from './guides.ts'
+import { llmsText, renderGuide, searchIndex } from './guides.ts'
 
 const ownFiles = import.meta.dirname
 const swaggerFiles = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
@@ -21,7 +22,9 @@ const swaggerFiles = dirname(createRequire(import.meta.url).resolve('swagger-ui-
 /** Files of the page, by name; nothing else in these folders is served. */
 const assets: Record<string, string> = {
   'page.css': ownFiles,
+  'guide.css': ownFiles,
   'page.js': ownFiles,
+  'guide.js': ownFiles,
   'favicon.svg': ownFiles,
   'swagger-ui.css': swaggerFiles,
   'swagger-ui-bundle.js': swaggerFiles,
@@ -58,12 +61,22 @@ export function publicRouter(operations: readonly Operation[], demo?: Demo, publ
   router.get('/openapi.json', serveContent(openApi, 'json', 300))
   // Swagger UI's images are data: URLs, those in answers blob: URLs.
   router.use('/docs', restrictPage({ imgSrc: ["'self'", 'data:', 'blob:'] }))
-  const read = (name: string) => readFileSync(join(ownFiles, name), 'utf8')
-  const page = () => Buffer.from(read('page.html').replace('<!-- guides -->', guideLinks('docs/guides/')))
-  router.get('/docs', withoutSlash, serveContent(page, 'html', 0))
-  for (const [name, page] of pages) {
-    const guide = () => Buffer.from(renderGuide(name, page, read('guide.html')))
-    router.get(`/docs/guides/${name}`, withoutSlash, serveContent(guide, 'html', 300))
+  router.get('/docs', withoutSlash, file(ownFiles, 'page.html', 0))
+  const text = (path: string, type: string, make: () => string) =>
+    router.get(
+      path,
+      withoutSlash,
+      serveContent(() => Buffer.from(make()), type, 300),
+    )
+  const frame = readFileSync(join(ownFiles, 'guide.html'), 'utf8')
+  for (const guide of guides) {
+    text(`/docs/${guide.name}`, 'html', () => renderGuide(guide, frame))
+    text(`/docs/${guide.name}.md`, 'md', () => guide.text)
+  }
+  text('/docs/search.json', 'json', () => JSON.stringify(searchIndex()))
+  text('/llms.txt', 'txt', () => llmsText(packageJson.description))
+  for (const picture of globSync('**/*.png', { cwd: docsFolder })) {
+    router.get(`/docs/${picture}`, file(docsFolder, picture, 3600))
   }
   for (const [name, root] of Object.entries(assets)) router.get(`/docs/${name}`, file(root, name, 3600))
   // Where browsers look by themselves, as on a page of JSON.

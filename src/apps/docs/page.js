@@ -6,6 +6,11 @@ const followColorScheme = () => document.documentElement.classList.toggle('dark-
 followColorScheme()
 dark.addEventListener('change', followColorScheme)
 
+const textOf = (entry) =>
+  [entry.get('path'), ...['operationId', 'summary', 'tags'].map((name) => entry.getIn(['operation', name]))]
+    .join(' ')
+    .toLowerCase()
+
 /** What is short for a phone, and can be read by a screen reader. */
 const plugin = ({ React, getComponent }) => {
   const create = React.createElement
@@ -34,6 +39,15 @@ const plugin = ({ React, getComponent }) => {
   }
 
   return {
+    fn: {
+      // By default it compares names of chapters alone.
+      opsFilter: (chapters, phrase) =>
+        chapters
+          .map((chapter) =>
+            chapter.update('operations', (all) => all.filter((each) => textOf(each).includes(phrase.toLowerCase()))),
+          )
+          .filter((chapter) => chapter.get('operations').size > 0),
+    },
     wrapComponents: {
       response: (Response) => (props) => create(Number(props.code) < 400 ? Response : Refusal, props),
       // A link inside the button that opens the same operation, whose address the button sets as well.
@@ -63,7 +77,8 @@ const attributes = [
   ['.scheme-container', 'role', 'region'],
   ['.scheme-container', 'aria-label', 'Authorization'],
   ['.filter-container', 'role', 'search'],
-  ['.operation-filter-input', 'aria-label', 'Filter by tag or path'],
+  ['.operation-filter-input', 'aria-label', 'Filter operations'],
+  ['.operation-filter-input', 'placeholder', 'Filter by operation, path or chapter'],
   // It names another word than the button shows.
   ['.auth-btn-wrapper [type=submit]', 'aria-label', 'Authorize'],
   // Long lines are scrolled.

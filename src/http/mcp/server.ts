@@ -13,7 +13,7 @@ import {
 } from '@modelcontextprotocol/server'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { type Operation, toolsets } from '../../operations/operation.ts'
-import { guides, readGuide } from '../guides.ts'
+import { guides } from '../guides.ts'
 import { type Context, callTool, findTool, type Tools } from './call-tool.ts'
 import { getPrompt, listedPrompts } from './prompts.ts'
 import { isListed, waysTo } from './selection.ts'
@@ -95,9 +95,9 @@ export function buildServer(tools: Tools, context: Context): Server {
 
 // The same for every key.
 const mimeType = 'text/markdown'
-const uriOf = (name: string) => `usher://guides/${name}`
+const uriOf = (name: string) => `usher://docs/${name}`
 
-export const listedGuides: Resource[] = guides.map(([name, { title, description }]) => ({
+export const listedGuides: Resource[] = guides.map(({ name, title, description }) => ({
   uri: uriOf(name),
   name,
   title,
@@ -107,7 +107,7 @@ export const listedGuides: Resource[] = guides.map(([name, { title, description 
 
 /** @throws ResourceNotFoundError */
 function readResource(uri: string): ReadResourceResult {
-  const [, guide] = guides.find(([name]) => uriOf(name) === uri) ?? []
+  const guide = guides.find(({ name }) => uriOf(name) === uri)
   if (guide === undefined) throw new ResourceNotFoundError(uri)
-  return { contents: [{ uri, mimeType, text: readGuide(guide) }] }
+  return { contents: [{ uri, mimeType, text: guide.text }] }
 }

@@ -4,75 +4,75 @@
 import type { Operation } from '../../operations/operation.ts'
 import { answeredObject, kindOf } from './objects.ts'
 
-/** `guide` is a part of a guide: see ../guides.ts. */
+/** `guide` is a page, or a part of one: see ../guides.ts. */
 type Tag = { name: string; description: string; guide: string; kinds: string[] }
 
 const chapters: readonly Tag[] = [
   {
     name: 'API key',
     description: 'The calling key: its organisation and its scopes.',
-    guide: 'integrators',
+    guide: 'concepts',
     kinds: ['api_key'],
   },
   {
     name: 'Events',
     description:
       'Drafts are published, and finally completed or cancelled. People can be registered while an event is published.',
-    guide: 'integrators#changing-things',
+    guide: 'guides/set-up-an-event',
     kinds: ['event', 'event_summary', 'event_plan'],
   },
   {
     name: 'Ticket types',
     description: 'The kinds of tickets of an event, with their prices and availability.',
-    guide: 'integrators#changing-things',
+    guide: 'guides/set-up-an-event',
     kinds: ['ticket_type'],
   },
   {
     name: 'Promo codes',
     description: 'Discount codes of an event.',
-    guide: 'integrators#registering',
+    guide: 'guides/register-guests',
     kinds: ['promo_code'],
   },
   {
     name: 'Orders',
     description: 'Registrations with their attendees, and the payments that complete them.',
-    guide: 'integrators#payments',
+    guide: 'guides/groups-and-invoices',
     kinds: ['order', 'payment_reminders'],
   },
   {
     name: 'Attendees',
     description: 'People and their tickets: correct, transfer, resend, cancel.',
-    guide: 'integrators#registering',
+    guide: 'guides/register-guests',
     kinds: ['attendee', 'attendee_import', 'email', 'erasure', 'ticket_qr', 'person', 'person_erasure'],
   },
   {
     name: 'Waiting list',
     description: 'People who wait for a place of a sold-out ticket type, and the offers made to them.',
-    guide: 'integrators#the-waiting-list',
+    guide: 'guides/waiting-list',
     kinds: ['waiting_list_entry'],
   },
   {
     name: 'Check-ins',
     description: 'Scans at the door: each is accepted or rejected, and logged; each ticket admits once.',
-    guide: 'integrators#checking-in',
+    guide: 'guides/check-in-by-api',
     kinds: ['check_in', 'check_in_batch', 'door_attendee', 'check_in_point', 'door_list', 'check_in_conflict'],
   },
   {
     name: 'Webhooks',
     description: 'Endpoints that receive notifications, their deliveries, and the log of all notifications.',
-    guide: 'integrators#webhooks-and-notifications',
+    guide: 'guides/webhooks',
     kinds: ['webhook_endpoint', 'webhook_delivery', 'webhook_redelivery', 'notification'],
   },
   {
     name: 'Exports',
     description: 'Files of attendees, orders, payments and check-ins, and links to them for people.',
-    guide: 'integrators#exports',
+    guide: 'guides/exports',
     kinds: ['export'],
   },
   {
     name: 'Audit trail',
     description: 'Who changed what, when and from where.',
-    guide: 'integrators#who-changed-what',
+    guide: 'guides/find-and-list',
     kinds: ['audit_entry'],
   },
 ]
@@ -82,7 +82,7 @@ export const tagsAt = (url: string) =>
   chapters.map(({ name, description, guide }) => ({
     name,
     description,
-    externalDocs: { description: 'Guide', url: `${url}/docs/guides/${guide}` },
+    externalDocs: { description: 'Guide', url: `${url}/docs/${guide}` },
   }))
 
 export function tagOf(operation: Operation): string {

@@ -296,7 +296,7 @@ const roots = [
   '/door',
   '/door/main.ts',
   '/docs',
-  '/docs/guides/errors',
+  '/docs/guides/webhooks',
   '/openapi.json',
   '/health',
   '/ready',
