@@ -17,7 +17,7 @@ if (process.features.typescript) {
   await main()
 } else {
   process.stderr.write(
-    `Usher needs Node 22.18 or newer, and this is ${process.version}. Install Node 24, or run \`npm install\` without --omit=optional ` +
+    `Usher needs Node 22.18 or newer. This is ${process.version}. Install Node 24, or run \`npm install\` without --omit=optional ` +
       'on Linux or Windows, which brings it: then use `npm start`, or `npx usher`.\n',
   )
   process.exitCode = 1

@@ -27,8 +27,8 @@ export const Environment = z.object({
   MAX_CONNECTIONS: number(/^[1-9]\d{1,5}$/, 'must be a number of connections from 10 to 999999').default(2_000),
   KEEP_ALIVE_SECONDS: number(/^[1-9]\d{0,2}$/, 'must be a number of seconds from 1 to 999').default(5),
   PUBLIC_URL: httpUrl
-    .refine((url) => !/[?#]/.test(url), 'must not hold a query or a fragment')
-    .refine((url) => !hasCredentials(url), 'must not hold a user name or a password')
+    .refine((url) => !/[?#]/.test(url), 'must not contain a query or a fragment')
+    .refine((url) => !hasCredentials(url), 'must not contain a user name or a password')
     .transform((url) => new URL(url).href.replace(/\/+$/, ''))
     .optional(),
   HSTS_INCLUDE_SUBDOMAINS: flag.default(false),
@@ -165,7 +165,7 @@ export const proxiesToTrust = 'Set TRUST_PROXY to the number of proxies in front
 export function doubtOfTrustProxy({ trustProxy }: Pick<Config, 'trustProxy'>): Doubt | undefined {
   if (trustProxy !== true) return undefined
   const message =
-    'TRUST_PROXY=true believes every address in X-Forwarded-For, so a caller can claim a new one with each request and is not limited.'
+    'TRUST_PROXY=true believes every address in X-Forwarded-For, so callers can evade limits with a new address for each request.'
   return { message, fix: proxiesToTrust }
 }
 
@@ -174,7 +174,7 @@ export function doubtOfMetricsPort({ metrics, host, port }: Config): Doubt | und
   if (metrics === undefined || port === 0 || metrics.port !== port) return undefined
   const everywhere = ['0.0.0.0', '::']
   if (host !== metrics.host && ![host, metrics.host].some((each) => everywhere.includes(each))) return undefined
-  return { message: `METRICS_PORT is ${port}, as is PORT.`, fix: 'Set METRICS_PORT to another port, such as 9464.' }
+  return { message: `METRICS_PORT and PORT are both ${port}.`, fix: 'Set METRICS_PORT to another port, such as 9464.' }
 }
 
 type Reach = {
@@ -201,7 +201,7 @@ function mailOf(env: z.infer<typeof Environment>): { mail: MailOptions; mailFrom
   if (env.POSTMARK_SERVER_TOKEN === undefined && env.SMTP_URL === undefined) {
     return { mail: { directory: join(env.USHER_DATA_DIR, 'mail') }, mailFrom: env.MAIL_FROM ?? 'tickets@localhost' }
   }
-  if (env.MAIL_FROM === undefined) throw new ConfigError('MAIL_FROM must be set: the address that tickets come from.')
+  if (env.MAIL_FROM === undefined) throw new ConfigError('MAIL_FROM must be set: the sender address of tickets.')
   if (env.SMTP_URL !== undefined) return { mail: { smtpUrl: env.SMTP_URL }, mailFrom: env.MAIL_FROM }
   const mail = { postmarkToken: env.POSTMARK_SERVER_TOKEN as string, messageStream: env.POSTMARK_MESSAGE_STREAM }
   return { mail, mailFrom: env.MAIL_FROM }
@@ -217,9 +217,9 @@ function databaseOf(env: z.infer<typeof Environment>): Database {
   }
   const missing = [
     publishableKey === undefined &&
-      'SUPABASE_PUBLISHABLE_KEY must be set beside SUPABASE_URL: the publishable (or anon) key of the project.',
+      'SUPABASE_PUBLISHABLE_KEY must be set with SUPABASE_URL: the publishable (or anon) key of the project.',
     signingKey === undefined &&
-      'SUPABASE_JWT_SECRET or SUPABASE_SIGNING_KEY must be set beside SUPABASE_URL: the secret of the project, or a private signing key imported into it.',
+      'SUPABASE_JWT_SECRET or SUPABASE_SIGNING_KEY must be set with SUPABASE_URL: the secret of the project, or a private signing key imported into it.',
   ]
   throw new ConfigError(missing.filter(Boolean).join('\n'))
 }

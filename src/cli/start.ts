@@ -190,8 +190,8 @@ async function reach(
 function warnOfLoopback(config: Config, say: Say): void {
   if (!config.webhooksToLoopback || isForThisMachine(config)) return
   say(
-    'Warning: WEBHOOKS_TO_LOOPBACK lets every holder of a key with events:write send requests to services on this machine, and ' +
-      'read their answers. Unset it unless all of them may do so.',
+    'Warning: WEBHOOKS_TO_LOOPBACK lets every holder of a key with events:write send requests to services on this machine and ' +
+      'read the answers. Unset it unless all of them are trusted.',
   )
 }
 

@@ -8,27 +8,27 @@ export class NothingToSignWith extends Error {}
 const byCode: Record<string, string> = {
   ENOTFOUND: 'No such host.',
   ENODATA: 'No such host.',
-  EAI_AGAIN: 'The host could not be looked up at the time.',
+  EAI_AGAIN: 'The host name could not be resolved.',
   ECONNREFUSED: 'Connection refused.',
   ECONNRESET: 'The connection was closed before an answer.',
   EPIPE: 'The connection was closed before an answer.',
-  ETIMEDOUT: 'The host did not let us connect in time.',
+  ETIMEDOUT: 'The connection timed out.',
   EHOSTUNREACH: 'The host cannot be reached.',
   ENETUNREACH: 'The host cannot be reached.',
   EADDRNOTAVAIL: 'The host cannot be reached.',
   UND_ERR_SOCKET: 'The connection was closed before an answer.',
   UND_ERR_DESTROYED: 'The connection was closed before an answer.',
-  UND_ERR_CONNECT_TIMEOUT: 'The host did not let us connect in time.',
+  UND_ERR_CONNECT_TIMEOUT: 'The connection timed out.',
   UND_ERR_HEADERS_OVERFLOW: 'The headers of the answer are too long.',
   ERR_TLS_CERT_ALTNAME_INVALID: 'TLS: the certificate is for another host.',
 }
 
-const otherwise = 'It could not be sent.'
+const otherwise = 'The request could not be sent.'
 
 export function describeFailure(thrown: unknown): string {
   if (!(thrown instanceof Error)) return otherwise
   if (thrown instanceof AddressNotAllowed) return thrown.message
-  if (thrown instanceof NothingToSignWith) return 'It could not be signed.'
+  if (thrown instanceof NothingToSignWith) return 'The webhook could not be signed.'
 
   const code = String((thrown as NodeJS.ErrnoException).code ?? '')
   if (Object.hasOwn(byCode, code)) return byCode[code] as string

@@ -37,9 +37,9 @@ export async function announceInstallation(rpc: CourierRpc, log: Logger): Promis
 
 /** What is said where deliveries are held. */
 export const heldMessage =
-  'Webhooks and e-mails are held: this database is a copy of that of another installation, or was moved. Nothing is sent from here ' +
+  'Webhooks and e-mails are held, because this database was copied or moved from another installation. Nothing is sent from here ' +
   'until they are released.'
-export const releaseFix = 'If this installation is to send them: npx usher deliveries release'
+export const releaseFix = 'To send them from this installation: npx usher deliveries release'
 
 /**
  * The name of a Supabase project. One that leads to the same project everywhere begins with `project:`, for such a project may be given

@@ -19,7 +19,7 @@ export type ErrorBody = {
   param?: string
   details?: unknown
   hint?: string
-  /** Whether the same request may succeed if it is sent again later. */
+  /** Whether to send the same request again later. */
   retryable: boolean
   request_id: string
 }
@@ -74,14 +74,14 @@ export function unauthorised(code: string, message: string, hint?: string): ApiE
 
 export function tooManyFailures(retryAfterSeconds = 60): ApiError {
   return new ApiError(429, 'too_many_failures', 'Too many requests with invalid credentials came from this address.', {
-    hint: 'Wait as many seconds as Retry-After says, and send a valid key.',
+    hint: 'Wait for the seconds in Retry-After, and send a valid key.',
     headers: { 'Retry-After': String(retryAfterSeconds) },
   })
 }
 
 export function unavailable(cause: unknown): ApiError {
   return new ApiError(503, 'temporarily_unavailable', 'The service cannot answer right now.', {
-    hint: 'Send the same request again shortly; with an Idempotency-Key nothing can happen twice.',
+    hint: 'Send the same request again shortly. With an Idempotency-Key nothing can happen twice.',
     headers: { 'Retry-After': '1' },
     cause,
   })
@@ -92,7 +92,7 @@ export function unavailable(cause: unknown): ApiError {
  * @param instead what to send.
  */
 export function outOfTime(cause: unknown, instead: string): ApiError {
-  return new ApiError(503, 'out_of_time', 'This took longer than a request may take, and was given up.', {
+  return new ApiError(503, 'out_of_time', 'The request took too long and was given up.', {
     hint: `${instead} Nothing was changed.`,
     retryable: false,
     cause,
@@ -104,19 +104,14 @@ export function outOfTime(cause: unknown, instead: string): ApiError {
  * @param repeatable whether sending it twice does no harm: a read, or a write with an idempotency key.
  */
 export function outcomeUnknown(cause: unknown, repeatable: boolean): ApiError {
-  return new ApiError(
-    503,
-    'outcome_unknown',
-    'The answer was lost: it is not known whether the request was carried out.',
-    {
-      hint: repeatable
-        ? 'Send the same request again, with the same Idempotency-Key if it had one: nothing happens twice.'
-        : 'Look whether it was carried out before you send it again. With an Idempotency-Key a request can simply be repeated.',
-      headers: { 'Retry-After': '1' },
-      retryable: repeatable,
-      cause,
-    },
-  )
+  return new ApiError(503, 'outcome_unknown', 'The answer was lost, so the outcome of the request is unknown.', {
+    hint: repeatable
+      ? 'Send the same request again, with the same Idempotency-Key if it had one: nothing happens twice.'
+      : 'Check whether it was carried out before you send it again. With an Idempotency-Key you can simply repeat a request.',
+    headers: { 'Retry-After': '1' },
+    retryable: repeatable,
+    cause,
+  })
 }
 
 /** Anything unexpected becomes a 500 that reveals nothing of its cause. */

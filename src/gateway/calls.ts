@@ -43,10 +43,10 @@ export const IdempotencyKeySchema = z
   // A header shows letters of UTF-8 as several characters, some of which are control characters.
   .regex(withoutControl, {
     error: ({ input }) =>
-      /[^\0-\x7f]/.test(String(input)) ? 'must be written in ASCII' : 'must not hold control characters',
+      /[^\0-\x7f]/.test(String(input)) ? 'must be written in ASCII' : 'must not contain control characters',
   })
   .refine((key) => key.isWellFormed(), 'must be text in Unicode')
-  .describe('Any text of up to 255 characters, new for each intended effect. Repeat it when repeating the call.')
+  .describe('Text of up to 255 characters, new for each intended effect. Send the same key when you repeat the call.')
 
 const idempotencyInputs = {
   api: z.strictObject({ [nameFor('api', 'idempotency_key')]: IdempotencyKeySchema }),

@@ -66,7 +66,7 @@ export function apiErrorOfDatabase(
   if (code === uniqueViolation) return uniquenessError(error, args)
   if (badValue.test(code)) return valueError(error, args)
   if (code === '42501') {
-    return new ApiError(403, 'forbidden', 'The database does not allow this to the role of the operation.', {
+    return new ApiError(403, 'forbidden', 'The database does not permit this to the role of the operation.', {
       cause: error,
     })
   }
@@ -79,8 +79,8 @@ function lessThan(args: string[], fn: string | undefined): string {
   if (args.includes('limit')) return 'Ask for less: a smaller limit, or another filter or search.'
   // What may itself be what others wait for.
   if (fn !== undefined && changesMany.test(fn))
-    return 'It changes too much for one request, or waited for another such change: send it once more when no other one runs, then in smaller parts.'
-  return 'Find out what holds it up, such as a change of thousands of tickets, and send it once that is over.'
+    return 'The change is too large for one request, or waited for another one. Send it again when no other one runs, then in smaller parts.'
+  return 'Find the blocking change, such as one of thousands of tickets, and send the request after it.'
 }
 
 /** From a proxy in front of PostgREST, or without any response. PostgREST itself answers 400 with an empty code when its connection breaks. */

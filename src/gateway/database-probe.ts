@@ -135,7 +135,7 @@ function failureOf({ status, body, code, message }: DataApiAnswer): ProbeResult 
   }
   // No such function, schema or role, or no privilege on it: the migrations create all of them.
   if (['PGRST202', '3F000', '42883', '42501', '22023'].includes(code)) {
-    return wrong('migrations', 'The database lacks what Usher needs.', applyMigrations)
+    return wrong('migrations', 'The database lacks objects that Usher needs.', applyMigrations)
   }
   if (isJson && code === '' && (status === 401 || status === 403)) {
     return wrong(
@@ -166,6 +166,6 @@ export function reasonOf(error: unknown): string {
     message?: string
     cause?: { code?: string; message?: string }
   }
-  if (name === 'TimeoutError' || name === 'AbortError') return 'it does not answer in time'
+  if (name === 'TimeoutError' || name === 'AbortError') return 'it did not answer in time'
   return cause?.code ?? cause?.message ?? message ?? 'it cannot be reached'
 }

@@ -123,7 +123,7 @@ export function validationFailed(fields: BadField[]): ApiError {
   return new ApiError(422, 'validation_failed', more > 0 ? `${shown}; and ${more} more` : shown, {
     param: named[0]?.param,
     details: more > 0 ? { fields: named, more } : { fields: named },
-    hint: 'Correct the fields that are named; nothing was changed.',
+    hint: 'Correct the named fields. Nothing was changed.',
   })
 }
 
@@ -214,7 +214,7 @@ function describe(issue: z.core.$ZodIssue, schema: z.ZodObject, elsewhere: strin
     const isAtTop = issue.path.length === (inChanges ? 1 : 0)
     const names = isAtTop ? Object.keys((inChanges ? objectIn(schema.shape.changes) : schema)?.shape ?? {}) : []
     const known = names.filter((name) => !elsewhere.includes(name))
-    const allowed = known.length > 0 ? `allowed: ${known.join(', ')}` : 'none is allowed here'
+    const allowed = known.length > 0 ? `allowed: ${known.join(', ')}` : 'none are allowed here'
     return issue.keys.map((key, i) => ({
       param: isAtTop ? key : `${inside}.${key}`,
       // The list of allowed fields is the same for all of them: once is enough.

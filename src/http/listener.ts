@@ -150,8 +150,8 @@ export const isTaken = (error: unknown): boolean =>
 function startErrorOf(cause: NodeJS.ErrnoException, host: string, port: number, variables: Variables): Error {
   const noAddress = `${variables.host} ${host} is not an address of this machine. Set ${variables.host} to 127.0.0.1, or to 0.0.0.0 for all.`
   const messages: Record<string, string> = {
-    EADDRINUSE: `Port ${port} on ${host} is taken by another program. Stop it, or set ${variables.port} to a free port.`,
-    EACCES: `Port ${port} on ${host} needs more rights than this user has. Set ${variables.port} to one above 1023.`,
+    EADDRINUSE: `Another program uses port ${port} on ${host}. Stop it, or set ${variables.port} to a free port.`,
+    EACCES: `This user cannot use port ${port} on ${host}. Set ${variables.port} to one above 1023.`,
     EADDRNOTAVAIL: noAddress,
     ENOTFOUND: noAddress,
   }

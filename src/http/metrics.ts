@@ -46,7 +46,7 @@ export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
   for (const outcome of ['sent', 'failed', 'refused']) deliveries.inc({ kind: 'ticket_emails', outcome }, 0)
   const deliverySeconds = new Histogram({
     name: 'usher_delivery_duration_seconds',
-    help: 'How long an attempt to deliver took.',
+    help: 'Duration of an attempt to deliver.',
     labelNames: ['kind'],
     buckets: [...buckets, 30, 60],
     registers,
@@ -55,9 +55,9 @@ export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
   /** By the fields of the answer. */
   const gauges = {
     pending: gauge('usher_outbox_pending', 'Webhooks and e-mails that are pending, retries included.'),
-    oldest_seconds: gauge('usher_outbox_oldest_seconds', 'How long the oldest of them has been pending.'),
-    late_seconds: gauge('usher_outbox_late_seconds', 'How long due deliveries have waited for a courier.'),
-    failing: gauge('usher_outbox_failing', 'Pending webhooks and e-mails that have failed and are tried again.'),
+    oldest_seconds: gauge('usher_outbox_oldest_seconds', 'Age of the oldest pending delivery.'),
+    late_seconds: gauge('usher_outbox_late_seconds', 'Waiting time of due deliveries for a courier.'),
+    failing: gauge('usher_outbox_failing', 'Pending webhooks and e-mails that failed and are being retried.'),
     held: gauge('usher_outbox_held', '1 while deliveries are held because the database is a copy, else 0.'),
   }
   type Depth = Record<keyof typeof gauges, number | boolean> & { kind: string }

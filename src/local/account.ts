@@ -41,7 +41,7 @@ export function chooseAccount(dataDir: string, databaseDir: string, binaryDir: s
   if (user && reaches(user)) return asUser(user)
   throw new StartError(
     `Postgres does not run as root, and no other user can reach both ${dataDir} and ${binaryDir}. Run Usher as an ordinary ` +
-      'user, or set USHER_DATA_DIR to a folder that other users can enter and install Usher in one as well.',
+      'user, or set USHER_DATA_DIR to a folder that other users can enter, and install Usher in such a folder too.',
   )
 }
 

@@ -278,7 +278,7 @@ export async function findOrganisationOfEvent(client: pg.ClientBase, event: stri
   if (first === undefined)
     throw new AdminError('There is no organisation yet. Create one with: usher organisations create')
   if (second === undefined || (first.has_event && !second.has_event)) return first.slug
-  throw new AdminError(`Name the organisation with --organisation, such as ${rows.map(({ slug }) => slug).join(', ')}.`)
+  throw new AdminError(`Give the organisation with --organisation, such as ${rows.map(({ slug }) => slug).join(', ')}.`)
 }
 
 /** @returns what it did, as a sentence. */
@@ -289,8 +289,8 @@ export async function releaseDeliveries(client: pg.ClientBase): Promise<string> 
 
 // By code and field of one of Usher's own rules; of a race, by the name of the constraint.
 const messages: Record<string, string> = {
-  organisations_slug_key: 'An organisation with this slug exists already. Choose another --slug.',
-  'already_exists slug': 'An organisation with this slug exists already. Choose another --slug.',
+  organisations_slug_key: 'An organisation already has this slug. Choose another --slug.',
+  'already_exists slug': 'An organisation already has this slug. Choose another --slug.',
   'validation_failed slug': '--slug takes lower-case letters, digits and hyphens, at most 63.',
   'validation_failed name': '--name, or --person, takes one line of 1 to 200 characters.',
   'not_found plan': 'There is no such plan. The table public.plans lists them.',

@@ -27,13 +27,13 @@ export async function applyMigrations(databaseUrl: string, options: MigrateOptio
   const { pending, unknown, baseline } = await compareMigrations(databaseUrl, projectDir)
   if (unknown.some((version) => version < baseline)) {
     throw new StartError(
-      'The database was made by a version of Usher from before its first release, and cannot be upgraded to this one. ' +
+      'The database is from a version before the first release of Usher and cannot be upgraded. ' +
         'Nothing in it was changed. Set USHER_DATA_DIR to another folder, or move this one away, to start with an empty database.',
     )
   }
   if (unknown.length > 0) {
     throw new StartError(
-      `The database was made by a newer Usher: it has migrations that this one lacks (${unknown.join(', ')}). ` +
+      `The database is from a newer Usher: it has migrations that this one lacks (${unknown.join(', ')}). ` +
         'Update Usher, or set USHER_DATA_DIR to another folder.',
     )
   }
@@ -47,13 +47,11 @@ export async function applyMigrations(databaseUrl: string, options: MigrateOptio
     if (!isBusy || pause === null) {
       throw new StartError(
         `The migrations could not be applied (supabase db push, ${failure}):\n${stderr.trim()}${
-          isBusy
-            ? '\nSomebody holds a table for long: pg_stat_activity shows transactions that are open. Then start again.'
-            : ''
+          isBusy ? '\nAnother transaction holds a table: look in pg_stat_activity. Then start again.' : ''
         }`,
       )
     }
-    progress?.(`A migration did not get its locks, because others use the tables. It is tried again in ${pause} s …`)
+    progress?.(`A migration did not get its locks, because the tables are in use. Trying again in ${pause} s …`)
     await sleep(pause * 1000, undefined, { signal }).catch(() => signal?.throwIfAborted())
   }
 }

@@ -21,7 +21,7 @@ export async function stopOrphans(
       progress(`Stopping process ${orphan.pid}, left over from an Usher that was killed …`)
       if (await stop(orphan)) continue
       throw new StartError(
-        `Process ${orphan.pid}, left over from an earlier start, does not end. End it, and start again.`,
+        `Process ${orphan.pid}, left over from an earlier start, does not stop. Kill it and start again.`,
       )
     }
   }

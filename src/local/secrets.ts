@@ -20,7 +20,7 @@ export function loadOrCreateSecrets(directory: DataDirectory): Secrets {
   if (existing?.jwtSecret) return existing
   if (existing === null && existsSync(directory.database)) {
     throw new StartError(
-      `${directory.secrets} is missing, and without it the database beside it cannot be opened. ` +
+      `${directory.secrets} is missing. The database beside it cannot be opened without it. ` +
         'Restore the file, or set USHER_DATA_DIR to a new folder to start afresh.',
     )
   }

@@ -44,9 +44,9 @@ export function supervise<S extends Server>({
     while (!signal.aborted) {
       if (performance.now() - startedAt >= recoveredAfterMs) attempts = 0
       const delay = restartDelaysMs[attempts]
-      if (delay === undefined) return `${name} ended unexpectedly (${how}), and starting it again did not help.`
+      if (delay === undefined) return `${name} stopped unexpectedly (${how}) and could not be restarted.`
       attempts += 1
-      report(`${name} ended unexpectedly (${how}). Starting it again (attempt ${attempts}) …`)
+      report(`${name} stopped unexpectedly (${how}). Restarting it (attempt ${attempts}) …`)
       try {
         await sleep(delay, undefined, { signal })
         current = await restart(signal)

@@ -20,14 +20,14 @@ const reference = line(255)
 const ticketTypes = z
   .array(reference)
   .max(most, `must be at most ${most} ticket types`)
-  .describe('Names, ids or external_ids of ticket types, also of new ones; empty: all.')
+  .describe('Names, ids or external_ids of ticket types, new ones included; empty: all.')
 
 const itemsOf = <Shape extends z.core.$ZodShape>(fields: Shape, kind: string) =>
   z
     .array(
       z
         .strictObject({
-          id: reference.describe('The present id, external_id or name, where another is to be set.'),
+          id: reference.describe('The current id, external_id or name, if this step changes it.'),
           ...fields,
         })
         .partial(),
@@ -41,12 +41,12 @@ const StepSchema = z.strictObject({
   action: z.enum(['create', 'change', 'archive', 'refuse']),
   kind: z.enum(['event', 'ticket_type', 'promo_code', 'check_in_point']),
   name: z.string().nullable(),
-  id: z.guid().optional().describe('Once applied, of what was created.'),
-  status: z.string().optional().describe('Archived or disabled, and the step leaves it so.'),
+  id: z.guid().optional().describe('After applying: the id of a created object.'),
+  status: z.string().optional().describe('Archived or disabled, and unchanged by the step.'),
   changes: z
     .record(z.string(), z.unknown())
     .optional()
-    .describe("In the plan: values, or of what is changed [old, new]; money in words, times in the event's zone."),
+    .describe("In the plan: values, or [old, new] for changes; money in words, times in the event's zone."),
   error: z
     .strictObject({
       code: z.string(),
@@ -62,21 +62,21 @@ export const EventPlanSchema = z.strictObject({
   object: z.literal('event_plan'),
   plan_id: z.string(),
   applied: z.boolean(),
-  expires_at: timestamp.describe('Until when it can be applied.'),
+  expires_at: timestamp.describe('The plan can be applied until then.'),
   event: z
     .strictObject({
-      id: z.guid().nullable().describe('null: it would be a new one.'),
+      id: z.guid().nullable().describe('null: a new event.'),
       name: z.string().nullable(),
       status: EventSchema.shape.status.nullable(),
       starts_at: z.string().nullable().describe("RFC 3339, in the event's zone."),
       ends_at: z.string().nullable(),
       timezone: z.string().nullable(),
     })
-    .describe('As it is to be.'),
+    .describe('The event after the plan.'),
   notify: z.string().nullable().describe('Whom it tells.'),
   refusals: z.int().describe('Above 0: the plan cannot be applied.'),
-  unchanged: z.int().describe('Objects that are so already.'),
-  steps: z.array(StepSchema).describe('What is refused first; at most 100.'),
+  unchanged: z.int().describe('Objects that need no change.'),
+  steps: z.array(StepSchema).describe('Refused steps first; at most 100.'),
   more_steps: z.int(),
 })
 
@@ -84,7 +84,7 @@ export const applyEvent = {
   name: 'apply_event',
   title: 'Plan and apply an event',
   description:
-    'Sets up, changes, moves, copies or publishes an event; adds ticket types, promo codes, check-in points. The first call changes nothing and answers a plan; if it is what the person asked for, send its plan_id alone, else ask them. More places are offered to whoever waits. Example: {"event":"Data Days","changes":{"status":"published"},"ticket_types":[{"name":"VIP","price":29900}],"promo_codes":[{"code":"TEN","percent_off":10,"ticket_types":["VIP"]}]}. On plan_outdated plan again.',
+    'Sets up, changes, moves, copies or publishes an event; adds ticket types, promo codes, check-in points. The first call changes nothing and answers a plan. If it matches the request, send its plan_id alone; else ask the person. New places are offered to the waiting list. Example: {"event":"Data Days","changes":{"status":"published"},"ticket_types":[{"name":"VIP","price":29900}],"promo_codes":[{"code":"TEN","percent_off":10,"ticket_types":["VIP"]}]}. On plan_outdated plan again.',
   method: 'POST',
   path: '/event-plans',
   errors: ['not_found', 'plan_outdated', 'already_exists', 'ambiguous_name'],
@@ -93,8 +93,8 @@ export const applyEvent = {
   confirmed: 'by_effect',
   input: z
     .strictObject({
-      event: reference.describe('Left out: a new one, or the one with the slug or external_id in changes.'),
-      copy_of: reference.describe('Makes a draft like this event; move says to when.'),
+      event: reference.describe('Left out: a new event, or the one with the slug or external_id in changes.'),
+      copy_of: reference.describe('Copies this event as a draft; move gives the new start.'),
       move: z
         .string()
         .regex(
@@ -109,7 +109,7 @@ export const applyEvent = {
       ticket_types: itemsOf(
         { ...ticketTypeFields, status: z.enum(ticketTypeStatuses, 'must be active or archived') },
         'ticket types',
-      ).describe('Price in minor units. Matched by name; id: the present name, to rename.'),
+      ).describe('Price in minor units. Matched by name; to rename, send the current name as id.'),
       promo_codes: itemsOf(
         {
           ...codeFields,
@@ -119,7 +119,7 @@ export const applyEvent = {
           status: z.enum(promoCodeStatuses, 'must be active or disabled'),
         },
         'promo codes',
-      ).describe('For the ticket_types named; none: for all.'),
+      ).describe('For these ticket_types; none: all.'),
       check_in_points: itemsOf(
         {
           ...gateFields,
@@ -127,9 +127,9 @@ export const applyEvent = {
           status: z.enum(ticketTypeStatuses, 'must be active or archived'),
         },
         'check-in points',
-      ).describe('Several days at a door: one point with once_per_day.'),
-      archive_missing: flag.describe('true: archives what the lists that are given do not name.'),
-      notify: notify.describe('Whom to e-mail of new dates, name or place, in ten minutes.'),
+      ).describe('For a door over several days: one point with once_per_day.'),
+      archive_missing: flag.describe('true: archives objects missing from the given lists.'),
+      notify: notify.describe('Who is e-mailed about new dates, name or place, in ten minutes.'),
       plan_id: line(50).describe('Applies this plan.'),
     })
     .partial(),

@@ -48,7 +48,7 @@ export const AttendeeSchema = z.strictObject({
   ticket_code: z
     .string()
     .nullable()
-    .describe('Content of the QR code; check_in takes it. null in answers to orders:read and orders:write.'),
+    .describe('Content of the QR code, for check_in. null in answers to orders:read and orders:write.'),
   ticket_url: z
     .string()
     .nullable()
@@ -56,14 +56,14 @@ export const AttendeeSchema = z.strictObject({
       'Ticket page for the holder, a secret as ticket_code is. null in webhooks, and where ticket_code is null.',
     ),
   checked_in_at: timestamp.nullable(),
-  inside: z.boolean().describe('Whether they came in and did not leave by an exit scan, on any day.'),
+  inside: z.boolean().describe('Checked in without a later exit scan, on any day.'),
   ticket_email: z.strictObject({
     status: z.enum(ticketEmailStatuses),
     sent_at: timestamp.nullable(),
     last_error: z.string().nullable(),
   }),
   cancelled_at: timestamp.nullable(),
-  erased_at: timestamp.nullable().describe('When what identified the person was erased.'),
+  erased_at: timestamp.nullable().describe('When the personal data was erased.'),
   ...ownFields,
   ...versioned,
 })
@@ -73,7 +73,7 @@ const attendeeEssentials = names('id name email company status order.reference t
 export const listAttendees = {
   name: 'list_attendees',
   title: 'List attendees',
-  description: `Lists attendees, newest first; checked_in false: who has not arrived. ${nextPage} ${forSync}`,
+  description: `Lists attendees, newest first; checked_in false: not arrived. ${nextPage} ${forSync}`,
   method: 'GET',
   path: '/attendees',
   scope: 'attendees:read',
@@ -87,12 +87,12 @@ export const listAttendees = {
       .optional()
       .describe('Parts of name, e-mail address, company, external_id or reference; one of 3 characters.'),
     status: oneOf(attendeeStatuses).optional().describe('Only this status.'),
-    checked_in: flag.optional().describe('Only who is, or is not.'),
-    inside: flag.optional().describe('Only who is there now, or is not.'),
+    checked_in: flag.optional().describe('Only those who are, or are not.'),
+    inside: flag.optional().describe('Only those inside now, or not.'),
     ticket_email_status: oneOf(ticketEmailStatuses).optional().describe('bounced and failed need attention.'),
     email: emailFilter,
     reference: line(20).optional().describe('Of the order with this reference.'),
-    external_id: line(255).optional().describe('Your identifier of them.'),
+    external_id: line(255).optional().describe('Your own identifier.'),
     updated_since: updatedSince,
     ...paging,
   }),
@@ -124,7 +124,7 @@ export const getTicketQr = {
   name: 'get_ticket_qr',
   title: 'Get the QR code of a ticket',
   description:
-    'Shows the ticket of an attendee: its code, and an image of the QR code. Show it only to them; resend_ticket e-mails it. On ticket_not_active it is cancelled or unpaid.',
+    'Shows the ticket of an attendee: its code, and an image of the QR code. Show it only to them; resend_ticket e-mails it. ticket_not_active: cancelled or unpaid.',
   method: 'GET',
   path: '/attendees/{attendee_id}/ticket',
   errors: ['ticket_not_active'],
@@ -140,7 +140,7 @@ export const updateAttendee = {
   name: 'update_attendee',
   irreversibleChange: 'reissue_ticket',
   title: 'Change an attendee',
-  description: `Corrects an attendee, or gives them another ticket type at the price that they have; resend_ticket sends it. To transfer the ticket, change name and email with reissue_ticket true (attendee by id or reference): a new code is e-mailed, and the old one stops working. ${readAgain}`,
+  description: `Changes an attendee, or moves them to another ticket type at their price; resend_ticket sends it. To transfer the ticket, change name and email with reissue_ticket true (attendee by id or reference): a new code is e-mailed, and the old one stops working. ${readAgain}`,
   method: 'PATCH',
   path: '/attendees/{attendee_id}',
   errors: ['attendee_erased', 'ticket_not_reissuable', 'already_exists', ...salesClosed, 'sold_out'],
@@ -153,7 +153,7 @@ export const updateAttendee = {
       ...guestFields,
       ticket_type_id: id('ticket type'),
       reissue_ticket: flag.describe(
-        'true: issue a new ticket code, e-mailed if the old one was to be; the old one stops working.',
+        'true: issue a new ticket code, e-mailed if tickets are; the old one stops working.',
       ),
     }),
     if_version: ifVersions,
@@ -165,7 +165,7 @@ export const updateAttendee = {
 export const cancelAttendee = {
   name: 'cancel_attendee',
   title: 'Cancel an attendee',
-  description: `Cancels one ticket permanently, with the last its order; what is overpaid becomes refund_due. ${dryRunFirst}`,
+  description: `Cancels one ticket permanently, and with its last ticket the order; overpaid money becomes refund_due. ${dryRunFirst}`,
   method: 'POST',
   path: '/attendees/{attendee_id}/cancel',
   errors: ['invalid_transition'],
@@ -179,7 +179,7 @@ export const cancelAttendee = {
     ...notice,
     amount_retained: amountRetained
       .optional()
-      .describe('Kept of what was cancelled, as a fee, beside what is kept already; needs orders:write.'),
+      .describe('Further fee kept from the cancelled price; needs orders:write.'),
   }),
   output: one(AttendeeSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
@@ -207,10 +207,10 @@ const ErasureSchema = z.strictObject({
   event_id: id('event'),
   erased_at: timestamp.nullable().describe('null in a dry run.'),
   attendees: z.int().describe('Attendees erased: 1.'),
-  orders: z.int().describe('Orders of which the person was the contact.'),
+  orders: z.int().describe('Orders whose buyer was the person.'),
   waiting_list_entries: z.int(),
-  notifications: z.int().describe('Notifications from which they were erased.'),
-  webhook_deliveries: z.int().describe('Deliveries whose response was erased, for it may repeat what was sent.'),
+  notifications: z.int().describe('Notifications with erased data.'),
+  webhook_deliveries: z.int().describe('Deliveries with an erased response, which may repeat the data.'),
   ticket_emails: z.int(),
   audit_entries: z.int(),
   idempotency_records: z.int(),
@@ -221,7 +221,7 @@ export const eraseAttendee = {
   name: 'erase_attendee',
   title: 'Erase the person of a ticket',
   description:
-    'Erases name, e-mail address and all other personal fields of one attendee, for good: also in the order where they are its contact, and in every log. Figures and money stay. Other tickets of the person stay: erase_person finds all. Call it with dry_run first, and only after the person confirmed.',
+    'Erases all personal data of one attendee permanently: also in the order if they are its buyer, and in every log. Figures and money stay, and so do other tickets of the person: erase_person finds all. Call it with dry_run first, and only after the person confirmed.',
   method: 'POST',
   path: '/attendees/{attendee_id}/erase',
   errors: ['attendee_erased'],

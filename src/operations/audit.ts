@@ -32,18 +32,15 @@ const AuditEntrySchema = z.strictObject({
   object_type: z.enum(objectTypes),
   object_id: z.string().describe('Identifier of the object.'),
   actor: z.enum(['api_key', 'member', 'studio', 'courier']),
-  actor_name: z
-    .string()
-    .nullable()
-    .describe('Name of the API key, or name or else e-mail address of the member, as it is now.'),
-  api_key_id: z.string().nullable().describe('The API key, where it was one.'),
-  user_id: z.string().nullable().describe('The member who was signed in, where it was one.'),
+  actor_name: z.string().nullable().describe('Current name of the API key, or name or e-mail address of the member.'),
+  api_key_id: z.string().nullable().describe('The API key, if any.'),
+  user_id: z.string().nullable().describe('The signed-in member, if any.'),
   source: z.enum(['api', 'mcp', 'studio']),
   changes: z
     .record(z.string(), z.unknown())
     .nullable()
     .describe(
-      'Changed fields, each as { from, to }; secrets and ticket codes are named without values. Of an export, what was asked for; of a confirmation, its operation.',
+      'Changed fields, each as { from, to }; secrets and ticket codes without values. For an export, its arguments; for a confirmation, its operation.',
     ),
   created_at: timestamp,
 })
@@ -51,7 +48,7 @@ const AuditEntrySchema = z.strictObject({
 export const listAuditEntries = {
   name: 'list_audit_entries',
   title: 'List audit entries',
-  description: `Lists who changed what, newest first, with the values before and after; by object_id the history of one object. ${nextPage}`,
+  description: `Lists changes by people and keys, newest first, with values before and after; object_id gives the history of one object. ${nextPage}`,
   method: 'GET',
   path: '/audit-entries',
   scope: 'events:write',

@@ -5,29 +5,31 @@ import { currency, money } from './fields.ts'
 import { flag, minorUnits, oneOf, paragraphs } from './inputs.ts'
 
 // Sentences of descriptions. Over MCP the instructions of the server have them, once.
-export const dryRunFirst = 'First call it with dry_run, and ask whom to tell.'
+export const dryRunFirst = 'Call it with dry_run first, and ask who should be e-mailed.'
 export const readAgain = 'On version_mismatch read it again.'
 
-export const dryRun = flag.optional().describe('true: change nothing, only answer what would change.')
+export const dryRun = flag.optional().describe('true: change nothing and answer the effect.')
 
 export const amountRetained = minorUnits(0, 1_000_000_000_000).describe(
-  'Kept of what was cancelled, as a fee, and not refunded; in minor units.',
+  'Fee kept from the cancelled price and not refunded, in minor units.',
 )
 
 const audiences = ['nobody', 'mailed', 'everybody'] as const
 
-export const notify = oneOf(audiences).optional().describe('Whom to e-mail; mailed: unless send_email is false.')
+export const notify = oneOf(audiences).optional().describe('Who is e-mailed; mailed: unless send_email is false.')
 
 /** Of operations that take `notify`, which says to whom it goes. */
-export const message = paragraphs(1_000).optional().describe('Quoted in them: plain text, at most 1000 characters.')
+export const message = paragraphs(1_000)
+  .optional()
+  .describe('Quoted in the e-mails: plain text, at most 1000 characters.')
 
 /** What a cancellation takes. */
 export const notice = { dry_run: dryRun, notify, message }
 
 const versionInput = z
   .int('must be a whole number')
-  .min(0, 'must be a version that a read answered')
-  .max(2_147_483_647, 'must be a version that a read answered')
+  .min(0, 'must be a version from a read')
+  .max(2_147_483_647, 'must be a version from a read')
 
 /** As published over MCP: one version. */
 export const ifVersion = versionInput.optional().describe('Only if it still has this version; else version_mismatch.')
@@ -64,16 +66,14 @@ export const effect = z
     dry_run: z.boolean().describe('true: nothing was changed.'),
     orders: z.int().describe('Orders affected.'),
     attendees: z.int().describe('Attendees affected.'),
-    waiting_list: z
-      .int()
-      .describe('People on the waiting list of a cancelled event, or who are offered a place and so are e-mailed.'),
+    waiting_list: z.int().describe('People on the waiting list of a cancelled event, or with a new offer.'),
     emails: z
       .int()
       .describe('E-mails queued: one for each address, to buyers one for each order, and one for each new offer.'),
     told: z
       .int()
       .describe(
-        'People told: attendees, buyers of cancelled orders, the waiting list of a cancelled event, offers that are new or whose event changed.',
+        'People e-mailed: attendees, buyers of cancelled orders, the waiting list of a cancelled event, new or changed offers.',
       ),
     not_told: z
       .array(
@@ -81,19 +81,21 @@ export const effect = z
           reason: z
             .string()
             .describe(
-              'notify_nobody, send_email_false, switched_off (by the guest, of changes), told_before, registered_since (the change), nothing_to_tell, event_not_published, no_address or erased; of reminders the code of the order.',
+              'notify_nobody, send_email_false, switched_off (opted out of changes), told_before, registered_since (the change), nothing_to_tell, event_not_published, no_address or erased; for reminders the code of the order.',
             ),
           count: z.int(),
         }),
       )
-      .describe('People not told, by reason.'),
-    refund_due: money.nullable().describe('What becomes refundable, in minor units. null: the key lacks orders:read.'),
+      .describe('People not e-mailed, by reason.'),
+    refund_due: money
+      .nullable()
+      .describe('Change in the refundable amount, in minor units. null: the key lacks orders:read.'),
     currency,
   })
-  .describe('What it changed besides the object, or in a dry run would change.')
+  .describe('Other changes that the call made, or in a dry run would make.')
 
 /** What every write answers beside its object, where there is something to say. */
 export const warnings = z
   .array(z.strictObject({ code: z.string(), message: z.string().describe('For people.') }))
   .optional()
-  .describe('What was done, and probably not meant. Left out when there are none.')
+  .describe('Probable mistakes in the carried-out call. Left out when there are none.')

@@ -18,9 +18,9 @@ export const CheckInPointSchema = z.strictObject({
   id: id('check-in point'),
   event_id: id('event'),
   name: z.string(),
-  ticket_type_ids: z.array(id('ticket type')).describe('Ticket types that it admits; empty: all.'),
-  opens_at: timestamp.nullable().describe('null: open from the start.'),
-  closes_at: timestamp.nullable().describe('null: open to the end.'),
+  ticket_type_ids: z.array(id('ticket type')).describe('Admitted ticket types; empty: all.'),
+  opens_at: timestamp.nullable().describe('null: always open before closes_at.'),
+  closes_at: timestamp.nullable().describe('null: no closing time.'),
   admission: z
     .enum(admissions)
     .describe("once, once_per_day (in the event's time zone), or re_entry: an exit lets the ticket in again."),
@@ -60,9 +60,9 @@ export const getCheckInPoint = {
 /** Fields that can be set at creation and changed later. */
 export const pointFields = {
   name: line(200).describe('Such as Main gate, Saturday or a workshop.'),
-  ticket_type_ids: ticketTypeIds.describe('Ticket types that it admits; empty: all.'),
-  opens_at: timestampInput.nullable().describe('Scans before it are rejected: RFC 3339 with offset.'),
-  closes_at: timestampInput.nullable().describe('Scans from then on are rejected.'),
+  ticket_type_ids: ticketTypeIds.describe('Admitted ticket types; empty: all.'),
+  opens_at: timestampInput.nullable().describe('Earlier scans are rejected: RFC 3339 with offset.'),
+  closes_at: timestampInput.nullable().describe('Scans from this time on are rejected.'),
   admission: oneOf(admissions).describe('Default: once. re_entry: after an exit scan.'),
 }
 
@@ -70,7 +70,7 @@ export const createCheckInPoint = {
   name: 'create_check_in_point',
   title: 'Create a check-in point',
   description:
-    'Adds a check-in point to an event: a gate, a day or a workshop. Only name is needed: it admits every ticket once, at any time. A door of several days is one point with once_per_day.',
+    'Adds a check-in point to an event: a gate, a day or a workshop. Only name is needed: it admits every ticket once, at any time. For a door over several days, use one point with once_per_day.',
   method: 'POST',
   path: '/events/{event_id}/check-in-points',
   scope: 'events:write',
@@ -88,7 +88,7 @@ export const createCheckInPoint = {
 export const updateCheckInPoint = {
   name: 'update_check_in_point',
   title: 'Change a check-in point',
-  description: `Changes a check-in point; status archived closes it for good: confirm with the person. On in_use its admission is fixed, for it has scans: create another. ${readAgain}`,
+  description: `Changes a check-in point; status archived closes it permanently: confirm with the person. On in_use it has scans, which fix its admission: create another. ${readAgain}`,
   method: 'PATCH',
   path: '/check-in-points/{check_in_point_id}',
   errors: ['in_use'],
@@ -108,7 +108,7 @@ export const updateCheckInPoint = {
 export const deleteCheckInPoint = {
   name: 'delete_check_in_point',
   title: 'Delete a check-in point',
-  description: 'Deletes a check-in point at which nothing was scanned. On in_use archive it: update_check_in_point.',
+  description: 'Deletes a check-in point without scans. On in_use archive it with update_check_in_point.',
   method: 'DELETE',
   path: '/check-in-points/{check_in_point_id}',
   errors: ['in_use'],
@@ -131,22 +131,22 @@ const DoorTicketSchema = z.strictObject({
   company: z.string().nullable(),
   ticket_type_id: id('ticket type'),
   status: z.enum(attendeeStatuses),
-  reference: z.string().describe('Of the order, by which people are found too.'),
+  reference: z.string().describe('Reference of the order, for search.'),
   order: z
     .strictObject({ id: id('order'), amount_due: money, currency })
     .nullable()
-    .describe('What is due for the whole order of a ticket that is not paid; null for keys without orders:write.'),
+    .describe('Amount due for the order of an unpaid ticket; null for keys without orders:write.'),
   entries: z
     .array(
       z.strictObject({
-        check_in_point_id: id('check-in point').nullable().describe('null: the event as such.'),
+        check_in_point_id: id('check-in point').nullable().describe('null: the whole event.'),
         scanned_at: timestamp,
         exited_at: timestamp.nullable().describe('null: still inside.'),
-        day: z.string().nullable().describe('The day that it counts for, YYYY-MM-DD, at a point with once_per_day.'),
-        check_in_id: id('check-in').describe('What undo_check_in takes back.'),
+        day: z.string().nullable().describe('At a point with once_per_day, the day it counts for: YYYY-MM-DD.'),
+        check_in_id: id('check-in').describe('The id for undo_check_in.'),
       }),
     )
-    .describe('Accepted and not undone; at the event as such, and at a point with re_entry, the latest one.'),
+    .describe('Accepted and not undone; the latest one for the whole event and at a point with re_entry.'),
 })
 
 export const DoorListSchema = z.strictObject({
@@ -158,25 +158,25 @@ export const DoorListSchema = z.strictObject({
     starts_at: timestamp.nullable(),
     ends_at: timestamp.nullable(),
     timezone: z.string(),
-    accent_colour: z.string().nullable().describe('Of the organisation, such as #26306b; null: none of its own.'),
+    accent_colour: z.string().nullable().describe('Colour of the organisation, such as #26306b, or null.'),
   }),
   server_time: timestamp,
-  salt: z.string().describe('Of code_hash; the same for the event and the key.'),
-  complete: z
-    .boolean()
-    .describe('true: from the start, the tickets of its pages replace what is known. false: changes.'),
-  tickets_total: z.int().describe('Tickets of the event. Whoever knows more reads the list again without a cursor.'),
-  points: z.array(CheckInPointSchema).describe('All of the event, archived ones included.'),
+  salt: z.string().describe('Salt of code_hash; the same for each event and key.'),
+  complete: z.boolean().describe('true: a list from the start, which replaces all known tickets. false: changes.'),
+  tickets_total: z
+    .int()
+    .describe('Number of tickets of the event. If you know more, read the list again without a cursor.'),
+  points: z.array(CheckInPointSchema).describe('All check-in points of the event, archived ones included.'),
   ticket_types: z.array(z.strictObject({ id: id('ticket type'), name: z.string() })),
-  tickets: z.array(DoorTicketSchema).describe('At most 1,000. What is known of a ticket is replaced.'),
-  has_more: z.boolean().describe('true: send next_cursor at once. false: send it when changes are wanted.'),
+  tickets: z.array(DoorTicketSchema).describe('At most 1,000. Each replaces your data of its ticket.'),
+  has_more: z.boolean().describe('true: send next_cursor at once. false: send it later for changes.'),
   next_cursor: z.string(),
 })
 
 export const getDoorList = {
   name: 'get_door_list',
   title: 'Get the door list',
-  description: 'The tickets of an event for an offline scanner, with hashed codes, and what changed since a cursor.',
+  description: 'Tickets of an event for an offline scanner, with hashed codes, or changes since a cursor.',
   method: 'GET',
   path: '/events/{event_id}/door-list',
   scope: 'checkin:write',
@@ -185,7 +185,7 @@ export const getDoorList = {
   compressed: true,
   input: z.strictObject({
     event_id: id('event'),
-    cursor: paging.cursor.describe('next_cursor of an earlier answer: the rest, or what changed since.'),
+    cursor: paging.cursor.describe('next_cursor of an earlier answer: the rest, or changes since.'),
   }),
   output: one(DoorListSchema),
 } satisfies Operation

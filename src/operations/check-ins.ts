@@ -34,7 +34,7 @@ export const DoorAttendeeSchema = z.strictObject({
   company: z.string().nullable(),
   status: z.enum(attendeeStatuses),
   ticket_type: z.strictObject({ object: z.literal('ticket_type'), id: id('ticket type'), name: z.string() }),
-  checked_in_at: timestamp.nullable().describe('When they were first checked in, wherever.'),
+  checked_in_at: timestamp.nullable().describe('First check-in at any point.'),
 })
 
 export const CheckInSchema = z.strictObject({
@@ -44,13 +44,13 @@ export const CheckInSchema = z.strictObject({
   result: z.enum(checkInResults),
   reason: z.enum(checkInReasons).nullable(),
   direction: z.enum(directions),
-  check_in_point_id: id('check-in point').nullable().describe('Where it was scanned; null: the event as such.'),
-  admitted: z.boolean().nullable().describe('What an offline scanner said: whether it let the person in.'),
+  check_in_point_id: id('check-in point').nullable().describe('Where it was scanned; null: the whole event.'),
+  admitted: z.boolean().nullable().describe('Whether an offline scanner let the person in.'),
   earlier: z
     .strictObject({ id: id('check-in'), scanned_at: timestamp, device: z.string().nullable() })
     .nullable()
-    .describe('Of already_checked_in the entry that stands; of an exit the entry that it ends.'),
-  exited_at: timestamp.nullable().describe('Of an entry: when the person left by an exit.'),
+    .describe('For already_checked_in: the entry that counts. For an exit: the entry it ends.'),
+  exited_at: timestamp.nullable().describe('For an entry: when an exit scan ended it.'),
   attendee: DoorAttendeeSchema.nullable().describe('The holder of the ticket; null when no ticket was found.'),
   device: z.string().nullable(),
   scan_id: z.string().nullable().describe('Identifier of the scan given by an offline scanner.'),
@@ -77,7 +77,7 @@ export const findAttendees = {
   lean: ['id', 'name', 'company', 'status', 'ticket_type.name', 'checked_in_at'],
   input: z.strictObject({
     event_id: id('event at whose door they are'),
-    search: searchInput.describe('Parts of them, at least 3 characters.'),
+    search: searchInput.describe('Parts of name, company or order reference; at least 3 characters.'),
     cursor: paging.cursor,
     limit: integer(1, 50).default(itemsOnAPage.rest).describe('Items on a page.'),
   }),
@@ -92,7 +92,9 @@ const ticket = {
 const oneTicket = [oneRequired('code', 'attendee_id'), onlyOne('attendee_id', 'code', 'give one of them')] as const
 
 const place = {
-  check_in_point_id: id('check-in point').nullish().describe('Of get_event_summary; default: the event as such.'),
+  check_in_point_id: id('check-in point')
+    .nullish()
+    .describe('Check-in point, from get_event_summary; default: the whole event.'),
   direction: oneOf(directions).optional().describe('Default entry.'),
 }
 
@@ -110,7 +112,7 @@ export const checkIn = {
   name: 'check_in',
   title: 'Check a ticket in',
   description:
-    'Checks a person in by ticket code or attendee. Admit them only on success; never call it to look somebody up.',
+    'Checks a person in by ticket code or attendee. Admit them only on success. Never call it to look up a person.',
   method: 'POST',
   path: '/check-ins',
   errors: refusals,
@@ -127,7 +129,7 @@ export const checkIn = {
 export const undoCheckIn = {
   name: 'undo_check_in',
   title: 'Undo a check-in',
-  description: 'Reverts a check-in, by the id that check_in or list_check_ins answered.',
+  description: 'Undoes a check-in by its id, from check_in or list_check_ins.',
   method: 'POST',
   path: '/check-ins/{check_in_id}/undo',
   errors: ['check_in_not_accepted', 'check_in_already_undone', 'already_checked_in'],
@@ -144,17 +146,15 @@ export const CheckInBatchSchema = z.strictObject({
   event_id: id('event'),
   accepted: z.int(),
   rejected: z.int(),
-  remaining: z
-    .int()
-    .describe('Scans that there was no time for, the latest ones, without a result: send them in a new call.'),
+  remaining: z.int().describe('Latest scans without a result, because time ran out: send them in a new call.'),
   results: z
     .array(
       z.strictObject({
         scan_id: z.string(),
-        replayed: z.boolean().describe('The scan was uploaded before; this is its first result.'),
+        replayed: z.boolean().describe('The scan was uploaded before. This is its first result.'),
         counted_on_arrival: z
           .boolean()
-          .describe('scanned_at was still to come, or before the event was made: the time of arrival counts.'),
+          .describe('scanned_at was in the future or before the event was created, so the time of upload counts.'),
         check_in: CheckInSchema,
       }),
     )
@@ -185,7 +185,7 @@ export const checkInBatch = {
   name: 'check_in_batch',
   title: 'Upload offline scans',
   description:
-    'Uploads up to 500 offline scans, judged in the order of scanned_at. A repeated scan_id answers its first result. Send those remaining again.',
+    'Uploads up to 500 offline scans, processed in the order of scanned_at. A repeated scan_id answers its first result. Send remaining scans again.',
   method: 'POST',
   path: '/check-ins/batch',
   errors: ['not_found'],
@@ -213,7 +213,7 @@ export const checkInBatch = {
 export const listCheckIns = {
   name: 'list_check_ins',
   title: 'List check-ins',
-  description: `Lists scans, newest first: of one attendee; who was turned away, and why, by result rejected. ${nextPage}`,
+  description: `Lists scans, newest first, of one attendee or by result; rejected ones have a reason. ${nextPage}`,
   method: 'GET',
   path: '/check-ins',
   scope: 'attendees:read',
@@ -233,13 +233,13 @@ export const CheckInConflictSchema = z.strictObject({
   id: id('scan').describe('Identifier of the rejected scan.'),
   event_id: id('event'),
   check_in: CheckInSchema,
-  earlier: CheckInSchema.nullable().describe('The entry that stood already; null unless it was already_checked_in.'),
+  earlier: CheckInSchema.nullable().describe('The earlier entry that counts; null unless already_checked_in.'),
 })
 
 export const listCheckInConflicts = {
   name: 'list_check_in_conflicts',
   title: 'List double entries',
-  description: 'Who was let in twice or wrongly by an offline scanner, when and where, with both scans; newest first.',
+  description: 'Lists people whom an offline scanner wrongly admitted, with time, place and both scans; newest first.',
   method: 'GET',
   path: '/events/{event_id}/check-in-conflicts',
   scope: 'checkin:write',

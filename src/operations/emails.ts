@@ -15,18 +15,15 @@ export const EmailSchema = z.strictObject({
   kind: z.enum(emailKinds),
   status: z
     .enum(ticketEmailStatuses)
-    .describe('sent: the mail service took it. failed: given up. cancelled: overtaken, or not to be sent.'),
-  to: z
-    .string()
-    .nullable()
-    .describe('null: it goes to the contact of an order, and was not sent yet or the key may not read orders.'),
+    .describe('sent: accepted by the mail service. failed: given up. cancelled: outdated or stopped.'),
+  to: z.string().nullable().describe('null: to the buyer, and not sent yet or the key may not read orders.'),
   order_id: id('order').nullable(),
-  attendee_id: id('attendee').nullable().describe('null: it goes to the contact of the order, or to who waits.'),
+  attendee_id: id('attendee').nullable().describe('null: to the buyer or to a person on the waiting list.'),
   waiting_list_entry_id: id('entry of the waiting list').nullable(),
-  attempts: z.int().describe('Since it was last queued.'),
+  attempts: z.int().describe('Attempts since it was last queued.'),
   next_attempt_at: timestamp.nullable(),
   sent_at: timestamp.nullable(),
-  error: z.string().nullable().describe('Why it was not sent, or came back.'),
+  error: z.string().nullable().describe('Why it failed or bounced.'),
   created_at: timestamp,
   updated_at: timestamp,
 })
@@ -36,7 +33,7 @@ const essentials = ['id', 'kind', 'status', 'to', 'attendee_id', 'sent_at', 'err
 export const listEmails = {
   name: 'list_emails',
   title: 'List e-mails',
-  description: `Lists e-mails, newest first, without content: whether somebody got one. resend_email sends one again. ${nextPage}`,
+  description: `Lists e-mails, newest first, without content. resend_email sends one again. ${nextPage}`,
   method: 'GET',
   path: '/emails',
   scope: 'attendees:read',
@@ -44,7 +41,7 @@ export const listEmails = {
   unlisted: true,
   lean: essentials,
   input: z.strictObject({
-    order_id: id('order: to its contact and its attendees').optional(),
+    order_id: id('order: to its buyer and attendees').optional(),
     attendee_id: id('attendee').optional(),
     kind: oneOf(emailKinds).optional().describe('Only this kind.'),
     status: oneOf(ticketEmailStatuses).optional().describe('Only e-mails with this status.'),
@@ -57,7 +54,7 @@ export const resendEmail = {
   name: 'resend_email',
   title: 'Resend an e-mail',
   description:
-    'Sends an e-mail of list_emails again, to the address as it is now; of a ticket as resend_ticket. On email_obsolete it is out of date, or a reminder: send_payment_reminder sends another; on ticket_not_active the ticket is cancelled or unpaid.',
+    'Sends an e-mail of list_emails again to the current address; a ticket as resend_ticket does. email_obsolete: out of date, or a reminder, of which send_payment_reminder sends another. ticket_not_active: cancelled or unpaid.',
   method: 'POST',
   path: '/emails/{email_id}/resend',
   errors: ['email_obsolete', 'ticket_not_active', 'no_address', 'attendee_erased'],

@@ -124,7 +124,7 @@ const rules = {
     '409 | Everything that was paid is refunded. | Nothing to do. If the bank sent a refund back, send the money again: the refund stays recorded.',
   refund_too_high: '409 | The refund is more than `details.amount_left`. | Record at most that.',
   ticket_not_reissuable: '409 | The ticket was used or cancelled. | Undo the check-in, or register the guest again.',
-  attendee_erased: '409 | The personal data of the attendee was erased. | Register the person who comes instead.',
+  attendee_erased: '409 | The personal data of the attendee was erased. | Register the new person instead.',
   no_address:
     '409 | The address of the attendee is under `.invalid`, which receives no mail. | Correct it with `update_attendee`, which sends the ticket unless the order has `send_email` false.',
   email_obsolete:

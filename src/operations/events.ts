@@ -19,11 +19,11 @@ export const EventSchema = z.strictObject({
   slug: z.string(),
   description: z.string().nullable(),
   status: z.enum(eventStatuses),
-  phase: z.enum(phases).describe('The current time relative to starts_at and ends_at; of a draft always upcoming.'),
+  phase: z.enum(phases).describe('The current time relative to starts_at and ends_at; always upcoming for a draft.'),
   starts_at: timestamp.nullable(),
   ends_at: timestamp.nullable(),
   timezone: z.string().describe('IANA time zone of the event.'),
-  locale: z.enum(locales).describe('Language in which guests are written to.'),
+  locale: z.enum(locales).describe('Language of e-mails and pages for guests.'),
   venue: z
     .strictObject({
       name: z.string().nullable(),
@@ -35,11 +35,11 @@ export const EventSchema = z.strictObject({
     .nullable(),
   online_url: z.string().nullable(),
   capacity: z.int().nullable().describe('Places over all ticket types; null: no limit.'),
-  waiting_list_offer_hours: z.int().describe('For how many hours a place that the waiting list offers is held.'),
+  waiting_list_offer_hours: z.int().describe('Hours for which a waiting-list offer holds a place.'),
   currency,
   payment_due_days: z.int().nullable().describe('Days until an unpaid order expires; null: no deadline.'),
   published_at: timestamp.nullable(),
-  cancelling_since: timestamp.nullable().describe('Set while a large event is yet to be cancelled, as was asked for.'),
+  cancelling_since: timestamp.nullable().describe('Set while the requested cancellation of a large event is pending.'),
   cancelled_at: timestamp.nullable(),
   completed_at: timestamp.nullable(),
   ...ownFields,
@@ -61,9 +61,9 @@ export const listEvents = {
     search: searchInput.optional().describe('Name, slug, venue or city.'),
     status: oneOf(eventStatuses).optional().describe('Only events with this status.'),
     phase: oneOf(phases).optional().describe('Drafts are upcoming.'),
-    starts_after: timestampInput.optional().describe('Included: RFC 3339 with offset.'),
+    starts_after: timestampInput.optional().describe('Inclusive: RFC 3339 with offset.'),
     starts_before: timestampInput.optional().describe('Not included.'),
-    external_id: line(255).optional().describe('Only the event with this identifier of yours.'),
+    external_id: line(255).optional().describe('Only the event with this external_id.'),
     sort: oneOf(['created_at', 'starts_at']).optional().describe('starts_at: earliest first.'),
     ...paging,
   }),
@@ -84,15 +84,15 @@ export const getEvent = {
 } satisfies Operation
 
 const ticketCounts = {
-  sold: z.int().describe('Tickets that hold a place: those to be paid included, cancelled ones not.'),
+  sold: z.int().describe('Tickets that take a place, unpaid ones included and cancelled ones not.'),
   available: z
     .int()
     .nullable()
-    .describe('How many more can be issued; null: unlimited. In total, of active ticket types.'),
-  pending_payment: z.int().describe('Of sold, those whose order is not paid yet.'),
-  checked_in: z.int().describe('Of sold, those whose holder has arrived.'),
-  inside: z.int().describe('Of checked_in, those whose holder did not leave by an exit scan, on any day.'),
-  cancelled: z.int().describe('Tickets that were cancelled; they are not in sold.'),
+    .describe('How many more can be issued; null: unlimited. The total counts active ticket types.'),
+  pending_payment: z.int().describe('Sold tickets whose order is unpaid.'),
+  checked_in: z.int().describe('Sold tickets whose holder has arrived.'),
+  inside: z.int().describe('Checked-in tickets without a later exit scan, on any day.'),
+  cancelled: z.int().describe('Cancelled tickets, which sold leaves out.'),
 }
 
 export const EventSummarySchema = z.strictObject({
@@ -107,34 +107,34 @@ export const EventSummarySchema = z.strictObject({
       z.strictObject({
         id: id('check-in point'),
         name: z.string(),
-        expected: z.int().describe('Tickets that it admits: those that are not cancelled.'),
-        arrived: z.int().describe('Of expected, those that came in, on any day.'),
-        arrived_today: z.int().describe("Of arrived, those that came in today, in the event's time zone."),
-        inside: z.int().describe('Of arrived (today, with once_per_day), those that did not leave by an exit scan.'),
+        expected: z.int().describe('Tickets it admits, without cancelled ones.'),
+        arrived: z.int().describe('Expected tickets that arrived on any day.'),
+        arrived_today: z.int().describe("Arrivals today, in the event's time zone."),
+        inside: z.int().describe('Arrivals (today, with once_per_day) without a later exit scan.'),
       }),
     )
-    .describe('Active ones, the oldest first.'),
+    .describe('Active ones, oldest first.'),
   devices: z
     .array(
       z.strictObject({
-        device: z.string().nullable().describe('As it was called then. null: it gave no name.'),
-        check_in_point_id: id('check-in point').nullable().describe('null: the event as such.'),
+        device: z.string().nullable().describe('Name at the time. null: it gave no name.'),
+        check_in_point_id: id('check-in point').nullable().describe('null: the whole event.'),
         check_in_point: z.string().nullable().describe('Its name.'),
-        entries: z.int().describe('Scans that let somebody in, without those undone.'),
-        exits: z.int().describe('Scans that let somebody out, without those undone.'),
-        rejected: z.int().describe('Scans that were refused.'),
+        entries: z.int().describe('Entries, without undone ones.'),
+        exits: z.int().describe('Exits, without undone ones.'),
+        rejected: z.int().describe('Rejected scans.'),
         last_scan_at: timestamp,
       }),
     )
-    .describe('Who scanned where: the 20 with most scans.'),
-  devices_left_out: z.int().describe('How many more devices, each at a point, have scanned.'),
+    .describe('Devices by check-in point: the 20 with most scans.'),
+  devices_left_out: z.int().describe('Number of other devices and points.'),
   revenue: z
     .strictObject({
       currency,
-      due: money.describe('Still to be paid, in minor units.'),
+      due: money.describe('Amount due, in minor units.'),
       paid: money.describe('Sum of the payments that are not voided.'),
-      refunded: money.describe('Of paid, what was returned.'),
-      refundable: money.describe('Of paid, what is still to be returned.'),
+      refunded: money.describe('Money returned.'),
+      refundable: money.describe('Money still to be returned.'),
     })
     .nullable()
     .describe('In the currency of the event. null: the key lacks orders:read.'),
@@ -145,7 +145,7 @@ export const EventSummarySchema = z.strictObject({
         code: z.string(),
         times_redeemed: z.int().describe('Tickets that use it.'),
         max_redemptions: z.int().nullable(),
-        discount: money.nullable().describe('Discount that these tickets got. null: the key lacks orders:read.'),
+        discount: money.nullable().describe('Total discount of these tickets. null: the key lacks orders:read.'),
       }),
     )
     .describe('The 200 most used.'),
@@ -153,19 +153,19 @@ export const EventSummarySchema = z.strictObject({
     .strictObject({ bounced: z.int(), failed: z.int() })
     .describe('Tickets whose e-mail did not arrive: list_attendees finds them by event_id and ticket_email_status.'),
   interval: z.enum(intervals),
-  timezone: z.string().describe('IANA time zone of the event, in which hours, days and weeks begin.'),
+  timezone: z.string().describe('IANA time zone of the event, for the start of hours, days and weeks.'),
   timeline: z
     .array(
       z.strictObject({
         starts_at: timestamp,
-        registrations: z.int().describe('Tickets registered, also those cancelled since.'),
+        registrations: z.int().describe('Tickets registered, those cancelled since included.'),
         ticket_types: z
           .array(z.strictObject({ id: id('ticket type'), name: z.string(), registrations: z.int() }))
-          .describe('Of registrations: the 20 ticket types with most.'),
-        arrivals: z.int().describe('People who came in, each once a day, when first on that day.'),
+          .describe('Registrations by ticket type: the 20 with most.'),
+        arrivals: z.int().describe('People who arrived, each once a day at their first entry.'),
       }),
     )
-    .describe('Hours, days or weeks (from Monday) in which something happened, oldest first: the newest 200.'),
+    .describe('The newest 200 hours, days or weeks (from Monday) with activity, oldest first.'),
   timeline_is_complete: z.boolean().describe('false: there are earlier ones.'),
 })
 
@@ -173,7 +173,7 @@ export const getEventSummary = {
   name: 'get_event_summary',
   title: 'Get the figures of an event',
   description:
-    'How an event is doing: tickets by type, also over time, money (with orders:read), arrivals by check-in point, scans by device, promo codes, bounces.',
+    'Figures of an event: tickets by type and over time, money (with orders:read), arrivals by check-in point, scans by device, promo codes, bounces.',
   method: 'GET',
   path: '/events/{event_id}/summary',
   scope: 'events:read',
@@ -215,11 +215,11 @@ export const eventFields = {
         .nullish(),
     })
     .nullable()
-    .describe('In a change, what is left out stays; null clears.'),
+    .describe('In a change, missing members stay; null clears.'),
   online_url: webUrl.nullable().describe('URL of an online event.'),
   capacity: count(1).nullable().describe('Over all ticket types; null: no limit.'),
   waiting_list_offer_hours: integer(1, 720).describe('Default 24.'),
-  currency: currencyInput.describe('ISO 4217; fixed by an order.'),
+  currency: currencyInput.describe('ISO 4217; fixed once there is an order.'),
   payment_due_days: integer(1, 365).nullable().describe('Until an unpaid order expires; null: never.'),
   ...ownInputs,
 }
@@ -228,7 +228,7 @@ export const createEvent = {
   name: 'create_event',
   title: 'Create an event',
   description:
-    'Creates a draft. Only name is needed; default: timezone UTC, locale en, currency EUR. To publish it takes starts_at, ends_at and a ticket type.',
+    'Creates a draft. Only name is required; defaults: timezone UTC, locale en, currency EUR. Publishing needs starts_at, ends_at and a ticket type.',
   method: 'POST',
   path: '/events',
   errors: ['already_exists'],
@@ -243,7 +243,7 @@ export const createEvent = {
 export const updateEvent = {
   name: 'update_event',
   title: 'Change an event',
-  description: `Changes fields of an event. Only notify tells attendees: ask first. ${readAgain}`,
+  description: `Changes fields of an event. Only notify e-mails attendees: ask first. ${readAgain}`,
   method: 'PATCH',
   path: '/events/{event_id}',
   errors: ['capacity_below_sold', 'event_has_orders', 'already_exists'],
@@ -256,7 +256,7 @@ export const updateEvent = {
       event_id: id('event'),
       changes: z.strictObject(eventFields).partial().describe(fieldsOf('create_event')),
       ...notice,
-      notify: notify.describe('Whom to e-mail in ten minutes what changed (name, dates, venue, online_url).'),
+      notify: notify.describe('Who is e-mailed in ten minutes about changes of name, dates, venue or online_url.'),
       if_version: ifVersions,
     })
     .refine(({ changes, notify, dry_run }) => Object.keys(changes).length > 0 || (notify ?? dry_run) !== undefined, {
@@ -271,7 +271,7 @@ export const publishEvent = {
   name: 'publish_event',
   title: 'Publish an event',
   description:
-    'Opens a draft, or again a completed event, for registrations. On event_not_publishable add what param names: dates or a ticket type.',
+    'Opens a draft or a completed event for registrations. On event_not_publishable add the dates or the ticket type that param names.',
   method: 'POST',
   path: '/events/{event_id}/publish',
   errors: ['invalid_transition', 'event_not_publishable', 'event_ended'],
@@ -287,7 +287,7 @@ export const unpublishEvent = {
   name: 'unpublish_event',
   title: 'Unpublish an event',
   description:
-    'Returns a published event to draft. On event_has_orders close registration by sales_end_at of its ticket types, or complete_event. First call it with dry_run.',
+    'Returns a published event to draft. On event_has_orders close registration with sales_end_at of its ticket types, or with complete_event. Call it with dry_run first.',
   method: 'POST',
   path: '/events/{event_id}/unpublish',
   errors: ['invalid_transition', 'event_has_orders'],
@@ -303,7 +303,7 @@ export const unpublishEvent = {
 export const cancelEvent = {
   name: 'cancel_event',
   title: 'Cancel an event',
-  description: `Cancels an event with all its orders and tickets, permanently; what was paid becomes refund_due. ${dryRunFirst}`,
+  description: `Cancels an event with all its orders and tickets permanently; paid money becomes refund_due. ${dryRunFirst}`,
   method: 'POST',
   path: '/events/{event_id}/cancel',
   errors: ['invalid_transition'],
@@ -311,7 +311,7 @@ export const cancelEvent = {
   toolset: 'events',
   confirmed: 'always',
   lean: [...eventEssentials, 'cancelling_since'],
-  later: 'The event has more than 5,000 tickets, and will be cancelled within minutes.',
+  later: 'The event has more than 5,000 tickets and will be cancelled within minutes.',
   input: z.strictObject({ event_id: id('event'), ...notice }),
   output: one(EventSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
@@ -321,7 +321,7 @@ export const completeEvent = {
   name: 'complete_event',
   title: 'Complete an event',
   description:
-    'Closes a published event that is over to registrations. Its waiting list ends, offers too, and nobody on it is told. Confirm with the person first; until ends_at publish_event reverts the rest.',
+    'Closes a published event to registrations. Its waiting list and offers end without an e-mail. Confirm with the person first; until ends_at publish_event reopens the event.',
   method: 'POST',
   path: '/events/{event_id}/complete',
   errors: ['invalid_transition'],
@@ -337,8 +337,7 @@ export const completeEvent = {
 export const deleteEvent = {
   name: 'delete_event',
   title: 'Delete an event',
-  description:
-    'Deletes a draft without orders, and all that was set up for it, permanently. Confirm with the person first.',
+  description: 'Deletes a draft without orders, with all of its set-up, permanently. Confirm with the person first.',
   method: 'DELETE',
   path: '/events/{event_id}',
   errors: ['in_use'],

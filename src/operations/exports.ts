@@ -56,7 +56,7 @@ function columnsFrom(columns: readonly string[]) {
     .min(1, 'must name at least one column')
     .max(100, 'must name at most 100 columns')
     .optional()
-    .describe(`Columns, in the order that the file is to have${ofMetadata && '; metadata.KEY for one key'}.`)
+    .describe(`Columns in the order of the file${ofMetadata && '; metadata.KEY for one key'}.`)
 }
 
 const ExportSchema = z.strictObject({
@@ -65,10 +65,10 @@ const ExportSchema = z.strictObject({
   url: z
     .string()
     .nullable()
-    .describe('Page from which the file is downloaded, without a key. null in a repeated answer, once it has expired.'),
-  expires_at: timestamp.describe('15 minutes after it was made; earlier with the key.'),
-  good_for_minutes: z.int().describe('The same in whole minutes from now.'),
-  rows: z.int().nullable().describe('Rows to be expected. null: more than 10,000, or not counted.'),
+    .describe('Page to download the file without a key. null in a repeated answer once it has expired.'),
+  expires_at: timestamp.describe('15 minutes from creation, or earlier with the key.'),
+  good_for_minutes: z.int().describe('Whole minutes until expires_at.'),
+  rows: z.int().nullable().describe('Expected rows. null: more than 10,000, or not counted.'),
   columns: z.array(z.string()),
 })
 
@@ -82,8 +82,7 @@ const answer = {
 export const exportAttendees = {
   name: 'export_attendees',
   title: 'Export attendees',
-  description:
-    'Makes a link to a CSV file of attendees, from which people download it within 15 minutes: give them url.',
+  description: 'Creates a link to a CSV file of attendees, for download within 15 minutes: give url to the person.',
   method: 'POST',
   path: '/exports/attendees',
   scope: 'attendees:read',
@@ -92,7 +91,7 @@ export const exportAttendees = {
     event_id: id('event').optional(),
     ticket_type_id: id('ticket type').optional(),
     status: oneOf(attendeeStatuses).optional().describe('Only attendees with this status.'),
-    checked_in: flag.optional().describe('Only who is, or is not.'),
+    checked_in: flag.optional().describe('Only those who are, or are not.'),
     updated_since: updatedSince,
     // Only where it is named: a file is handed on.
     fields: columnsFrom([...attendeeColumns, 'ticket_code']),
@@ -104,7 +103,7 @@ export const exportAttendees = {
 export const exportOrders = {
   name: 'export_orders',
   title: 'Export orders',
-  description: 'Makes a link to a CSV file of orders, as export_attendees.',
+  description: 'Creates a link to a CSV file of orders, as export_attendees.',
   method: 'POST',
   path: '/exports/orders',
   scope: 'orders:read',
@@ -123,14 +122,14 @@ export const exportOrders = {
 export const exportPayments = {
   name: 'export_payments',
   title: 'Export payments',
-  description: 'Makes a link to a CSV file of payments, voids and refunds with signed amounts, for accounting.',
+  description: 'Creates a link to a CSV file of payments, voids and refunds with signed amounts, for accounting.',
   method: 'POST',
   path: '/exports/payments',
   scope: 'orders:read',
   toolset: 'orders',
   input: z.strictObject({
     event_id: id('event').optional(),
-    received_after: timestampInput.optional().describe('Booked then or later.'),
+    received_after: timestampInput.optional().describe('Booked at this time or later.'),
     received_before: timestampInput.optional().describe('Booked before.'),
     fields: columnsFrom(paymentColumns),
   }),
@@ -141,7 +140,7 @@ export const exportPayments = {
 export const exportCheckIns = {
   name: 'export_check_ins',
   title: 'Export check-ins',
-  description: 'Makes a link to a CSV file of scans at the door, as export_attendees.',
+  description: 'Creates a link to a CSV file of scans, as export_attendees.',
   method: 'POST',
   path: '/exports/check-ins',
   scope: 'attendees:read',

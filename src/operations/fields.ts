@@ -6,9 +6,9 @@ export const id = (of: string) => z.guid().describe(`Identifier of the ${of}.`)
 export const timestamp = z.iso.datetime().describe('RFC 3339, UTC.')
 const metadata = z
   .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]))
-  .describe("The organiser's own flat object, at most 50 keys.")
-const version = z.int().describe('Number of edits; over REST the ETag begins with it.')
-const externalId = z.string().nullable().describe("The organiser's own identifier.")
+  .describe('Your own flat JSON object, at most 50 keys.')
+const version = z.int().describe('Number of edits; the ETag over REST begins with it.')
+const externalId = z.string().nullable().describe('Your own identifier.')
 /** What the organiser puts on an object. */
 export const ownFields = { external_id: externalId, metadata }
 /** The end of every object that can be changed. */

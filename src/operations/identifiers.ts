@@ -19,7 +19,7 @@ export const identifiers = {
   promo_code: { noun: 'a promo code', tool: 'list_promo_codes', isNamed: true },
   order: { noun: 'an order', tool: 'list_orders', isNamed: true },
   attendee: { noun: 'an attendee', tool: 'list_attendees', isNamed: true },
-  waiting_list_entry: { noun: 'an entry of the waiting list', tool: 'list_waiting_list_entries', isNamed: true },
+  waiting_list_entry: { noun: 'a waiting-list entry', tool: 'list_waiting_list_entries', isNamed: true },
   check_in_point: { noun: 'a check-in point', tool: 'get_event_summary', route: 'list_check_in_points', isNamed: true },
   webhook_endpoint: { noun: 'a webhook endpoint', tool: 'list_webhook_endpoints', isNamed: true },
   payment: { noun: 'a payment', tool: 'get_order' },
@@ -69,10 +69,10 @@ function listOf(kind: Kind, source: 'api' | 'mcp'): string {
  */
 export function notAnId(argument: string, source: 'api' | 'mcp', inPath: string[] = []): string {
   const kind = kindOf(argument)
-  if (kind === undefined) return 'must be an id, as the object that it is of shows it'
+  if (kind === undefined) return 'must be the id that the object shows'
   const wanted =
     source === 'mcp' && 'isNamed' in identifiers[kind]
-      ? `what names ${identifiers[kind].noun} on one line`
+      ? `the name of ${identifiers[kind].noun} on one line`
       : `the id ${kind === 'order' && inPath.includes(argument) ? 'or reference ' : ''}of ${identifiers[kind].noun}`
   return `must be ${wanted} (${listOf(kind, source)} shows it)`
 }
@@ -81,5 +81,5 @@ export function notAnId(argument: string, source: 'api' | 'mcp', inPath: string[
 export function whereToLook(argument: string, source: 'api' | 'mcp'): string | undefined {
   const kind = kindOf(argument) ?? (argument in identifiers ? (argument as Kind) : undefined)
   if (kind === undefined) return undefined
-  return `${listOf(kind, source)} shows those of your organisation.`
+  return `List those of your organisation with ${listOf(kind, source)}.`
 }

@@ -51,7 +51,7 @@ export const paragraphs = (max: number) =>
   z
     .string()
     .check(characters(max))
-    .regex(new RegExp(`^[^${nul}]*$`), 'must not hold the character U+0000')
+    .regex(new RegExp(`^[^${nul}]*$`), 'must not contain the character U+0000')
     .refine(isWellFormed, 'must be text in Unicode')
 
 // zod's own pattern of a time is 300 characters long, and allows any year, offset and number of decimals.
@@ -70,10 +70,10 @@ export const timestampInput = z
   .string()
   .regex(rfc3339, {
     error:
-      'must be an RFC 3339 time with its offset, such as 2027-05-01T09:00:00Z, from 1900 to 9998 and with at most 9 decimals',
+      'must be an RFC 3339 time with offset, such as 2027-05-01T09:00:00Z, from 1900 to 9998 and with at most 9 decimals',
     abort: true,
   })
-  .refine(isInCalendar, 'must be a date of the calendar, from 1900 on')
+  .refine(isInCalendar, 'must be a calendar date from 1900 on')
   .meta({ format: 'date-time' })
   .describe('RFC 3339 with offset.')
 
@@ -103,7 +103,7 @@ const mailbox = new RegExp(`^${atoms}([.]${atoms})*@([A-Za-z0-9](${end})?[.])+[A
 function whyNoAddress(text: string): string {
   const [odd] = /[^!-~]/u.exec(text) ?? []
   if (odd === undefined) return 'must be an e-mail address'
-  if (odd === ' ') return 'must be an e-mail address, without a blank (in a URL, + is written %2B)'
+  if (odd === ' ') return 'must be an e-mail address without a space (in a URL, write + as %2B)'
   const at = text.lastIndexOf('@') + 1
   const domain = domainToASCII(text.slice(at))
   const isLetter = /\p{L}/u.test(odd) && mailbox.test(text.slice(0, at) + domain)
@@ -122,7 +122,7 @@ export const emailAddress = z
 const externalIdInput = line(255).nullable().describe('Your own identifier, unique within the organisation.')
 
 const [least, most] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
-const numberKept = `must be a number that is kept exactly: a whole number between ${least} and ${most}, or one of at most 15 digits`
+const numberKept = `must be a number that can be stored exactly: a whole number between ${least} and ${most}, or one of at most 15 digits`
 
 export const metadataInput = z
   .record(
@@ -166,7 +166,7 @@ export const between = (field: string, holds: (input: Fields) => boolean, error:
   z.refine<Fields>(holds, { path: [field], error, when: ({ value }) => typeof value === 'object' && value !== null })
 
 export const oneRequired = (field: string, other: string) =>
-  between(field, (input) => (input[field] ?? input[other]) != null, `is required, or ${other} in its place`)
+  between(field, (input) => (input[field] ?? input[other]) != null, `is required, unless ${other} is given`)
 
 export const onlyOne = (field: string, other: string, why: string) =>
-  between(field, (input) => input[field] == null || input[other] == null, `must not stand beside ${other}: ${why}`)
+  between(field, (input) => input[field] == null || input[other] == null, `must not be combined with ${other}: ${why}`)

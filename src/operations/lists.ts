@@ -26,7 +26,7 @@ export const listOf = (item: z.ZodObject) =>
 
 // Sentences of descriptions. Over MCP the instructions of the server have them, once.
 export const nextPage = 'While has_more, send next_cursor as cursor.'
-export const forSync = 'For a sync, pass when the last one started as updated_since.'
+export const forSync = 'For a sync, pass the start of the last one as updated_since.'
 
 /** Any of a list of values; one alone, or several with commas between them, as a query has them, are such a list. */
 export const anyOf = <const Values extends readonly string[]>(values: Values) =>

@@ -38,7 +38,7 @@ somebody joins the waiting list → waiting_list_entry.created
 a ticket is given back, while somebody waits → attendee.cancelled, order.cancelled, waiting_list_entry.offered
 an offer is accepted → waiting_list_entry.accepted, order.created, order.completed
 an offer expires, and the next is offered the place → waiting_list_entry.expired, waiting_list_entry.offered
-an entry of the waiting list is cancelled → waiting_list_entry.cancelled
+a waiting-list entry is cancelled → waiting_list_entry.cancelled
 a webhook endpoint is tested → webhook_endpoint.test
 a write is refused, repeated with its idempotency key, or a dry run → none
 `

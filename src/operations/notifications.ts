@@ -22,15 +22,15 @@ const typeFilter = z.enum(notificationTypes, unknownType).optional().describe('O
 /** The data of email.bounced. */
 export const BouncedEmailSchema = z.strictObject({
   object: z.literal('email'),
-  kind: z.enum(emailKinds).describe('What the e-mail was.'),
+  kind: z.enum(emailKinds).describe('Kind of e-mail.'),
   event_id: id('event'),
-  order_id: id('order').nullable().describe('null: an offer of the waiting list.'),
-  attendee_id: id('attendee').nullable().describe('null: it went to the contact of the order.'),
-  waiting_list_entry_id: id('entry of the waiting list').nullable().describe('Of an offer of the waiting list.'),
-  to: z.string().describe('The address that it could not be delivered to.'),
+  order_id: id('order').nullable().describe('null: a waiting-list offer.'),
+  attendee_id: id('attendee').nullable().describe('null: to the buyer.'),
+  waiting_list_entry_id: id('entry of the waiting list').nullable().describe('For a waiting-list offer.'),
+  to: z.string().describe('The undeliverable address.'),
   status: z.enum(['bounced', 'failed']).describe('bounced: returned later. failed: refused when it was sent.'),
   sent_at: timestamp.nullable(),
-  error: z.string().nullable().describe('What the mail service said.'),
+  error: z.string().nullable().describe('Report of the mail service.'),
 })
 
 /** The data of attendee.checked_in, attendee.checked_out and attendee.check_in_undone: the attendee, and the scan. */
@@ -98,7 +98,7 @@ const deliveryEssentials = names(`
 export const listNotifications = {
   name: 'list_notifications',
   title: 'List notifications',
-  description: `Lists changes of what the key may read, oldest first. To catch up, pass the id of the last one you saw (the webhook-id of a webhook) as after. ${nextPage} On not_found it is no longer kept: leave after out.`,
+  description: `Lists changes of objects the key may read, oldest first. To catch up, pass the last id you saw (the webhook-id of a webhook) as after. ${nextPage} On not_found it is past its retention: leave after out.`,
   method: 'GET',
   path: '/notifications',
   errors: ['not_found'],
@@ -121,7 +121,7 @@ export const listNotifications = {
 export const listWebhookDeliveries = {
   name: 'list_webhook_deliveries',
   title: 'List webhook deliveries',
-  description: `Lists deliveries of webhooks, newest first, with the last response of the endpoint. Failed ones are not tried again: redeliver_webhook sends one. ${nextPage}`,
+  description: `Lists webhook deliveries, newest first, with the last response of the endpoint. redeliver_webhook sends a failed one again. ${nextPage}`,
   method: 'GET',
   path: '/webhook-deliveries',
   scope: 'events:write',
@@ -162,7 +162,7 @@ export const redeliverWebhooks = {
   name: 'redeliver_webhooks',
   title: 'Redeliver webhooks',
   description:
-    'Sends a webhook endpoint again what was not delivered, after an outage: all, or since its failing_since; with status delivered what had arrived. Repeat it while redelivered is 10000.',
+    'Sends undelivered webhooks of an endpoint again after an outage: all, or since its failing_since; with status delivered also those that arrived. Repeat it while redelivered is 10000.',
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/redeliver',
   errors: ['webhook_endpoint_disabled'],
@@ -181,7 +181,7 @@ export const redeliverWebhooks = {
 export const testWebhookEndpoint = {
   name: 'test_webhook_endpoint',
   title: 'Test a webhook endpoint',
-  description: 'Sends a webhook endpoint a webhook_endpoint.test. Its response is in list_webhook_deliveries.',
+  description: 'Sends webhook_endpoint.test to a webhook endpoint. list_webhook_deliveries has the response.',
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/test',
   errors: ['webhook_endpoint_disabled'],

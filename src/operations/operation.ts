@@ -19,7 +19,7 @@ export type Scope = (typeof scopes)[number]
 
 /** Groups of tools that an MCP client may have listed in place of the default list (src/http/mcp/selection.ts). */
 export const toolsets = {
-  account: 'the key, and the log of who changed what',
+  account: 'the key, and the audit trail',
   events: 'events, ticket types, promo codes and check-in points',
   orders: 'orders, payments and refunds',
   attendees: 'registration, import, attendees and tickets',
@@ -117,7 +117,9 @@ export const names = (text: string): readonly string[] => text.trim().split(/\s+
 /** What GET of a file takes. */
 export function inputOfCsv({ input }: Operation): z.ZodObject {
   const bom = z.boolean('must be true or false').optional()
-  return input.safeExtend({ bom: bom.describe('Begin with a byte order mark, as Excel needs. Files from a link do.') })
+  return input.safeExtend({
+    bom: bom.describe('Begin with a byte order mark, as Excel needs. Files from a link always do.'),
+  })
 }
 
 /** The database role that an operation runs as. */

@@ -38,7 +38,7 @@ export const PaymentSchema = z.strictObject({
   id: id('payment'),
   ...movedMoney,
   received_at: timestamp,
-  voided_at: timestamp.nullable().describe('When it was voided: it then counts for nothing.'),
+  voided_at: timestamp.nullable().describe('When it was voided. A voided payment does not count.'),
 })
 
 export const RefundSchema = z.strictObject({
@@ -59,26 +59,22 @@ export const OrderSchema = z.strictObject({
   email: z.string(),
   company: z.string().nullable(),
   currency,
-  subtotal: money.describe(
-    'Prices of the tickets that are not cancelled, in minor units; of a cancelled order, before it was cancelled.',
-  ),
+  subtotal: money.describe('Prices of its valid tickets, in minor units; for a cancelled order, before cancellation.'),
   discount_total: money.describe('Discounts of the same tickets, in minor units.'),
   total: money.describe('subtotal minus discount_total.'),
   amount_paid: money.describe('Sum of the payments that are not voided, in minor units.'),
-  amount_due: money.describe('total, less amount_paid, plus amount_refunded; at least 0, and 0 once it is cancelled.'),
+  amount_due: money.describe('total - amount_paid + amount_refunded; at least 0, and 0 for a cancelled order.'),
   amount_refunded: money.describe('Sum of the refunds, in minor units.'),
-  amount_retained: money.describe('What the organiser keeps of what was cancelled, in minor units.'),
-  amount_refundable: money.describe(
-    'Paid beyond what is owed, neither refunded yet nor retained, in minor units: what refund_due is about.',
-  ),
+  amount_retained: money.describe('Amount retained after cancellations, in minor units.'),
+  amount_refundable: money.describe('Paid beyond the total, neither refunded nor retained, in minor units.'),
   payment_method: z
     .enum(paymentMethods)
     .nullable()
-    .describe('How it is to be paid; null: complimentary. How each payment came is its method.'),
-  payment_due_at: timestamp.nullable().describe('Deadline, after which it expires if nothing is paid; null: none.'),
+    .describe('Payment method of the order; null: complimentary. Each payment has its own method.'),
+  payment_due_at: timestamp.nullable().describe('Deadline after which an unpaid order expires; null: none.'),
   payment_reminded_at: timestamp
     .nullable()
-    .describe('When the buyer was last reminded; null again once payment_due_at is another.'),
+    .describe('When the buyer was last reminded; null again after payment_due_at changes.'),
   promo_code: z.string().nullable(),
   source: z.enum(sources),
   attendees: z.array(AttendeeSchema),
@@ -89,7 +85,7 @@ export const OrderSchema = z.strictObject({
   cancellation_reason: z
     .enum(['requested', 'expired', 'event_cancelled'])
     .nullable()
-    .describe('Why it is cancelled; expired: not paid by payment_due_at.'),
+    .describe('Reason of the cancellation; expired: not paid by payment_due_at.'),
   ...ownFields,
   ...versioned,
 })
@@ -115,7 +111,7 @@ export const newOrder = names(`
 export const listOrders = {
   name: 'list_orders',
   title: 'List orders',
-  description: `Lists orders, newest first; amount_due is not paid yet. overdue, due_after and due_before list by deadline what is not paid, or expired: cancelled, amount_due 0; reopen_order gives it time. ${nextPage} ${forSync}`,
+  description: `Lists orders, newest first. overdue, due_after and due_before list unpaid and expired orders by deadline; an expired order is cancelled with amount_due 0, and reopen_order gives it time. ${nextPage} ${forSync}`,
   method: 'GET',
   path: '/orders',
   scope: 'orders:read',
@@ -134,15 +130,15 @@ export const listOrders = {
     status: oneOf(orderStatuses).optional().describe('Only orders with this status.'),
     payment_status: anyOf(paymentStatuses).optional().describe('Any of these.'),
     overdue: flag
-      .refine((overdue) => overdue, 'must be true, or left out: there is no list of what is not overdue')
+      .refine((overdue) => overdue, 'must be true or left out')
       .optional()
       .describe('true: not paid by its deadline.'),
     due_after: timestampInput.optional().describe('Included.'),
     due_before: timestampInput.optional().describe('Not included.'),
     email: emailFilter,
     reference: line(20).optional().describe('Only the order with this reference.'),
-    external_id: line(255).optional().describe('Only the order with this identifier of yours.'),
-    payment_reference: line(255).optional().describe('Only with a recorded payment of this external_reference.'),
+    external_id: line(255).optional().describe('Only the order with this external_id.'),
+    payment_reference: line(255).optional().describe('Only with a payment of this external_reference.'),
     updated_since: updatedSince,
     ...paging,
   }),
@@ -166,7 +162,7 @@ export const updateOrder = {
   name: 'update_order',
   title: 'Change an order',
   description:
-    'Changes contact, external_id or metadata of an order, or payment_due_at of a pending one. On order_expired call reopen_order. expire_now cancels it and tells the buyer: ask first.',
+    'Changes contact, external_id or metadata of an order, or payment_due_at of a pending one. On order_expired call reopen_order. expire_now cancels the order and e-mails the buyer: ask the person first.',
   method: 'PATCH',
   path: '/orders/{order_id}',
   errors: ['already_exists', 'order_completed', 'order_cancelled', 'order_expired'],
@@ -183,7 +179,7 @@ export const updateOrder = {
       payment_due_at: timestampInput.nullable().describe('RFC 3339 with offset.'),
       ...ownInputs,
     }),
-    expire_now: flag.optional().describe('true: payment_due_at may be over, and the order expires now.'),
+    expire_now: flag.optional().describe('true: payment_due_at may be past, and the order expires now.'),
     dry_run: dryRun,
     if_version: ifVersions,
   }),
@@ -195,7 +191,7 @@ export const reopenOrder = {
   name: 'reopen_order',
   title: 'Reopen an expired order',
   description:
-    'Gives an order that expired more time: it is pending again, with the same tickets, if there are places for all. What somebody cancelled stays cancelled.',
+    'Reopens an expired order with the same tickets and a new deadline, if places are left for all. Orders cancelled otherwise stay cancelled.',
   method: 'POST',
   path: '/orders/{order_id}/reopen',
   errors: [
@@ -222,7 +218,7 @@ export const reopenOrder = {
 export const cancelOrder = {
   name: 'cancel_order',
   title: 'Cancel an order',
-  description: `Cancels an order with all its tickets, permanently; what was paid becomes refund_due. ${dryRunFirst}`,
+  description: `Cancels an order with all its tickets permanently; paid money becomes refund_due. ${dryRunFirst}`,
   method: 'POST',
   path: '/orders/{order_id}/cancel',
   errors: ['invalid_transition'],
@@ -246,7 +242,7 @@ export const recordInvoicePayment = {
   name: 'record_invoice_payment',
   title: 'Record a payment',
   description:
-    'Records money received for an order, and e-mails the buyer a receipt. Partial payments add up; once nothing is due its tickets are valid and e-mailed.',
+    'Records money received for an order, and e-mails the buyer a receipt. Partial payments add up. Once nothing is due, its tickets are valid and e-mailed.',
   method: 'POST',
   path: '/orders/{order_id}/payments',
   errors: ['order_expired', 'nothing_due', 'wrong_currency', 'overpayment'],
@@ -269,7 +265,7 @@ export const voidPayment = {
   name: 'void_payment',
   title: 'Void a payment',
   description:
-    'Takes back a payment that was recorded by mistake (id in payments of get_order): what it paid is due again, and a buyer who got its receipt is told. For money that was received and returned use record_refund. Final: confirm with the person.',
+    'Voids a payment recorded by mistake (id in payments of get_order): its amount is due again, and a buyer who got its receipt is e-mailed. For returned money use record_refund. Permanent: confirm with the person.',
   method: 'POST',
   path: '/payments/{payment_id}/void',
   errors: ['payment_voided', 'payment_refunded'],
@@ -288,7 +284,7 @@ export const recordRefund = {
   name: 'record_refund',
   title: 'Record a refund',
   description:
-    'Records money that was returned; moves none, and tickets stay. What exceeds amount_refundable is due again. On payment_due cancel the order first.',
+    'Records returned money. It moves no money, and tickets stay valid. Money beyond amount_refundable is due again. On payment_due cancel the order first.',
   method: 'POST',
   path: '/orders/{order_id}/refunds',
   errors: ['payment_due', 'nothing_refundable', 'wrong_currency', 'refund_too_high'],

@@ -17,7 +17,7 @@ const notReminded = [
 export const sendPaymentReminder = {
   name: 'send_payment_reminder',
   title: 'Remind of a payment',
-  description: 'E-mails the buyer now what is still due: once a day at most, reminders of Usher included.',
+  description: 'E-mails the buyer a reminder of the amount due, at most one a day, automatic ones included.',
   method: 'POST',
   path: '/orders/{order_id}/payment-reminder',
   errors: notReminded,
@@ -34,8 +34,8 @@ export const PaymentRemindersSchema = z.strictObject({
   object: z.literal('payment_reminders'),
   event_id: id('event'),
   reminded: z.int().describe('Orders whose buyer is reminded.'),
-  not_reminded: z.int().describe('Orders whose buyer is not; the code says why.'),
-  remaining: z.int().describe('Orders beyond the first 1,000: send the same in a new call.'),
+  not_reminded: z.int().describe('Orders whose buyer is not reminded; code has the reason.'),
+  remaining: z.int().describe('Orders beyond the first 1,000: repeat the call.'),
   results: z
     .array(
       z.strictObject({
@@ -46,20 +46,18 @@ export const PaymentRemindersSchema = z.strictObject({
         amount_due: money,
         currency,
         result: z.enum(['reminded', 'not_reminded']),
-        code: z.enum(notReminded).nullable().describe('As send_payment_reminder refuses; null of one who is reminded.'),
-        next_reminder_at: timestamp
-          .nullable()
-          .describe('From when on they can be reminded again, of reminded_recently.'),
+        code: z.enum(notReminded).nullable().describe('Error code of send_payment_reminder; null if reminded.'),
+        next_reminder_at: timestamp.nullable().describe('For reminded_recently: the next possible time.'),
       }),
     )
-    .describe('At most 1,000: first who is reminded, by deadline.'),
+    .describe('At most 1,000: reminded ones first, by deadline.'),
 })
 
 export const sendPaymentReminders = {
   name: 'send_payment_reminders',
-  title: 'Remind all who have to pay',
+  title: 'Remind all buyers with an amount due',
   description:
-    'E-mails all buyers of an event what is still due, or those of orders only; each once a day at most, reminders of Usher included. Answers who was not reminded and why. Overdue orders have expired: reopen_order.',
+    'E-mails a reminder to all buyers of an event with an amount due, or to the buyers of orders; each gets at most one a day, automatic ones included. Answers who was not reminded and why. Reopen expired orders with reopen_order.',
   method: 'POST',
   path: '/events/{event_id}/payment-reminders',
   scope: 'orders:write',

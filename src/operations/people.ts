@@ -7,7 +7,7 @@ import { flag, line } from './inputs.ts'
 import { names, type Operation } from './operation.ts'
 
 /** Any that a row may have: not all of them are ones that guests are registered with. */
-const address = line(254, /^[^@\s]+@[^@\s]+$/u, 'must be an e-mail address (in a URL, + is written %2B)')
+const address = line(254, /^[^@\s]+@[^@\s]+$/u, 'must be an e-mail address (in a URL, write + as %2B)')
 
 const PersonSchema = z.strictObject({
   object: z.literal('person'),
@@ -15,17 +15,15 @@ const PersonSchema = z.strictObject({
   people: z
     .array(
       z.strictObject({
-        name: z.string().describe('Empty for a member of whom the address alone was typed.'),
+        name: z.string().describe('Empty for a member known only by address.'),
         companies: z.array(z.string()).describe('At most three.'),
         attendees: z.int().describe('Their tickets, cancelled ones included.'),
         orders: z.int().describe('Orders whose contact they are.'),
         waiting_list_entries: z.int(),
-        members: z.int().describe('1: they are a member of the organisation, by what was typed of them.'),
+        members: z.int().describe('1: they are a member of the organisation.'),
         passed_on: z
           .int()
-          .describe(
-            'What once had the address and this name, and passed to somebody else, or a member who left: the log knows.',
-          ),
+          .describe('Objects that once had this address and name and passed to another person, or a former member.'),
         records: z
           .array(
             z.strictObject({
@@ -40,15 +38,15 @@ const PersonSchema = z.strictObject({
           .describe('The newest of these, at most twenty. Orders need orders:read.'),
       }),
     )
-    .describe('One for each name under the address, at most fifty; nobody: empty.'),
-  hidden: z.int().describe('Further names, of contacts of orders alone: to be read with orders:read.'),
-  more: z.boolean().describe('true: more people or rows have the address than are answered.'),
+    .describe('One for each name with the address, at most fifty.'),
+  hidden: z.int().describe('Number of further names, which only orders:read shows.'),
+  more: z.boolean().describe('true: there are more people or rows.'),
 })
 
 export const findPerson = {
   name: 'find_person',
   title: 'Find a person',
-  description: 'Finds what there is of an e-mail address, in all events, for each name under it.',
+  description: 'Finds everything with an e-mail address in all events, for each name.',
   method: 'GET',
   path: '/people',
   scope: 'attendees:read',
@@ -73,24 +71,24 @@ export const KeptSchema = z
       why: z.string().describe('For people.'),
       order_references: z
         .array(z.string())
-        .describe('Orders that it is about, at most 20, where the key may read them; of tickets, those that stand.'),
+        .describe('Up to 20 affected orders that the key may read; for tickets, those with valid ones.'),
     }),
   )
-  .describe('What stays, and why.')
+  .describe('Data that stays, with the reason.')
 
 const PersonErasureSchema = z.strictObject({
   object: z.literal('person_erasure'),
   erased_at: timestamp.nullable().describe('null in a dry run.'),
   people: z.int().describe('Names.'),
   attendees: z.int(),
-  orders: z.int().describe('Orders of which they were the contact.'),
+  orders: z.int().describe('Orders whose buyer they were.'),
   waiting_list_entries: z.int(),
   emails: z.int(),
-  notifications: z.int().describe('Notifications from which they were erased, or whose responses were.'),
-  webhook_deliveries: z.int().describe('Deliveries whose response was erased, for it may repeat what was sent.'),
+  notifications: z.int().describe('Notifications with erased data or responses.'),
+  webhook_deliveries: z.int().describe('Deliveries with an erased response, which may repeat the data.'),
   audit_entries: z.int(),
   idempotency_records: z.int(),
-  remaining: z.int().describe('Rows that the time was too short for: erase the same once more.'),
+  remaining: z.int().describe('Rows left because time ran out: repeat the call.'),
   kept: KeptSchema,
 })
 
@@ -98,7 +96,7 @@ export const erasePerson = {
   name: 'erase_person',
   title: 'Erase a person',
   description:
-    'Erases for good what identifies a person: in tickets, orders, waiting lists and every log. Figures, money and tickets stay: if they do not come, cancel_attendee first. Confirm with the person first. On several_people ask who is meant, and send names.',
+    'Erases the personal data of a person permanently: in tickets, orders, waiting lists and every log. Figures, money and tickets stay: if they are not coming, call cancel_attendee first. Confirm with the person first. On several_people ask which one, and send names.',
   method: 'POST',
   path: '/people/erase',
   errors: ['not_found', 'several_people'],
@@ -107,8 +105,8 @@ export const erasePerson = {
   confirmed: 'always',
   input: z.strictObject({
     email: address.describe('The whole address.'),
-    names: z.array(line(200)).min(1).max(100).optional().describe('Only those of these names.'),
-    everyone: flag.optional().describe('true: all who have the address.'),
+    names: z.array(line(200)).min(1).max(100).optional().describe('Only people with these names.'),
+    everyone: flag.optional().describe('true: everyone with the address.'),
     dry_run: dryRun,
   }),
   output: one(PersonErasureSchema).extend({ effect }),

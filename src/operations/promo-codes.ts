@@ -14,14 +14,12 @@ export const PromoCodeSchema = z.strictObject({
   id: id('promo code'),
   event_id: id('event'),
   code: z.string(),
-  percent_off: z.number().nullable().describe('Percentage taken off each ticket; null: it takes amount_off.'),
-  amount_off: money
-    .nullable()
-    .describe('Minor units taken off each order, spread over its tickets; null: it takes percent_off.'),
+  percent_off: z.number().nullable().describe('Percentage off each ticket; null: see amount_off.'),
+  amount_off: money.nullable().describe('Minor units off each order, spread over its tickets; null: see percent_off.'),
   valid_from: timestamp.nullable(),
   valid_until: timestamp.nullable(),
   max_redemptions: z.int().nullable().describe('In tickets; null: no limit.'),
-  times_redeemed: z.int().describe('Number of tickets that use it, however much it takes off them.'),
+  times_redeemed: z.int().describe('Number of tickets that use it.'),
   ticket_type_ids: z.array(id('ticket type')).describe('Ticket types it applies to; empty: all of the event.'),
   status: z.enum(promoCodeStatuses),
   state: z
@@ -41,7 +39,7 @@ export const promoCodeFields = {
     .normalize()
     .regex(new RegExp(`^[^\\s${control}]{1,50}$`, 'u'), oneWord)
     .refine((code) => code.isWellFormed() && !invisible.test(code), oneWord)
-    .describe('What the buyer enters; case-insensitive.'),
+    .describe('The code that the buyer enters; case-insensitive.'),
   percent_off: z
     .number()
     .gt(0, 'must be more than 0')
@@ -56,7 +54,7 @@ export const promoCodeFields = {
 }
 
 // Exactly one of the two, as the triggers of promo_codes have it.
-const oneDiscount = onlyOne('amount_off', 'percent_off', 'a promo code has one of them')
+const oneDiscount = onlyOne('amount_off', 'percent_off', 'a promo code has one of the two')
 
 const newPromoCode = z
   .strictObject({ event_id: id('event'), ...promoCodeFields })
@@ -74,7 +72,7 @@ const promoCodeEssentials = names(
 export const listPromoCodes = {
   name: 'list_promo_codes',
   title: 'List promo codes',
-  description: `Lists promo codes of an event; state valid: can be used. ${nextPage}`,
+  description: `Lists promo codes of an event; state valid: usable now. ${nextPage}`,
   method: 'GET',
   path: '/events/{event_id}/promo-codes',
   scope: 'events:read',

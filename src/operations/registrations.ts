@@ -27,13 +27,13 @@ const Registration = z
       .min(1, 'must name at least one attendee')
       .max(50, 'must name at most 50 attendees')
       .describe(
-        "A group in one order; name, email and company beside it are the buyer's, by default the first attendee's.",
+        'A group in one order; name, email and company beside it are those of the buyer, by default the first attendee.',
       ),
     payment_method: oneOf(paymentMethods).describe('Left out: complimentary. Usually invoice.'),
     promo_code: line(50).describe('For a discount; needs a payment_method.'),
     send_email: flag.describe('false: nothing is e-mailed.'),
     external_id: guestFields.external_id,
-    metadata: metadataInput.describe('Your own flat object, on the order.'),
+    metadata: metadataInput.describe('Your own flat JSON object, on the order.'),
   })
   .partial()
   .required({ event_id: true })
@@ -50,7 +50,7 @@ export const registerAttendee = {
   name: 'register_attendee',
   title: 'Register attendees',
   description:
-    'Registers a guest (ticket type, name, email) or a group (attendees: up to 50, all or none) and e-mails the tickets. Without payment_method they are complimentary and valid at once; with invoice they have their prices, and are valid and e-mailed once record_invoice_payment covers the order. On sold_out choose another ticket type, or join_waiting_list. Send an idempotency_key.',
+    'Registers a guest (ticket type, name, email) or a group (attendees: up to 50, all or none) and e-mails the tickets. Without payment_method they are complimentary and valid at once. With invoice they have their prices, and become valid and e-mailed once record_invoice_payment covers the order. On sold_out choose another ticket type, or join_waiting_list. Send an idempotency_key.',
   method: 'POST',
   path: '/events/{event_id}/registrations',
   errors: [...salesClosed, 'sold_out', 'quantity_not_allowed', ...promoCodeRefused, 'already_exists'],
@@ -60,7 +60,7 @@ export const registerAttendee = {
   lean: newOrder,
   input: Registration.check(...['ticket_type_id', 'name', 'email'].map(requiredOfOne)).refine(
     (input) => input.ticket_type_id !== undefined || !input.attendees?.some((guest) => !guest.ticket_type_id),
-    { path: ['attendees'], error: 'must each name their ticket_type_id, or there must be one beside the list' },
+    { path: ['attendees'], error: 'must each have a ticket_type_id, unless there is one beside the list' },
   ),
   body: {
     name: 'RegistrationRequest',
@@ -78,9 +78,9 @@ const ImportResultSchema = z.strictObject({
   status: z.enum(attendeeStatuses).nullable().describe('Status of the attendee; null if refused.'),
   error: z
     .strictObject({
-      code: z.string().describe('As register_attendee or update_attendee answers it, or cancelled.'),
+      code: z.string().describe('Error code of register_attendee or update_attendee, or cancelled.'),
       message: z.string().describe('For people.'),
-      param: z.string().nullable().describe('The field that the error is about.'),
+      param: z.string().nullable().describe('The field with the error.'),
       details: z.unknown().optional().describe('Depends on the code.'),
       hint: z.string().nullable().describe('What to do.'),
     })
@@ -98,7 +98,7 @@ export const AttendeeImportSchema = z.strictObject({
   refused: z.int(),
   remaining: z
     .int()
-    .describe('Guests at the end of the list that there was no time for, without a result: send them in a new call.'),
+    .describe('Guests at the end of the list without a result, because time ran out: send them in a new call.'),
   results: z.array(ImportResultSchema).describe('In the order of the list.'),
 })
 
@@ -106,7 +106,7 @@ export const importAttendees = {
   name: 'import_attendees',
   title: 'Import attendees',
   description:
-    'Registers up to 1,000 guests with complimentary tickets, an order each, or updates those with the same external_id, or else email and name. A guest who is refused stops no other. Send those remaining again. Tickets are e-mailed only with send_email true: ask the person first.',
+    'Registers up to 1,000 guests with complimentary tickets, an order each, or updates those with the same external_id, or the same email and name. A refused guest does not stop the others. Send remaining guests again. Tickets are e-mailed only with send_email true: ask the person first.',
   method: 'POST',
   path: '/events/{event_id}/attendees/import',
   bodyLimit: { bytes: 2 * 1024 * 1024, values: 100_000 },
@@ -118,7 +118,7 @@ export const importAttendees = {
   leanItems: { list: 'results', path: 'result', value: 'refused' },
   input: z.strictObject({
     event_id: id('event'),
-    ticket_type_id: id('ticket type of new attendees that do not name their own').optional(),
+    ticket_type_id: id('ticket type of new attendees without their own').optional(),
     attendees: z
       .array(Guest)
       .min(1, 'must name at least one attendee')

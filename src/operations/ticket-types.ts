@@ -18,10 +18,10 @@ export const TicketTypeSchema = z.strictObject({
   description: z.string().nullable(),
   price: money,
   currency,
-  quantity: z.int().nullable().describe('How many there are; null: unlimited.'),
+  quantity: z.int().nullable().describe('Number of tickets; null: unlimited.'),
   quantity_sold: z.int(),
-  quantity_held: z.int().describe('Places held for offers of the waiting list.'),
-  quantity_available: z.int().nullable().describe("How many are left, within the event's capacity; null: unlimited."),
+  quantity_held: z.int().describe('Places held for waiting-list offers.'),
+  quantity_available: z.int().nullable().describe("Tickets left, within the event's capacity; null: unlimited."),
   min_per_order: z.int(),
   max_per_order: z.int().nullable(),
   sales_start_at: timestamp.nullable(),
@@ -41,8 +41,7 @@ const ticketTypeEssentials = names(`
 export const listTicketTypes = {
   name: 'list_ticket_types',
   title: 'List ticket types',
-  description:
-    'Lists ticket types of an event. Those with sales_status on_sale can be issued; quantity_available are left.',
+  description: 'Lists ticket types of an event; those with sales_status on_sale can be issued.',
   method: 'GET',
   path: '/events/{event_id}/ticket-types',
   scope: 'events:read',
@@ -78,16 +77,17 @@ export const ticketTypeFields = {
   min_per_order: count(1).describe('Default 1.'),
   max_per_order: count(1).nullable().describe('null: no limit.'),
   sales_start_at: timestampInput.nullable().describe('null: when the event is published.'),
-  sales_end_at: timestampInput.nullable().describe('Not included; null: when the event closes.'),
+  sales_end_at: timestampInput.nullable().describe('Exclusive; null: when the event closes.'),
   visibility: z.enum(visibilities, 'must be public or hidden').describe('hidden: not public, but can be issued.'),
-  position: count(0).describe('In the list, from 0.'),
+  position: count(0).describe('Position in the list, from 0.'),
   ...ownInputs,
 }
 
 export const createTicketType = {
   name: 'create_ticket_type',
   title: 'Create a ticket type',
-  description: 'Adds a ticket type to an event. Only name is needed: free and unlimited without price and quantity.',
+  description:
+    'Adds a ticket type to an event. Only name is required; without price and quantity it is free and unlimited.',
   method: 'POST',
   path: '/events/{event_id}/ticket-types',
   errors: ['already_exists'],
@@ -105,7 +105,7 @@ export const createTicketType = {
 export const updateTicketType = {
   name: 'update_ticket_type',
   title: 'Change a ticket type',
-  description: `Changes a ticket type. status archived stops issuing it; its tickets stay valid. More places are offered by e-mail to whoever waits. ${readAgain}`,
+  description: `Changes a ticket type. status archived stops its sale; its tickets stay valid. New places are offered by e-mail to the waiting list. ${readAgain}`,
   method: 'PATCH',
   path: '/ticket-types/{ticket_type_id}',
   errors: ['quantity_below_sold', 'already_exists'],

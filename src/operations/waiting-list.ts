@@ -22,24 +22,27 @@ export const WaitingListEntrySchema = z.strictObject({
   email: z.string(),
   company: z.string().nullable(),
   status: z.enum(statuses),
-  position: z.int().nullable().describe('Place in the line for the ticket type, from 1; null unless waiting.'),
+  position: z
+    .int()
+    .nullable()
+    .describe('Position on the waiting list of the ticket type, from 1; null unless waiting.'),
   offered_at: timestamp.nullable(),
-  offer_expires_at: timestamp.nullable().describe('Until when the place is held.'),
-  order_id: id('order').nullable().describe('The order of whoever accepted.'),
-  attendee_id: id('attendee').nullable().describe('Whoever accepted.'),
+  offer_expires_at: timestamp.nullable().describe('Deadline of the offer.'),
+  order_id: id('order').nullable().describe('The order of the accepted offer.'),
+  attendee_id: id('attendee').nullable().describe('The attendee of the accepted offer.'),
   ...ownFields,
   ...versioned,
 })
 
 const entryEssentials = names('id name email ticket_type.name status position offered_at offer_expires_at')
 
-const entryFields = { ...guestFields, email: emailAddress.describe('The offer is sent to it.') }
+const entryFields = { ...guestFields, email: emailAddress.describe('Address for the offer.') }
 
 export const joinWaitingList = {
   name: 'join_waiting_list',
   title: 'Join a waiting list',
   description:
-    'Puts a person on the waiting list of a sold-out ticket type. A place that is given back is offered by e-mail, with a deadline, to the first. On not_sold_out use register_attendee.',
+    'Puts a person on the waiting list of a sold-out ticket type. A free place is offered to the first by e-mail, with a deadline. On not_sold_out use register_attendee.',
   method: 'POST',
   path: '/events/{event_id}/waiting-list',
   errors: ['not_sold_out', ...salesClosed, 'quantity_not_allowed', 'already_exists'],
@@ -62,7 +65,7 @@ export const joinWaitingList = {
 export const listWaitingListEntries = {
   name: 'list_waiting_list_entries',
   title: 'List a waiting list',
-  description: `Lists who waits for a place at an event, first come first. status offered: a place is held until offer_expires_at. ${nextPage}`,
+  description: `Lists the waiting list of an event, oldest first. status offered: a place is held until offer_expires_at. ${nextPage}`,
   method: 'GET',
   path: '/events/{event_id}/waiting-list',
   scope: 'attendees:read',
@@ -80,8 +83,8 @@ export const listWaitingListEntries = {
 
 export const getWaitingListEntry = {
   name: 'get_waiting_list_entry',
-  title: 'Get an entry of a waiting list',
-  description: 'Returns one entry of a waiting list; list_waiting_list_entries gives its id.',
+  title: 'Get a waiting-list entry',
+  description: 'Returns one waiting-list entry; list_waiting_list_entries gives its id.',
   method: 'GET',
   path: '/waiting-list-entries/{waiting_list_entry_id}',
   scope: 'attendees:read',
@@ -93,8 +96,8 @@ export const getWaitingListEntry = {
 
 export const updateWaitingListEntry = {
   name: 'update_waiting_list_entry',
-  title: 'Change an entry of a waiting list',
-  description: `Corrects an entry of a waiting list, or moves offer_expires_at of an offer; one in the past ends the offer. The place in the line stays. ${readAgain}`,
+  title: 'Change a waiting-list entry',
+  description: `Changes a waiting-list entry, or moves offer_expires_at; a time in the past ends the offer. The position stays. ${readAgain}`,
   method: 'PATCH',
   path: '/waiting-list-entries/{waiting_list_entry_id}',
   errors: ['read_only_field', 'already_exists'],
@@ -106,7 +109,7 @@ export const updateWaitingListEntry = {
     waiting_list_entry_id: id('entry of the waiting list'),
     changes: changesOf({
       ...entryFields,
-      offer_expires_at: timestampInput.describe('Until when the offered place is held.'),
+      offer_expires_at: timestampInput.describe('Deadline of the offer.'),
     }),
     if_version: ifVersions,
   }),
@@ -116,9 +119,8 @@ export const updateWaitingListEntry = {
 
 export const acceptWaitingListOffer = {
   name: 'accept_waiting_list_offer',
-  title: 'Accept an offer of a waiting list',
-  description:
-    'Registers the person whom the waiting list offers a place, as register_attendee does, with the same e-mails.',
+  title: 'Accept a waiting-list offer',
+  description: 'Accepts an offer: registers the person as register_attendee does, with the same e-mails.',
   method: 'POST',
   path: '/waiting-list-entries/{waiting_list_entry_id}/accept',
   errors: [
@@ -145,7 +147,7 @@ export const cancelWaitingListEntry = {
   name: 'cancel_waiting_list_entry',
   title: 'Leave a waiting list',
   description:
-    'Takes a person off the waiting list for good; an offered place goes to the next. Confirm with the person first.',
+    'Removes a person from the waiting list permanently; an offered place goes to the next. Confirm with the person first.',
   method: 'POST',
   path: '/waiting-list-entries/{waiting_list_entry_id}/cancel',
   errors: ['invalid_transition'],

@@ -50,12 +50,12 @@ export const WebhookEndpointSchema = z.strictObject({
   url: z.string(),
   description: z.string().nullable(),
   types: z.array(z.enum(notificationTypes)).describe('Types it is subscribed to.'),
-  event_ids: z.array(z.string()).describe('Only what belongs to these events is sent; empty: all events.'),
+  event_ids: z.array(z.string()).describe('Send only notifications of these events; empty: all events.'),
   status: z.enum(endpointStatuses),
   disabled_reason: z.string().nullable().describe('Why Usher disabled it; null if a person did.'),
   failing_since: timestamp
     .nullable()
-    .describe('Since when every delivery to it has failed; it is disabled after five days.'),
+    .describe('Start of continuous failure; after five days the endpoint is disabled.'),
   secret: z.string().nullable().describe('Signing secret (Standard Webhooks); shown at creation and rotation only.'),
   ...versioned,
 })
@@ -102,7 +102,7 @@ export const getWebhookEndpoint = {
 export const createWebhookEndpoint = {
   name: 'create_webhook_endpoint',
   title: 'Create a webhook endpoint',
-  description: `Adds a URL that receives notifications from now on as signed webhooks (Standard Webhooks). The secret is in this answer only: store it with the receiver. Try it with test_webhook_endpoint.`,
+  description: `Adds a URL that receives notifications from now on as signed webhooks (Standard Webhooks). The secret is only in this answer: store it with the receiver. Try it with test_webhook_endpoint.`,
   method: 'POST',
   path: '/webhook-endpoints',
   errors: ['not_found', 'too_many_webhook_endpoints'],
@@ -117,7 +117,7 @@ export const createWebhookEndpoint = {
 export const updateWebhookEndpoint = {
   name: 'update_webhook_endpoint',
   title: 'Change a webhook endpoint',
-  description: `Changes a webhook endpoint. status disabled pauses it, enabled resumes what was pending; what happened in between is in list_notifications. On missing_scope details.scope names what a type needs. ${readAgain}`,
+  description: `Changes a webhook endpoint. status disabled pauses it; enabled resumes pending deliveries. list_notifications has the changes in between. On missing_scope see details.scope. ${readAgain}`,
   method: 'PATCH',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   scope: 'events:write',
@@ -128,7 +128,7 @@ export const updateWebhookEndpoint = {
     webhook_endpoint_id: id('webhook endpoint'),
     changes: changesOf({
       ...endpointFields,
-      status: z.enum(endpointStatuses, 'must be enabled or disabled').describe('disabled: nothing is sent to it.'),
+      status: z.enum(endpointStatuses, 'must be enabled or disabled').describe('disabled: no webhooks.'),
     }),
     if_version: ifVersions,
   }),
@@ -154,7 +154,7 @@ export const deleteWebhookEndpoint = {
 export const rotateWebhookSecret = {
   name: 'rotate_webhook_secret',
   title: 'Rotate a webhook secret',
-  description: `Gives a webhook endpoint a new secret, in this answer only. For overlap_hours webhooks are signed with the previous one as well.`,
+  description: `Gives a webhook endpoint a new secret, shown only in this answer. For overlap_hours the previous one signs as well.`,
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/rotate-secret',
   scope: 'events:write',
@@ -165,7 +165,7 @@ export const rotateWebhookSecret = {
     webhook_endpoint_id: id('webhook endpoint'),
     overlap_hours: integer(0, 168)
       .optional()
-      .describe('Hours for which both sign, up to a week; 24 when left out. Use 0 if the old one has leaked.'),
+      .describe('Hours for which both secrets sign, up to a week; default 24. Use 0 if the old one has leaked.'),
   }),
   output: one(WebhookEndpointSchema),
   hints: { destructive: true, idempotent: false, openWorld: false },

@@ -25,8 +25,8 @@ export function doubtOfProxy(
   if (!isOn || !proxy || excepted.includes('*') || excepted.includes('127.0.0.1')) return undefined
   return {
     message:
-      'HTTP_PROXY and NODE_USE_ENV_PROXY are set, so calls on this machine go to the proxy and not to PostgREST.',
-    fix: 'Set NO_PROXY=127.0.0.1,localhost beside them.',
+      'HTTP_PROXY and NODE_USE_ENV_PROXY are set, so calls on this machine go to the proxy instead of PostgREST.',
+    fix: 'Set NO_PROXY=127.0.0.1,localhost as well.',
   }
 }
 

@@ -5,4 +5,4 @@ export class StartError extends Error {
   override readonly name = 'StartError'
 }
 
-export const interrupted = (): StartError => new StartError('Interrupted; everything begun was stopped again.')
+export const interrupted = (): StartError => new StartError('Interrupted. Everything started was stopped again.')

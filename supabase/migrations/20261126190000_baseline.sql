@@ -40,9 +40,9 @@ begin
 end
 $$;
 
-comment on role gateway is 'The gateway before authentication: may resolve a key or token, read a ticket page, and do the steps of a sign-in, by functions alone.';
+comment on role gateway is 'The gateway before authentication. Its functions resolve a key or token, read a ticket page and run the steps of a sign-in.';
 comment on role api_key is 'Any valid API key. Every scope_* role inherits it.';
-comment on role courier is 'The delivery worker: claims and settles pending webhook deliveries and ticket e-mails.';
+comment on role courier is 'The delivery worker: leases and settles pending webhook deliveries and ticket e-mails.';
 
 create schema api;
 comment on schema api is 'One function per operation: the only schema the Data API exposes.';
@@ -227,7 +227,7 @@ begin
   return concat_ws(
     ' ',
     'Write it as in name@example.com.',
-    'The character U+' || lpad(v_code_point, greatest(4, length(v_code_point)), '0') || ' is not allowed in it.',
+    'The character U+' || lpad(v_code_point, greatest(4, length(v_code_point)), '0') || ' is not allowed.',
     case when ascii(v_odd) > 127 then 'A domain with letters beyond ASCII is written with xn--, as in name@xn--bcher-kva.de.' end
   );
 end
@@ -419,8 +419,8 @@ as $$
 begin
   if private.is_by_hand() then
     perform private.refuse(
-      404, 'not_found', format('There is no such %s: see %s.', replace(regexp_replace(param, '_ids?$', ''), '_', ' '), param), param,
-      hint => case when param ~ '_ids?$' then 'Copy its id from the row that you mean.' else 'Check how it is spelt in the row that you mean.' end
+      404, 'not_found', format('There is no such %s. Look in %s.', replace(regexp_replace(param, '_ids?$', ''), '_', ' '), param), param,
+      hint => case when param ~ '_ids?$' then 'Copy the id from the row you mean.' else 'Check the spelling in the row you mean.' end
     );
   end if;
   perform private.refuse(
@@ -504,7 +504,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    409, 'read_only_field', 'Usher sets this field of a new row itself.', g.key, hint => 'Leave it out.', "row" => "row"
+    409, 'read_only_field', 'Usher sets this field when it adds the row.', g.key, hint => 'Leave it out.', "row" => "row"
   )
   from jsonb_each(given) g
   where jsonb_strip_nulls("row") -> g.key <> g.value;
@@ -532,9 +532,9 @@ language plpgsql stable set search_path = ''
 as $$
 begin
   if cardinality(ids) = 0 then
-    perform private.refuse(404, 'not_found', if_none, param, hint => 'Check how it is spelt, and that it is yours.');
+    perform private.refuse(404, 'not_found', if_none, param, hint => 'Check the spelling, and that it belongs to your organisation.');
   elsif cardinality(ids) > 1 then
-    perform private.refuse(422, 'ambiguous_name', if_several, param, hint => 'Put its id there: the table shows it.');
+    perform private.refuse(422, 'ambiguous_name', if_several, param, hint => 'Use the id that the table shows.');
   end if;
   return ids[1];
 end
@@ -569,7 +569,7 @@ begin
   if cursor !~ '^[A-Za-z0-9_-]{22}$' then
     perform private.refuse(
       422, 'validation_failed', 'The cursor is not valid.', 'cursor',
-      hint => 'Send next_cursor of the previous page unchanged, or leave the cursor out to start again.'
+      hint => 'Send the next_cursor of the previous page unchanged, or leave the cursor out to start again.'
     );
   end if;
   return encode(decode(translate(cursor, '-_', '+/') || '==', 'base64'), 'hex')::uuid;
@@ -622,7 +622,7 @@ begin
 exception when data_exception then
   perform private.refuse(
     422, 'validation_failed', 'The cursor is not valid.', 'cursor',
-    hint => 'Send next_cursor of the previous page in the same order unchanged, or leave the cursor out to start again.'
+    hint => 'Send next_cursor of the previous page unchanged and with the same sort, or leave the cursor out to start again.'
   );
 end
 $$;
@@ -834,7 +834,7 @@ begin
     )
   ) then
     perform private.refuse_value(
-      'ticket_type_ids', 'A listed ticket type does not belong to the event.', 'List the ticket types of the event to find their identifiers.',
+      'ticket_type_ids', 'A listed ticket type belongs to another event.', 'List the ticket types of the event to find their identifiers.',
       to_jsonb(new)
     );
   end if;
@@ -1016,7 +1016,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse_value(
-    'organisation_id', 'The event belongs to another organisation than organisation_id says.', 'Leave organisation_id empty.'
+    'organisation_id', 'organisation_id differs from the organisation of the event.', 'Leave organisation_id empty.'
   );
 end
 $$;
@@ -1068,7 +1068,7 @@ begin
         and a.atttypid = 'timestamptz'::regtype
         and (v_new ->> a.attname)::timestamptz not between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
     loop
-      perform private.refuse_value(v_column, format('The time in %s is between the years 1900 and 9999.', v_column), "row" => v_new);
+      perform private.refuse_value(v_column, format('The time in %s must be between the years 1900 and 9999.', v_column), "row" => v_new);
     end loop;
   end if;
   if tg_op = 'INSERT' then
@@ -1181,7 +1181,7 @@ begin
     case
       when jsonb_typeof(given -> v_column.name) = 'number' and (given ->> v_column.name)::numeric < 0 then
         format('The number in %s cannot be negative.', v_column.name)
-      else format('This is no value for %s: %s', v_column.name, v_column.wanted)
+      else format('This is not a valid %s: %s', v_column.name, v_column.wanted)
     end
   );
 end
@@ -1315,7 +1315,7 @@ begin
   ) - array(select a.attname::text from pg_catalog.pg_attribute a where a.attrelid = tg_relid and a.attgenerated <> '' and a.attname not like '%\_lower');
   if tg_op = 'UPDATE' then
     perform private.refuse(
-      409, 'read_only_field', format('What identifies a row is fixed, and so is %s.', a.attname), a.attname, hint => 'Add another row instead.'
+      409, 'read_only_field', format('%s identifies the row and cannot be changed.', a.attname), a.attname, hint => 'Add another row instead.'
     )
     from pg_catalog.pg_index i
     join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
@@ -1423,9 +1423,9 @@ begin
     select c.name, c.comment
     from (
       values
-        ('id', 'Identifier, a UUID of version 7: it holds the time of creation.'),
-        ('organisation_id', 'The organisation that it belongs to.'),
-        ('event_id', 'The event that it belongs to.'),
+        ('id', 'Identifier: a version 7 UUID, which contains the time of creation.'),
+        ('organisation_id', 'The organisation it belongs to.'),
+        ('event_id', 'The event it belongs to.'),
         ('source', 'Where it came from: the REST API, MCP, or Studio.'),
         ('version', 'Number of edits; the ETag over REST. Kept by Usher.'),
         ('created_at', 'When the row was added.'),
@@ -1560,7 +1560,7 @@ $$;
 
 -- Postgres refuses a write to a view of several tables with SQLSTATE 55000, before it looks at privileges, and PostgREST makes a 500 of that.
 -- With this trigger a member is refused for want of the privilege, as with a table, and an organiser in Studio reads a sentence.
-create function private.keep_view("view" regclass, message text default 'This is a view: it is only read.', writes text default 'insert or update or delete')
+create function private.keep_view("view" regclass, message text default 'This view is read-only.', writes text default 'insert or update or delete')
 returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -1568,7 +1568,7 @@ begin
   execute format(
     'create trigger %I instead of %s on %s for each row execute function private.tg__refuse(405, ''method_not_allowed'', %L, %L)',
     (select c.relname from pg_catalog.pg_class c where c.oid = "view") || '_100_read_only', writes, "view", message,
-    'Change the rows of the tables that it shows.'
+    'Change rows of the tables it shows.'
   );
 end
 $$;
@@ -1588,7 +1588,7 @@ create table private.personal_columns (
   field text,
   constraint personal_columns_pkey primary key (table_name, column_name)
 );
-comment on table private.personal_columns is 'Columns that hold something of a person, and what replaces it when the person is erased.';
+comment on table private.personal_columns is 'Columns with personal data, and the value that replaces each when the person is erased.';
 revoke all on private.personal_columns from anon, authenticated, service_role;
 alter table private.personal_columns enable row level security;
 
@@ -1752,7 +1752,7 @@ begin
 end
 $$;
 comment on function api.read_calls is
-  'Answers each of a list of { operation, args } with { answer }, with { error } as the Data API reports it, or with {}: it is to be called on its own, because it came too late in a list that took long, or what it met is no refusal.';
+  'Calls each { operation, args } of a list and answers { answer }, { error } as the Data API reports it, or {}. {}: call it alone, because the list ran out of time or the error was not a refusal.';
 grant execute on function api.read_calls to api_key;
 
 -- schemas/00-ground/warnings.sql
@@ -1784,7 +1784,7 @@ grant execute on function private.with_warnings to api_key;
 -- Organisations own everything; nothing is visible across them. A plan sets the rate limit of their API keys; members are
 -- the people who sign in.
 
--- What members may do is in docs/organisers.md, "People who sign in", and in the policies of each table.
+-- What members may do is in docs/guides/members.md, and in the policies of each table.
 create type public.organisation_role as enum ('owner', 'manager', 'door', 'viewer');
 
 create table public.plans (
@@ -1837,15 +1837,15 @@ comment on constraint organisations_logo_url_is_https on public.organisations is
 comment on constraint organisations_payment_instructions_are_bounded on public.organisations is
   'Payment instructions have at most 2000 characters. Write less, or link to a page.';
 comment on table public.organisations is 'Owners of events. Nothing is visible across organisations.';
-comment on column public.organisations.name is 'Name for people; tickets are sent in it.';
+comment on column public.organisations.name is 'Name for people, and the sender name of ticket e-mails.';
 comment on column public.organisations.slug is 'Short name for addresses and the command line: up to 63 lower-case letters, digits and, inside, hyphens.';
-comment on column public.organisations.plan is 'Its plan, by name: requests per minute of each key.';
-comment on column public.organisations.reply_to_email is 'Where answers to ticket e-mails go.';
-comment on column public.organisations.accent_colour is 'Colour of its e-mails and ticket pages, such as #26306b. Empty: that of Usher.';
-comment on column public.organisations.logo_url is 'Where its logo is, for e-mails and ticket pages: the https address of a picture, such as a PNG or JPEG.';
-comment on column public.organisations.payment_instructions is 'How to pay an invoice, for the buyer: account, deadline, reference.';
+comment on column public.organisations.plan is 'Name of its plan, which limits requests per minute for each key.';
+comment on column public.organisations.reply_to_email is 'Reply-to address of ticket e-mails.';
+comment on column public.organisations.accent_colour is 'Colour of its e-mails and ticket pages, such as #26306b. Empty: the colour of Usher.';
+comment on column public.organisations.logo_url is 'Logo in e-mails and on ticket pages: the https address of a PNG or JPEG.';
+comment on column public.organisations.payment_instructions is 'How the buyer pays an invoice: account, deadline, reference.';
 comment on column public.organisations.confirm_refunds_above is
-  'Over MCP, a person confirms a refund when more than this was refunded of its order, in minor units. Empty: of none.';
+  'Total refunds of an order above which a person confirms a refund over MCP, in minor units. Empty: every refund.';
 
 create table public.organisation_members (
   user_id uuid not null,
@@ -1862,11 +1862,11 @@ create table public.organisation_members (
   constraint organisation_members_name_is_one_line check (private.is_one_line(name, 200)),
   constraint organisation_members_email_is_an_address check (private.is_email_address(email))
 );
-comment on table public.organisation_members is 'People who may sign in for an organisation, and in which role: owner, manager, door or viewer.';
+comment on table public.organisation_members is 'People who can sign in for an organisation, each with a role: owner, manager, door or viewer.';
 comment on column public.organisation_members.user_id is 'The person, of auth.users.';
-comment on column public.organisation_members.role is 'What they may do: owner, manager, door or viewer.';
-comment on column public.organisation_members.name is 'Name of the person, where their account has none: one line of up to 200 characters. The view members shows both.';
-comment on column public.organisation_members.email is 'E-mail address of the person, where their account has none: as in name@example.com.';
+comment on column public.organisation_members.role is 'Role: owner, manager, door or viewer.';
+comment on column public.organisation_members.name is 'Name of the person if the account has none: one line, up to 200 characters. The view members shows both.';
+comment on column public.organisation_members.email is 'E-mail address of the person if the account has none, such as name@example.com.';
 comment on column public.organisation_members.organisation_id is 'The organisation.';
 
 create index organisation_members_user_id_idx on public.organisation_members (user_id);
@@ -1946,8 +1946,8 @@ as $$
 begin
   if not exists (select from auth.users u where u.id = new.user_id) then
     perform private.refuse(
-      404, 'not_found', 'Nobody with an account has this user_id.', 'user_id',
-      hint => 'Invite them under Authentication first; invite_member then takes their address.'
+      404, 'not_found', 'There is no account with this user_id.', 'user_id',
+      hint => 'Invite them under Authentication first, then call invite_member with their address.'
     );
   end if;
   return new;
@@ -1988,7 +1988,7 @@ create trigger organisations_200_normalise before insert or update of accent_col
   for each row execute function private.tg_organisations__normalise();
 
 select private.keep_table('public.plans',
-  in_use => array['The plan is in use: organisations are on it.', 'Give them another plan first: change plan of their rows.', 'organisations.plan']);
+  in_use => array['The plan is in use: organisations are on it.', 'Change plan in the rows of these organisations first.', 'organisations.plan']);
 
 create policy plans_select_all on public.plans for select to api_key, authenticated using (true);
 grant select on public.plans to api_key, authenticated;
@@ -2237,18 +2237,18 @@ create table public.api_keys (
 comment on constraint api_keys_name_is_one_line on public.api_keys is
   'A name is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
 comment on table public.api_keys is 'API keys of an organisation, without their secrets. Set revoked_at to refuse a key from its next request on.';
-comment on column public.api_keys.name is 'What it is for, for people. Of a person: their name. Of a grant: what the client calls itself.';
-comment on column public.api_keys.scopes is 'What it may do: at least one scope.';
-comment on column public.api_keys.kind is 'key: made for a program. person: somebody signs in with it on pages, and no program calls with it. grant: what a person allowed a client that they signed in from.';
+comment on column public.api_keys.name is 'Name for people: the purpose of a key, the name of a person, or the name that the client gave itself.';
+comment on column public.api_keys.scopes is 'Scopes of the key: at least one.';
+comment on column public.api_keys.kind is 'key: for a program. person: for signing in on pages; programs cannot call with it. grant: access that a person gave to a client.';
 comment on column public.api_keys.confirmations is
-  'asked: over MCP, a person confirms what cannot be undone. none: for programs, which nobody sits at. A grant always asks.';
-comment on column public.api_keys.prefix is 'First 19 characters of the key, to recognise it by. The key itself is not stored.';
-comment on column public.api_keys.expires_at is 'From when on it is refused. Empty: it does not expire.';
-comment on column public.api_keys.revoked_at is 'Set it to refuse the key at once, for good.';
-comment on column public.api_keys.last_used_at is 'Stamped at most once a minute.';
-comment on column public.api_keys.parent_id is 'Of a grant: the key that the person signed in with. It ends and shrinks with that key.';
+  'asked: over MCP, a person confirms irreversible operations. none: for programs that run unattended. A grant always asks.';
+comment on column public.api_keys.prefix is 'First 19 characters of the key, for recognition. The key itself is not stored.';
+comment on column public.api_keys.expires_at is 'When the key expires. Empty: never.';
+comment on column public.api_keys.revoked_at is 'Set it to revoke the key at once and for good.';
+comment on column public.api_keys.last_used_at is 'Updated at most once a minute.';
+comment on column public.api_keys.parent_id is 'For a grant: the key that the person signed in with. The grant loses scopes, and ends, with that key.';
 comment on column public.api_keys.family_id is
-  'Internal: shared by keys that replace one another by rotation. Idempotency keys and the rate limit belong to the family, so a rotation between two tries doubles neither an order nor the allowance. A grant has a family of its own for idempotency keys, and the rate limit of its parent.';
+  'Internal: shared by keys that rotation replaces. Idempotency keys and the rate limit belong to the family, so a rotation between two attempts doubles neither an order nor the allowance. A grant has its own family, and shares the rate limit of its parent.';
 
 create index api_keys_organisation_id_idx on public.api_keys (organisation_id);
 create index api_keys_parent_id_idx on public.api_keys (parent_id) where parent_id is not null;
@@ -2336,11 +2336,11 @@ begin
     select k.* into v_parent from public.api_keys k where k.id = new.parent_id for share;
     if v_parent.kind = 'grant' or v_parent.organisation_id <> new.organisation_id or not private.is_usable_key(v_parent) then
       perform private.refuse(
-        409, 'api_key_revoked', 'The API key that the grant is made from has ended.', 'parent_id', hint => 'Sign in with another key.'
+        409, 'api_key_revoked', 'The API key behind this grant is no longer valid.', 'parent_id', hint => 'Sign in with another key.'
       );
     elsif not new.scopes <@ v_parent.scopes then
       perform private.refuse_value(
-        'scopes', 'A grant has no scope that the key it is made from lacks.', 'Add the scope to that key first.'
+        'scopes', 'A grant cannot have a scope that its key lacks.', 'Add the scope to that key first.'
       );
     end if;
     new.expires_at := least(new.expires_at, v_parent.expires_at);
@@ -2464,7 +2464,7 @@ begin
     ));
   elsif v_kind = 'person' then
     perform private.refuse(
-      403, 'key_for_people', 'This API key is for a person, who signs in with it on pages.', hint => 'Create a key for the program.'
+      403, 'key_for_people', 'This API key is for a person to sign in with on pages.', hint => 'Create a key for the program.'
     );
   end if;
 
@@ -2482,7 +2482,7 @@ begin
   perform set_config('usher.checked', v_organisation_id::text, true);
 end
 $$;
-comment on function private.check_request is 'PostgREST pre-request: refuses a revoked, expired or down-scoped key, and one for people, inside the request''s own transaction.';
+comment on function private.check_request is 'PostgREST pre-request: refuses a revoked, expired or down-scoped key, or a key for people, in the transaction of the request.';
 -- Every role of the project runs it, anon and the project's own included. What else is in the schema is granted by name.
 grant usage on schema private to public;
 grant execute on function private.check_request to public;
@@ -2495,7 +2495,7 @@ begin
     where s.setrole = 'authenticator'::regrole and c.setting like 'pgrst.db\_pre\_request=%'
       and c.setting not in ('pgrst.db_pre_request=', 'pgrst.db_pre_request=private.check_request')
   ) then
-    raise warning 'This project has a pre-request function of its own: let it run "perform private.check_request()" first.';
+    raise warning 'This project has its own pre-request function. Begin it with "perform private.check_request()".';
   else
     alter role authenticator set pgrst.db_pre_request = 'private.check_request';
   end if;
@@ -2583,19 +2583,19 @@ declare
 begin
   select k.* into v_old from public.api_keys k where k.prefix = rotate_api_key.prefix for no key update;
   if not found then
-    perform private.refuse(404, 'not_found', 'There is no API key with this prefix.', 'prefix', hint => 'usher keys list shows them.');
+    perform private.refuse(404, 'not_found', 'There is no API key with this prefix.', 'prefix', hint => 'List the prefixes with: usher keys list.');
   end if;
   perform private.assert_usable_key(v_old);
   if v_old.kind = 'grant' then
     perform private.refuse(
-      409, 'api_key_rotated', 'A grant has no key to rotate: its client renews its tokens by itself.', 'prefix',
+      409, 'api_key_rotated', 'A grant has no key to rotate. Its client renews the tokens.', 'prefix',
       hint => 'Revoke it; the person can sign in again.'
     );
   end if;
   if exists (select from public.api_keys k where k.family_id = v_old.family_id and k.id > v_old.id) then
     perform private.refuse(
       409, 'api_key_rotated', 'This API key was rotated before and is about to expire.', 'prefix',
-      hint => 'Rotate the key that replaced it: usher keys list shows it.'
+      hint => 'Rotate the key that replaced it. List keys with: usher keys list.'
     );
   end if;
 
@@ -2620,7 +2620,7 @@ create table private.oauth_clients (
   constraint oauth_clients_pkey primary key (client_id),
   constraint oauth_clients_metadata_is_bounded check (octet_length(metadata::text) <= 16384)
 );
-comment on table private.oauth_clients is 'Clients that registered themselves: the metadata, and when a person last allowed them something.';
+comment on table private.oauth_clients is 'Clients that registered themselves: their metadata, and when a person last authorised them.';
 
 -- For api.purge, and for the limit on those that nobody has used.
 create index oauth_clients_created_at_idx on private.oauth_clients (created_at) where used_at is null;
@@ -2643,14 +2643,14 @@ begin
   );
 end
 $$;
-comment on function api.save_oauth_client is 'Keeps a client that registers itself. For the gateway.';
+comment on function api.save_oauth_client is 'Stores a client that registers itself. For the gateway.';
 grant execute on function api.save_oauth_client to gateway;
 
 -- Security definer: the gateway may read no table.
 create function api.find_oauth_client(client_id text) returns json
 language plpgsql stable security definer set search_path = ''
 as $$ begin return (select c.metadata from private.oauth_clients c where c.client_id = find_oauth_client.client_id); end $$;
-comment on function api.find_oauth_client is 'The metadata of a registered client; null where there is none. For the gateway.';
+comment on function api.find_oauth_client is 'Metadata of a registered client, or null. For the gateway.';
 grant execute on function api.find_oauth_client to gateway;
 
 -- schemas/15-oauth/sign-ins.sql
@@ -2667,7 +2667,7 @@ create table private.oauth_sign_ins (
   constraint oauth_sign_ins_api_key_id_fkey foreign key (api_key_id) references public.api_keys (id) on delete cascade,
   constraint oauth_sign_ins_secret_hash_is_sha256 check (octet_length(secret_hash) = 32)
 );
-comment on table private.oauth_sign_ins is 'Browsers that are signed in with a key for people.';
+comment on table private.oauth_sign_ins is 'Browsers signed in with a key for people.';
 
 create index oauth_sign_ins_api_key_id_idx on private.oauth_sign_ins (api_key_id);
 -- For api.purge.
@@ -2719,7 +2719,7 @@ begin
 end
 $$;
 comment on function api.start_sign_in is
-  'Signs a browser in with an API key: for how many seconds. Takes the SHA-256 of the key and of the browser''s secret in hex. 401 when the key is unknown, revoked or expired, 403 when it is a program''s. For the gateway.';
+  'Signs a browser in with an API key. Returns for how many seconds. Takes the SHA-256 of the key and of the browser''s secret in hex. 401 when the key is unknown, revoked or expired; 403 when it is for a program. For the gateway.';
 grant execute on function api.start_sign_in to gateway;
 
 -- Security definer: the gateway may write no table.
@@ -2752,7 +2752,7 @@ create table private.oauth_grants (
     references private.oauth_sign_ins (secret_hash) on delete set null
 );
 comment on table private.oauth_grants is
-  'Of each grant: its client, where the client is returned to, what it may be used at, the browser that it was allowed in, and how often its tokens were renewed within a minute.';
+  'OAuth details of each grant: client, redirect address, resource, the browser that authorised it, and token renewals within a minute.';
 
 create index oauth_grants_sign_in_hash_idx on private.oauth_grants (sign_in_hash) where sign_in_hash is not null;
 
@@ -2807,7 +2807,7 @@ begin
 end
 $$;
 comment on function api.get_sign_in is
-  'Who is signed in in a browser: { api_key, organisation, created_at, grants }. null where nobody is, or the key has ended. For the gateway.';
+  'The sign-in of a browser: { api_key, organisation, created_at, grants }. null without a sign-in or a valid key. For the gateway.';
 grant execute on function api.get_sign_in to gateway;
 
 -- What the person does here, they do with the key that they signed in with: the audit trail says so.
@@ -2872,7 +2872,7 @@ begin
   else
     if (select count(*) from public.api_keys k where k.parent_id = v_key.id and private.is_usable_key(k)) >= v_most_grants then
       perform private.refuse(
-        409, 'too_many_grants', format('A key has at most %s grants that can be used.', v_most_grants),
+        409, 'too_many_grants', format('A key has at most %s active grants.', v_most_grants),
         hint => 'End some of them at /oauth/grants, or sign in with another key.'
       );
     end if;
@@ -2894,7 +2894,7 @@ begin
 end
 $$;
 comment on function api.allow_client is
-  'What the person who is signed in allows a client: { id } of the grant. 401 when nobody is signed in, 409 too_many_grants, 422 for a scope that their key lacks. For the gateway.';
+  'Creates a grant for a client, as the person signed in: { id }. 401 without a sign-in; 409 too_many_grants; 422 for a scope that their key lacks. For the gateway.';
 grant execute on function api.allow_client to gateway;
 
 -- Security definer: the gateway may read and write no table.
@@ -2914,7 +2914,7 @@ begin
 end
 $$;
 comment on function api.end_grant is
-  'Ends a grant of the key that is signed in: whether there was one to end. For the gateway.';
+  'Ends a grant of the signed-in key. Returns whether there was one. For the gateway.';
 grant execute on function api.end_grant to gateway;
 
 -- Security definer: the gateway may read no table.
@@ -2937,7 +2937,7 @@ begin
 end
 $$;
 comment on function api.find_oauth_grant is
-  'A grant that can be used: { client_id, resource, scopes, created_at, expires_at }, times in seconds; else null. For the gateway.';
+  'An active grant: { client_id, resource, scopes, created_at, expires_at }, with times in seconds, or null. For the gateway.';
 grant execute on function api.find_oauth_grant to gateway;
 
 -- Security definer: the gateway may write no table.
@@ -2959,7 +2959,7 @@ begin
 end
 $$;
 comment on function api.revoke_oauth_grant is
-  'Ends a grant, because its client says so or one of its tokens was used twice. For the gateway.';
+  'Ends a grant at the request of its client, or because one of its tokens was used twice. For the gateway.';
 grant execute on function api.revoke_oauth_grant to gateway;
 
 -- schemas/15-oauth/records.sql
@@ -2984,8 +2984,8 @@ create table private.oauth_records (
   constraint oauth_records_id_hash_is_sha256 check (octet_length(id_hash) = 32),
   constraint oauth_records_payload_is_bounded check (octet_length(payload::text) <= 32768)
 );
-comment on table private.oauth_records is 'Sign-ins that are under way, codes and tokens, without their secrets.';
-comment on column private.oauth_records.is_renewed is 'Of a refresh token that was used: whether there is a newer one of its sign-in.';
+comment on table private.oauth_records is 'Pending sign-ins, codes and tokens, without their secrets.';
+comment on column private.oauth_records.is_renewed is 'For a used refresh token: whether its sign-in has a newer one.';
 
 -- Newest last: of each grant the newest access tokens are kept.
 create index oauth_records_grant_id_idx on private.oauth_records (grant_id, kind, created_at) where grant_id is not null;
@@ -3024,7 +3024,7 @@ begin
   ));
 end
 $$;
-comment on function api.save_oauth_record is 'Keeps, or replaces, a record for expires_in seconds. For the gateway.';
+comment on function api.save_oauth_record is 'Stores or replaces a record for expires_in seconds. For the gateway.';
 grant execute on function api.save_oauth_record to gateway;
 
 -- Whether it was used, and a second use is an attack. A refresh token counts as used only 10 seconds later, for clients renew in parallel, and
@@ -3055,7 +3055,7 @@ begin
   );
 end
 $$;
-comment on function api.find_oauth_record is 'A record, with exp and consumed in seconds; null where there is none. For the gateway.';
+comment on function api.find_oauth_record is 'A record, with exp and consumed in seconds, or null. For the gateway.';
 grant execute on function api.find_oauth_record to gateway;
 
 -- Of two requests with one code, one finds it unused. Refresh tokens are counted with their grant: 20 a minute, and 2,000 in all, which is
@@ -3089,7 +3089,7 @@ begin
       and (g.refreshes < 20 or g.refreshes_since < now() - interval '1 minute');
     if not found then
       perform private.refuse(
-        429, 'rate_limited', 'The tokens were renewed too often.', hint => 'Wait a minute. An access token is good for an hour.'
+        429, 'rate_limited', 'The tokens were renewed too often.', hint => 'Wait a minute. An access token is valid for an hour.'
       );
     end if;
   end if;
@@ -3100,7 +3100,7 @@ begin
 end
 $$;
 comment on function api.consume_oauth_record is
-  'Marks a code or refresh token as used: false where that is a second use, or the grant has 2,000 refresh tokens. 429 where a grant is renewed too often. For the gateway.';
+  'Marks a code or refresh token as used. false on a second use, or if the grant has 2,000 refresh tokens. 429 if a grant is renewed too often. For the gateway.';
 grant execute on function api.consume_oauth_record to gateway;
 
 -- Security definer: the gateway may write no table.
@@ -3112,7 +3112,7 @@ begin
   where r.id_hash = decode(delete_oauth_record.id_hash, 'hex') and r.kind = delete_oauth_record.kind;
 end
 $$;
-comment on function api.delete_oauth_record is 'Forgets a record. For the gateway.';
+comment on function api.delete_oauth_record is 'Deletes a record. For the gateway.';
 grant execute on function api.delete_oauth_record to gateway;
 
 -- As api.resolve_api_key, for a client with an access token. What it may is both what the token is for and what the grant has now; what the
@@ -3131,7 +3131,7 @@ begin
   select k.* into v_key from public.api_keys k where k.id = v_record.grant_id;
   if not private.is_usable_key(v_key) then
     perform private.refuse(
-      401, 'invalid_access_token', 'The access token is not valid: it has expired, or what it stands for was ended.',
+      401, 'invalid_access_token', 'The access token is not valid: it has expired, or its grant has ended.',
       hint => 'Renew it with the refresh token, or sign in again.'
     );
   end if;
@@ -3163,7 +3163,7 @@ begin
 end
 $$;
 comment on function api.resolve_access_token is
-  'The principal behind an access token, as api.resolve_api_key answers it, with access_token: { resource, expires_in, allowable, parent_family_id }. 401 when it is unknown or has ended. For the gateway.';
+  'The principal behind an access token, as from api.resolve_api_key, with access_token: { resource, expires_in, allowable, parent_family_id }. 401 when it is unknown or has ended. For the gateway.';
 grant execute on function api.resolve_access_token to gateway;
 
 -- schemas/20-events/table.sql
@@ -3237,38 +3237,38 @@ create table public.events (
 comment on constraint events_name_is_one_line on public.events is
   'A name is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
 comment on constraint events_starts_at_is_set_unless_draft on public.events is
-  'Only a draft can be without a start. Set another start instead.';
-comment on constraint events_ends_at_is_set_unless_draft on public.events is 'Only a draft can be without an end. Set another end instead.';
+  'Only a draft can have no start. Set another start instead.';
+comment on constraint events_ends_at_is_set_unless_draft on public.events is 'Only a draft can have no end. Set another end instead.';
 comment on constraint events_ends_at_is_after_starts_at on public.events is
-  'An event ends after it starts. Change starts_at and ends_at together.';
+  'An event must end after it starts. Change starts_at and ends_at together.';
 comment on constraint events_online_url_is_http on public.events is
-  'An address begins with http:// or https://, has at most 2000 characters, no user name or password, and no invisible characters. Copy the address again, and leave out what stands before an @ in the name of the server.';
-comment on constraint events_capacity_is_positive on public.events is 'A capacity is at least 1. Leave it empty for no limit.';
+  'An address begins with http:// or https://, has at most 2000 characters, no user name or password, and no invisible characters. Copy the address again, without the part before an @ in the server name.';
+comment on constraint events_capacity_is_positive on public.events is 'A capacity must be at least 1. Leave it empty for no limit.';
 comment on constraint events_waiting_list_offer_hours_are_some on public.events is
-  'An offer of the waiting list is held for 1 to 720 hours.';
+  'A waiting-list offer is held for 1 to 720 hours.';
 comment on constraint events_payment_due_days_is_1_to_365 on public.events is
-  'A payment deadline is 1 to 365 days. Leave it empty for no deadline.';
-comment on table public.events is 'Events that people attend. A draft until it has dates and a ticket type and is published.';
+  'A payment deadline must be 1 to 365 days. Leave it empty for no deadline.';
+comment on table public.events is 'Events that people attend. An event is a draft until you publish it, which needs dates and a ticket type.';
 comment on column public.events.name is 'Name for people.';
 comment on column public.events.slug is 'Short name for addresses: up to 100 lower-case letters, digits and, inside, hyphens; made from the name when left out.';
 comment on column public.events.status is 'draft, published, then cancelled or completed; a completed one may be published again until its end. A draft without orders can be deleted.';
 comment on column public.events.starts_at is 'When it starts. Needed to publish.';
 comment on column public.events.ends_at is 'When it ends. Needed to publish.';
-comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
-comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: only the quantities of the ticket types limit it.';
+comment on column public.events.timezone is 'IANA time zone of the event, such as Europe/Berlin.';
+comment on column public.events.capacity is 'Maximum number of tickets over all ticket types. Empty: limited only by the quantities of the ticket types.';
 comment on column public.events.venue_name is 'Name of the place, up to 200 characters.';
 comment on column public.events.venue_address is 'Street and number, up to 500 characters.';
 comment on column public.events.venue_city is 'City, up to 200 characters.';
 comment on column public.events.venue_postcode is 'Postcode, up to 20 characters.';
 comment on column public.events.venue_country is 'ISO 3166 code, two capital letters such as DE.';
-comment on column public.events.online_url is 'Where it is to be followed on the Internet: http or https, without a user name or password.';
+comment on column public.events.online_url is 'Address for online attendance: http or https, without a user name or password.';
 comment on column public.events.description is 'Text for people, up to 20000 characters.';
-comment on column public.events.locale is 'Language in which guests are written to.';
-comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it. A change leaves the numbers of prices and discounts as they are: change them, too. Fixed once there is an order.';
-comment on column public.events.payment_due_days is 'How many days an order that is to be paid has until it expires, 1 to 365. Empty: no deadline. Counts for orders made from then on.';
-comment on column public.events.waiting_list_offer_hours is 'For how many hours a place is held for whom the waiting list offers it, 1 to 720.';
+comment on column public.events.locale is 'Language of e-mails and pages for guests.';
+comment on column public.events.currency is 'ISO 4217 code for all prices and orders of the event. Changing it does not convert prices and discounts. Fixed once there is an order.';
+comment on column public.events.payment_due_days is 'Days until an unpaid order expires, 1 to 365. Empty: no deadline. Applies to new orders.';
+comment on column public.events.waiting_list_offer_hours is 'Hours for which a waiting-list offer holds a place, 1 to 720.';
 comment on column public.events.published_at is 'When it was last published. Kept by Usher.';
-comment on column public.events.cancelling_since is 'Since when the API is to cancel it: a large event is cancelled a little later, as a whole. Kept by Usher.';
+comment on column public.events.cancelling_since is 'When cancellation was requested: a large event is cancelled a little later, as a whole. Kept by Usher.';
 comment on column public.events.cancelled_at is 'When it was cancelled. Kept by Usher.';
 comment on column public.events.completed_at is 'When it was completed. Kept by Usher.';
 comment on column public.events.external_id is 'Your own identifier, up to 255 characters, unique within the organisation.';
@@ -3287,9 +3287,9 @@ create index events_organisation_id_status_starts_at_idx
 
 select private.keep_table('public.events', filled => '{organisation_id,slug}', fixed => '{organisation_id}', versioned => true,
   derived => '{
-    "published_at": "Leave it as it is; the timestamps of an event follow its status.",
-    "cancelled_at": "Leave it as it is; the timestamps of an event follow its status.",
-    "completed_at": "Leave it as it is; the timestamps of an event follow its status.",
+    "published_at": "Leave it: the timestamps of an event follow its status.",
+    "cancelled_at": "Leave it: the timestamps of an event follow its status.",
+    "completed_at": "Leave it: the timestamps of an event follow its status.",
     "cancelling_since": "To cancel the event set its status to cancelled."
   }', of_event => false, not_taken => '{slug,external_id}');
 
@@ -3398,7 +3398,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    409, 'invalid_transition', 'An event cannot go from its present status to this one.', 'status',
+    409, 'invalid_transition', 'An event cannot change from its current status to this one.', 'status',
     jsonb_build_object('from', "from", 'to', "to"),
     'Allowed: draft to published; published to draft, cancelled or completed; completed to published until its end.'
   );
@@ -3425,7 +3425,7 @@ as $$
 begin
   if event.status <> 'published' then
     perform private.refuse(
-      409, 'event_not_published', 'People can be registered only while the event is published.', 'event_id',
+      409, 'event_not_published', 'Guests can be registered only while the event is published.', 'event_id',
       jsonb_build_object('status', event.status), 'Publish the event first; a cancelled or completed event stays closed.'
     );
   elsif event.ends_at <= now() then
@@ -3506,22 +3506,22 @@ begin
       409, 'in_use', 'The event is in use: it has orders.',
       hint => case
         when old.status in ('draft', 'published') then 'Cancel it instead: set its status to cancelled.'
-        else 'Leave it: its orders stay for those who look them up.'
+        else 'Keep it: its orders must remain available.'
       end, "row" => to_jsonb(old)
     );
   elsif old.status <> 'draft' then
     perform private.refuse(
       409, 'in_use', 'The event is in use: only a draft can be deleted.', 'status', jsonb_build_object('status', old.status),
       case old.status
-        when 'published' then 'Take it back to draft first, or cancel it.'
-        when 'completed' then 'Leave it; until its end it can be published again, and taken back to draft.'
-        else 'Leave it: a cancelled event stays for those who look it up.'
+        when 'published' then 'Unpublish it first, or cancel it.'
+        when 'completed' then 'Keep it. Until its end it can be published again, then unpublished.'
+        else 'Keep it: a cancelled event must remain available.'
       end, "row" => to_jsonb(old)
     );
   elsif exists (select from public.check_ins c where c.event_id = old.id) then
     perform private.refuse(
-      409, 'in_use', 'The event is in use: tickets were scanned at it, and the log of the door is kept.',
-      hint => 'Leave it a draft, or publish and cancel it.', "row" => to_jsonb(old)
+      409, 'in_use', 'The event is in use: it has scans, and the door log is kept.',
+      hint => 'Keep the draft, or publish and then cancel it.', "row" => to_jsonb(old)
     );
   end if;
   return old;
@@ -3563,7 +3563,7 @@ begin
   elsif new.status = 'draft' and exists (select from public.orders o where o.event_id = new.id) then
     perform private.refuse(
       409, 'event_has_orders', 'An event with orders cannot become a draft again.', 'status',
-      hint => 'To close registration set sales_end_at of its ticket types, or complete the event. Cancelling it is for good.',
+      hint => 'To close registration, set sales_end_at of its ticket types, or complete the event. Cancelling is permanent.',
       "row" => to_jsonb(new)
     );
   elsif new.status = 'published' and num_nonnulls(new.starts_at, new.ends_at) < 2 then
@@ -3605,7 +3605,7 @@ begin
   end if;
   if not private.is_currency(new.currency) then
     perform private.refuse_value(
-      'currency', 'The currency is not an ISO 4217 currency in use.', 'Write its three capital letters, such as EUR.', "row" => to_jsonb(new)
+      'currency', 'This is not a current ISO 4217 currency.', 'Write its three capital letters, such as EUR.', "row" => to_jsonb(new)
     );
   end if;
   return new;
@@ -3779,32 +3779,32 @@ create table public.ticket_types (
 comment on constraint ticket_types_name_is_one_line on public.ticket_types is
   'A name is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
 comment on constraint ticket_types_price_is_bounded on public.ticket_types is
-  'A price is from 0 to 100000000000. It is in minor units: 4900 is 49.00. 0 is free.';
+  'A price must be from 0 to 100000000000, in minor units: 4900 is 49.00. 0 is free.';
 comment on constraint ticket_types_quantity_is_not_negative on public.ticket_types is
-  'A quantity is at least 0. Leave it empty for no limit.';
+  'A quantity must be at least 0. Leave it empty for no limit.';
 comment on constraint ticket_types_max_per_order_is_from_min_per_order on public.ticket_types is
-  'An order has from min_per_order, which is at least 1, to max_per_order tickets of a type. Leave max_per_order empty for no limit.';
+  'min_per_order must be at least 1, and max_per_order not below it. Leave max_per_order empty for no limit.';
 comment on constraint ticket_types_sales_end_at_is_after_sales_start_at on public.ticket_types is
-  'A sale ends after it starts. Change sales_start_at and sales_end_at together.';
+  'Sales must end after they start. Change sales_start_at and sales_end_at together.';
 comment on constraint ticket_types_external_id_is_bounded on public.ticket_types is 'external_id has 1 to 255 characters.';
 comment on constraint ticket_types_metadata_is_flat on public.ticket_types is
   'Metadata is a flat object of at most 50 keys. Its values are text, numbers that are kept exactly, true, false or null.';
-comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop issuing it; tickets already issued stay valid.';
+comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop its sale; issued tickets stay valid.';
 comment on column public.ticket_types.name is 'Name for people.';
 comment on column public.ticket_types.price is 'In minor units (cents) of the event''s currency: 49.90 is 4990. 0 is free.';
-comment on column public.ticket_types.quantity is 'How many can be issued. Empty: no limit. Cannot be set below quantity_sold and quantity_held together.';
-comment on column public.ticket_types.quantity_sold is 'Tickets that hold a place. Counted from the attendees, not edited.';
-comment on column public.ticket_types.quantity_held is 'Places held for offers of the waiting list. Counted by Usher, not edited.';
-comment on column public.ticket_types.status is 'active or archived; an archived one is issued no more.';
+comment on column public.ticket_types.quantity is 'Maximum number of tickets. Empty: no limit. Cannot be below quantity_sold plus quantity_held.';
+comment on column public.ticket_types.quantity_sold is 'Tickets that take a place. Counted from the attendees, not edited.';
+comment on column public.ticket_types.quantity_held is 'Places held for waiting-list offers. Counted by Usher, not edited.';
+comment on column public.ticket_types.status is 'active or archived. An archived type is no longer issued.';
 comment on column public.ticket_types.visibility is 'public or hidden: whether a shop should show it.';
-comment on column public.ticket_types.sales_start_at is 'When its sale starts. Empty: as soon as the event is published.';
-comment on column public.ticket_types.sales_end_at is 'When its sale ends. Empty: with the event.';
-comment on column public.ticket_types.min_per_order is 'Fewest tickets of this type in an order that has any.';
-comment on column public.ticket_types.max_per_order is 'Most tickets of this type in an order. Empty: no limit.';
+comment on column public.ticket_types.sales_start_at is 'Start of sales. Empty: when the event is published.';
+comment on column public.ticket_types.sales_end_at is 'End of sales. Empty: the end of the event.';
+comment on column public.ticket_types.min_per_order is 'Minimum number of tickets of this type in an order with any.';
+comment on column public.ticket_types.max_per_order is 'Maximum number of tickets of this type in an order. Empty: no limit.';
 comment on column public.ticket_types.description is 'Text for people, up to 20000 characters.';
 comment on column public.ticket_types.position is 'Its position in the list of the event''s ticket types, from 0.';
-comment on column public.ticket_types.external_id is 'The organiser''s own identifier, unique within the organisation.';
-comment on column public.ticket_types.metadata is 'The organiser''s own flat object: at most 50 keys.';
+comment on column public.ticket_types.external_id is 'Your own identifier, unique within the organisation.';
+comment on column public.ticket_types.metadata is 'Your own flat JSON object, at most 50 keys.';
 
 create unique index ticket_types_organisation_id_external_id_key on public.ticket_types (organisation_id, external_id)
   where external_id is not null;
@@ -3817,7 +3817,7 @@ select private.keep_table('public.ticket_types', filled => '{organisation_id}', 
     "quantity_held": "quantity_held is counted from the offers of the waiting list and cannot be edited. Cancel entries of the waiting list instead."
   }', versioned => true, uncounted => '{quantity_sold,quantity_held}', not_taken => '{external_id}', of_event => true,
   in_use => array[
-    'The ticket type is in use: there are attendees with it, or people who wait for it.',
+    'The ticket type is in use: it has attendees, or people on its waiting list.',
     'Archive it instead: set its status to archived.',
     'attendees.ticket_type_id', 'waiting_list_entries.ticket_type_id'
   ]);
@@ -3923,7 +3923,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    409, 'quantity_below_sold', 'The quantity cannot be less than the tickets already issued, and held for the waiting list.', 'quantity',
+    409, 'quantity_below_sold', 'The quantity cannot be less than the tickets already issued or held for the waiting list.', 'quantity',
     jsonb_strip_nulls(jsonb_build_object('quantity_sold', new.quantity_sold, 'quantity_held', nullif(new.quantity_held, 0))),
     "row" => to_jsonb(new)
   );
@@ -3944,18 +3944,18 @@ as $$
 begin
   if ticket_type.status = 'archived' then
     perform private.refuse(
-      409, 'ticket_type_archived', 'This ticket type is archived and no longer issued.', 'ticket_type_id',
+      409, 'ticket_type_archived', 'This ticket type is archived and no longer available.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', ticket_type.id),
       hint => 'Choose an active ticket type.'
     );
   elsif now() < ticket_type.sales_start_at then
     perform private.refuse(
-      409, 'sales_not_started', 'The sale of this ticket type has not started.', 'ticket_type_id',
+      409, 'sales_not_started', 'Sales of this ticket type have not started.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', ticket_type.id, 'sales_start_at', private.rfc3339(ticket_type.sales_start_at))
     );
   elsif now() >= ticket_type.sales_end_at then
     perform private.refuse(
-      409, 'sales_ended', 'The sale of this ticket type has ended.', 'ticket_type_id',
+      409, 'sales_ended', 'Sales of this ticket type have ended.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', ticket_type.id, 'sales_end_at', private.rfc3339(ticket_type.sales_end_at))
     );
   end if;
@@ -3981,7 +3981,7 @@ begin
     select t.* into v_ticket_type from public.ticket_types t where t.id = move_places.ticket_type_id;
     v_left := v_ticket_type.quantity - v_ticket_type.quantity_sold - v_ticket_type.quantity_held;
     perform private.refuse(
-      409, 'sold_out', 'There are not enough tickets of this type left.', 'ticket_type_id',
+      409, 'sold_out', 'Not enough tickets of this type are left.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', ticket_type_id),
       -- The waiting list takes nobody while a ticket is left, nor for a type that is issued in groups.
       hint => case
@@ -4044,28 +4044,28 @@ create table public.promo_codes (
   constraint promo_codes_ticket_type_ids_are_bounded check (cardinality(ticket_type_ids) <= 100)
 );
 comment on constraint promo_codes_code_is_one_word on public.promo_codes is
-  'A promo code is one word of 1 to 50 letters, digits or signs. Write it without blanks and invisible characters.';
+  'A promo code is one word of 1 to 50 letters, digits or signs, without spaces and invisible characters. Remove these.';
 comment on constraint promo_codes_percent_off_is_a_percentage on public.promo_codes is
-  'A discount is above 0 and at most 100 percent. 25 takes a quarter off.';
+  'A discount must be above 0 and at most 100 percent. 25 takes off a quarter.';
 comment on constraint promo_codes_amount_off_is_bounded on public.promo_codes is
-  'An amount off is from 1 to 100000000000. It is in minor units: 500 is 5.00.';
+  'amount_off must be from 1 to 100000000000, in minor units: 500 is 5.00.';
 comment on constraint promo_codes_percent_off_or_amount_off_is_set on public.promo_codes is
-  'A promo code has a percentage or an amount off. Set percent_off or amount_off.';
+  'A promo code needs a percentage or an amount. Set percent_off or amount_off.';
 comment on constraint promo_codes_amount_off_is_alone on public.promo_codes is
-  'A promo code has a percentage or an amount off, not both. Set the other one to null in the same change.';
+  'A promo code cannot have both a percentage and an amount. Set the other one to null in the same change.';
 comment on constraint promo_codes_valid_until_is_after_valid_from on public.promo_codes is
-  'A promo code ends after it starts. Change valid_from and valid_until together.';
+  'A promo code must end after it starts. Change valid_from and valid_until together.';
 comment on constraint promo_codes_max_redemptions_is_positive on public.promo_codes is
-  'A promo code has at least 1 use. Leave it empty for no limit, or disable the code.';
-comment on table public.promo_codes is 'Discounts that buyers claim by a code. Disable one to refuse it from now on.';
-comment on column public.promo_codes.code is 'What the buyer types: one word of up to 50 characters; case does not matter.';
-comment on column public.promo_codes.percent_off is 'Taken off each ticket: above 0, up to 100, with at most two decimals. Empty: amount_off.';
-comment on column public.promo_codes.amount_off is 'Taken off each order, in minor units (49.90 is 4990), spread over the tickets that use it. Empty: percent_off.';
+  'max_redemptions must be at least 1. Leave it empty for no limit, or disable the code.';
+comment on table public.promo_codes is 'Discounts that buyers get with a code. Disable a code to refuse it from now on.';
+comment on column public.promo_codes.code is 'The code that the buyer types: one word, up to 50 characters. Case does not matter.';
+comment on column public.promo_codes.percent_off is 'Percentage off each ticket: above 0, up to 100, at most two decimals. Empty: see amount_off.';
+comment on column public.promo_codes.amount_off is 'Amount off each order, in minor units (49.90 is 4990), spread over its tickets. Empty: see percent_off.';
 comment on column public.promo_codes.max_redemptions is 'How many tickets may use it. Empty: no limit.';
-comment on column public.promo_codes.times_redeemed is 'Tickets that use it: those it is for, however much it takes off them. Counted from the attendees, not edited.';
+comment on column public.promo_codes.times_redeemed is 'Tickets that use it, whatever the discount. Counted from the attendees, not edited.';
 comment on column public.promo_codes.status is 'active or disabled.';
-comment on column public.promo_codes.valid_from is 'From when on it is taken. Empty: at once.';
-comment on column public.promo_codes.valid_until is 'Until when it is taken. Empty: without end.';
+comment on column public.promo_codes.valid_from is 'Valid from. Empty: at once.';
+comment on column public.promo_codes.valid_until is 'Valid until. Empty: without end.';
 comment on column public.promo_codes.ticket_type_ids is 'Ticket types it applies to, up to 100. Empty: all of the event.';
 
 create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
@@ -4086,7 +4086,7 @@ begin
   returning * into v_promo_code;
   if not found then
     perform private.refuse(
-      409, 'promo_code_used_up', 'The promo code does not have enough uses left for these tickets.', 'promo_code',
+      409, 'promo_code_used_up', 'The promo code has too few uses left for these tickets.', 'promo_code',
       hint => 'Register without it, or raise its max_redemptions.'
     );
   end if;
@@ -4116,7 +4116,7 @@ select private.keep_table('public.promo_codes', filled => '{organisation_id}', f
   sums => '{"times_redeemed": "times_redeemed is counted from the attendees and cannot be edited."}',
   versioned => true, uncounted => '{times_redeemed}', of_event => true,
   in_use => array[
-    'The promo code is in use: there are orders with it.',
+    'The promo code is in use: it has orders.',
     'Disable it instead: set its status to disabled.',
     'orders.promo_code_id', 'attendees.promo_code_id'
   ]);
@@ -4203,7 +4203,7 @@ create trigger promo_codes_100_code before insert or update of code on public.pr
 create trigger promo_codes_110_limit before update of max_redemptions on public.promo_codes
   for each row when (new.max_redemptions < new.times_redeemed)
   execute function private.tg__refuse(
-    409, 'limit_below_redeemed', 'The limit cannot be less than the uses already made.', '', 'max_redemptions', 'times_redeemed'
+    409, 'limit_below_redeemed', 'The limit cannot be less than the uses so far.', '', 'max_redemptions', 'times_redeemed'
   );
 
 -- schemas/50-orders/table.sql
@@ -4281,32 +4281,32 @@ comment on constraint orders_company_is_one_line on public.orders is
 comment on constraint orders_external_id_is_bounded on public.orders is 'external_id has 1 to 255 characters.';
 comment on constraint orders_metadata_is_flat on public.orders is
   'Metadata is a flat object of at most 50 keys. Its values are text, numbers that are kept exactly, true, false or null.';
-comment on table public.orders is 'Registrations: the contact, and the amounts due and paid. The people who come are its attendees.';
-comment on column public.orders.name is 'Name of the contact, who is the buyer.';
+comment on table public.orders is 'Orders: the buyer, and the amounts due and paid. The guests are its attendees.';
+comment on column public.orders.name is 'Name of the buyer.';
 comment on column public.orders.email is 'E-mail address of the contact.';
 comment on column public.orders.company is 'Company of the contact.';
-comment on column public.orders.reference is 'Short code that can be read over the telephone: no I, L, O or U. Generated by Usher.';
+comment on column public.orders.reference is 'Short code, easy to read over the telephone: no I, L, O or U. Generated by Usher.';
 comment on column public.orders.status is 'pending, completed when nothing is due, or cancelled.';
 comment on column public.orders.payment_status is 'Follows from status and amounts. Kept by Usher.';
-comment on column public.orders.payment_method is 'How it is to be paid. Empty: its tickets are complimentary. How each payment came stands in payments.';
+comment on column public.orders.payment_method is 'Payment method of the order. Empty: complimentary tickets. Each payment has its own method.';
 comment on column public.orders.currency is 'ISO 4217 code, three capital letters.';
 comment on column public.orders.total is 'subtotal minus discount_total. Generated.';
 comment on column public.orders.amount_paid is 'Sum of the payments that are not voided, not edited.';
 comment on column public.orders.amount_voided is 'Sum of the payments that were voided, not edited.';
-comment on column public.orders.amount_refunded is 'Sum of the refunds, not edited. What is due is total, less amount_paid, plus amount_refunded.';
-comment on column public.orders.amount_retained is 'What the organiser keeps of what was cancelled, such as a fee, in minor units: it is not to be refunded. At most what was received and is neither returned nor the price of tickets that stand.';
+comment on column public.orders.amount_refunded is 'Sum of the refunds, not edited. Amount due = total - amount_paid + amount_refunded.';
+comment on column public.orders.amount_retained is 'Amount kept after a cancellation, such as a fee, in minor units. It is not refundable. At most the amount received, less refunds and the price of valid tickets.';
 comment on column public.orders.subtotal is 'Sum of the prices of its tickets, not edited. In minor units of currency, like all amounts. A cancelled order keeps its last value.';
 comment on column public.orders.discount_total is 'Sum of the discounts of its tickets, not edited.';
-comment on column public.orders.payment_due_at is 'When it is to be paid by. After that an unpaid order is cancelled as expired; one that is paid in part stays pending. Empty: no deadline. Set from payment_due_days of the event; change it to give more time, or to now() to let it expire. One that has expired: call reopen_order.';
-comment on column public.orders.payment_remind_at is 'When the buyer is to be reminded of payment_due_at; empty once they were. Kept by Usher.';
-comment on column public.orders.payment_reminded_at is 'When the buyer was last reminded, by Usher or by hand; empty once payment_due_at is another. Kept by Usher.';
-comment on column public.orders.promo_code is 'The code that the buyer gave; case does not matter. Needs a payment method.';
+comment on column public.orders.payment_due_at is 'Payment deadline. After it an unpaid order expires; a partly paid order stays pending. Empty: none. Set from payment_due_days of the event. Change it to give more time, or set now() to expire the order. To bring back an expired order, call reopen_order.';
+comment on column public.orders.payment_remind_at is 'When the next reminder of payment_due_at is due; empty once sent. Kept by Usher.';
+comment on column public.orders.payment_reminded_at is 'When the buyer was last reminded; emptied when payment_due_at changes. Kept by Usher.';
+comment on column public.orders.promo_code is 'Promo code of the buyer. Case does not matter. Needs a payment method.';
 comment on column public.orders.send_email is 'Whether its tickets are e-mailed to the attendees.';
 comment on column public.orders.completed_at is 'When it was completed. Kept by Usher.';
 comment on column public.orders.cancelled_at is 'When it was cancelled. Kept by Usher.';
 comment on column public.orders.cancellation_reason is 'Why it was cancelled: requested by somebody, expired unpaid, or event_cancelled. Kept by Usher.';
-comment on column public.orders.external_id is 'The organiser''s own identifier, unique within the organisation. A cancelled order gives it to one that is made under it by the API.';
-comment on column public.orders.metadata is 'The organiser''s own flat object: at most 50 keys.';
+comment on column public.orders.external_id is 'Your own identifier, unique within the organisation. When the API creates an order with it, a cancelled order gives it up.';
+comment on column public.orders.metadata is 'Your own flat JSON object, at most 50 keys.';
 comment on column public.orders.promo_code_id is 'The promo code that was used. Kept by Usher.';
 comment on column public.orders.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
 comment on column public.orders.payment_check_at is 'Internal: when the courier next looks at the deadline: to remind, then to cancel what is unpaid. Kept by Usher.';
@@ -4387,17 +4387,17 @@ select private.keep_table('public.orders', contact => true,
   filled => '{organisation_id,reference,currency}',
   fixed => '{organisation_id,event_id,reference,currency,promo_code,promo_code_id}',
   fixed_hints => (
-    select jsonb_object_agg(c, 'For another discount cancel the order, and register anew with the promo code.')
+    select jsonb_object_agg(c, 'For another discount, cancel the order and register again with the promo code.')
     from unnest('{promo_code,promo_code_id}'::text[]) c
   ),
   derived => (
-    select jsonb_object_agg(c, 'Record a payment, or set status to cancelled, instead.')
+    select jsonb_object_agg(c, 'Record a payment or set status to cancelled instead.')
     from unnest('{payment_status,payment_remind_at,payment_check_at,completed_at,cancelled_at,version,created_at,updated_at}'::text[]) c
   ),
   sums => '{
-    "amount_paid": "amount_paid is added up from the payments and cannot be edited. Add a payment instead.",
-    "amount_voided": "amount_voided is added up from payment_voids and cannot be edited. Add a row to payment_voids instead.",
-    "amount_refunded": "amount_refunded is added up from the refunds and cannot be edited. Add a row to refunds instead.",
+    "amount_paid": "amount_paid is calculated from the payments and cannot be edited. Add a payment instead.",
+    "amount_voided": "amount_voided is calculated from payment_voids and cannot be edited. Add a row to payment_voids instead.",
+    "amount_refunded": "amount_refunded is calculated from the refunds and cannot be edited. Add a row to refunds instead.",
     "subtotal": "subtotal is added up from the tickets and cannot be edited. Add or cancel attendees instead.",
     "discount_total": "discount_total is added up from the tickets and cannot be edited. For another discount cancel the order, and register anew with a promo code."
   }',
@@ -4563,32 +4563,32 @@ comment on constraint attendees_company_is_one_line on public.attendees is
 comment on constraint attendees_external_id_is_bounded on public.attendees is 'external_id has 1 to 255 characters.';
 comment on constraint attendees_metadata_is_flat on public.attendees is
   'Metadata is a flat object of at most 50 keys. Its values are text, numbers that are kept exactly, true, false or null.';
-comment on table public.attendees is 'The people who come. Cancel one by setting status to cancelled: this frees the place, and check-in no longer accepts the ticket. Only a cancelled one can be deleted.';
+comment on table public.attendees is 'Guests, each with a ticket. Set status to cancelled to free the place and stop admission. Only a cancelled attendee can be deleted.';
 comment on column public.attendees.name is 'Name of the person.';
-comment on column public.attendees.email is 'Address that the ticket is sent to.';
+comment on column public.attendees.email is 'Address the ticket is sent to.';
 comment on column public.attendees.company is 'Company of the person.';
-comment on column public.attendees.checked_in is 'Whether they came in. Generated.';
+comment on column public.attendees.checked_in is 'Whether they have checked in. Generated.';
 comment on column public.attendees.checked_in_at is 'Time of the accepted check-in. Derived from check_ins, not edited.';
-comment on column public.attendees.inside is 'Whether they came in and did not leave: no exit was scanned where they came in, or came in before. Derived from check_ins, not edited.';
+comment on column public.attendees.inside is 'Whether they are inside: checked in, with no later exit scan at the place of entry. Derived from check_ins, not edited.';
 comment on column public.attendees.status is 'active, awaiting_payment, or cancelled.';
-comment on column public.attendees.ticket_type_id is 'The kind of ticket. Change it to another one of the event: the ticket takes a place of that one, and keeps its price and discount.';
-comment on column public.attendees.order_id is 'The order that it is part of.';
-comment on column public.attendees.price is 'Price of the ticket when it was registered, in minor units (49.90 is 4990); 0 where the order has no payment method.';
-comment on column public.attendees.discount is 'Discount of the promo code on the price: a percentage is rounded half up, an amount is spread over the tickets of the order.';
+comment on column public.attendees.ticket_type_id is 'Ticket type. Change it to another type of the event: the ticket takes a place of that type, and keeps its price and discount.';
+comment on column public.attendees.order_id is 'The order it belongs to.';
+comment on column public.attendees.price is 'Price at registration, in minor units (49.90 is 4990). 0 if the order has no payment method.';
+comment on column public.attendees.discount is 'Discount by the promo code. A percentage is rounded half up; an amount is spread over the tickets of the order.';
 comment on column public.attendees.currency is 'ISO 4217 code, three capital letters.';
-comment on column public.attendees.ticket_email_status is 'State of the ticket e-mail. Set it to queued to send it once more, or at once where it waits after a failure.';
+comment on column public.attendees.ticket_email_status is 'State of the ticket e-mail. Set it to queued to send it again, or to retry a failed one at once.';
 comment on column public.attendees.ticket_email_sent_at is 'When the ticket e-mail was last sent. Kept by Usher.';
-comment on column public.attendees.ticket_email_last_error is 'Why it was not sent or came back. Kept by Usher.';
+comment on column public.attendees.ticket_email_last_error is 'Why it failed or bounced. Kept by Usher.';
 comment on column public.attendees.ticket_code is 'Content of the QR code: 80 random bits, generated by Usher. Clear it to generate a new one; check-in then no longer accepts the old one.';
 comment on column public.attendees.cancelled_at is 'When it was cancelled. Kept by Usher.';
-comment on column public.attendees.erased_at is 'When what identified the person was erased, here and in every copy: see the function erase_attendee.';
-comment on column public.attendees.external_id is 'The organiser''s own identifier, unique within the organisation. A cancelled attendee gives it to whoever is registered under it by the API.';
-comment on column public.attendees.metadata is 'The organiser''s own flat object: at most 50 keys.';
+comment on column public.attendees.erased_at is 'When the personal data was erased, here and in every copy: see the function erase_attendee.';
+comment on column public.attendees.external_id is 'Your own identifier, unique within the organisation. When the API registers someone with it, a cancelled attendee gives it up.';
+comment on column public.attendees.metadata is 'Your own flat JSON object, at most 50 keys.';
 comment on column public.attendees.promo_code_id is 'The promo code that was used. Kept by Usher.';
-comment on column public.attendees.waiting_list_entry_id is 'The entry of the waiting list whose offer this ticket accepts.';
+comment on column public.attendees.waiting_list_entry_id is 'The waiting-list entry whose offer this ticket accepts.';
 comment on column public.attendees.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
-comment on column public.attendees.ticket_token is 'Internal: secret in the address of the ticket page. Goes with the ticket code: a new one for each. Kept by Usher.';
-comment on column public.attendees.search_text is 'Internal: what searches look at, kept by Usher: what the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.';
+comment on column public.attendees.ticket_token is 'Internal: secret in the address of the ticket page. Renewed with the ticket code. Kept by Usher.';
+comment on column public.attendees.search_text is 'Internal: text that searches look at. First the fields the door may see, a tab, the rest of the attendee; on a second line the contact of the order if it differs. Kept by Usher.';
 
 create unique index attendees_external_id_organisation_id_key on public.attendees (external_id, organisation_id)
   where external_id is not null;
@@ -4626,7 +4626,7 @@ as $$
 begin
   perform private.refuse(
     409, 'ticket_not_active', message, 'status',
-    jsonb_build_object('status', status), 'A cancelled ticket stays cancelled; an unpaid one becomes active when it is paid.'
+    jsonb_build_object('status', status), 'A cancelled ticket stays cancelled. An unpaid ticket becomes active when it is paid.'
   );
 end
 $$;
@@ -4634,7 +4634,7 @@ grant execute on function private.refuse_inactive_ticket to scope_attendees_read
 
 select private.keep_table('public.attendees', filled => '{organisation_id,event_id,currency,ticket_code,ticket_token}',
   fixed => '{organisation_id,event_id,order_id,waiting_list_entry_id,price,discount,currency,promo_code_id}',
-  fixed_hints => '{"discount": "For another discount cancel the ticket, and register anew with a promo code."}',
+  fixed_hints => '{"discount": "For another discount, cancel the ticket and register again with a promo code."}',
   derived => '{
     "cancelled_at": "Set status to cancelled to cancel the ticket.",
     "checked_in_at": "Add a check-in, or set undone_at of the accepted one.", "inside": "Add a check-in, or set undone_at of the accepted one."
@@ -4643,7 +4643,7 @@ select private.keep_table('public.attendees', filled => '{organisation_id,event_
   -- A scan writes these alone, and pays for none of this.
   exempt => '{checked_in_at,inside,updated_at}',
   in_use => array[
-    'The attendee is in use: there are check-ins with their ticket.', 'Cancel the ticket instead: set status to cancelled.',
+    'The attendee is in use: the ticket has check-ins.', 'Cancel the ticket instead: set status to cancelled.',
     'check_ins.attendee_id'
   ]);
 
@@ -4795,16 +4795,16 @@ create table public.payments (
   )
 );
 comment on constraint payments_amount_is_positive on public.payments is
-  'A payment is above 0. For money that was returned add a row to refunds.';
+  'A payment must be above 0. To record a refund, add a row to refunds.';
 comment on constraint payments_external_reference_is_one_line on public.payments is
   'external_reference is one line of 1 to 255 characters. Write at least one letter, and no line breaks.';
-comment on table public.payments is 'Money received for orders. Add a row to record a payment; the order completes when nothing is due. A wrong one is taken back by a row in payment_voids.';
-comment on column public.payments.order_id is 'The order that was paid for.';
-comment on column public.payments.amount is 'In minor units of currency, which is the order''s: 49.90 is 4990. Above 0.';
+comment on table public.payments is 'Money received for orders. Add a row to record a payment; the order completes when nothing is due. Add a row to payment_voids to void a wrong one.';
+comment on column public.payments.order_id is 'The order that was paid.';
+comment on column public.payments.amount is 'In minor units of the order''s currency: 49.90 is 4990. Above 0.';
 comment on column public.payments.currency is 'ISO 4217 code, three capital letters.';
 comment on column public.payments.method is 'How it was paid.';
 comment on column public.payments.received_at is 'When the money was received; at most a day ahead.';
-comment on column public.payments.external_reference is 'Its reference in another system, such as an invoice number or a bank reference.';
+comment on column public.payments.external_reference is 'Reference in another system, such as an invoice number or a bank reference.';
 comment on column public.payments.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
 
 create index payments_order_id_idx on public.payments (order_id);
@@ -4852,26 +4852,26 @@ begin
   elsif v_order.status <> 'pending' and v_due = 0 then
     perform private.refuse(
       409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status),
-      'Money that came for it is returned at the bank, and neither it nor its return is recorded.'
+      'Return the money at the bank, and record neither the payment nor its return.'
         || case when v_order.amount_refunded > 0 and v_order.status = 'cancelled'
-          then ' A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew.'
+          then ' A refund cannot be voided. If the bank sent it back, note that in your books and pay it again.'
           else ''
         end
     );
   elsif new.currency <> v_order.currency then
     perform private.refuse(
-      409, 'wrong_currency', 'The payment is in another currency than the order.', 'currency',
+      409, 'wrong_currency', 'The currency of the payment differs from that of the order.', 'currency',
       jsonb_build_object('currency', v_order.currency)
     );
   elsif new.amount > v_due then
     perform private.refuse(
-      409, 'overpayment', 'The payment is more than what is due.', 'amount', jsonb_build_object('amount_due', v_due),
-      'Record amount_due. What was sent beyond it is returned at the bank, and not recorded: a refund of it would be due again.'
+      409, 'overpayment', 'The payment is more than the amount due.', 'amount', jsonb_build_object('amount_due', v_due),
+      'Record amount_due. Return the rest at the bank without recording it: a recorded refund would be due again.'
     );
   -- A day for clocks that differ, and for dates of another time zone.
   elsif new.received_at > now() + interval '1 day' then
     perform private.refuse_value(
-      'received_at', 'received_at is more than a day ahead.', 'Record the payment when the money is there.'
+      'received_at', 'received_at is more than a day ahead.', 'Record the payment when the money has arrived.'
     );
   end if;
   new.organisation_id := v_order.organisation_id;
@@ -4883,7 +4883,7 @@ end
 $$;
 select private.keep_table('public.payments', filled => '{organisation_id,event_id,currency}', derived => null,
   append_only => 'Payments are a log: they are never changed or deleted. '
-    'Add a row to payment_voids to take a wrong payment back, or to refunds for money that was returned.');
+    'Add a row to payment_voids for a wrong payment, or to refunds for returned money.');
 create trigger payments_100_pay before insert on public.payments
   for each row execute function private.tg_payments__pay();
 
@@ -4914,9 +4914,9 @@ create table public.payment_voids (
   constraint payment_voids_recorded_by_fkey foreign key (recorded_by) references public.api_keys (id) on delete set null,
   constraint payment_voids_reason_is_one_line check (length(btrim(reason)) between 1 and 255 and reason !~ '[[:cntrl:]]')
 );
-comment on table public.payment_voids is 'Payments that were recorded by mistake. Add a row with payment_id to take one back: its order is payable again, and a completed one keeps its tickets.';
-comment on column public.payment_voids.payment_id is 'The payment that is taken back.';
-comment on column public.payment_voids.reason is 'Why, for people: one line of up to 255 characters.';
+comment on table public.payment_voids is 'Payments recorded by mistake. Add a row with payment_id to void one. Its order is payable again; a completed order keeps its tickets.';
+comment on column public.payment_voids.payment_id is 'The voided payment.';
+comment on column public.payment_voids.reason is 'Reason for people: one line, up to 255 characters.';
 comment on column public.payment_voids.recorded_by is 'The API key that voided it. Empty if it was voided by hand.';
 
 create index payment_voids_recorded_by_idx on public.payment_voids (recorded_by);
@@ -4948,14 +4948,14 @@ create table public.refunds (
   )
 );
 comment on constraint refunds_amount_is_positive on public.refunds is
-  'A refund is above 0. Write what was returned, without a sign.';
-comment on table public.refunds is 'Money returned for orders that are paid or cancelled. Add a row to record a refund; refund_due ends when nothing is left to refund. What is returned for a ticket that stands is due again.';
+  'A refund must be above 0. Write the returned amount without a sign.';
+comment on table public.refunds is 'Money returned for paid or cancelled orders. Add a row to record a refund; refund_due ends when nothing is left to refund. Money returned for a valid ticket is due again.';
 comment on column public.refunds.order_id is 'The order whose money was returned.';
-comment on column public.refunds.amount is 'In minor units of currency, which is the order''s: 49.90 is 4990. At most what was paid and not refunded yet.';
+comment on column public.refunds.amount is 'In minor units of the order''s currency: 49.90 is 4990. At most the amount paid and not yet refunded.';
 comment on column public.refunds.currency is 'ISO 4217 code, three capital letters.';
 comment on column public.refunds.method is 'How it was returned.';
 comment on column public.refunds.refunded_at is 'When the money was returned; at most a day ahead.';
-comment on column public.refunds.external_reference is 'Its reference in another system, such as a credit note or a bank reference: one line of up to 255 characters.';
+comment on column public.refunds.external_reference is 'Reference in another system, such as a credit note or a bank reference: one line, up to 255 characters.';
 comment on column public.refunds.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
 
 create index refunds_order_id_idx on public.refunds (order_id);
@@ -4977,12 +4977,12 @@ declare
   v_amount bigint := (select p.amount from public.payments p where p.id = new.payment_id);
 begin
   if exists (select from public.payment_voids v where v.payment_id = new.payment_id) then
-    perform private.refuse(409, 'payment_voided', 'This payment was voided before.', 'payment_id');
+    perform private.refuse(409, 'payment_voided', 'This payment is already voided.', 'payment_id');
   elsif v_order.amount_paid - v_amount < v_order.amount_refunded then
     perform private.refuse(
-      409, 'payment_refunded', 'More was refunded than would be left of the payments.', 'payment_id',
+      409, 'payment_refunded', 'Refunds of this order exceed the payments that would remain.', 'payment_id',
       jsonb_build_object('amount_refunded', v_order.amount_refunded),
-      'A payment whose money was returned stays: it was received.'
+      'Keep a payment whose money was returned: it was received.'
     );
   end if;
   new.organisation_id := v_order.organisation_id;
@@ -5008,24 +5008,24 @@ begin
     perform private.refuse_broken('refunds_amount_is_positive', to_jsonb(new));
   elsif v_order.status <> 'cancelled' and (v_order.status = 'pending' or v_order.amount_paid < v_order.total) then
     perform private.refuse(
-      409, 'payment_due', 'Something is still due for this order.', 'order_id', jsonb_build_object('status', v_order.status),
+      409, 'payment_due', 'This order still has an amount due.', 'order_id', jsonb_build_object('status', v_order.status),
       'Cancel the order first, or void the payment if it was recorded by mistake.'
     );
   elsif v_left = 0 then
     perform private.refuse(
-      409, 'nothing_refundable', 'Nothing was paid for this order that is not refunded yet.', 'order_id',
+      409, 'nothing_refundable', 'All payments of this order are already refunded.', 'order_id',
       hint => case when v_order.amount_refunded > 0
-        then 'A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew without a second record.'
+        then 'A refund cannot be voided. If the bank sent it back, note that in your books and pay it again without a second record.'
       end
     );
   elsif new.currency <> v_order.currency then
     perform private.refuse(
-      409, 'wrong_currency', 'The refund is in another currency than the order.', 'currency',
+      409, 'wrong_currency', 'The currency of the refund differs from that of the order.', 'currency',
       jsonb_build_object('currency', v_order.currency)
     );
   elsif new.amount > v_left then
     perform private.refuse(
-      409, 'refund_too_high', 'The refund is more than what was paid and not refunded yet.', 'amount',
+      409, 'refund_too_high', 'The refund is more than the amount paid and not yet refunded.', 'amount',
       jsonb_build_object('amount_left', v_left), 'Record at most amount_left.'
     );
   elsif new.refunded_at > now() + interval '1 day' then
@@ -5141,12 +5141,12 @@ create table public.check_in_points (
   ),
   constraint check_in_points_closes_at_is_after_opens_at check (closes_at > opens_at)
 );
-comment on table public.check_in_points is 'Gates, days and workshops of an event at which tickets are scanned. Archive one to close it for good.';
+comment on table public.check_in_points is 'Places where tickets are scanned, such as gates, days and workshops. Archive one to close it permanently.';
 comment on column public.check_in_points.name is 'Name for people.';
-comment on column public.check_in_points.status is 'active or archived; an archived one admits nobody.';
+comment on column public.check_in_points.status is 'active or archived. An archived point admits nobody.';
 comment on column public.check_in_points.admission is 'once; once_per_day, in the time zone of the event; or re_entry: an exit scan lets the ticket in again. Fixed once there are scans.';
-comment on column public.check_in_points.opens_at is 'Scans before it are rejected. Empty: open from the start.';
-comment on column public.check_in_points.closes_at is 'Scans from then on are rejected. Empty: open to the end.';
+comment on column public.check_in_points.opens_at is 'Earlier scans are rejected. Empty: always open before closes_at.';
+comment on column public.check_in_points.closes_at is 'Scans from this time on are rejected. Empty: no closing time.';
 comment on column public.check_in_points.ticket_type_ids is 'Ticket types that it admits, up to 100. Empty: all of the event.';
 
 create index check_in_points_event_id_id_idx on public.check_in_points (event_id, id);
@@ -5154,7 +5154,7 @@ create index check_in_points_event_id_id_idx on public.check_in_points (event_id
 comment on constraint check_in_points_name_is_one_line on public.check_in_points is
   'A name is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
 comment on constraint check_in_points_closes_at_is_after_opens_at on public.check_in_points is
-  'A check-in point closes after it opens. Change opens_at and closes_at together.';
+  'A check-in point must close after it opens. Change opens_at and closes_at together.';
 
 create function private.tg_check_in_points__assert_event() returns trigger
 language plpgsql volatile set search_path = ''
@@ -5165,7 +5165,7 @@ begin
   -- The door list has all of them on each page.
   elsif (select count(*) from public.check_in_points p where p.event_id = new.event_id) >= 100 then
     perform private.refuse_value(
-      'event_id', 'An event has at most 100 check-in points.', 'Delete those at which nothing was scanned, or change one.', "row" => to_jsonb(new)
+      'event_id', 'An event has at most 100 check-in points.', 'Delete one without scans, or change one.', "row" => to_jsonb(new)
     );
   end if;
   return new;
@@ -5181,9 +5181,9 @@ begin
   perform 1 from public.check_in_points p where p.id = old.id for update;
   if exists (select from public.check_ins c where c.check_in_point_id = old.id) then
     perform private.refuse(
-      409, 'in_use', 'Tickets were scanned at this check-in point.', case tg_op when 'UPDATE' then 'admission' else 'check_in_point_id' end,
+      409, 'in_use', 'This check-in point has scans.', case tg_op when 'UPDATE' then 'admission' else 'check_in_point_id' end,
       hint => case tg_op
-        when 'UPDATE' then 'Its admission is fixed: archive it, and create another.'
+        when 'UPDATE' then 'Its admission rule is fixed. Archive it and create another.'
         else 'Archive it instead: set its status to archived.'
       end
     );
@@ -5373,7 +5373,7 @@ begin
 end
 $$;
 comment on function api.update_check_in_point is
-  'Changes fields of a check-in point (status archived closes it for good): 200. 404 not_found; 409 in_use; 412 version_mismatch; 422 validation_failed.';
+  'Changes fields of a check-in point (status archived closes it permanently): 200. 404 not_found; 409 in_use; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_check_in_point to scope_events_write;
 
 create function api.delete_check_in_point(
@@ -5401,7 +5401,7 @@ begin
   ));
 end
 $$;
-comment on function api.delete_check_in_point is 'Deletes a check-in point at which nothing was scanned: 200. 404 not_found; 409 in_use.';
+comment on function api.delete_check_in_point is 'Deletes a check-in point without scans: 200. 404 not_found; 409 in_use.';
 grant execute on function api.delete_check_in_point to scope_events_write;
 
 -- schemas/80-check-ins/table.sql
@@ -5455,24 +5455,24 @@ create table public.check_ins (
 );
 comment on constraint check_ins_device_is_one_line on public.check_ins is
   'device is one line of 1 to 100 characters. Write at least one letter, and no line breaks.';
-comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id, and code or attendee_id, to check in by hand; set undone_at to take an acceptance back.';
-comment on column public.check_ins.attendee_id is 'Whose ticket it is. Empty where no ticket has the code, or no attendee the id that was named.';
+comment on table public.check_ins is 'Every scan at the door, accepted or rejected. Add a row with event_id, and code or attendee_id, to check in by hand. Set undone_at to undo an accepted check-in.';
+comment on column public.check_ins.attendee_id is 'Holder of the ticket. Empty if no ticket has the code, or no attendee the id.';
 -- Not filled in from the attendee: whoever names an attendee learns no ticket code.
-comment on column public.check_ins.code is 'The text that was scanned, up to 200 characters, even if no ticket has this code. Empty where the attendee was named instead.';
-comment on column public.check_ins.check_in_point_id is 'The check-in point where it was scanned. Empty: the event as such.';
+comment on column public.check_ins.code is 'Scanned text, up to 200 characters, even if no ticket has this code. Empty if attendee_id was sent instead.';
+comment on column public.check_ins.check_in_point_id is 'The check-in point of the scan. Empty: the whole event.';
 comment on column public.check_ins.direction is 'entry or exit.';
 comment on column public.check_ins.result is 'accepted or rejected.';
 comment on column public.check_ins.reason is 'Why it was rejected. Empty when accepted.';
-comment on column public.check_ins.scanned_at is 'When it was scanned: between when the event was made and now.';
-comment on column public.check_ins.exited_at is 'Of an entry: when the person left by an exit scan. Kept by Usher.';
-comment on column public.check_ins.undone_at is 'When the acceptance was taken back. Set it to do so.';
-comment on column public.check_ins.device is 'Scanner or entrance, for people.';
-comment on column public.check_ins.admitted is 'What an offline scanner said: whether it let the person in.';
-comment on column public.check_ins.api_key_id is 'The API key that scanned, where it was one.';
-comment on column public.check_ins.scan_id is 'Identifier given by an offline scanner, up to 100 characters, so that a scan sent twice counts once.';
-comment on column public.check_ins.earlier_check_in_id is 'Of a rejection as already_checked_in the entry that stood; of an exit the entry that it ends.';
+comment on column public.check_ins.scanned_at is 'Time of the scan: after the event was created, and not in the future.';
+comment on column public.check_ins.exited_at is 'For an entry: when an exit scan ended it. Kept by Usher.';
+comment on column public.check_ins.undone_at is 'When the check-in was undone. Set it to undo.';
+comment on column public.check_ins.device is 'Name of the scanner or entrance.';
+comment on column public.check_ins.admitted is 'Whether an offline scanner let the person in.';
+comment on column public.check_ins.api_key_id is 'The API key that scanned, if any.';
+comment on column public.check_ins.scan_id is 'Identifier from an offline scanner, up to 100 characters. A scan sent twice counts once.';
+comment on column public.check_ins.earlier_check_in_id is 'For already_checked_in: the entry that counts. For an exit: the entry it ends.';
 comment on column public.check_ins.admission_key is
-  'Internal: what an entry uses up, once for each attendee: the check-in point, or event, and at a point with once_per_day the day. Emptied when it is undone, or ended by an exit at a point with re_entry, or at the event.';
+  'Internal: the entry that each attendee has once: the check-in point or event, with the day if once_per_day. Emptied when undone, or ended by an exit at a point with re_entry or at the event.';
 
 -- At most one standing acceptance per attendee, check-in point and day, whatever else goes wrong.
 create unique index check_ins_one_acceptance_idx on public.check_ins (attendee_id, admission_key)
@@ -5576,16 +5576,16 @@ declare
   v_point public.check_in_points;
 begin
   if num_nonnulls(new.code, new.attendee_id) = 0 then
-    perform private.refuse_value('code', 'Give the code of the ticket, or attendee_id.');
+    perform private.refuse_value('code', 'Send the ticket code or attendee_id.');
   elsif num_nonnulls(new.code, new.attendee_id) = 2 then
-    perform private.refuse_value('attendee_id', 'Give either the code of the ticket or attendee_id, not both.');
+    perform private.refuse_value('attendee_id', 'Send either the ticket code or attendee_id, not both.');
   end if;
 
   select e.* into v_event from public.events e where e.id = new.event_id and not private.is_foreign(e.organisation_id);
   if not found then
     perform private.refuse_not_found('event_id');
   elsif new.scanned_at < v_event.created_at and new.scan_id is null then
-    perform private.refuse_value('scanned_at', 'scanned_at is before the event was made.', 'Leave scanned_at out: it is then now.');
+    perform private.refuse_value('scanned_at', 'scanned_at is before the event was created.', 'Leave scanned_at out to use the current time.');
   end if;
   new.organisation_id := v_event.organisation_id;
   -- A scanner's clock may be wrong: no scan is later than now, or earlier than its event.
@@ -5692,10 +5692,10 @@ create trigger check_ins_100_append_only before update on public.check_ins
   for each row when (
     private.is_typed() and to_jsonb(new) - '{undone_at,updated_at}'::text[] <> to_jsonb(old) - '{undone_at,updated_at}'::text[]
   )
-  execute function private.tg__assert_append_only('Check-ins are a log: only undone_at can be set.', 'Set undone_at to take an acceptance back.');
+  execute function private.tg__assert_append_only('Check-ins are a log: only undone_at can be set.', 'Set undone_at to undo an accepted check-in.');
 create trigger check_ins_100_never_deleted before delete on public.check_ins
   for each row execute function private.tg__assert_append_only(
-    'Check-ins are a log: they are never deleted.', 'Set undone_at to take an acceptance back.'
+    'Check-ins are a log: they are never deleted.', 'Set undone_at to undo an accepted check-in.'
   );
 
 create function private.tg_check_ins__take_back() returns trigger
@@ -5706,7 +5706,7 @@ begin
     perform private.refuse(409, 'check_in_not_accepted', 'A rejected check-in cannot be undone.', 'check_in_id', "row" => to_jsonb(old));
   elsif old.undone_at is not null then
     perform private.refuse(
-      409, 'check_in_already_undone', 'This check-in was undone before.', 'check_in_id',
+      409, 'check_in_already_undone', 'This check-in is already undone.', 'check_in_id',
       jsonb_build_object('undone_at', private.rfc3339(old.undone_at)), "row" => to_jsonb(old)
     );
   end if;
@@ -5735,7 +5735,7 @@ begin
       where c.attendee_id = new.attendee_id and c.admission_key = v_key and c.id <> new.earlier_check_in_id
     ) then
       perform private.refuse(
-        409, 'already_checked_in', 'The person came in again since.', 'check_in_id', hint => 'Undo the later check-in first.', "row" => to_jsonb(new)
+        409, 'already_checked_in', 'The person has checked in again since.', 'check_in_id', hint => 'Undo the later check-in first.', "row" => to_jsonb(new)
       );
     end if;
     update public.check_ins c set exited_at = null, admission_key = v_key
@@ -5813,12 +5813,12 @@ create table public.webhook_endpoints (
 );
 comment on constraint webhook_endpoints_url_is_https on public.webhook_endpoints is
   'The URL of a webhook endpoint is an https address without a password. http is allowed for localhost only.';
-comment on table public.webhook_endpoints is 'URLs that are notified of what happens. Set status to disabled to stop sending; delete the row to remove it with its deliveries.';
-comment on column public.webhook_endpoints.url is 'A public https address. This machine, by http as well, only in development.';
-comment on column public.webhook_endpoints.description is 'What receives the webhooks, for people: one line of up to 200 characters.';
+comment on table public.webhook_endpoints is 'URLs that receive webhooks. Set status to disabled to stop sending. Delete the row to remove it with its deliveries.';
+comment on column public.webhook_endpoints.url is 'A public https address. In development also this machine, by http.';
+comment on column public.webhook_endpoints.description is 'Description of the receiver: one line, up to 200 characters.';
 comment on column public.webhook_endpoints.status is 'enabled or disabled.';
-comment on column public.webhook_endpoints.types is 'The types of notification it is subscribed to: at least one, and not webhook_endpoint.test.';
-comment on column public.webhook_endpoints.event_ids is 'Only what belongs to one of these events is sent. Empty: all events.';
+comment on column public.webhook_endpoints.types is 'Subscribed notification types: at least one, without webhook_endpoint.test.';
+comment on column public.webhook_endpoints.event_ids is 'Send only notifications of these events. Empty: all events.';
 comment on column public.webhook_endpoints.disabled_reason is 'Why Usher disabled it. Empty if a person or an API key did.';
 comment on column public.webhook_endpoints.failing_since is 'Since when no delivery has succeeded. Kept by the courier.';
 comment on column public.webhook_endpoints.last_failed_at is 'When a delivery last failed. Kept by the courier.';
@@ -5876,7 +5876,7 @@ begin
   limit 1;
   if found then
     perform private.refuse(
-      403, 'missing_scope', 'The API key lacks a scope that is needed to read what the endpoint subscribes to.', 'types',
+      403, 'missing_scope', 'The API key lacks a scope to read a subscribed type.', 'types',
       jsonb_build_object('scope', v_missing), 'Use a key that has the scope, or choose other types.'
     );
   end if;
@@ -5932,7 +5932,7 @@ begin
     if (select count(*) from public.webhook_endpoints w where w.organisation_id = new.organisation_id) >= 50 then
       perform private.refuse(
         409, 'too_many_webhook_endpoints', 'An organisation has at most 50 webhook endpoints.',
-        hint => 'Delete one that is not needed, or let one endpoint subscribe to more types.'
+        hint => 'Delete one, or subscribe one endpoint to more types.'
       );
     end if;
   end if;
@@ -5954,8 +5954,8 @@ begin
   end if;
   if (tg_op = 'INSERT' or new.url <> old.url) and private.is_internal_url(new.url) then
     perform private.refuse_value(
-      'url', 'A webhook endpoint has a public address: nothing is sent to this machine or its network.',
-      'Give the https address by which others reach it. This machine is allowed for developing: with npm start.'
+      'url', 'A webhook endpoint needs a public address, outside this machine and its network.',
+      'Give its public https address. For development, npm start allows this machine.'
     );
   end if;
   new.types := array(select distinct t from unnest(new.types) t order by t);
@@ -6061,14 +6061,14 @@ create table public.notifications (
   constraint notifications_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade
 );
-comment on table public.notifications is 'The outbox, readable as a log of what happened, oldest first. Written by Usher only.';
+comment on table public.notifications is 'Log of changes, oldest first, from which webhooks are sent. Written by Usher only.';
 comment on column public.notifications.type is 'What happened.';
 comment on column public.notifications.data is 'The object in the JSON shape of the API at that time: an order with its attendees, without ticket codes.';
 comment on column public.notifications.subject_id is
-  'Internal: what it is found by when a person is erased: the order that it belongs to, the entry of the waiting list, or the object itself.';
+  'Internal: look-up for erasure: its order, its waiting-list entry, or the object itself.';
 comment on column public.notifications.transaction_id is
-  'Internal: ids are assigned before the commit and may become visible out of order; a reader that continues from the last one it saw must miss none. So the log is in the order of transactions, and shows only those older than every open one.';
-comment on column public.notifications.queued_for is 'Internal: the webhook endpoints for which the courier has yet to make its deliveries.';
+  'Internal: ids are assigned before the commit and may become visible out of order. The log is therefore in the order of transactions, and shows only those older than every open one, so a reader that continues misses none.';
+comment on column public.notifications.queued_for is 'Internal: webhook endpoints whose deliveries the courier has yet to add.';
 
 create trigger notifications_100_append_only before update of created_at, type, data, id, organisation_id or delete on public.notifications
   for each row when (private.is_typed())
@@ -6179,9 +6179,9 @@ begin
     select n.* into v_last from public.notifications n where n.id = v_last_id;
     if not found then
       perform private.refuse(
-        404, 'not_found', 'There is no such notification, or it is no longer kept.',
+        404, 'not_found', 'There is no such notification, or it is past its retention.',
         case when cursor is null then 'after' else 'cursor' end,
-        hint => 'Leave it out to start from the oldest that is kept.'
+        hint => 'Leave it out to start from the oldest.'
       );
     end if;
   end if;
@@ -6211,7 +6211,7 @@ begin
 end
 $$;
 comment on function api.list_notifications is
-  'Notifications that the key may read, oldest first, after a given one or since a time if any: { data, has_more, next_cursor }. 404 not_found.';
+  'Notifications that the key may read, oldest first, optionally after an id or since a time: { data, has_more, next_cursor }. 404 not_found.';
 grant execute on function api.list_notifications to scope_events_write;
 
 -- schemas/90-outbox/deliveries.sql
@@ -6247,21 +6247,21 @@ create table public.webhook_deliveries (
   constraint webhook_deliveries_pending_have_a_next_attempt check ((status = 'pending') = (next_attempt_at is not null)),
   constraint webhook_deliveries_last_response_body_is_an_excerpt check (length(last_response_body) <= 1024)
 );
-comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and the result of sending it.';
+comment on table public.webhook_deliveries is 'Delivery of one notification to one webhook endpoint, with its result.';
 comment on column public.webhook_deliveries.type is 'The type of the notification.';
 comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
 comment on column public.webhook_deliveries.webhook_endpoint_id is 'Where it is sent.';
-comment on column public.webhook_deliveries.attempts is 'How often it was tried since it was last queued.';
-comment on column public.webhook_deliveries.next_attempt_at is 'When it is tried next. Empty once it is settled.';
-comment on column public.webhook_deliveries.last_attempt_at is 'When it was last tried.';
+comment on column public.webhook_deliveries.attempts is 'Attempts since it was last queued.';
+comment on column public.webhook_deliveries.next_attempt_at is 'Time of the next attempt. Empty once settled.';
+comment on column public.webhook_deliveries.last_attempt_at is 'Time of the last attempt.';
 comment on column public.webhook_deliveries.last_response_status is 'HTTP status of the last response.';
-comment on column public.webhook_deliveries.last_response_milliseconds is 'How long the endpoint took.';
+comment on column public.webhook_deliveries.last_response_milliseconds is 'Response time of the endpoint.';
 comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of the response.';
 comment on column public.webhook_deliveries.last_error is 'Why there was no response.';
 comment on column public.webhook_deliveries.delivered_at is 'When it was delivered.';
-comment on column public.webhook_deliveries.notification_id is 'What is sent; also the webhook-id.';
-comment on column public.webhook_deliveries.claim is 'Internal: identifies the claim under which it is being sent; a result under another claim is ignored.';
-comment on column public.webhook_deliveries.claimed_until is 'Internal: until when a courier has it in hand.';
+comment on column public.webhook_deliveries.notification_id is 'The notification that is sent. Its id is the webhook-id.';
+comment on column public.webhook_deliveries.claim is 'Internal: lease under which it is being sent. A result with another lease is ignored.';
+comment on column public.webhook_deliveries.claimed_until is 'Internal: end of the courier''s lease.';
 
 -- For private.page_of_webhook_deliveries. The type before the status: with the endpoint and the status alone, the claim of what is
 -- pending would at times be planned with it.
@@ -6370,7 +6370,7 @@ begin
     );
   elsif type <> 'webhook_endpoint.test' and type <> all (v_webhook_endpoint.types) then
     perform private.refuse(
-      409, 'type_not_subscribed', 'The webhook endpoint does not subscribe to this type any more.', 'type',
+      409, 'type_not_subscribed', 'The webhook endpoint no longer subscribes to this type.', 'type',
       hint => 'Add the type to the endpoint first.'
     );
   end if;
@@ -6478,7 +6478,7 @@ create table private.installations (
   created_at timestamptz not null default now(),
   constraint installations_pkey primary key (system_identifier, created_at)
 );
-comment on table private.installations is 'Where deliveries are sent from: the Postgres cluster and the names of the installation. newcomers are names that announced themselves and are not known yet.';
+comment on table private.installations is 'The installation that sends deliveries: its Postgres cluster and names. newcomers: names announced and not yet known.';
 alter table private.installations enable row level security;
 
 -- Whether the caller is where deliveries are sent from. A cluster may be exchanged below a `project:` name, as in an upgrade of
@@ -6545,7 +6545,7 @@ begin
 end
 $$;
 comment on function api.announce_installation is
-  'Announces the names in the caller''s token: { held }, whether the database belongs to another installation, where webhooks and e-mails are held.';
+  'Announces the names in the caller''s token: { held }. held: the database belongs to another installation, so webhooks and e-mails wait.';
 grant execute on function api.announce_installation to courier;
 
 -- Forgets the installation: the database belongs to the one that is announced next.
@@ -6554,7 +6554,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   delete from private.installations;
-  return 'Released: webhooks and e-mails are sent from here, also those that were pending when the database was copied.';
+  return 'Released: webhooks and e-mails are sent from here, including those pending when the database was copied.';
 end
 $$;
 
@@ -6608,7 +6608,7 @@ begin
   if message is not null and coalesce(notify, 'nobody') = 'nobody' then
     perform private.refuse_value('message', 'A message needs recipients.', 'Set notify to mailed or everybody.');
   elsif length(message) > 1000 then
-    perform private.refuse_value('message', 'A message has at most 1000 characters.', 'Say the rest on a page, and its address here.');
+    perform private.refuse_value('message', 'A message can have at most 1000 characters.', 'Put the rest on a page, and link to it here.');
   end if;
   return message;
 end
@@ -6675,27 +6675,27 @@ create table public.emails (
     waiting_list_entry_id is not null or kind not in ('waiting_list_offer', 'waiting_list_cancelled')
   )
 );
-comment on table public.emails is 'E-mails to attendees and buyers, pending and sent. Written by Usher only. Set status to cancelled to keep one from being sent, or to queued to send one once more; a ticket, by ticket_email_status of the attendee.';
-comment on column public.emails.kind is 'What it tells: ticket, order_confirmation, payment_received and so on.';
-comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled. Set it to cancelled so that it is not sent. Set it to queued to send the e-mail once more, or at once where it waits after a failure; a ticket that was sent by its attendee.';
-comment on column public.emails.sent_to is 'The address that it went to, as of when it was claimed.';
-comment on column public.emails.attendee_id is 'To whom it goes, where that is an attendee.';
-comment on column public.emails.order_id is 'The order whose contact it goes to, where that is the buyer.';
-comment on column public.emails.sent_at is 'When the mail service took it.';
-comment on column public.emails.last_error is 'Why it was not sent or came back.';
-comment on column public.emails.message is 'What the organiser adds in their own words, at most 1000 characters. Empty: nothing.';
-comment on column public.emails.attempts is 'How often it was tried since it was last queued.';
-comment on column public.emails.next_attempt_at is 'When it is tried next. Empty once it is settled.';
-comment on column public.emails.last_attempt_at is 'When it was last tried.';
-comment on column public.emails.payment_id is 'The payment that was received, or voided.';
-comment on column public.emails.waiting_list_entry_id is 'The entry of the waiting list to which it goes, where that is somebody who waits.';
-comment on column public.emails.message_id is 'Its identifier at the mail service.';
-comment on column public.emails.is_mailing is 'Internal: whether an event may have thousands at once: changes, cancellation, reminders, expiries. These wait for whatever else the organisation sends. Generated.';
-comment on column public.emails.previous is 'Internal: of event_changed: what the attendees knew before, as in the JSON of the event.';
-comment on column public.emails.sent_code is 'Internal: of a ticket: the code when it was claimed: if the code changed while the e-mail was in flight, another one follows.';
-comment on column public.emails.sent_with is 'Internal: of tickets that go to one address in one e-mail: the row whose e-mail that is, which names itself.';
-comment on column public.emails.claim is 'Internal: identifies the claim under which it is being sent.';
-comment on column public.emails.claimed_until is 'Internal: until when a courier has it in hand.';
+comment on table public.emails is 'E-mails to attendees and buyers, pending and sent. Written by Usher only. Set status to cancelled to stop one, or to queued to send it again. For a ticket, set ticket_email_status of the attendee.';
+comment on column public.emails.kind is 'Kind of e-mail: ticket, order_confirmation, payment_received and so on.';
+comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled. Set it to cancelled to stop the e-mail, or to queued to send it again or retry at once. For a sent ticket, use its attendee.';
+comment on column public.emails.sent_to is 'Address it was sent to.';
+comment on column public.emails.attendee_id is 'The recipient, if an attendee.';
+comment on column public.emails.order_id is 'The order whose buyer receives it, if a buyer.';
+comment on column public.emails.sent_at is 'When the mail service accepted it.';
+comment on column public.emails.last_error is 'Why it failed or bounced.';
+comment on column public.emails.message is 'The organiser''s own words, at most 1000 characters.';
+comment on column public.emails.attempts is 'Attempts since it was last queued.';
+comment on column public.emails.next_attempt_at is 'Time of the next attempt. Empty once settled.';
+comment on column public.emails.last_attempt_at is 'Time of the last attempt.';
+comment on column public.emails.payment_id is 'The received or voided payment.';
+comment on column public.emails.waiting_list_entry_id is 'The waiting-list entry that receives it, if any.';
+comment on column public.emails.message_id is 'Message id at the mail service.';
+comment on column public.emails.is_mailing is 'Internal: a kind that an event may send by the thousand: changes, cancellation, reminders, expiries. Other e-mails of the organisation go first. Generated.';
+comment on column public.emails.previous is 'Internal: for event_changed: what the attendees knew before, as in the JSON of the event.';
+comment on column public.emails.sent_code is 'Internal: for a ticket: the code when it was leased. If it changed in flight, another e-mail follows.';
+comment on column public.emails.sent_with is 'Internal: for tickets sent together: the row of the e-mail that carries them, itself included.';
+comment on column public.emails.claim is 'Internal: lease under which it is being sent.';
+comment on column public.emails.claimed_until is 'Internal: end of the courier''s lease.';
 
 -- No index on next_attempt_at alone: see webhook_deliveries.
 create index emails_organisation_id_next_attempt_at_idx on public.emails (organisation_id, is_mailing, next_attempt_at)
@@ -6732,12 +6732,12 @@ begin
     return null;
   elsif new.status = 'cancelled' and old.status <> 'queued' then
     perform private.refuse(
-      409, 'invalid_transition', 'Only an e-mail that is queued can be cancelled.', 'status',
-      jsonb_build_object('from', old.status, 'to', new.status), 'Leave it as it is: it shows what was sent.'
+      409, 'invalid_transition', 'Only a queued e-mail can be cancelled.', 'status',
+      jsonb_build_object('from', old.status, 'to', new.status), 'Leave it: it records a sent e-mail.'
     );
   elsif new.kind = 'ticket' and new.status = 'queued' and old.status <> 'queued' then
     perform private.refuse(
-      409, 'read_only_field', 'A ticket is sent once more by its attendee, not by the status of its e-mail.', 'status',
+      409, 'read_only_field', 'Send a ticket again from its attendee, not by the status of its e-mail.', 'status',
       hint => 'Set ticket_email_status of the attendee to queued.'
     );
   elsif new.status = 'queued' then
@@ -6761,7 +6761,7 @@ create trigger emails_500_cancel_ticket after update of status on public.emails
   execute function private.tg_emails__set_status();
 create trigger emails_100_append_only before delete on public.emails
   for each row when (private.is_typed())
-  execute function private.tg__assert_append_only('E-mails are a log of what was sent: they are never deleted.', 'Set status to cancelled instead.');
+  execute function private.tg__assert_append_only('E-mails are a log and are never deleted.', 'Set status to cancelled instead.');
 -- Nobody adds rows by hand, and what the log says is for the purge to take out.
 select private.keep_table('public.emails', required => '{}', derived => null);
 
@@ -6848,7 +6848,7 @@ create table public.email_opt_outs (
   constraint email_opt_outs_organisation_id_fkey foreign key (organisation_id) references public.organisations (id) on delete cascade,
   constraint email_opt_outs_email_is_an_address check (private.is_email_address(email))
 );
-comment on table public.email_opt_outs is 'Addresses that want no e-mails about changes of an event. Only they switch them on again, on the page of their ticket.';
+comment on table public.email_opt_outs is 'Addresses that opted out of e-mails about changes of an event. Only the recipient can opt in again, on the ticket page.';
 comment on column public.email_opt_outs.email is 'The address.';
 comment on column public.email_opt_outs.event_id is 'The event.';
 comment on column public.email_opt_outs.created_at is 'When the e-mails were switched off.';
@@ -6877,7 +6877,7 @@ begin
   limit 1
   for share;
   if not found then
-    perform private.refuse_value('email', 'No ticket of this event has this address.', 'Take the address from attendees.');
+    perform private.refuse_value('email', 'No ticket of this event has this address.', 'Copy the address from attendees.');
   end if;
   return new;
 end
@@ -6891,8 +6891,8 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    409, 'read_only_field', 'Only those who switched off their e-mails switch them on again.', 'email',
-    hint => 'They do it on the page of their ticket.'
+    409, 'read_only_field', 'Only the recipient can switch these e-mails on again.', 'email',
+    hint => 'They can do so on their ticket page.'
   );
 end
 $$;
@@ -6921,7 +6921,7 @@ create table private.opt_out_keys (
   constraint opt_out_keys_pkey primary key (is_only),
   constraint opt_out_keys_is_one_row check (is_only)
 );
-comment on table private.opt_out_keys is 'Signs the links by which e-mails are switched off. A new one ends all links that were sent.';
+comment on table private.opt_out_keys is 'Signs opt-out links. A new secret invalidates all links sent before.';
 revoke all on private.opt_out_keys from anon, authenticated, service_role;
 alter table private.opt_out_keys enable row level security;
 
@@ -6973,7 +6973,7 @@ begin
 end
 $$;
 comment on function api.get_opt_out is
-  'What the link of an e-mail about changes leads to: { organisation, event, emails }. null where the link is not, or no longer, good. For the gateway.';
+  'Content of the opt-out page of a link: { organisation, event, emails }. null if the link is not valid. For the gateway.';
 grant execute on function api.get_opt_out to gateway;
 
 create function api.opt_out(token text) returns json
@@ -6988,7 +6988,7 @@ begin
   return api.get_opt_out(token);
 end
 $$;
-comment on function api.opt_out is 'Switches off the e-mails about changes by the link in one of them; answers as api.get_opt_out. For the gateway.';
+comment on function api.opt_out is 'Switches off e-mails about changes by an opt-out link. Answers as api.get_opt_out. For the gateway.';
 grant execute on function api.opt_out to gateway;
 
 -- By the page of a ticket its holder switches the e-mails about changes off, and on again. False where no ticket has the token.
@@ -7010,7 +7010,7 @@ begin
 end
 $$;
 comment on function api.switch_ticket_emails is
-  'Switches the e-mails about changes to the address of a ticket off or on: whether there is such a ticket. For the gateway.';
+  'Switches e-mails about changes for the address of a ticket off or on. Returns whether there is such a ticket. For the gateway.';
 grant execute on function api.switch_ticket_emails to gateway;
 
 -- schemas/70-waiting-list/table.sql
@@ -7066,19 +7066,19 @@ create table public.waiting_list_entries (
   constraint waiting_list_entries_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
 comment on constraint waiting_list_entries_offer_expires_at_is_set_with_an_offer on public.waiting_list_entries is
-  'An offer has a deadline. Move it, or cancel the entry.';
-comment on table public.waiting_list_entries is 'People who wait for a place of a sold-out ticket type, in the order of their ids. Take somebody off by setting status to cancelled.';
+  'An offer needs a deadline. Move it, or cancel the entry.';
+comment on table public.waiting_list_entries is 'People waiting for a place of a sold-out ticket type, in the order of their ids. Set status to cancelled to remove one.';
 comment on column public.waiting_list_entries.name is 'Name of the person.';
-comment on column public.waiting_list_entries.email is 'Address that the offer is sent to.';
+comment on column public.waiting_list_entries.email is 'Address the offer is sent to.';
 comment on column public.waiting_list_entries.company is 'Company of the person: one line of up to 200 characters.';
 comment on column public.waiting_list_entries.status is 'waiting, offered, accepted, expired or cancelled.';
-comment on column public.waiting_list_entries.ticket_type_id is 'The ticket type that the person waits for.';
+comment on column public.waiting_list_entries.ticket_type_id is 'The ticket type the person is waiting for.';
 comment on column public.waiting_list_entries.offered_at is 'When a place was offered. Kept by Usher.';
-comment on column public.waiting_list_entries.offer_expires_at is 'Until when the offered place is held. May be moved while it is offered.';
+comment on column public.waiting_list_entries.offer_expires_at is 'Deadline of the offer. Can be moved while it is open.';
 comment on column public.waiting_list_entries.send_email is 'Whether the offer, and later the ticket, is e-mailed.';
-comment on column public.waiting_list_entries.external_id is 'The organiser''s own identifier, up to 255 characters, unique within the organisation.';
-comment on column public.waiting_list_entries.metadata is 'The organiser''s own flat object: at most 50 keys.';
-comment on column public.waiting_list_entries.id is 'Identifier, a UUID of version 7: it holds the time of joining, and with it the order of the list.';
+comment on column public.waiting_list_entries.external_id is 'Your own identifier, up to 255 characters, unique within the organisation.';
+comment on column public.waiting_list_entries.metadata is 'Your own flat JSON object, at most 50 keys.';
+comment on column public.waiting_list_entries.id is 'Identifier: a version 7 UUID, which contains the time of joining and so the order of the list.';
 comment on column public.waiting_list_entries.version is 'Number of edits. Kept by Usher.';
 comment on column public.waiting_list_entries.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
 
@@ -7135,7 +7135,7 @@ begin
   perform private.assert_on_sale(v_ticket_type);
   if v_ticket_type.min_per_order > 1 then
     perform private.refuse(
-      409, 'quantity_not_allowed', 'The waiting list is for one ticket, and an order has more of this type.', 'ticket_type_id',
+      409, 'quantity_not_allowed', 'The waiting list is for single tickets, and this type needs more in each order.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', v_ticket_type.id, 'min_per_order', v_ticket_type.min_per_order), "row" => to_jsonb(new)
     );
   -- There is no place left, and nobody else is giving one back at this moment.
@@ -7144,7 +7144,7 @@ begin
     or private.places_taken(v_event.id) >= v_event.capacity
   ) is not true then
     perform private.refuse(
-      409, 'not_sold_out', 'There are tickets of this type left.', 'ticket_type_id',
+      409, 'not_sold_out', 'Tickets of this type are still available.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', v_ticket_type.id), 'Register the person instead.'
     );
   end if;
@@ -7159,9 +7159,9 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    409, 'invalid_transition', 'An entry of the waiting list cannot go from its present status to this one.', 'status',
+    409, 'invalid_transition', 'A waiting-list entry cannot change from its current status to this one.', 'status',
     jsonb_build_object('from', old.status, 'to', new.status),
-    'Allowed: waiting or offered to cancelled; offered to expired after its deadline. Places are offered by Usher.', "row" => to_jsonb(new)
+    'Allowed: waiting or offered to cancelled; offered to expired after its deadline. Usher makes the offers.', "row" => to_jsonb(new)
   );
 end
 $$;
@@ -7208,7 +7208,7 @@ create trigger waiting_list_entries_120_deadline before update of offer_expires_
     and (old.status, new.status) not in (('waiting', 'offered'), ('offered', 'offered'))
   )
   execute function private.tg__refuse(
-    409, 'read_only_field', 'Only an offer that stands has a deadline to be moved.', 'Leave it as it is.', 'offer_expires_at'
+    409, 'read_only_field', 'Only the deadline of an open offer can be moved.', 'Leave it as it is.', 'offer_expires_at'
   );
 create trigger waiting_list_entries_130_free before insert or update of email, external_id on public.waiting_list_entries
   for each row execute function private.tg_waiting_list_entries__assert_free();
@@ -7347,7 +7347,7 @@ begin
     when coalesce(held, 0) = 0 then ''
     when private.is_by_hand()
       then $way$ For whoever is offered a place: select accept_offer(the_waiting_list_entry('who@example.com', 'my-event')).$way$
-    else ' For whoever is offered a place: accept_waiting_list_offer.'
+    else ' To take an offered place, call accept_waiting_list_offer.'
   end;
 end
 $$;
@@ -7363,8 +7363,8 @@ begin
     );
   elsif entry.status <> 'offered' then
     perform private.refuse(
-      409, 'not_offered', 'No place is offered to this person.', 'waiting_list_entry_id', jsonb_build_object('status', entry.status),
-      'Whoever waits is offered a place when it is their turn.'
+      409, 'not_offered', 'This person has no offer.', 'waiting_list_entry_id', jsonb_build_object('status', entry.status),
+      'Usher offers places in the order of the waiting list.'
     );
   end if;
 end
@@ -7455,7 +7455,7 @@ begin
 end
 $$;
 comment on function api.expire_waiting_list_offers is
-  'Expires offers of the waiting list after their deadline, some at a time, and offers their places to the next: { expired, has_more }. For the courier.';
+  'Expires waiting-list offers after their deadline, some at a time, and offers their places to the next: { expired, has_more }. For the courier.';
 grant execute on function api.expire_waiting_list_offers to courier;
 
 -- schemas/90-outbox/audit-trail.sql
@@ -7504,16 +7504,16 @@ create table public.audit_entries (
   organisation_id uuid not null,
   constraint audit_entries_pkey primary key (id)
 );
-comment on table public.audit_entries is 'Who changed what, when and from where. Written by Usher only.';
+comment on table public.audit_entries is 'Audit trail: who changed which object, when and from where. Written by Usher only.';
 comment on column public.audit_entries.created_at is 'When it was done.';
-comment on column public.audit_entries.actor is 'An API key, a signed-in member, somebody in Studio or with SQL, or the courier.';
-comment on column public.audit_entries.action is 'created, updated, deleted; or confirmed by a person, over MCP.';
-comment on column public.audit_entries.object_type is 'What kind of object it is about.';
-comment on column public.audit_entries.object_id is 'The object; of a member, their user_id.';
+comment on column public.audit_entries.actor is 'API key, signed-in member, Studio or SQL user, or courier.';
+comment on column public.audit_entries.action is 'created, updated, deleted, or confirmed by a person over MCP.';
+comment on column public.audit_entries.object_type is 'Kind of object.';
+comment on column public.audit_entries.object_id is 'The object; for a member, their user_id.';
 comment on column public.audit_entries.changes is
-  'Of an update each changed field as { from, to }; of a deletion each field as { from }. Empty for what was created, for the object shows it; of an export, which is no object, its operation and arguments; of a confirmation its operation. Secrets and ticket codes are named without values.';
-comment on column public.audit_entries.api_key_id is 'The API key, where it was one.';
-comment on column public.audit_entries.user_id is 'The member, where it was one.';
+  'For an update, each changed field as { from, to }. For a deletion, each field as { from }. Empty for a new object. For an export, its operation and arguments. For a confirmation, its operation. Secrets and ticket codes have no values.';
+comment on column public.audit_entries.api_key_id is 'The API key, if any.';
+comment on column public.audit_entries.user_id is 'The member, if any.';
 
 create index audit_entries_organisation_id_object_type_idx on public.audit_entries (organisation_id, object_type, id);
 create index audit_entries_object_id_idx on public.audit_entries (object_id, id);
@@ -7764,7 +7764,7 @@ begin
 end
 $$;
 comment on function api.list_audit_entries is
-  'Who changed what of the objects that the key may read, newest first: { data, has_more, next_cursor }.';
+  'Audit entries of objects that the key may read, newest first: { data, has_more, next_cursor }.';
 grant execute on function api.list_audit_entries to scope_events_write;
 
 -- schemas/97-exports/table.sql
@@ -7788,7 +7788,7 @@ create table private.export_links (
   constraint export_links_token_hash_is_sha256 check (octet_length(token_hash) = 32)
 );
 comment on table private.export_links is
-  'Links to exports, by the SHA-256 of their token. The arguments say which rows and columns, and hold nothing of any person.';
+  'Links to exports, by the SHA-256 of their token. The arguments select rows and columns, without personal data.';
 
 create index export_links_api_key_id_idx on private.export_links (api_key_id);
 -- For api.purge.
@@ -7937,7 +7937,7 @@ begin
 end
 $$;
 comment on function api.get_export_link is
-  'What a link to an export is good for: { id, operation, arguments, source, expires_at, organisation, event, principal }. Takes the SHA-256 of its token in hex. null where there is none, or its key is no longer valid. For the gateway.';
+  'The export behind a link: { id, operation, arguments, source, expires_at, organisation, event, principal }. Takes the SHA-256 of its token in hex. null if there is none, or its key is no longer valid. For the gateway.';
 grant execute on function api.get_export_link to gateway;
 
 create function api.begin_export(operation text, arguments jsonb, link_id uuid default null) returns json
@@ -7952,7 +7952,7 @@ begin
   return '{}';
 end
 $$;
-comment on function api.begin_export is 'Keeps in the audit trail that an export is read, by its link if it has one: {}. For the gateway.';
+comment on function api.begin_export is 'Records in the audit trail that an export is read, with its link if it has one: {}. For the gateway.';
 grant execute on function api.begin_export to scope_attendees_read, scope_orders_read;
 
 -- schemas/60-attendees/rules.sql
@@ -8014,7 +8014,7 @@ as $$
 begin
   if new.erased_at is distinct from old.erased_at and current_setting('usher.erasing', true) is distinct from 'on' then
     perform private.refuse(
-      409, 'read_only_field', 'A person is erased by a function, which finds every copy.', 'erased_at', hint => 'Call erase_attendee.',
+      409, 'read_only_field', 'Only a function can erase a person, because it finds every copy.', 'erased_at', hint => 'Call erase_attendee.',
       "row" => to_jsonb(new)
     );
   elsif old.erased_at is not null
@@ -8022,7 +8022,7 @@ begin
       is distinct from (old.name, old.email, old.company, old.external_id, old.metadata)
       or new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued') then
     perform private.refuse(
-      409, 'attendee_erased', 'This attendee was erased.', 'attendee_id', hint => 'Register the person who comes instead.', "row" => to_jsonb(new)
+      409, 'attendee_erased', 'This attendee was erased.', 'attendee_id', hint => 'Register the new person instead.', "row" => to_jsonb(new)
     );
   end if;
   return new;
@@ -8118,7 +8118,7 @@ begin
     new := private.price_attendee(new, v_order);
     if v_order.status = 'completed' and new.price > new.discount then
       perform private.refuse(
-        409, 'order_completed', 'A completed order takes no more tickets that are to be paid.', 'order_id',
+        409, 'order_completed', 'A completed order takes no more paid tickets.', 'order_id',
         hint => 'Create a new order.', "row" => to_jsonb(new)
       );
     end if;
@@ -8186,7 +8186,7 @@ begin
   if (old.status, new.status) = ('active', 'awaiting_payment')
     or old.status = 'cancelled' and not (new.status = 'awaiting_payment' and private.is_reopening(new.order_id)) then
     perform private.refuse(
-      409, 'invalid_transition', 'An attendee cannot go from its present status to this one.', 'status',
+      409, 'invalid_transition', 'An attendee cannot change from its current status to this one.', 'status',
       jsonb_build_object('from', old.status, 'to', new.status),
       'Allowed: awaiting_payment to active or cancelled; active to cancelled.', "row" => to_jsonb(new)
     );
@@ -8214,11 +8214,11 @@ as $$
 begin
   if new.status <> 'active' then
     perform private.refuse_inactive_ticket(
-      new.status, 'A ticket whose status is not active is not sent: ticket_email_status stays as it is.'
+      new.status, 'Only active tickets are sent: ticket_email_status cannot be changed.'
     );
   elsif private.takes_no_mail(new.email) then
     perform private.refuse(
-      409, 'no_address', 'This attendee has no address that takes mail.', 'email', hint => 'Correct the address. If that does not send the ticket, ask for it again.',
+      409, 'no_address', 'This attendee has no deliverable address.', 'email', hint => 'Correct the address. If that does not send the ticket, queue it again.',
       "row" => to_jsonb(new)
     );
   end if;
@@ -8289,8 +8289,8 @@ create trigger attendees_510_be_found before insert or update of name, email, co
 create trigger attendees_100_over before delete on public.attendees
   for each row when (old.status <> 'cancelled' and not private.is_deleted_wholly(old.organisation_id))
   execute function private.tg__refuse(
-    409, 'in_use', 'A ticket that stands cannot be deleted: its order and everybody who was told of it count on it.',
-    'Set status to cancelled instead; to remove what identifies the person, call erase_attendee.'
+    409, 'in_use', 'A valid ticket cannot be deleted, because its order depends on it.',
+    'Set status to cancelled instead. To remove personal data, call erase_attendee.'
   );
 
 -- schemas/60-attendees/places.sql
@@ -8466,7 +8466,7 @@ begin
         'min_per_order', v_ticket_type.min_per_order,
         'max_per_order', v_ticket_type.max_per_order
       ),
-      'Register from min_per_order to max_per_order of them in one order.'
+      'Register between min_per_order and max_per_order in one order.'
     );
   end if;
   return null;
@@ -8517,8 +8517,8 @@ begin
       and not exists (select from public.attendees a where a.order_id = o.id and a.promo_code_id is not null)
   ) then
     perform private.refuse(
-      409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
-      hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
+      409, 'promo_code_not_applicable', 'The promo code applies to none of these tickets.', 'promo_code',
+      hint => 'See its ticket_type_ids. Free tickets need no code.'
     );
   end if;
 end
@@ -8658,7 +8658,7 @@ begin
   perform private.lock_event_capacity(event_id);
 exception when lock_not_available then
   perform private.refuse(
-    503, 'temporarily_unavailable', 'Tickets of this event are issued or given back at this very moment.', hint => 'Save it again.'
+    503, 'temporarily_unavailable', 'Tickets of this event are being issued or returned at this moment.', hint => 'Save it again.'
   );
 end
 $$;
@@ -8749,7 +8749,7 @@ begin
     jsonb_build_object(
       'payment_due_at', private.rfc3339("order".payment_due_at), 'cancelled_at', private.rfc3339("order".cancelled_at)
     ),
-    'Call reopen_order with a new deadline while there are places; else return money that came too late.'
+    'Call reopen_order with a new deadline while places are left. Otherwise return late payments.'
   );
 end
 $$;
@@ -8866,7 +8866,7 @@ begin
 end
 $$;
 comment on function api.enforce_payment_deadlines is
-  'Reminds of payment deadlines and cancels unpaid orders after them, at most "limit": { expired, reminded, has_more }. For the courier.';
+  'Sends reminders before payment deadlines and cancels unpaid orders after them, at most "limit": { expired, reminded, has_more }. For the courier.';
 grant execute on function api.enforce_payment_deadlines to courier;
 
 -- schemas/50-orders/rules.sql
@@ -8926,8 +8926,8 @@ begin
       409, 'already_exists', 'Another object has this external_id already.', 'external_id',
       jsonb_build_object('object', 'order', 'id', v_holder.id),
       case when v_holder.amount_paid > v_holder.amount_refunded
-        then 'A cancelled order keeps it until its money is returned. Or give that order another external_id.'
-        else 'A cancelled order has it: give that order another external_id, or none.'
+        then 'A cancelled order keeps it until its money is refunded. You can also give that order another external_id.'
+        else 'A cancelled order has it. Change or clear the external_id of that order.'
       end
     );
   end if;
@@ -8970,7 +8970,7 @@ declare
   v_kept constant text := 'Usher keeps this field itself; it cannot be edited.';
   v_refusal text[] := case
     when (new.payment_method is null) <> (old.payment_method is null) then array[
-      'payment_method', 'Whether an order is to be paid is fixed: the prices of its tickets depend on it.', 'Create a new order.'
+      'payment_method', 'The payment method of an order is fixed, because ticket prices depend on it.', 'Create a new order.'
     ]
     -- Reminders set it to the present.
     when new.payment_reminded_at is distinct from old.payment_reminded_at and new.payment_reminded_at is distinct from now()
@@ -9002,8 +9002,8 @@ declare
 begin
   if new.amount_retained > v_most then
     perform private.refuse_value(
-      'amount_retained', 'amount_retained is more than was received and is neither returned nor the price of tickets that stand.',
-      format('At most %s in all, of which %s is retained already, in minor units.', v_most, old.amount_retained)
+      'amount_retained', 'amount_retained is more than was received, less refunds and the price of valid tickets.',
+      format('At most %s in total, including %s already retained, in minor units.', v_most, old.amount_retained)
     );
   end if;
   return new;
@@ -9022,12 +9022,12 @@ begin
     perform private.refuse(
       409, 'invalid_transition',
       case when old.cancellation_reason = 'expired'
-        then 'The status of an order that has expired is changed by reopen_order alone.'
-        else 'An order cannot go from its present status to this one.'
+        then 'Only reopen_order changes the status of an expired order.'
+        else 'An order cannot change from its current status to this one.'
       end,
       'status', jsonb_build_object('from', old.status, 'to', new.status),
       case when old.cancellation_reason = 'expired'
-        then 'Call reopen_order: it makes an order that has expired pending again, while there are places.'
+        then 'Call reopen_order to reopen an expired order while places are left.'
         else 'Allowed: pending to completed or cancelled; completed to cancelled.'
       end, "row" => to_jsonb(new)
     );
@@ -9098,7 +9098,7 @@ begin
   elsif new.status = 'completed' then
     perform private.refuse(
       409, 'order_completed', 'A completed order keeps its tickets: a payment deadline would have no effect.', 'payment_due_at',
-      hint => 'Cancel the order if it is not to be paid any more.'
+      hint => 'Cancel the order if payment is no longer expected.'
     );
   elsif new.payment_due_at < now() then
     perform private.refuse_value(
@@ -9108,7 +9108,7 @@ begin
         (select private.clock_time(new.payment_due_at, e.timezone) from public.events e where e.id = new.event_id),
         case when new.payment_due_at < new.created_at then 'before the order was made' else 'in the past' end
       ),
-      'Write the year first, as in 2026-12-10 18:00 Europe/Berlin. If the order is to expire now: expire_now in update_order, now() by hand.'
+      'Write the year first, as in 2026-12-10 18:00 Europe/Berlin. To expire the order now, send expire_now to update_order, or set now() by hand.'
     );
   end if;
   return new;
@@ -9567,8 +9567,8 @@ create table private.unannounced_changes (
   constraint unannounced_changes_pkey primary key (event_id),
   constraint unannounced_changes_event_id_fkey foreign key (event_id) references public.events (id) on delete cascade
 );
-comment on table private.unannounced_changes is 'Events that changed or were cancelled since their attendees were last told, with what these know, and when the last change was.';
-comment on column private.unannounced_changes.mailed is 'What those know who have been told since, because their orders are e-mailed; null: nobody was told. The others know what is previous.';
+comment on table private.unannounced_changes is 'Events that changed or were cancelled since their attendees were last e-mailed, with what attendees know and the time of the last change.';
+comment on column private.unannounced_changes.mailed is 'What attendees of e-mailed orders have been told since; null: nothing. All others know the value of previous.';
 alter table private.unannounced_changes enable row level security;
 
 create function private.tg_events__note_change() returns trigger
@@ -9815,7 +9815,7 @@ begin
 end
 $$;
 comment on function public.notify_attendees is
-  'Tells the attendees of an event by e-mail what changed since they were last told, ten minutes later, and repeats the offers of its waiting list, or that it was cancelled, with its buyers and its waiting list: mailed those whose orders have e-mails, everybody all of them; of changes nobody who switched these e-mails off. message: what you add in your own words. Returns how many e-mails.';
+  'E-mails the attendees of an event what changed since the last e-mail, ten minutes later, and repeats its waiting-list offers. For a cancelled event it also e-mails buyers and the waiting list. mailed: only orders with e-mails; everybody: all. Opt-outs from changes are respected. message: your own words. Returns the number of e-mails.';
 revoke all on function public.notify_attendees from public, anon, service_role;
 grant execute on function public.notify_attendees to authenticated;
 
@@ -10289,7 +10289,7 @@ begin
 end
 $$;
 comment on function public.notify_cancelled is
-  'Tells the holders of the cancelled tickets of an order, and its buyer, by e-mail, each once: mailed unless the order has no e-mails, everybody all the same. message: what you add in your own words. What was cancelled with its event: call notify_attendees. Returns how many e-mails.';
+  'E-mails the holders of cancelled tickets of an order, and its buyer, each once. mailed: unless the order has e-mails switched off; everybody: always. message: your own words. For tickets cancelled with their event, call notify_attendees. Returns the number of e-mails.';
 revoke all on function public.notify_cancelled from public, anon, service_role;
 grant execute on function public.notify_cancelled to authenticated;
 
@@ -10480,7 +10480,7 @@ begin
   v_timezone := (select e.timezone from public.events e where e.id = warning_of_offset.event_id);
   return (
     select private.warning('offset_not_of_zone', format(
-      '%s was written as %s, which is %s in %s, the time zone of the event.',
+      '%s was sent as %s, which is %s in %s, the time zone of the event.',
       f.key, f.value, to_char(f.value::timestamptz at time zone v_timezone, 'YYYY-MM-DD HH24:MI'), v_timezone
     ))
     from jsonb_each_text(written) f
@@ -10504,7 +10504,7 @@ declare
 begin
   if before.id is distinct from event.id then
     return array(
-      select private.warning('name_taken', 'Another event has this name. To change that one, name it as event.')
+      select private.warning('name_taken', 'Another event has this name. To change that one, send it as event.')
       from public.events e
       where e.organisation_id = event.organisation_id and e.id <> event.id and private.search_form(e.name) = private.search_form(event.name)
       limit 1
@@ -10515,7 +10515,7 @@ begin
   if event.capacity > before.capacity or event.capacity is null and before.capacity is not null then
     v_warnings := v_warnings || (
       select private.warning('ticket_type_sold_out', format(
-        'The event has more places, but %s of its ticket types stay sold out: raise their quantity.', count(*)
+        'The event has more places, but %s of its ticket types remain sold out: raise their quantity.', count(*)
       ))
       from public.ticket_types t
       where t.event_id = event.id and t.status = 'active' and t.quantity <= t.quantity_sold
@@ -10551,7 +10551,7 @@ begin
   -- In another time zone the same moments have other hours, which guests were told.
   if before.status = 'published' and event.timezone <> before.timezone and event.starts_at = before.starts_at then
     v_warnings := v_warnings || private.warning('hours_moved', format(
-      'The event starts at the same moment, and by the clock at %s instead of %s. If it is to keep its hours, change starts_at and ends_at.',
+      'The event starts at the same moment, which is now %s local time instead of %s. To keep the local time, change starts_at and ends_at.',
       private.clock_time(event.starts_at, event.timezone), private.clock_time(before.starts_at, before.timezone)
     ));
   end if;
@@ -10577,7 +10577,7 @@ begin
     return null;
   end if;
   return private.warning('waiting_list_ended', format(
-    'The waiting list ended with the event: %s, and nobody was told. Publishing the event again does not bring it back.',
+    'The waiting list ended with the event: %s, without an e-mail. Publishing the event again does not restore it.',
     case v_waiting when 1 then '1 person was on it' else v_waiting || ' people were on it' end
       || case when v_offered > 0 then format(', %s with an offer of a place', v_offered) else '' end
   ));
@@ -10606,7 +10606,7 @@ begin
     return null;
   end if;
   return private.warning('price_low', format(
-    'The price is %s: prices are in minor units. For %s send %s.',
+    'The price is %s because prices are in minor units. For %s, send %s.',
     private.money_text(ticket_type.price, v_currency),
     private.money_text(ticket_type.price * private.minor_units(v_currency), v_currency),
     ticket_type.price * private.minor_units(v_currency)
@@ -10624,7 +10624,7 @@ language plpgsql immutable set search_path = ''
 as $$
 begin
   return case when promo_code.percent_off < 1 then private.warning(
-    'percent_off_low', format('The code takes off %s percent: 25 takes a quarter off.', promo_code.percent_off::float8)
+    'percent_off_low', format('The code takes off %s percent. To take off a quarter, send 25.', promo_code.percent_off::float8)
   ) end;
 end
 $$;
@@ -10663,7 +10663,7 @@ begin
   return case when private.minor_units(currency) > 1 and amount * private.minor_units(currency) = expected then private.warning(
     'amount_low',
     format(
-      '%s is recorded, and %s was %s: amounts are in minor units. %s',
+      '%s is recorded, and %s was %s. Amounts are in minor units. %s',
       private.money_text(amount, currency), private.money_text(expected, currency), what, format(remedy, expected, expected - amount)
     )
   ) end;
@@ -10688,11 +10688,11 @@ begin
     )) end,
     private.warning_of_amount(
       payment.amount, private.amount_due(v_order) + payment.amount, v_order.currency, 'due',
-      'If that was received, void this payment and record %s.'
+      'If that is the amount received, void this payment and record %s.'
     ),
     -- A day for dates without a time, and of another time zone.
     case when payment.received_at < v_order.created_at - interval '1 day' then private.warning(
-      'received_before_order', 'received_at is more than a day before the order was made. If it is a mistake, void the payment and record it anew.'
+      'received_before_order', 'received_at is more than a day before the order. If that is a mistake, void the payment and record it again.'
     ) end
   ];
 end
@@ -10719,19 +10719,19 @@ begin
       limit 1
     )) end,
     case when v_due_again > 0 then private.warning('due_again', format(
-      '%s is due again, and reminders ask for it: the order stands. If a second payment was returned, which needs no record, record that payment as well, so that the two cancel out; if it is not to be paid, cancel the ticket or the order.',
+      '%s is due again and reminders will ask for it, because the order is still valid. If you returned a double payment, record that payment as well. If nothing more is to be paid, cancel the ticket or the order.',
       private.money_text(v_due_again, v_order.currency)
     )) end,
     private.warning_of_amount(
       refund.amount, private.amount_refundable(v_former), v_order.currency, 'to be returned',
-      'If that was returned, record another refund of %2$s.'
+      'If that is the amount returned, record another refund of %2$s.'
     ),
     case when refund.refunded_at < (
       select min(p.received_at)
       from public.payments p
       where p.order_id = v_order.id and not exists (select from public.payment_voids v where v.payment_id = p.id)
     ) - interval '1 day' then private.warning(
-      'refunded_before_payment', 'refunded_at is more than a day before the first payment of the order was received. A refund cannot be changed: note the right date in your books.'
+      'refunded_before_payment', 'refunded_at is more than a day before the first payment of the order. A refund cannot be changed: note the right date in your books.'
     ) end
   ];
 end
@@ -10744,10 +10744,10 @@ language plpgsql stable security definer set search_path = ''
 as $$
 begin
   if "order".payment_due_at <= now() then
-    return private.warning('expires_now', 'The order expires now: its tickets are cancelled within seconds.');
+    return private.warning('expires_now', 'The order expires now, and its tickets are cancelled within seconds.');
   end if;
   return (
-    select private.warning('due_after_event', 'The deadline of the payment is after the end of the event: until then the tickets are unpaid, and do not admit.')
+    select private.warning('due_after_event', 'The payment deadline is after the end of the event. Unpaid tickets do not admit.')
     from public.events e
     where e.id = "order".event_id and e.ends_at < "order".payment_due_at and not private.is_foreign(e.organisation_id)
   );
@@ -10764,7 +10764,7 @@ language plpgsql immutable set search_path = ''
 as $$
 begin
   return private.warning(
-    'ticket_given_away', 'A ticket that has a price was given away. If it is to be paid, cancel it and register with payment_method.'
+    'ticket_given_away', 'A priced ticket was given free of charge. If it should be paid, cancel it and register with payment_method.'
   );
 end
 $$;
@@ -10788,7 +10788,7 @@ language plpgsql immutable set search_path = ''
 as $$
 begin
   return private.warning(
-    'person_repeated', 'A person of the same name and e-mail address was registered for this event within ten minutes. Cancel one of the two if it was meant once.'
+    'person_repeated', 'A person with the same name and e-mail address was registered for this event within ten minutes. If that is a duplicate, cancel one of the two.'
   );
 end
 $$;
@@ -10815,8 +10815,8 @@ as $$
 begin
   if tickets > 0 then
     return private.warning('ticket_at_former_address', format(
-      '%s e-mailed to the former address, and nothing to the new one. resend_ticket sends a ticket there. If another person comes, '
-      'update_attendee with reissue_ticket sends them a new code, and the former one admits nobody.',
+      '%s e-mailed to the former address, and nothing to the new one. Call resend_ticket to send the ticket. If another person comes, '
+      'call update_attendee with reissue_ticket to send a new code and stop the former one.',
       case tickets when 1 then 'The ticket was' else tickets || ' tickets were' end
     ));
   end if;
@@ -10836,7 +10836,7 @@ begin
     private.warning_of_former_addresses(private.is_at_former_address(former, present)::integer),
     case when former.ticket_type_id <> present.ticket_type_id then (
       select private.warning('price_kept', format(
-        'The ticket keeps its price of %s, and the new ticket type has another. For another price cancel the ticket, and register the person again.',
+        'The ticket keeps its price of %s, which differs from the new ticket type. To charge the new price, cancel the ticket and register the person again.',
         private.money_text(present.price, present.currency)
       ))
       from public.ticket_types t
@@ -10845,7 +10845,7 @@ begin
     case when lower(former.email) <> lower(present.email) and private.current_scopes() && '{orders:read,orders:write}' then (
       select private.warning(
         'buyer_has_former_address',
-        'The contact of the order still has the former e-mail address, and receipts and reminders go there. If it is the same person, correct it with update_order.'
+        'The contact of the order still has the former e-mail address, so receipts and reminders go there. If it is the same person, correct it with update_order.'
       )
       from public.orders o
       where o.id = present.order_id
@@ -10881,7 +10881,7 @@ language plpgsql immutable set search_path = ''
 as $$
 begin
   return private.warning(
-    'has_offer', 'The waiting list holds another place of this ticket type for the same e-mail address. Cancel that entry, or cancel this ticket and use accept_waiting_list_offer.'
+    'has_offer', 'The waiting list holds another place of this ticket type for the same e-mail address. Cancel that entry, or cancel this ticket and call accept_waiting_list_offer.'
   );
 end
 $$;
@@ -10898,7 +10898,7 @@ begin
     select from public.events e
     where e.id = warning_of_early_scan.event_id and e.starts_at > warning_of_early_scan.scanned_at + interval '1 day'
   ) then
-    return private.warning('check_in_early', 'The event starts more than a day later. Undo the check-in if it was a test.');
+    return private.warning('check_in_early', 'The event starts in more than a day. If this was a test, undo the check-in.');
   end if;
   return null;
 end
@@ -10926,7 +10926,7 @@ create table private.object_names (
   shows text,
   constraint object_names_pkey primary key (kind, name)
 );
-comment on table private.object_names is 'What objects are called where their ids are wanted, and what is shown of them where several are.';
+comment on table private.object_names is 'Names that stand in for ids, and the fields shown of each candidate when several objects share one.';
 revoke all on private.object_names from anon, authenticated, service_role;
 alter table private.object_names enable row level security;
 
@@ -10996,9 +10996,9 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    422, 'ambiguous_name', 'Several objects are called so.', param,
+    422, 'ambiguous_name', 'More than one object has this name.', param,
     jsonb_strip_nulls(jsonb_build_object('candidates', candidates, 'more', case when more then true end)),
-    'Send the id of the one that is meant; ask the person which it is.'
+    'Ask the person which one they mean, and send its id.'
   );
 end
 $$;
@@ -11022,7 +11022,7 @@ begin
   select array_agg(f.id), array_agg(f.matches) into v_ids, v_matches
   from private.objects_called(kind, btrim(name), private.current_organisation_id(), event_id, v_scopes) f;
   if v_ids is null then
-    perform private.refuse(404, 'not_found', 'Nothing that this key may look up is called so.', param);
+    perform private.refuse(404, 'not_found', 'No object that this key can look up has this name.', param);
   elsif cardinality(v_ids) = 1 and not (by_id and v_matches[1] not in ('id', 'reference')) then
     return v_ids[1];
   end if;
@@ -11034,9 +11034,9 @@ begin
     perform private.refuse_ambiguous(param, v_candidates, cardinality(v_ids) > v_most);
   end if;
   perform private.refuse(
-    422, 'id_needed', 'What cannot be undone takes an id, or the reference of an order.', param,
+    422, 'id_needed', 'Irreversible operations accept an id or an order reference, not a name.', param,
     jsonb_build_object('candidates', v_candidates),
-    'Make sure with the person that the candidate is meant, and send its id.'
+    'Confirm the candidate with the person, and send its id.'
   );
 end
 $$;
@@ -11057,7 +11057,7 @@ begin
   where p.pronamespace = 'api'::regnamespace and p.proname = operation and not p.prosecdef
     and (p.provolatile = 's' and p.proname <> 'read_calls' or not reads and 'idempotency_key' = any (p.proargnames));
   if not found then
-    perform private.refuse_value('operation', 'There is no operation of this name.');
+    perform private.refuse_value('operation', 'There is no operation with this name.');
   end if;
   -- Of an argument that the function lacks Postgres says so.
   select string_agg(format('%I %s', a.name, coalesce(format_type(t.type, null), 'text')), ', ') into v_columns
@@ -11126,7 +11126,7 @@ begin
 end
 $$;
 comment on function api.call_by_names is
-  'Calls an operation, as its caller, with the ids of what { param, kind, name, id, by_id } name in place of each id in args. 404 not_found; 422 ambiguous_name with candidates, id_needed.';
+  'Resolves the names { param, kind, name, id, by_id } to ids in args, then calls the operation as its caller. 404 not_found; 422 ambiguous_name with candidates, id_needed.';
 grant execute on function api.call_by_names to api_key;
 
 -- schemas/20-events/names.sql
@@ -11360,11 +11360,11 @@ declare
   v_row public.api_keys;
 begin
   if coalesce(cardinality(scopes), 0) = 0 or array_position(scopes, null) is not null then
-    perform private.refuse_value('scopes', 'A key has at least one scope.', 'events:read, for example.');
+    perform private.refuse_value('scopes', 'A key needs at least one scope.', 'events:read, for example.');
   elsif expires_at <= now() then
-    perform private.refuse_value('expires_at', 'A key expires in the future.', 'Leave it empty for a key that does not expire.');
+    perform private.refuse_value('expires_at', 'expires_at must be in the future.', 'Leave it empty for a key that does not expire.');
   elsif for_person and confirmations = 'none' then
-    perform private.refuse_value('confirmations', 'confirmations none is for programs.', 'Leave it out: a person confirms, and calls nothing.');
+    perform private.refuse_value('confirmations', 'confirmations: none is only for keys for programs.', 'Leave it out for a person, whose key calls nothing.');
   end if;
   v_row := private.create_api_key(
     (select o.slug from public.organisations o where o.id = v_organisation_id), name, scopes, left(v_key, 19),
@@ -11377,7 +11377,7 @@ begin
 end
 $$;
 comment on function public.create_api_key is
-  'Creates an API key, as its owner: { key, prefix, name, scopes, expires_at }. The key is shown here and never again. confirmations: none is for programs. for_person: the name is a person''s, who signs in with it on pages.';
+  'Creates an API key, as an owner: { key, prefix, name, scopes, expires_at }. The key is shown only here. confirmations: none is for programs. for_person: a key for the person of this name to sign in with on pages.';
 revoke all on function public.create_api_key from public, anon, service_role;
 grant execute on function public.create_api_key to authenticated;
 
@@ -11405,7 +11405,7 @@ begin
 end
 $$;
 comment on function public.rotate_api_key is
-  'Replaces an API key, given by its prefix; the old one works for overlap_hours more: { key, prefix, name, scopes, expires_at }. The key is shown here and never again.';
+  'Replaces the API key with this prefix: { key, prefix, name, scopes, expires_at }. The old key works for overlap_hours more. The new key is shown only here.';
 revoke all on function public.rotate_api_key from public, anon, service_role;
 grant execute on function public.rotate_api_key to authenticated;
 
@@ -11423,7 +11423,7 @@ begin
   return json_build_object('prefix', v_row.prefix, 'name', v_row.name, 'revoked_at', private.rfc3339(v_row.revoked_at));
 end
 $$;
-comment on function public.revoke_api_key is 'Revokes an API key, given by its prefix; its next request is refused: { prefix, name, revoked_at }.';
+comment on function public.revoke_api_key is 'Revokes the API key with this prefix: { prefix, name, revoked_at }. Its next request is refused.';
 revoke all on function public.revoke_api_key from public, anon, service_role;
 grant execute on function public.revoke_api_key to authenticated;
 
@@ -11443,8 +11443,8 @@ begin
   select u.id into v_user_id from auth.users u where lower(u.email) = lower(btrim(invite_member.email));
   if not found then
     perform private.refuse(
-      404, 'not_found', 'Nobody with this e-mail address has an account.', 'email',
-      hint => 'Invite them in Studio, under Authentication, Users, Invite; then repeat this.'
+      404, 'not_found', 'There is no account with this e-mail address.', 'email',
+      hint => 'Invite them in Studio under Authentication, Users, Invite. Then repeat this.'
     );
   end if;
   -- Not `on conflict` alone: what explains mistakes would take the member who is there for one.
@@ -11459,7 +11459,7 @@ begin
 end
 $$;
 comment on function public.invite_member is
-  'Gives a person with an account a role in the organisation, or another role: { organisation_id, user_id, role }. name: where the account has none.';
+  'Gives a person with an account a role in the organisation, or changes it: { organisation_id, user_id, role }. name: for an account without one.';
 revoke all on function public.invite_member from public, anon, service_role;
 grant execute on function public.invite_member to authenticated;
 
@@ -11473,12 +11473,12 @@ declare
 begin
   if v_user_id is not null and not exists (select from private.organisations_as('{owner}')) then
     perform private.refuse(
-      403, 'forbidden', 'Only an owner of an organisation may create another.', hint => 'Ask whoever runs this project.'
+      403, 'forbidden', 'Only an owner of an organisation can create another.', hint => 'Ask the operator of this project.'
     );
   elsif exists (select from public.organisations o where o.slug = create_organisation.slug) then
     perform private.refuse(409, 'already_exists', 'Another organisation has this slug.', 'slug', hint => 'Choose another one.');
   elsif slug is null or slug !~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' then
-    perform private.refuse_value('slug', 'A slug has lower-case letters, digits and hyphens, at most 63.', 'acme-events, for example.');
+    perform private.refuse_value('slug', 'A slug has at most 63 lower-case letters, digits and hyphens.', 'acme-events, for example.');
   end if;
   insert into public.organisations (name, slug) values (create_organisation.name, create_organisation.slug)
   returning * into v_organisation;
@@ -11489,7 +11489,7 @@ begin
 end
 $$;
 comment on function public.create_organisation is
-  'Creates an organisation, of which the caller becomes an owner: { id, name, slug, plan }.';
+  'Creates an organisation with the caller as owner: { id, name, slug, plan }.';
 revoke all on function public.create_organisation from public, anon, service_role;
 grant execute on function public.create_organisation to authenticated;
 
@@ -11544,8 +11544,8 @@ begin
   select count(*) into v_count from public.emails e where e.organisation_id = v_organisation.id and e.status = 'queued';
   if v_count > 0 then
     perform private.refuse(
-      409, 'in_use', format('The organisation is in use: e-mails wait to be sent: %s.', v_count), 'slug',
-      hint => 'Wait until they are sent or given up, five days at most; or set their status to cancelled.'
+      409, 'in_use', format('The organisation is in use: %s e-mails are waiting to be sent.', v_count), 'slug',
+      hint => 'Wait until they are sent or have failed, at most five days, or set their status to cancelled.'
     );
   end if;
 
@@ -11567,7 +11567,7 @@ begin
 end
 $$;
 comment on function private.delete_organisation is
-  'Deletes an organisation with everything of it, its audit trail included: the number of rows of each table. Refused while one of its keys works, an event of it is not over or cancelled, or an e-mail waits.';
+  'Deletes an organisation and all of its data, the audit trail included. Returns the number of rows deleted from each table. Refused while it has a valid key, an event that is neither over nor cancelled, or a queued e-mail.';
 
 -- schemas/10-organisations/studio.sql
 
@@ -11584,11 +11584,11 @@ select
 from public.organisation_members m
 cross join lateral private.member_contact(m.organisation_id, m.user_id) c
 order by m.organisation_id, lower(coalesce(c.name, c.email)), m.user_id;
-comment on view public.members is 'Who may sign in for an organisation, by name. To change it, edit organisation_members.';
+comment on view public.members is 'Members who can sign in for an organisation, by name. Edit organisation_members to change them.';
 comment on column public.members.organisation_id is 'The organisation.';
-comment on column public.members.name is 'Their name: that of their account, or else as typed into organisation_members.';
-comment on column public.members.email is 'Their e-mail address: that of their account, or else as typed into organisation_members.';
-comment on column public.members.role is 'What they may do: owner, manager, door or viewer.';
+comment on column public.members.name is 'Name: from the account, otherwise from organisation_members.';
+comment on column public.members.email is 'E-mail address: from the account, otherwise from organisation_members.';
+comment on column public.members.role is 'Role: owner, manager, door or viewer.';
 comment on column public.members.created_at is 'When they became a member.';
 comment on column public.members.user_id is 'Their account, of auth.users.';
 select private.keep_view('public.members');
@@ -11607,7 +11607,7 @@ begin
   );
 end
 $$;
-comment on function public.the_organisation is 'The id of the organisation with this slug. Refuses one that is not there.';
+comment on function public.the_organisation is 'The id of the organisation with this slug. Refuses an unknown slug.';
 revoke all on function public.the_organisation from public, anon, service_role;
 grant execute on function public.the_organisation to authenticated;
 
@@ -11622,7 +11622,7 @@ begin
   );
 end
 $$;
-comment on function public.the_member is 'The account of the member with this e-mail address. Refuses one that is not there.';
+comment on function public.the_member is 'The account of the member with this e-mail address. Refuses an unknown address.';
 revoke all on function public.the_member from public, anon, service_role;
 grant execute on function public.the_member to authenticated;
 
@@ -11658,7 +11658,7 @@ create table private.confirmations (
   constraint confirmations_are_confirmed_before_they_are_spent check (spent_at is null or confirmed_at is not null)
 );
 comment on table private.confirmations is
-  'What keys asked people to confirm, good for ten minutes and once. Of what was carried out it tells for 90 days who confirmed it.';
+  'Requests for a person to confirm an operation, valid once and for ten minutes. A carried-out request shows for 90 days who confirmed it.';
 
 create index confirmations_api_key_id_fingerprint_idx on private.confirmations (api_key_id, fingerprint);
 create index confirmations_organisation_id_idx on private.confirmations (organisation_id);
@@ -11744,13 +11744,13 @@ begin
   returning c.confirmed_by into v_confirmed_by;
   if not found then
     perform private.refuse(
-      428, 'confirmation_required', 'A person has to confirm this first.',
+      428, 'confirmation_required', 'A person must confirm this first.',
       -- As text: refusals leave nulls out.
       details => jsonb_build_object(
         'operation', operation, 'arguments', (arguments - c_personal)::text, 'of_call', c_personal, 'effect', effect, 'hidden', hidden,
         'fingerprint', encode(v_fingerprint, 'hex')
       ),
-      hint => 'Repeat the call once they have.'
+      hint => 'Repeat the call after they have confirmed.'
     );
   end if;
   -- The entries of the act itself name the key that asked.
@@ -11833,7 +11833,7 @@ begin
 end
 $$;
 comment on function api.ask_confirmation is
-  'Keeps a request for a confirmation: { id, expires_at }. 401 when the key has ended. For the gateway.';
+  'Stores a request for confirmation: { id, expires_at }. 401 when the key is no longer valid. For the gateway.';
 grant execute on function api.ask_confirmation to gateway;
 
 -- What the page says the request is about, as it is now. Only of the organisation itself.
@@ -11942,7 +11942,7 @@ begin
 end
 $$;
 comment on function api.get_confirmation is
-  'A request for a confirmation, for the person who is signed in in a browser: { state, operation, scope, may_confirm, asked_by, expires_at, effect, changes, news, message, steps, more_steps, subject }. null where it is none of their organisation, or nobody is signed in. For the gateway.';
+  'A request for confirmation, for the person signed in: { state, operation, scope, may_confirm, asked_by, expires_at, effect, changes, news, message, steps, more_steps, subject }. null without a sign-in, or for another organisation''s request. For the gateway.';
 grant execute on function api.get_confirmation to gateway;
 
 -- Security definer: the gateway may read and write no table.
@@ -11971,7 +11971,7 @@ begin
 end
 $$;
 comment on function api.decide_confirmation is
-  'What the person who is signed in decides on a request: whether it was there to decide, and theirs. Refused, it is forgotten. For the gateway.';
+  'Records the decision of the person signed in. Returns whether there was such a request for them. A refused request is deleted. For the gateway.';
 grant execute on function api.decide_confirmation to gateway;
 
 -- schemas/20-events/cancellations.sql
@@ -11989,7 +11989,7 @@ create table private.cancellations (
   constraint cancellations_pkey primary key (event_id),
   constraint cancellations_event_id_fkey foreign key (event_id) references public.events (id) on delete cascade
 );
-comment on table private.cancellations is 'Large events that the courier is to cancel, with the claims of the key that asked for it. Revoking the key afterwards does not withdraw the request.';
+comment on table private.cancellations is 'Large events waiting for the courier to cancel them, with the claims of the requesting key. Revoking the key afterwards does not withdraw the request.';
 alter table private.cancellations enable row level security;
 
 -- Records the request, once, and answers what it will do, as an outcome. A call that finds it recorded answers it as it was
@@ -12091,7 +12091,7 @@ begin
 end
 $$;
 comment on function api.carry_out_cancellation is
-  'Cancels a large event as it was asked for, with its orders and tickets, and tells its guests. false: that is done, or being done.';
+  'Cancels a large event as requested, with its orders and tickets, and e-mails its guests. false: done already, or in progress.';
 grant execute on function api.carry_out_cancellation to courier;
 
 -- schemas/20-events/operations.sql
@@ -12487,7 +12487,7 @@ begin
 end
 $$;
 comment on function api.update_event is
-  'Changes fields of an event; absent ones stay, null clears; tells its attendees, or reports the effect with the event as it is, if asked to: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
+  'Changes fields of an event. Absent fields stay, null clears. On request it e-mails the attendees, or reports the effect without changing anything: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_event to scope_events_write;
 
 -- The only path from status to status; the guard decides which are allowed.
@@ -12646,7 +12646,7 @@ begin
 end
 $$;
 comment on function api.unpublish_event is
-  'Takes an event without orders back to draft, or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition, event_has_orders.';
+  'Returns an event without orders to draft, or reports the effect: 200. 404 not_found; 409 invalid_transition, event_has_orders.';
 grant execute on function api.unpublish_event to scope_events_write;
 
 -- The update of a larger event may take longer than a call may, 8 s: 25,000 tickets took 11.
@@ -12713,7 +12713,7 @@ begin
 end
 $$;
 comment on function api.cancel_event is
-  'Cancels an event with its orders and tickets, and tells its attendees and buyers if asked to, or reports the effect of doing so: 200. Of more than 5,000 tickets records that it is to be cancelled: 202. 404 not_found; 409 invalid_transition.';
+  'Cancels an event with its orders and tickets and, on request, e-mails its attendees and buyers; or reports the effect: 200. For more than 5,000 tickets it records the request: 202. 404 not_found; 409 invalid_transition.';
 grant execute on function api.cancel_event to scope_events_write;
 
 create function api.delete_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
@@ -12775,19 +12775,19 @@ left join lateral (
 where private.claims() ->> 'role' is distinct from 'authenticated'
   or e.organisation_id in (select private.organisations_as('{owner,manager,viewer}'))
 order by e.starts_at desc nulls first, e.id, t.position, t.id;
-comment on view public.event_sales is 'Tickets sold of each ticket type, what they come to, and how many people are in.';
+comment on view public.event_sales is 'Tickets sold, revenue and people inside, by ticket type.';
 comment on column public.event_sales.event is 'Name of the event.';
 comment on column public.event_sales.status is 'Status of the event.';
 comment on column public.event_sales.starts_at is 'When the event starts.';
 comment on column public.event_sales.ticket_type is 'Name of the ticket type.';
 comment on column public.event_sales.price is 'Price of a ticket, with its currency.';
-comment on column public.event_sales.sold is 'Tickets that hold a place.';
-comment on column public.event_sales.available is 'How many are left: neither sold nor held for the waiting list, and not more than the capacity of the event allows. Empty: no limit.';
-comment on column public.event_sales.checked_in is 'How many people are in.';
-comment on column public.event_sales.ordered is 'What its tickets come to, less discounts, paid or not.';
+comment on column public.event_sales.sold is 'Tickets that take a place.';
+comment on column public.event_sales.available is 'Tickets left, within the capacity of the event: neither sold nor held for the waiting list. Empty: no limit.';
+comment on column public.event_sales.checked_in is 'People inside.';
+comment on column public.event_sales.ordered is 'Value of its tickets less discounts, paid or not.';
 comment on column public.event_sales.event_id is 'The event.';
 comment on column public.event_sales.ticket_type_id is 'The ticket type.';
-comment on column public.event_sales.organisation_id is 'The organisation that it belongs to.';
+comment on column public.event_sales.organisation_id is 'The organisation it belongs to.';
 select private.keep_view('public.event_sales');
 
 revoke all on public.event_sales from anon, authenticated, service_role;
@@ -12805,7 +12805,7 @@ begin
 end
 $$;
 comment on function public.the_event is
-  'The id of the event with this slug. Refuses one that is not there, so that a statement with it changes something or says why not.';
+  'The id of the event with this slug. Refuses an unknown slug, so that a statement never silently changes nothing.';
 revoke all on function public.the_event from public, anon, service_role;
 grant execute on function public.the_event to authenticated;
 
@@ -13104,7 +13104,7 @@ begin
 end
 $$;
 comment on function api.get_event_summary is
-  'Figures of an event: tickets by type, money, arrivals over time, scans by device, promo codes, e-mails that bounced. 404 not_found.';
+  'Figures of an event: tickets by type, money, arrivals over time, scans by device, promo codes, bounced e-mails. 404 not_found.';
 grant execute on function api.get_event_summary to scope_events_read;
 
 -- schemas/30-ticket-types/operations.sql
@@ -13279,7 +13279,7 @@ begin
 end
 $$;
 comment on function api.update_ticket_type is
-  'Changes fields of a ticket type (status archived stops it being issued): 200. 404 not_found; 409 quantity_below_sold, already_exists; 412 version_mismatch; 422 validation_failed.';
+  'Changes fields of a ticket type (status archived stops sales): 200. 404 not_found; 409 quantity_below_sold, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_ticket_type to scope_events_write;
 
 -- schemas/30-ticket-types/studio.sql
@@ -13301,7 +13301,7 @@ begin
 end
 $$;
 comment on function public.the_ticket_type is
-  'The id of the ticket type of an event, by the slug of the event and its own name.';
+  'The id of a ticket type, by the slug of its event and its own name.';
 revoke all on function public.the_ticket_type from public, anon, service_role;
 grant execute on function public.the_ticket_type to authenticated;
 
@@ -13646,7 +13646,7 @@ declare
   v_cursors text[] := '{}';
 begin
   if due_after >= due_before then
-    perform private.refuse_value('due_after', 'due_after is not before due_before.', 'Send an earlier due_after, or a later due_before.');
+    perform private.refuse_value('due_after', 'due_after must be before due_before.', 'Send an earlier due_after, or a later due_before.');
   elsif v_after.starts_at < due_after then
     v_after := row(due_after, '00000000-0000-0000-0000-000000000000');
   end if;
@@ -13697,7 +13697,7 @@ begin
 end
 $$;
 comment on function api.list_orders is
-  'Orders of the organisation with their attendees, newest first, or by their deadline where that is asked for, by any of the filters: { data, has_more, next_cursor }.';
+  'Orders of the organisation with their attendees, newest first or by deadline, with optional filters: { data, has_more, next_cursor }.';
 grant execute on function api.list_orders to scope_orders_read;
 
 create function api.get_order(order_id uuid) returns json
@@ -13780,7 +13780,7 @@ begin
 end
 $$;
 comment on function api.void_payment is
-  'Takes back a payment that was recorded by mistake; its order is payable again, and a completed one keeps its tickets: 201 with the order. 404 not_found; 409 payment_voided, payment_refunded; 422 validation_failed.';
+  'Voids a payment recorded by mistake. Its order is payable again; a completed order keeps its tickets: 201 with the order. 404 not_found; 409 payment_voided, payment_refunded; 422 validation_failed.';
 grant execute on function api.void_payment to scope_orders_write;
 
 -- What this transaction changed of one order: the tickets that it cancelled, and its money. Security definer: a key for orders may not read
@@ -13891,7 +13891,7 @@ begin
 end
 $$;
 comment on function api.record_refund is
-  'Records money that was returned for a paid or cancelled order: 201 with the order, or reports the effect of doing so: 200. 404 not_found; 409 payment_due, nothing_refundable, wrong_currency, refund_too_high; 422 validation_failed.';
+  'Records money returned for a paid or cancelled order: 201 with the order. Or reports the effect: 200. 404 not_found; 409 payment_due, nothing_refundable, wrong_currency, refund_too_high; 422 validation_failed.';
 grant execute on function api.record_refund to scope_orders_write;
 
 create function api.cancel_order(
@@ -13941,7 +13941,7 @@ begin
 end
 $$;
 comment on function api.cancel_order is
-  'Cancels an order and its tickets, and tells its attendees and buyer if asked to, or reports the effect of doing so; what was paid and is not retained becomes refund_due: 200. 404 not_found; 409 invalid_transition; 422 validation_failed.';
+  'Cancels an order and its tickets and, on request, e-mails its attendees and buyer; or reports the effect. Money paid and not retained becomes refund_due: 200. 404 not_found; 409 invalid_transition; 422 validation_failed.';
 grant execute on function api.cancel_order to scope_orders_write;
 
 create function api.update_order(
@@ -13973,7 +13973,7 @@ begin
     v_new := jsonb_populate_record(v_order, private.with_merged_metadata(changes, v_order.metadata));
     if expire_now then
       if (changes ? 'payment_due_at' and v_new.payment_due_at <= now()) is not true then
-        perform private.refuse_value('expire_now', 'expire_now goes with a payment_due_at that is over.', 'Send both, or leave expire_now out.');
+        perform private.refuse_value('expire_now', 'expire_now needs a payment_due_at in the past.', 'Send both, or leave expire_now out.');
       elsif v_order.status = 'pending' and v_order.amount_paid > v_order.amount_refunded then
         perform private.refuse_value('expire_now', 'An order that is paid in part does not expire.', 'Cancel it with cancel_order.');
       end if;
@@ -13999,7 +13999,7 @@ begin
 end
 $$;
 comment on function api.update_order is
-  'Corrects the contact of an order, its external_id and metadata, what is retained of it, or sets, moves or clears the payment deadline of a pending one, or reports the effect of doing so: 200. 404 not_found; 409 already_exists, order_completed, order_cancelled, order_expired; 412 version_mismatch; 422 validation_failed.';
+  'Changes the contact, external_id, metadata, retained amount or payment deadline of an order, or reports the effect: 200. 404 not_found; 409 already_exists, order_completed, order_cancelled, order_expired; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_order to scope_orders_write;
 
 -- schemas/50-orders/reminders.sql
@@ -14052,18 +14052,18 @@ begin
         perform private.refuse_expired(v_order);
       end if;
       perform private.refuse(
-        409, 'order_expired', 'The deadline of this order has passed, and it expires now.', 'order_id',
+        409, 'order_expired', 'The deadline of this order has passed, and the order is expiring.', 'order_id',
         jsonb_build_object('payment_due_at', private.rfc3339(v_order.payment_due_at)), 'Change payment_due_at first.'
       );
     when 'order_cancelled' then
-      perform private.refuse(409, 'order_cancelled', 'A cancelled order is not to be paid.', 'order_id');
+      perform private.refuse(409, 'order_cancelled', 'A cancelled order cannot be paid.', 'order_id');
     when 'nothing_due' then
       perform private.refuse(
         409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
       );
     when 'buyer_not_mailed' then
       perform private.refuse(
-        409, 'buyer_not_mailed', 'The buyer of this order gets no e-mails.', 'order_id',
+        409, 'buyer_not_mailed', 'This order has e-mails switched off.', 'order_id',
         jsonb_build_object('reason', private.unmailed_because(v_order.email, v_order.send_email, 'mailed')),
         'Remind them by telephone or in an e-mail of your own.'
       );
@@ -14110,7 +14110,7 @@ begin
 end
 $$;
 comment on function api.send_payment_reminder is
-  'E-mails the buyer of an order that something is due, or reports that it would: 200 with the order. 404 not_found; 409 nothing_due, order_cancelled, order_expired, buyer_not_mailed, reminded_recently.';
+  'E-mails the buyer a payment reminder, or reports the effect: 200 with the order. 404 not_found; 409 nothing_due, order_cancelled, order_expired, buyer_not_mailed, reminded_recently.';
 grant execute on function api.send_payment_reminder to scope_orders_write;
 
 -- An order with something due, and what became of its reminder, as the operation answers it.
@@ -14244,7 +14244,7 @@ begin
 end
 $$;
 comment on function api.send_payment_reminders is
-  'E-mails the buyers of an event what is still due, or reports whom it would: 200 with how many, and who was not. 404 not_found; 422 validation_failed, idempotency_key_reused.';
+  'E-mails payment reminders to the buyers of an event, or reports the effect: 200 with the number reminded, and the rest with a reason. 404 not_found; 422 validation_failed, idempotency_key_reused.';
 grant execute on function api.send_payment_reminders to scope_orders_write;
 
 -- For owners and managers who are signed in, and for the SQL editor.
@@ -14274,7 +14274,7 @@ begin
 end
 $$;
 comment on function public.send_payment_reminder is
-  'E-mails the buyer of an order that something is due, at most once a day. Returns the address that it goes to.';
+  'E-mails the buyer a payment reminder, at most once a day. Returns the address.';
 revoke all on function public.send_payment_reminder from public, anon, service_role;
 grant execute on function public.send_payment_reminder to authenticated;
 
@@ -14296,7 +14296,7 @@ begin
 end
 $$;
 comment on function public.send_payment_reminders is
-  'E-mails all buyers of an event who have something to pay, each at most once a day and 1,000 at a time. Returns who was reminded, and why others were not.';
+  'E-mails a payment reminder to all buyers of an event with an amount due, each at most once a day and 1,000 at a time. Returns the number reminded, and the rest with a reason.';
 revoke all on function public.send_payment_reminders from public, anon, service_role;
 grant execute on function public.send_payment_reminders to authenticated;
 
@@ -14320,7 +14320,7 @@ begin
   select c.* into v_promo_code from public.promo_codes c where c.id = "order".promo_code_id for no key update;
   if v_promo_code.times_redeemed + v_uses > v_promo_code.max_redemptions then
     perform private.refuse(
-      409, 'promo_code_used_up', 'The promo code does not have enough uses left for these tickets.', 'promo_code',
+      409, 'promo_code_used_up', 'The promo code has too few uses left for these tickets.', 'promo_code',
       jsonb_build_object(
         'promo_code_id', v_promo_code.id, 'needed', v_uses, 'available', v_promo_code.max_redemptions - v_promo_code.times_redeemed
       ),
@@ -14350,7 +14350,7 @@ begin
   );
   if v_missing is not null or v_left < cardinality(attendee_ids) then
     perform private.refuse(
-      409, 'sold_out', 'There are not enough places left for all tickets of this order.',
+      409, 'sold_out', 'Too few places are left for all tickets of this order.',
       case when v_missing is not null then 'ticket_type_id' else 'event_id' end,
       jsonb_strip_nulls(jsonb_build_object(
         'missing', v_missing,
@@ -14358,7 +14358,7 @@ begin
           then jsonb_build_object('needed', cardinality(attendee_ids), 'available', greatest(v_left, 0))
         end
       )),
-      'Raise the quantity of the ticket types, or the capacity of the event, or register fewer guests anew.'
+      'Raise the quantity of the ticket types or the capacity of the event, or register fewer guests.'
     );
   end if;
 end
@@ -14378,13 +14378,13 @@ begin
   select o.* into v_order from public.orders o where o.id = lock_expired_order.order_id for no key update;
   if v_order.status is distinct from 'cancelled' then
     perform private.refuse(
-      409, 'invalid_transition', 'Only an order that has expired is reopened.', 'status',
+      409, 'invalid_transition', 'Only an expired order can be reopened.', 'status',
       jsonb_build_object('from', v_order.status, 'to', 'pending'),
       case v_order.status when 'pending' then 'Change its payment_due_at instead.' else 'A completed order keeps its tickets.' end
     );
   elsif v_order.cancellation_reason <> 'expired' then
     perform private.refuse(
-      409, 'order_cancelled', 'This order did not expire: it was cancelled, which is for good.', 'order_id',
+      409, 'order_cancelled', 'This order was cancelled, not expired, and cannot be reopened.', 'order_id',
       jsonb_build_object('cancellation_reason', v_order.cancellation_reason), 'Register the guests again.'
     );
   end if;
@@ -14415,7 +14415,7 @@ declare
 begin
   if v_due_at <= now() then
     perform private.refuse_value(
-      'payment_due_at', 'The new deadline is not in the future.', 'Send a later time, or leave it out for the days of the event.'
+      'payment_due_at', 'The new deadline is not in the future.', 'Send a later time, or leave it out to use payment_due_days of the event.'
     );
   end if;
   -- Those that the expiry cancelled, in its transaction; whoever was cancelled before stays so.
@@ -14428,7 +14428,7 @@ begin
   );
   if v_attendee_ids = '{}' then
     perform private.refuse(
-      409, 'order_cancelled', 'No ticket of this order is left: they were deleted.', 'order_id', hint => 'Register the guests again.'
+      409, 'order_cancelled', 'All tickets of this order were deleted.', 'order_id', hint => 'Register the guests again.'
     );
   end if;
   perform private.assert_room_for(v_order, v_attendee_ids);
@@ -14487,7 +14487,7 @@ begin
 end
 $$;
 comment on function api.reopen_order is
-  'Makes an order that has expired pending again, with its tickets and a new deadline, while there are places, or reports the effect of doing so: 200 with the order. 404 not_found; 409 invalid_transition, order_cancelled, event_not_published, event_ended, sold_out, promo_code_used_up; 422 validation_failed.';
+  'Reopens an expired order with its tickets and a new deadline while places are left, or reports the effect: 200 with the order. 404 not_found; 409 invalid_transition, order_cancelled, event_not_published, event_ended, sold_out, promo_code_used_up; 422 validation_failed.';
 grant execute on function api.reopen_order to scope_orders_write;
 
 -- For owners and managers who are signed in, and for the SQL editor.
@@ -14501,7 +14501,7 @@ begin
 end
 $$;
 comment on function public.reopen_order is
-  'Makes an order that has expired pending again while there are places, to be paid by the time given, or within the days of its event: mailed and everybody tell the buyer. Returns how many of its tickets are back.';
+  'Reopens an expired order while places are left, with the given deadline or that of the event. mailed and everybody e-mail the buyer. Returns the number of restored tickets.';
 revoke all on function public.reopen_order from public, anon, service_role;
 grant execute on function public.reopen_order to authenticated;
 
@@ -14532,23 +14532,23 @@ join public.events e on e.id = o.event_id
 -- An order that has no tickets yet owes nothing.
 where o.payment_status in ('awaiting_payment', 'partially_paid') and private.amount_due(o) > 0
 order by o.created_at;
-comment on view public.unpaid_orders is 'Orders of which something is due, the oldest first. paid is what was received and not returned.';
-comment on column public.unpaid_orders.name is 'Name of the contact, who is the buyer.';
+comment on view public.unpaid_orders is 'Orders with an amount due, oldest first. paid is the amount received and not refunded.';
+comment on column public.unpaid_orders.name is 'Name of the buyer.';
 comment on column public.unpaid_orders.email is 'E-mail address of the contact.';
 comment on column public.unpaid_orders.company is 'Company of the contact.';
-comment on column public.unpaid_orders.reference is 'Short code of the order that can be read over the telephone.';
-comment on column public.unpaid_orders.due is 'What is still to be paid, with its currency.';
-comment on column public.unpaid_orders.paid is 'What was received and not returned, with its currency.';
-comment on column public.unpaid_orders.total is 'What the order comes to, with its currency.';
-comment on column public.unpaid_orders.payment_due_at is 'When it is to be paid by. Empty: no deadline.';
+comment on column public.unpaid_orders.reference is 'Short code of the order, easy to read over the telephone.';
+comment on column public.unpaid_orders.due is 'Amount due, with its currency.';
+comment on column public.unpaid_orders.paid is 'Amount received and not refunded, with its currency.';
+comment on column public.unpaid_orders.total is 'Total of the order, with its currency.';
+comment on column public.unpaid_orders.payment_due_at is 'Payment deadline. Empty: none.';
 comment on column public.unpaid_orders.age is 'How long ago it was made.';
 comment on column public.unpaid_orders.created_at is 'When it was made.';
 comment on column public.unpaid_orders.event is 'Name of the event.';
-comment on column public.unpaid_orders.amount_due is 'What is still to be paid, in minor units.';
+comment on column public.unpaid_orders.amount_due is 'Amount due, in minor units.';
 comment on column public.unpaid_orders.currency is 'ISO 4217 code, three capital letters.';
 comment on column public.unpaid_orders.event_id is 'The event. Filter by it.';
 comment on column public.unpaid_orders.order_id is 'The order.';
-comment on column public.unpaid_orders.organisation_id is 'The organisation that it belongs to.';
+comment on column public.unpaid_orders.organisation_id is 'The organisation it belongs to.';
 select private.keep_view('public.unpaid_orders');
 
 revoke all on public.unpaid_orders from anon, authenticated, service_role;
@@ -14566,7 +14566,7 @@ begin
 end
 $$;
 comment on function public.the_order is
-  'The id of the order with this reference. Refuses one that is not there.';
+  'The id of the order with this reference. Refuses an unknown reference.';
 revoke all on function public.the_order from public, anon, service_role;
 grant execute on function public.the_order to authenticated;
 
@@ -14582,12 +14582,12 @@ begin
       order by p.id desc
       limit 1
     ),
-    'This order has no such payment that counts.', 'Several payments.', 'amount'
+    'This order has no valid payment of this amount.', 'Several payments.', 'amount'
   );
 end
 $$;
 comment on function public.the_payment is
-  'The id of the latest payment of an order of this amount, in minor units, that is not voided.';
+  'The id of the latest valid payment of an order with this amount, in minor units.';
 revoke all on function public.the_payment from public, anon, service_role;
 grant execute on function public.the_payment to authenticated;
 
@@ -14596,7 +14596,7 @@ grant execute on function public.the_payment to authenticated;
 -- People by their e-mail address. A person is a name under an address, in one organisation: an address may be that of ten guests, of whom the
 -- buyer gave theirs. Names are compared as they are looked for, by private.search_form: whoever asks to be erased does not stay for an accent.
 
--- What stands under an address: an attendee, the contact of an order, an entry of the waiting list, what was typed of a member; and what
+-- What stands under an address: an attendee, the contact of an order, a waiting-list entry, what was typed of a member; and what
 -- did, until it passed to somebody else or the member left, by an entry of the audit trail.
 create type private.personal_row as (
   object text,
@@ -15248,24 +15248,24 @@ begin
     from (
       values
         (
-          1, 'orders', cardinality(v_order_ids), 'Amounts, payments, refunds and references stay: the books need them, and they name nobody.',
+          1, 'orders', cardinality(v_order_ids), 'Amounts, payments, refunds and references stay for the books. They name nobody.',
           case when v_reads_orders then v_order_ids end
         ),
         (
           2, 'tickets', cardinality(erasing.attendee_ids),
-          'Ticket codes, places and figures stay. Whose ticket stands can still come: cancel it first if they do not.',
+          'Ticket codes, places and figures stay. A valid ticket still admits: cancel it first if the person is not coming.',
           array(select a.order_id from public.attendees a where a.id = any (erasing.attendee_ids) and a.status <> 'cancelled' and v_reads_people)
         ),
         (
           3, 'check_ins', (select count(*) from public.check_ins c where c.attendee_id = any (erasing.attendee_ids)),
-          'The log of the door stays, without the name.', null
+          'The door log stays, without the name.', null
         ),
         (
           4, 'payment_notes', cardinality(v_noted_ids),
-          'References of payments and refunds and reasons of voids belong to the books. Look whether somebody typed a name into one.',
+          'References of payments and refunds, and reasons of voids, belong to the books. Check them for typed names.',
           case when v_reads_orders then v_noted_ids end
         ),
-        (5, 'other_people', others, 'Others have this e-mail address: what is theirs stays, the address included.', null),
+        (5, 'other_people', others, 'Other people have this e-mail address. Their data stays, including the address.', null),
         (
           6, 'members',
           (
@@ -15276,19 +15276,19 @@ begin
                 exists (select from auth.users u where u.id = m.user_id and lower(u.email) = erasing.address) or lower(m.email) = erasing.address
               )
           ),
-          'A member of the organisation has this address. An account, its keys and what it did stay: remove the member, or the user in Supabase.',
+          'A member of the organisation has this address. The account, its keys and its actions stay: remove the member, or the user in Supabase.',
           null
         ),
         (
           7, 'settings',
           (select count(*) from public.organisations o where o.id = erasing.organisation_id and lower(o.reply_to_email) = erasing.address),
-          'Guests answer to this address: it is reply_to_email of the organisation.', null
+          'This address is reply_to_email of the organisation.', null
         ),
         (
           8, 'names_not_found', names_not_found,
-          'Of these names nobody has the address, or nobody any more. See find_person if one was mistyped.', null
+          'Nobody with these names has the address. Check the spelling with find_person.', null
         ),
-        (9, 'sent', null, 'What e-mails, webhooks and backups have carried elsewhere is out of reach.', null)
+        (9, 'sent', null, 'Copies in sent e-mails, delivered webhooks and backups are out of reach.', null)
     ) k (place, what, count, why, order_ids)
     where (k.count > 0 or k.what = 'sent') and (k.place < 5 or others is not null)
   );
@@ -15407,7 +15407,7 @@ begin
 end
 $$;
 comment on function api.erase_attendee is
-  'Erases what identifies an attendee, here and in every copy, or reports what it would erase: 200 with a receipt. 404 not_found; 409 attendee_erased.';
+  'Erases the personal data of an attendee, here and in every copy, or reports the effect: 200 with a receipt. 404 not_found; 409 attendee_erased.';
 grant execute on function api.erase_attendee to scope_attendees_write;
 
 -- For owners and managers who are signed in, and for the SQL editor.
@@ -15429,7 +15429,7 @@ begin
 end
 $$;
 comment on function public.erase_attendee is
-  'Erases what identifies an attendee: name, e-mail address and all other personal fields, also in the order where they are its contact, and in every log. Answers a receipt. Figures, money and the ticket stay.';
+  'Erases the personal data of an attendee: name, e-mail address and all other personal fields, in the order if they are its contact, and in every log. Returns a receipt. Figures, money and the ticket stay.';
 revoke all on function public.erase_attendee from public, anon, service_role;
 grant execute on function public.erase_attendee to authenticated;
 
@@ -15458,7 +15458,7 @@ begin
   );
 end
 $$;
-comment on function api.erased_emails is 'Those of the given e-mails whose recipient was erased. For the courier.';
+comment on function api.erased_emails is 'E-mails among the given whose recipient was erased. For the courier.';
 grant execute on function api.erased_emails to courier;
 
 -- schemas/60-attendees/operations.sql
@@ -15710,7 +15710,7 @@ begin
 end
 $$;
 comment on function api.list_attendees is
-  'Attendees of the organisation, newest first, by any of the filters: { data, has_more, next_cursor }.';
+  'Attendees of the organisation, newest first, with optional filters: { data, has_more, next_cursor }.';
 grant execute on function api.list_attendees to scope_attendees_read;
 
 create function api.get_attendee(attendee_id uuid) returns json
@@ -15809,7 +15809,7 @@ begin
 end
 $$;
 comment on function api.update_attendee is
-  'Corrects an attendee, moves them to another ticket type of the event, whose price they do not take, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 attendee_erased, ticket_not_reissuable, already_exists, and of a ticket type event_not_published, event_ended, sold_out, ticket_type_archived, sales_not_started, sales_ended; 412 version_mismatch; 422 validation_failed.';
+  'Changes an attendee, moves them to another ticket type at the same price, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 attendee_erased, ticket_not_reissuable, already_exists, and for a ticket type event_not_published, event_ended, sold_out, ticket_type_archived, sales_not_started, sales_ended; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_attendee to scope_attendees_write;
 
 -- Locks the order before its attendee, as everywhere: cancelling a ticket changes the totals of its order.
@@ -15835,7 +15835,7 @@ as $$
 begin
   if amount > 0 then
     if ('orders:write' = any (private.current_scopes())) is not true then
-      perform private.refuse(403, 'missing_scope', 'What is retained of an order needs the scope orders:write.', 'amount_retained');
+      perform private.refuse(403, 'missing_scope', 'amount_retained needs the scope orders:write.', 'amount_retained');
     end if;
     update public.orders o set amount_retained = o.amount_retained + amount
     where o.id = retain_of.order_id and o.organisation_id = private.current_organisation_id();
@@ -15913,7 +15913,7 @@ begin
 end
 $$;
 comment on function api.cancel_attendee is
-  'Cancels one ticket and tells its holder and the buyer if asked to, gives its place back and takes its price off the order, which is cancelled with its last ticket; or reports the effect of doing so: 200. 403 missing_scope; 404 not_found; 409 invalid_transition; 422 validation_failed.';
+  'Cancels one ticket, frees its place and takes its price off the order, which is cancelled with its last ticket. On request it e-mails the holder and the buyer; or it reports the effect: 200. 403 missing_scope; 404 not_found; 409 invalid_transition; 422 validation_failed.';
 grant execute on function api.cancel_attendee to scope_attendees_write;
 
 create function api.resend_ticket(attendee_id uuid, idempotency_key text default null, request_fingerprint text default null)
@@ -15943,7 +15943,7 @@ begin
 end
 $$;
 comment on function api.resend_ticket is
-  'Queues the ticket e-mail of an attendee once more, and makes one due at once that waits after a failure: 200. 404 not_found; 409 ticket_not_active, no_address, attendee_erased.';
+  'Queues the ticket e-mail of an attendee again, or retries a failed one at once: 200. 404 not_found; 409 ticket_not_active, no_address, attendee_erased.';
 grant execute on function api.resend_ticket to scope_attendees_write;
 
 -- schemas/60-attendees/registrations.sql
@@ -16020,7 +16020,7 @@ begin
   into v_is_sized, v_has_doubles
   from unnest(calls) c;
   if not v_is_sized then
-    perform private.refuse(422, 'validation_failed', 'A group has 1 to 50 attendees.', 'attendees');
+    perform private.refuse(422, 'validation_failed', 'A group must have 1 to 50 attendees.', 'attendees');
   elsif v_has_doubles then
     perform private.refuse(
       409, 'already_exists', 'Two attendees of the group have the same external_id.', 'external_id', hint => 'Send each external_id once.'
@@ -16153,7 +16153,7 @@ begin
       or bool_or(private.replay_outcome(c ->> 'idempotency_key', c ->> 'request_fingerprint') is not null)
     from unnest(calls) c
   ) then
-    raise exception 'What is replayed is for calls that are alone.';
+    raise exception 'Replays are answered only to calls sent alone.';
   end if;
   perform private.assert_registrable(calls);
   v_outcomes := private.outcomes_of_registrations(private.add_registrations(calls));
@@ -16237,19 +16237,19 @@ join public.orders o on o.id = a.order_id;
 comment on view public.registrations is
   'Attendees with their orders. Add a row to register a guest: event, ticket type, name, e-mail, and payment_method invoice if it is to be paid.';
 comment on column public.registrations.name is 'Name of the person.';
-comment on column public.registrations.email is 'Address that the ticket is sent to.';
+comment on column public.registrations.email is 'Address the ticket is sent to.';
 comment on column public.registrations.company is 'Company of the person.';
-comment on column public.registrations.event_id is 'The event. Needed, as are ticket_type_id, name and email.';
+comment on column public.registrations.event_id is 'The event. Required, with ticket_type_id, name and email.';
 comment on column public.registrations.ticket_type_id is 'The kind of ticket.';
-comment on column public.registrations.payment_method is 'How it is paid, such as invoice. Empty: complimentary.';
-comment on column public.registrations.promo_code is 'The code that the buyer gave. Needs a payment method.';
+comment on column public.registrations.payment_method is 'Payment method, such as invoice. Empty: complimentary.';
+comment on column public.registrations.promo_code is 'Promo code of the buyer. Needs a payment method.';
 comment on column public.registrations.send_email is 'Whether the ticket is e-mailed.';
 comment on column public.registrations.status is 'active, awaiting_payment, or cancelled. Left out of a new row.';
 comment on column public.registrations.reference is 'Short code of the order. Left out of a new row.';
-comment on column public.registrations.external_id is 'The organiser''s own identifier, unique within the organisation.';
-comment on column public.registrations.metadata is 'The organiser''s own flat object: at most 50 keys.';
+comment on column public.registrations.external_id is 'Your own identifier, unique within the organisation.';
+comment on column public.registrations.metadata is 'Your own flat JSON object, at most 50 keys.';
 comment on column public.registrations.created_at is 'When it was registered. Left out of a new row.';
-comment on column public.registrations.waiting_list_entry_id is 'The entry of the waiting list whose offer it accepts.';
+comment on column public.registrations.waiting_list_entry_id is 'The waiting-list entry whose offer it accepts.';
 comment on column public.registrations.order_id is 'The order. Left out of a new row.';
 comment on column public.registrations.attendee_id is 'The attendee. Left out of a new row.';
 comment on column public.registrations.organisation_id is 'The organisation of the event.';
@@ -16266,7 +16266,7 @@ begin
   foreach v_kept in array '{order_id,reference,attendee_id,status,created_at}'::text[] loop
     if v_given ? v_kept then
       perform private.refuse(
-        409, 'read_only_field', 'Usher sets this field of a new row itself.', v_kept, hint => 'Leave it out.', "row" => to_jsonb(new)
+        409, 'read_only_field', 'Usher sets this field when it adds the row.', v_kept, hint => 'Leave it out.', "row" => to_jsonb(new)
       );
     end if;
   end loop;
@@ -16303,7 +16303,7 @@ end
 $$;
 create trigger registrations_100_register instead of insert on public.registrations
   for each row execute function private.tg_registrations__register();
-select private.keep_view('public.registrations', 'This is a view: registrations are read and added.', 'update or delete');
+select private.keep_view('public.registrations', 'This view only shows and adds registrations.', 'update or delete');
 
 revoke all on public.registrations from anon, authenticated, service_role;
 grant select, insert on public.registrations to authenticated;
@@ -16346,7 +16346,7 @@ begin
     if v_answers[i]::text = '{}' then
       execute format('select private.%I($1)', operation) using calls[i:i];
       set constraints all immediate;
-      raise exception 'The outcome of a guest depends on another.' using errcode = 'serialization_failure';
+      raise exception 'The outcome for this guest depends on another guest of the list.' using errcode = 'serialization_failure';
     end if;
   end loop;
   return v_answers;
@@ -16404,7 +16404,7 @@ begin
       v_fields := v_fields || '{"param": "ticket_type_id", "message": "This is not the id of a ticket type."}'::jsonb;
     end if;
     v_fields := v_fields || (
-      select coalesce(jsonb_agg(jsonb_build_object('param', left(f.name, 100), 'message', 'A guest has no such field.')), '[]')
+      select coalesce(jsonb_agg(jsonb_build_object('param', left(f.name, 100), 'message', 'There is no such field of a guest.')), '[]')
       from (
         select n.name from jsonb_object_keys(guest) n (name)
         where not v_known ? n.name
@@ -16595,7 +16595,7 @@ declare
   -- Code, message, param and hint.
   v_refusal constant text[] := case
     when attendee.id is null then case when coalesce(guest ->> 'ticket_type_id', ticket_type_id::text) is null then array[
-      'validation_failed', 'A new attendee needs a ticket type.', 'ticket_type_id', 'Give each new attendee a ticket_type_id, or one beside the list.'
+      'validation_failed', 'A new attendee needs a ticket type.', 'ticket_type_id', 'Send ticket_type_id for each new attendee, or once beside the list.'
     ] end
     when v_is_elsewhere then array[
       'already_exists', 'An attendee of another event has this external_id.', 'external_id', 'Use one external_id for each person and event.'
@@ -16603,7 +16603,7 @@ declare
     -- Not registered anew: a sync that sends whom it knows would undo every cancellation.
     when attendee.status = 'cancelled' then array[
       'cancelled', 'The ticket of this guest was cancelled.', case when guest ->> 'external_id' is null then 'email' else 'external_id' end,
-      'If they come after all, register them with register_attendee, which takes the same external_id.'
+      'To register them again, call register_attendee with the same external_id.'
     ]
     when attendee.ticket_type_id <> (guest ->> 'ticket_type_id')::uuid then array[
       'read_only_field', 'The ticket type of an attendee cannot be changed.', 'ticket_type_id',
@@ -16844,7 +16844,7 @@ begin
 end
 $$;
 comment on function api.import_attendees is
-  'Registers or updates up to 1000 guests of an event, matched by external_id, or by e-mail address and name, with a verdict for each that it reached in time, or says what it would do: 200. A refused guest has the error of register_attendee or update_attendee, or cancelled. 404 not_found; 422 validation_failed, idempotency_key_reused.';
+  'Registers or updates up to 1000 guests of an event, matched by external_id, or by e-mail address and name. Answers a result for each guest it reached in time, or reports the effect: 200. A refused guest has an error of register_attendee or update_attendee, or cancelled. 404 not_found; 422 validation_failed, idempotency_key_reused.';
 grant execute on function api.import_attendees to scope_attendees_write;
 
 -- schemas/60-attendees/studio.sql
@@ -16878,7 +16878,7 @@ begin
   order by lower(a.name), a.id;
 end
 $$;
-comment on function public.ticket_codes is 'Who is expected at an event, with their ticket codes and the path of their ticket pages, by name: for owners, managers and the door.';
+comment on function public.ticket_codes is 'Expected guests of an event by name, with ticket codes and ticket-page paths. For owners, managers and the door.';
 revoke all on function public.ticket_codes from public, anon, service_role;
 grant execute on function public.ticket_codes to authenticated;
 
@@ -16898,16 +16898,16 @@ join public.events e on e.id = a.event_id
 where (a.ticket_email_status in ('bounced', 'failed') or a.ticket_email_status = 'queued' and a.ticket_email_last_error is not null)
   and a.status <> 'cancelled'
 order by a.event_id, lower(a.name), a.id;
-comment on view public.undelivered_tickets is 'Tickets whose e-mail did not arrive, and why; those that are tried again as well.';
+comment on view public.undelivered_tickets is 'Tickets whose e-mail did not arrive, with the reason, including those still being retried.';
 comment on column public.undelivered_tickets.name is 'Name of the person.';
-comment on column public.undelivered_tickets.email is 'Address that the ticket was sent to.';
-comment on column public.undelivered_tickets.ticket_email_status is 'bounced or failed, or queued: it has failed for now, and is tried again.';
-comment on column public.undelivered_tickets.error is 'Why it was not sent or came back.';
+comment on column public.undelivered_tickets.email is 'Address the ticket was sent to.';
+comment on column public.undelivered_tickets.ticket_email_status is 'bounced, failed, or queued for another attempt.';
+comment on column public.undelivered_tickets.error is 'Why it failed or bounced.';
 comment on column public.undelivered_tickets.sent_at is 'When it was last sent.';
 comment on column public.undelivered_tickets.event is 'Name of the event.';
 comment on column public.undelivered_tickets.event_id is 'The event. Filter by it.';
 comment on column public.undelivered_tickets.attendee_id is 'The attendee.';
-comment on column public.undelivered_tickets.organisation_id is 'The organisation that it belongs to.';
+comment on column public.undelivered_tickets.organisation_id is 'The organisation it belongs to.';
 select private.keep_view('public.undelivered_tickets');
 
 revoke all on public.undelivered_tickets from anon, authenticated, service_role;
@@ -16933,7 +16933,7 @@ begin
 end
 $$;
 comment on function public.the_attendee is
-  'The id of the attendee with this e-mail address, at the event of this slug or at any; one whose ticket stands comes before cancelled ones. Refuses none, and several.';
+  'The id of the attendee with this e-mail address, at the event with this slug or at any. A valid ticket comes before cancelled ones. Refuses no match and several.';
 revoke all on function public.the_attendee from public, anon, service_role;
 grant execute on function public.the_attendee to authenticated;
 
@@ -16992,7 +16992,7 @@ begin
 end
 $$;
 comment on function api.get_ticket_page is
-  'What the ticket page of a token shows: { organisation, event, ticket_type, order, attendee }. null where no ticket has it. For the gateway.';
+  'Content of the ticket page of a token: { organisation, event, ticket_type, order, attendee }, or null. For the gateway.';
 grant execute on function api.get_ticket_page to gateway;
 
 -- schemas/70-waiting-list/erasure.sql
@@ -17058,7 +17058,7 @@ begin
 end
 $$;
 comment on function api.list_waiting_list_entries is
-  'The waiting list of an event, first come first: { data, has_more, next_cursor }. 404 not_found.';
+  'Waiting list of an event, oldest first: { data, has_more, next_cursor }. 404 not_found.';
 grant execute on function api.list_waiting_list_entries to scope_attendees_read;
 
 create function api.get_waiting_list_entry(waiting_list_entry_id uuid) returns json
@@ -17074,7 +17074,7 @@ begin
   return private.waiting_list_entry_json(v_entry);
 end
 $$;
-comment on function api.get_waiting_list_entry is 'One entry of a waiting list. 404 not_found.';
+comment on function api.get_waiting_list_entry is 'One waiting-list entry. 404 not_found.';
 grant execute on function api.get_waiting_list_entry to scope_attendees_read;
 
 create function api.join_waiting_list(
@@ -17177,7 +17177,7 @@ begin
 end
 $$;
 comment on function api.update_waiting_list_entry is
-  'Changes fields of an entry of a waiting list, such as the deadline of its offer: 200. 404 not_found; 409 read_only_field, already_exists; 412 version_mismatch; 422 validation_failed.';
+  'Changes fields of a waiting-list entry, such as the deadline of its offer: 200. 404 not_found; 409 read_only_field, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_waiting_list_entry to scope_attendees_write;
 
 create function api.accept_waiting_list_offer(
@@ -17213,7 +17213,7 @@ begin
 end
 $$;
 comment on function api.accept_waiting_list_offer is
-  'Registers the person whom the waiting list offers a place, complimentary unless payment_method is given: 201 with the order and its attendee. 404 not_found; 409 not_offered, offer_expired, event_not_published, event_ended, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id).';
+  'Accepts an offer and registers the person, complimentary unless payment_method is given: 201 with the order and its attendee. 404 not_found; 409 not_offered, offer_expired, event_not_published, event_ended, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id).';
 grant execute on function api.accept_waiting_list_offer to scope_attendees_write;
 
 create function api.cancel_waiting_list_entry(
@@ -17246,7 +17246,7 @@ begin
 end
 $$;
 comment on function api.cancel_waiting_list_entry is
-  'Takes a person off the waiting list; a place that was offered goes to the next: 200. 404 not_found; 409 invalid_transition.';
+  'Removes a person from the waiting list. An offered place goes to the next: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.cancel_waiting_list_entry to scope_attendees_write;
 
 -- schemas/70-waiting-list/studio.sql
@@ -17274,7 +17274,7 @@ begin
 end
 $$;
 comment on function public.accept_offer is
-  'Registers whoever is offered a place of the waiting list: the reference of the order. Complimentary unless payment_method is given.';
+  'Accepts a waiting-list offer and registers the person. Returns the reference of the order. Complimentary unless payment_method is given.';
 revoke all on function public.accept_offer from public, anon, service_role;
 grant execute on function public.accept_offer to authenticated;
 
@@ -17290,12 +17290,12 @@ begin
         and (event_slug is null or w.event_id = public.the_event(event_slug))
       limit 2
     ),
-    'Nobody with this e-mail address is on the waiting list.', 'This e-mail address is on several waiting lists.', 'email'
+    'This e-mail address is not on the waiting list.', 'This e-mail address is on several waiting lists.', 'email'
   );
 end
 $$;
 comment on function public.the_waiting_list_entry is
-  'The id of the entry of this e-mail address that waits or is offered a place, at the event of this slug or at any. Refuses none, and several.';
+  'The id of the waiting or offered entry with this e-mail address, at the event with this slug or at any. Refuses no match and several.';
 revoke all on function public.the_waiting_list_entry from public, anon, service_role;
 grant execute on function public.the_waiting_list_entry to authenticated;
 
@@ -17473,7 +17473,7 @@ begin
 end
 $$;
 comment on function api.get_door_list is
-  'What a scanner needs to decide alone, at most 1,000 tickets, or what changed since a cursor. 404 not_found; 422 validation_failed.';
+  'Tickets for offline scanners, at most 1,000, or changes since a cursor. 404 not_found; 422 validation_failed.';
 grant execute on function api.get_door_list to scope_checkin_write;
 
 create function api.list_check_in_conflicts(event_id uuid, cursor text default null, "limit" integer default null) returns json
@@ -17505,7 +17505,7 @@ begin
 end
 $$;
 comment on function api.list_check_in_conflicts is
-  'Scans that an offline scanner admitted and that were rejected, newest first, each with the entry that stood: { data, has_more, next_cursor }. 404 not_found.';
+  'Rejected scans that an offline scanner admitted, newest first, each with the entry that counts: { data, has_more, next_cursor }. 404 not_found.';
 grant execute on function api.list_check_in_conflicts to scope_checkin_write;
 
 -- schemas/80-check-ins/operations.sql
@@ -17597,13 +17597,13 @@ begin
         ('not_found', c_ticket, case c_ticket when 'code' then 'No ticket has this code.' else 'No attendee has this id.' end,
           'Scan again, or look the person up by name: find_attendees.'),
         ('wrong_event', c_ticket, 'This ticket is for another event.', 'details.check_in.attendee.event_id is the event the ticket is for.'),
-        ('already_checked_in', c_ticket, 'This ticket was checked in before.', 'details.check_in.earlier says when and where they came in.'),
+        ('already_checked_in', c_ticket, 'This ticket is already checked in.', 'details.check_in.earlier has the time and place of the entry.'),
         ('cancelled', c_ticket, 'This ticket was cancelled.', 'The person needs a new ticket.'),
         ('unpaid', c_ticket, 'This ticket is not paid for yet.', 'Record the payment of the order first.'),
         ('event_cancelled', 'event_id', 'The event was cancelled.', 'No ticket of this event can be checked in.'),
         ('not_admitted_here', c_ticket, 'This ticket is not for this check-in point.', 'The check-in point lists the ticket types that it admits.'),
         ('point_closed', 'check_in_point_id', 'This check-in point is not open.', 'Look at its opens_at, closes_at and status.'),
-        ('not_inside', c_ticket, 'This person has not come in here.', 'There is no entry to end. Scan it as an entry to let them in.')
+        ('not_inside', c_ticket, 'This person has not come in here.', 'There is no entry to end. Scan an entry to let them in.')
     ) r (reason, param, message, hint)
     where r.reason = check_in.reason::text
   );
@@ -17832,7 +17832,7 @@ begin
 end
 $$;
 comment on function api.check_in_batch is
-  'Judges up to 500 offline scans in the order of scanned_at, each once: 200 with a verdict for each that it reached in time. 404 not_found; 422 validation_failed.';
+  'Processes up to 500 offline scans in the order of scanned_at, each once: 200 with a result for each scan it reached in time. 404 not_found; 422 validation_failed.';
 grant execute on function api.check_in_batch to scope_checkin_write;
 
 create function api.undo_check_in(
@@ -17868,7 +17868,7 @@ begin
 end
 $$;
 comment on function api.undo_check_in is
-  'Takes an accepted check-in back, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone, already_checked_in (an exit, and they came in again).';
+  'Undoes an accepted check-in, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone, already_checked_in (for an exit followed by another entry).';
 grant execute on function api.undo_check_in to scope_checkin_write;
 
 create function api.check_in_many(calls jsonb) returns json
@@ -17959,7 +17959,7 @@ begin
   );
 end
 $$;
-comment on function api.list_check_ins is 'The check-in log, newest first, rejected scans included: { data, has_more, next_cursor }.';
+comment on function api.list_check_ins is 'Check-in log, newest first, including rejected scans: { data, has_more, next_cursor }.';
 grant execute on function api.list_check_ins to scope_attendees_read;
 
 -- Ids of the attendees of a page, newest first, each word of the search being in their name, their company or the reference of
@@ -18113,17 +18113,17 @@ join public.ticket_types t on t.id = a.ticket_type_id
 join public.orders o on o.id = a.order_id
 where a.status <> 'cancelled'
 order by a.event_id, lower(a.name), a.id;
-comment on view public.door_list is 'Who is expected, by name. Ticket codes are in the function ticket_codes.';
+comment on view public.door_list is 'Expected guests by name. The function ticket_codes has their ticket codes.';
 comment on column public.door_list.name is 'Name of the person.';
 comment on column public.door_list.company is 'Company of the person.';
 comment on column public.door_list.ticket_type is 'Name of the ticket type.';
-comment on column public.door_list.status is 'active or awaiting_payment: only an active one is let in.';
-comment on column public.door_list.checked_in_at is 'When the person came in. Empty: not in.';
-comment on column public.door_list.reference is 'Short code of the order that can be read over the telephone.';
+comment on column public.door_list.status is 'active or awaiting_payment. Only an active ticket is admitted.';
+comment on column public.door_list.checked_in_at is 'Time of check-in. Empty: not checked in.';
+comment on column public.door_list.reference is 'Short code of the order, easy to read over the telephone.';
 comment on column public.door_list.event is 'Name of the event.';
 comment on column public.door_list.event_id is 'The event. Filter by it.';
 comment on column public.door_list.attendee_id is 'The attendee.';
-comment on column public.door_list.organisation_id is 'The organisation that it belongs to.';
+comment on column public.door_list.organisation_id is 'The organisation it belongs to.';
 
 create view public.no_shows with (security_invoker = true) as
 select
@@ -18142,16 +18142,16 @@ join public.ticket_types t on t.id = a.ticket_type_id
 join public.orders o on o.id = a.order_id
 where a.status = 'active' and a.checked_in_at is null and e.status in ('published', 'completed') and coalesce(e.ends_at, e.starts_at) < now()
 order by a.event_id, lower(a.name), a.id;
-comment on view public.no_shows is 'Who had a ticket and did not come, of events that are over.';
+comment on view public.no_shows is 'No-shows: guests of past events who had a ticket and did not check in.';
 comment on column public.no_shows.name is 'Name of the person.';
 comment on column public.no_shows.email is 'E-mail address of the person.';
 comment on column public.no_shows.company is 'Company of the person.';
 comment on column public.no_shows.ticket_type is 'Name of the ticket type.';
-comment on column public.no_shows.reference is 'Short code of the order that can be read over the telephone.';
+comment on column public.no_shows.reference is 'Short code of the order, easy to read over the telephone.';
 comment on column public.no_shows.event is 'Name of the event.';
 comment on column public.no_shows.event_id is 'The event. Filter by it.';
 comment on column public.no_shows.attendee_id is 'The attendee.';
-comment on column public.no_shows.organisation_id is 'The organisation that it belongs to.';
+comment on column public.no_shows.organisation_id is 'The organisation it belongs to.';
 
 -- Days and hours are without a time zone: one with it is shown in that of the session, which in Studio is UTC.
 create view public.arrivals with (security_invoker = true) as
@@ -18181,14 +18181,14 @@ left join public.check_in_points p on p.id = f.check_in_point_id
 group by f.organisation_id, f.event_id, f.event, f.check_in_point_id, p.name, f.arrived_at::date, date_trunc('hour', f.arrived_at)
 order by f.event_id, hour, check_in_point, f.check_in_point_id;
 comment on view public.arrivals is
-  'How many people came in, by check-in point (empty: the event as such), day and hour of the event''s time zone. Each person counts once a day at each point.';
+  'Arrivals by check-in point (empty: the whole event), day and hour in the event''s time zone. Each person counts once a day at each point.';
 comment on column public.arrivals.event is 'Name of the event.';
-comment on column public.arrivals.check_in_point is 'Name of the check-in point. Empty: the event as such.';
+comment on column public.arrivals.check_in_point is 'Name of the check-in point. Empty: the whole event.';
 comment on column public.arrivals.day is 'Day in the event''s time zone.';
 comment on column public.arrivals.hour is 'Start of the hour in the event''s time zone.';
-comment on column public.arrivals.arrived is 'How many people came in.';
+comment on column public.arrivals.arrived is 'Number of arrivals.';
 comment on column public.arrivals.event_id is 'The event. Filter by it.';
-comment on column public.arrivals.check_in_point_id is 'The check-in point. Empty: the event as such.';
+comment on column public.arrivals.check_in_point_id is 'The check-in point. Empty: the whole event.';
 comment on column public.arrivals.organisation_id is 'The organisation of the event.';
 select private.keep_view('public.door_list');
 select private.keep_view('public.no_shows');
@@ -18255,7 +18255,7 @@ from public.attendees a
 join public.events e on e.id = a.event_id
 join public.ticket_types t on t.id = a.ticket_type_id
 join public.orders o on o.id = a.order_id;
-comment on view public.attendee_export is 'Everybody who is registered, a row each, to be exported: without ticket codes.';
+comment on view public.attendee_export is 'Attendees for export, without ticket codes.';
 select private.keep_view('public.attendee_export');
 
 create view public.order_export with (security_invoker = true) as
@@ -18307,7 +18307,7 @@ select
 from public.orders o
 join public.events e on e.id = o.event_id
 cross join lateral (select private.amount_due(o) as amount_due, private.amount_refundable(o) as amount_refundable) d;
-comment on view public.order_export is 'Every order, a row each, to be exported, with what it comes to and what was paid.';
+comment on view public.order_export is 'Orders for export, with totals and payments.';
 select private.keep_view('public.order_export');
 
 -- A void stands beside the payment that it takes back, on the day on which it was recorded: a file of an earlier month stays as it was.
@@ -18356,7 +18356,7 @@ from (
 join public.orders o on o.id = l.order_id
 join public.events e on e.id = l.event_id;
 comment on view public.payment_export is
-  'Money, a row for each payment, void and refund, to be exported to accounting: amounts are signed, so that their sum is what is left.';
+  'Payments, voids and refunds for export to accounting. Amounts are signed, so that their sum is the balance.';
 select private.keep_view('public.payment_export');
 
 create view public.check_in_export with (security_invoker = true) as
@@ -18391,7 +18391,7 @@ join public.events e on e.id = c.event_id
 left join public.check_in_points p on p.id = c.check_in_point_id
 left join public.attendees a on a.id = c.attendee_id
 left join public.ticket_types t on t.id = a.ticket_type_id;
-comment on view public.check_in_export is 'Every scan at the door, a row each, to be exported: without the codes that were scanned.';
+comment on view public.check_in_export is 'Scans for export, without the scanned codes.';
 select private.keep_view('public.check_in_export');
 
 -- What the columns are, which mean the same wherever they stand but in the views that are named.
@@ -18401,7 +18401,7 @@ declare
 begin
   for v_column in
     select a.attrelid::regclass as "view", a.attname, case
-        when a.attname ~ '_local$' then replace(a.attname, '_local', ' as clocks at the event show it.')
+        when a.attname ~ '_local$' then replace(a.attname, '_local', ' in the time zone of the event.')
         when a.attname ~ '_decimal$' then replace(a.attname, '_decimal', ' as a decimal.')
         else c.comment
       end as comment
@@ -18409,20 +18409,20 @@ begin
     join pg_catalog.pg_attribute a on a.attrelid = v.oid and a.attnum > 0
     left join (
       values
-        ('organisation_id', null::name[], 'The organisation that it belongs to.'),
+        ('organisation_id', null::name[], 'The organisation it belongs to.'),
         ('id', '{attendee_export}', 'Identifier of the attendee.'),
         ('id', '{order_export}', 'Identifier of the order.'),
         ('id', '{payment_export}', 'Identifier of the payment, void or refund.'),
         ('id', '{check_in_export}', 'Identifier of the scan.'),
-        ('event_id', null, 'The event that it belongs to.'),
+        ('event_id', null, 'The event it belongs to.'),
         ('event', null, 'Name of the event.'),
-        ('timezone', null, 'IANA name of the zone the event is held in, which is that of the local times.'),
+        ('timezone', null, 'IANA time zone of the event, used for the local times.'),
         ('order_id', null, 'The order.'),
-        ('order_reference', null, 'Short code of the order that can be read over the telephone.'),
+        ('order_reference', null, 'Short code of the order, easy to read over the telephone.'),
         ('ticket_type_id', null, 'The ticket type.'),
         ('ticket_type', null, 'Name of the ticket type.'),
         ('name', '{attendee_export,check_in_export}', 'Name of the person.'),
-        ('name', '{order_export,payment_export}', 'Name of the contact, who is the buyer.'),
+        ('name', '{order_export,payment_export}', 'Name of the buyer.'),
         ('email', '{attendee_export}', 'E-mail address of the person.'),
         ('email', '{order_export,payment_export}', 'E-mail address of the contact.'),
         ('company', '{attendee_export,check_in_export}', 'Company of the person.'),
@@ -18434,47 +18434,47 @@ begin
         ('currency', null, 'ISO 4217 code, three capital letters.'),
         ('checked_in_at', null, 'Time of the accepted check-in, in UTC.'),
         ('cancelled_at', null, 'When it was cancelled, in UTC.'),
-        ('erased_at', null, 'When what identified the person was erased, in UTC.'),
-        ('external_id', null, 'The organiser''s own identifier.'),
-        ('metadata', null, 'The organiser''s own flat object.'),
+        ('erased_at', null, 'When the personal data was erased, in UTC.'),
+        ('external_id', null, 'Your own identifier.'),
+        ('metadata', null, 'Your own flat JSON object.'),
         ('created_at', '{attendee_export}', 'When it was added, in UTC.'),
-        ('created_at', '{order_export}', 'When it was made, in UTC.'),
+        ('created_at', '{order_export}', 'When it was created, in UTC.'),
         ('created_at', '{payment_export,check_in_export}', 'When it was recorded, in UTC.'),
         ('updated_at', null, 'When it was last changed, in UTC.'),
-        ('reference', null, 'Short code of the order that can be read over the telephone.'),
+        ('reference', null, 'Short code of the order, easy to read over the telephone.'),
         ('payment_status', null, 'Follows from status and amounts.'),
         ('subtotal', null, 'Sum of the prices of its tickets, in minor units.'),
         ('discount_total', null, 'Sum of the discounts of its tickets, in minor units.'),
         ('total', null, 'subtotal minus discount_total, in minor units.'),
         ('amount_paid', null, 'Sum of the payments that are not voided, in minor units.'),
         ('amount_refunded', null, 'Sum of the refunds, in minor units.'),
-        ('amount_due', null, 'What is still to be paid, in minor units.'),
-        ('payment_method', null, 'How it is to be paid. Empty: its tickets are complimentary.'),
-        ('promo_code', null, 'The code that the buyer gave.'),
+        ('amount_due', null, 'Amount due, in minor units.'),
+        ('payment_method', null, 'Payment method. Empty: complimentary tickets.'),
+        ('promo_code', null, 'Promo code of the buyer.'),
         ('source', null, 'Where it came from: the REST API, MCP, or Studio.'),
-        ('payment_due_at', null, 'When it is to be paid by, in UTC. Empty: no deadline.'),
+        ('payment_due_at', null, 'Payment deadline, in UTC. Empty: none.'),
         ('completed_at', null, 'When it was completed, in UTC.'),
         ('cancellation_reason', null, 'Why it was cancelled: requested by somebody, expired unpaid, or event_cancelled.'),
-        ('amount_refundable', null, 'What is to be returned: paid beyond what is owed, and neither refunded yet nor retained, in minor units.'),
-        ('amount_retained', null, 'What the organiser keeps of what was cancelled, in minor units.'),
+        ('amount_refundable', null, 'Refund due: paid beyond the total, and neither refunded nor retained, in minor units.'),
+        ('amount_retained', null, 'Amount retained after cancellations, in minor units.'),
         ('type', null, 'payment, void or refund.'),
-        ('payment_id', null, 'Of a void: the payment that it takes back.'),
-        ('booked_at', null, 'Of a payment when it was received, of a refund when it was returned, of a void when it was recorded, in UTC.'),
-        ('amount', null, 'In minor units; of a void or refund below 0.'),
-        ('method', null, 'How it was paid or returned.'),
-        ('external_reference', null, 'Its reference in another system, such as a bank reference; of a void that of the payment.'),
+        ('payment_id', null, 'For a void: the voided payment.'),
+        ('booked_at', null, 'Date of the booking, in UTC: payment received, refund sent, or void recorded.'),
+        ('amount', null, 'In minor units; negative for a void or refund.'),
+        ('method', null, 'Method of the payment or refund.'),
+        ('external_reference', null, 'Reference in another system, such as a bank reference; for a void, that of the payment.'),
         ('reason', '{payment_export}', 'Of a void: why.'),
         ('reason', '{check_in_export}', 'Why it was rejected.'),
-        ('check_in_point_id', null, 'The check-in point. Empty: the event as such.'),
-        ('check_in_point', null, 'Name of the check-in point. Empty: the event as such.'),
-        ('attendee_id', null, 'Whose ticket it is. Empty: no ticket has the code.'),
+        ('check_in_point_id', null, 'The check-in point. Empty: the whole event.'),
+        ('check_in_point', null, 'Name of the check-in point. Empty: the whole event.'),
+        ('attendee_id', null, 'Holder of the ticket. Empty: no ticket has the code.'),
         ('direction', null, 'entry or exit.'),
         ('result', null, 'accepted or rejected.'),
-        ('admitted', null, 'What an offline scanner said: whether it let the person in.'),
+        ('admitted', null, 'Whether an offline scanner let the person in.'),
         ('device', null, 'Scanner or entrance.'),
         ('scanned_at', null, 'When it was scanned, in UTC.'),
-        ('exited_at', null, 'Of an entry: when the person left by an exit scan, in UTC.'),
-        ('undone_at', null, 'When the acceptance was taken back, in UTC.')
+        ('exited_at', null, 'For an entry: when an exit scan ended it, in UTC.'),
+        ('undone_at', null, 'When the check-in was undone, in UTC.')
     ) c (name, views, comment) on c.name = a.attname and (c.views is null or v.relname = any (c.views))
     where v.oid in ('public.attendee_export'::regclass, 'public.order_export'::regclass, 'public.payment_export'::regclass, 'public.check_in_export'::regclass)
   loop
@@ -18551,7 +18551,7 @@ begin
 end
 $$;
 comment on function api.export_attendees_page is
-  'A page of the file of export_attendees: { as_of, rows, next_cursor }. 404 not_found (event_id, ticket_type_id). For the gateway.';
+  'A page of the file from export_attendees: { as_of, rows, next_cursor }. 404 not_found (event_id, ticket_type_id). For the gateway.';
 grant execute on function api.export_attendees_page to scope_attendees_read;
 
 create function api.export_attendees(
@@ -18581,7 +18581,7 @@ begin
 end
 $$;
 comment on function api.export_attendees is
-  'Makes a link to a file of attendees, good for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id, ticket_type_id).';
+  'Creates a link to a file of attendees, valid for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id, ticket_type_id).';
 grant execute on function api.export_attendees to scope_attendees_read;
 
 create function api.export_orders_page(
@@ -18619,7 +18619,7 @@ begin
 end
 $$;
 comment on function api.export_orders_page is
-  'A page of the file of export_orders: { as_of, rows, next_cursor }. 404 not_found (event_id). For the gateway.';
+  'A page of the file from export_orders: { as_of, rows, next_cursor }. 404 not_found (event_id). For the gateway.';
 grant execute on function api.export_orders_page to scope_orders_read;
 
 create function api.export_orders(
@@ -18645,7 +18645,7 @@ begin
 end
 $$;
 comment on function api.export_orders is
-  'Makes a link to a file of orders, good for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
+  'Creates a link to a file of orders, valid for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
 grant execute on function api.export_orders to scope_orders_read;
 
 -- Where a file of payments is: it is in the order of the books, the oldest first, and leaves out what was recorded after its beginning. At
@@ -18760,7 +18760,7 @@ begin
 end
 $$;
 comment on function api.export_payments_page is
-  'A page of the file of export_payments: { as_of, rows, next_cursor }. 404 not_found (event_id). For the gateway.';
+  'A page of the file from export_payments: { as_of, rows, next_cursor }. 404 not_found (event_id). For the gateway.';
 grant execute on function api.export_payments_page to scope_orders_read;
 
 create function api.export_payments(
@@ -18785,7 +18785,7 @@ begin
 end
 $$;
 comment on function api.export_payments is
-  'Makes a link to a file of payments, voids and refunds, good for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
+  'Creates a link to a file of payments, voids and refunds, valid for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
 grant execute on function api.export_payments to scope_orders_read;
 
 create function api.export_check_ins_page(
@@ -18817,7 +18817,7 @@ begin
 end
 $$;
 comment on function api.export_check_ins_page is
-  'A page of the file of export_check_ins: { as_of, rows, next_cursor }. 404 not_found (event_id). For the gateway.';
+  'A page of the file from export_check_ins: { as_of, rows, next_cursor }. 404 not_found (event_id). For the gateway.';
 grant execute on function api.export_check_ins_page to scope_attendees_read;
 
 create function api.export_check_ins(
@@ -18839,7 +18839,7 @@ begin
 end
 $$;
 comment on function api.export_check_ins is
-  'Makes a link to a file of scans, good for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
+  'Creates a link to a file of scans, valid for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
 grant execute on function api.export_check_ins to scope_attendees_read;
 
 -- schemas/20-events/plan-steps.sql
@@ -18896,7 +18896,7 @@ begin
   into v_rows using event_id, in_use, timed, v_most + 1;
   if jsonb_array_length(v_rows) > v_most then
     perform private.refuse_value(
-      kind.list, 'The event has more than 500 of these, which is too many for one plan.',
+      kind.list, 'The event has more than 500 of these, too many for one plan.',
       'Change them one by one. A copy leaves them out if this list is empty and archive_missing is true.'
     );
   end if;
@@ -19018,15 +19018,15 @@ declare
   v_distance interval;
 begin
   if arguments ? 'move' and base.id is null then
-    perform private.refuse_value('move', 'Only an event that exists, or the copy of one, moves.', 'Name it as event or copy_of.');
+    perform private.refuse_value('move', 'Only an existing event, or a copy of one, can be moved.', 'Send event or copy_of.');
   elsif is_copy and v_start is not null and v_move is null then
     perform private.refuse_value(
-      'move', 'A copy needs a start of its own.', 'Send move, such as P52W or 2028-05-03, or starts_at in changes.'
+      'move', 'A copy needs its own start.', 'Send move, such as P52W or 2028-05-03, or starts_at in changes.'
     );
   elsif not (arguments ? 'move' or is_copy and v_start is not null) then
     return null;
   elsif v_start is null then
-    perform private.refuse_value('move', 'The event has no start from which it could move.', 'Set starts_at and ends_at in changes.');
+    perform private.refuse_value('move', 'The event has no start to move from.', 'Set starts_at and ends_at in changes.');
   end if;
   v_distance := case
     when v_move ~ '^-P' then v_start - substr(v_move, 2)::interval
@@ -19035,11 +19035,11 @@ begin
     else v_move::timestamptz at time zone v_timezone
   end - v_start;
   if arguments -> 'changes' ? 'starts_at' and v_start + v_distance is distinct from v_starts_at::timestamptz at time zone v_timezone then
-    perform private.refuse_value('move', 'The event would move to another time than starts_at says.', 'Send move or starts_at.');
+    perform private.refuse_value('move', 'move and starts_at name different times.', 'Send move or starts_at.');
   end if;
   return v_distance;
 exception when data_exception then
-  perform private.refuse_value('move', 'This is no duration, day or time.', 'P7D, 2027-05-03 or 2027-05-03T10:00:00+02:00, for example.');
+  perform private.refuse_value('move', 'This is not a duration, a day or a time.', 'Write it as in P7D, 2027-05-03 or 2027-05-03T10:00:00+02:00.');
 end
 $$;
 
@@ -19188,8 +19188,8 @@ begin
   if v_all ->> kind.label is null then
     perform private.refuse_value(
       kind.label,
-      case kind.kind when 'event' then 'A new event needs a name.' else 'What is to be added needs a name, or a promo code its code.' end,
-      case kind.kind when 'event' then 'Name it in changes; to change an event that exists, name that as event.' end
+      case kind.kind when 'event' then 'A new event needs a name.' else 'A new object needs a name, and a new promo code needs a code.' end,
+      case kind.kind when 'event' then 'Name it in changes. To change an existing event, send event.' end
     );
   end if;
   -- What the operation takes.
@@ -19253,7 +19253,7 @@ begin
     -- Of one that could not be added that is said already.
     if v_found = '{}' and private.form_of_name('name', v_name) <> all (work.refused) then
       perform private.refuse(
-        422, 'validation_failed', 'A ticket type of the list is none of the event.', 'ticket_types',
+        422, 'validation_failed', 'A listed ticket type is not one of the event.', 'ticket_types',
         jsonb_build_object('ticket_types', jsonb_path_query_array(work.types, '$[0 to 9].name')),
         'Name one of details.ticket_types, or add it to ticket_types.'
       );
@@ -19280,7 +19280,7 @@ begin
       'Leave id out to add it as new.'
     );
   elsif item.is_again then
-    perform private.refuse_value(kind.label, 'The list has this twice.', 'Leave one out, or tell them apart by id or external_id.');
+    perform private.refuse_value(kind.label, 'The list has this object twice.', 'Leave one out, or tell them apart by id or external_id.');
   elsif item.item is null and work.arguments ? kind.list and (work.arguments ->> 'archive_missing')::boolean then
     return private.step_that_changes(work, kind, v_row, jsonb_build_object('status', kind.archived));
   end if;
@@ -19303,7 +19303,7 @@ begin
     if v_fields -> 'ticket_type_ids' = '[]' then
       if item.item is not null then
         perform private.refuse_value(
-          'ticket_types', 'The ticket types that it is for are not copied.', 'Name ticket_types for it; an empty list is for all.'
+          'ticket_types', 'The ticket types of this object are not copied.', 'Give it ticket_types. An empty list means all.'
         );
       end if;
       return null;
@@ -19358,7 +19358,7 @@ begin
           || jsonb_strip_nulls(jsonb_build_object('message', v_message, 'hint', nullif(v_hint, '')))
         -- The sentence of the constraint. The row that Postgres would show stays out.
         else jsonb_build_object(
-          'code', 'validation_failed', 'message', 'It breaks a rule of the database: ' || coalesce(nullif(v_rule, ''), v_state)
+          'code', 'validation_failed', 'message', 'The database refuses it: ' || coalesce(nullif(v_rule, ''), v_state)
         ) || jsonb_strip_nulls(to_jsonb(private.rule_of(v_rule)))
       end
     );
@@ -19501,8 +19501,8 @@ create table private.event_plans (
   constraint event_plans_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade
 );
-comment on table private.event_plans is 'What apply_event would do, for ten minutes, and for the family of API keys that asked. At most 50 of a family.';
-comment on column private.event_plans.read is 'The versions of what the plan was made from, by kind.';
+comment on table private.event_plans is 'Plans of apply_event, kept for ten minutes for the family of API keys that asked. At most 50 for each family.';
+comment on column private.event_plans.read is 'Versions of the objects that the plan was made from, by kind.';
 create index event_plans_organisation_id_idx on private.event_plans (organisation_id, created_at);
 create index event_plans_expires_at_idx on private.event_plans (expires_at);
 alter table private.event_plans enable row level security;
@@ -19515,10 +19515,10 @@ begin
   perform private.refuse(
     409, 'plan_outdated', message, 'plan_id', jsonb_build_object('reason', reason) || details,
     case reason
-      when 'applied' then 'It is done: read the event to see it.'
-      when 'refused' then 'Correct what its steps refuse, and leave out plan_id for a new plan.'
-      when 'arguments' then 'Send plan_id alone, or the arguments of the plan unchanged; without plan_id they make a new plan.'
-      else 'Leave out plan_id for a new plan, and look at what it says.'
+      when 'applied' then 'The plan was carried out. Read the event to see the result.'
+      when 'refused' then 'Correct the refused steps, and leave out plan_id for a new plan.'
+      when 'arguments' then 'Send plan_id alone or with the same arguments. Leave out plan_id for a new plan.'
+      else 'Leave out plan_id and review the new plan.'
     end
   );
 end
@@ -19536,7 +19536,7 @@ begin
   if arguments = '{}' then
     perform private.refuse_value('changes', 'There is nothing to plan.', 'Send changes, a list, move or copy_of.');
   elsif arguments ?& '{event,copy_of}' then
-    perform private.refuse_value('event', 'A copy is a new event.', 'Leave event out, or copy_of.');
+    perform private.refuse_value('event', 'A copy is a new event.', 'Leave out event or copy_of.');
   elsif arguments ? 'copy_of' then
     v_plan.source_id := private.resolve_name('event', arguments ->> 'copy_of', null, 'copy_of');
   elsif arguments ? 'event' then
@@ -19608,7 +19608,7 @@ begin
     and p.family_id = (private.claims() ->> 'family_id')::uuid
   for update;
   if not found then
-    perform private.refuse_plan('unknown', 'This API key has no such plan; plans are kept for ten minutes.');
+    perform private.refuse_plan('unknown', 'This API key has no such plan. Plans are kept for ten minutes.');
   elsif v_plan.applied_at is not null then
     perform private.refuse_plan('applied', 'The plan was applied already.', jsonb_build_object('event_id', v_plan.event_id));
   elsif v_plan.expires_at <= now() then
@@ -19627,12 +19627,12 @@ begin
     );
     if v_differing <> '{}' then
       perform private.refuse_plan(
-        'arguments', 'The arguments are not those of the plan.', jsonb_build_object('arguments', v_differing)
+        'arguments', 'The arguments differ from those of the plan.', jsonb_build_object('arguments', v_differing)
       );
     end if;
   end if;
   if v_plan.refusals > 0 then
-    perform private.refuse_plan('refused', 'The plan has steps that are refused, so none of it can be applied.');
+    perform private.refuse_plan('refused', 'The plan has refused steps, so it cannot be applied.');
   end if;
   return v_plan;
 end
@@ -19651,16 +19651,16 @@ declare
 begin
   if v_changed <> '{}' then
     perform private.refuse_plan(
-      'changed', 'What the plan is about was changed since.', jsonb_build_object('changed', v_changed)
+      'changed', 'An object of the plan was changed since.', jsonb_build_object('changed', v_changed)
     );
   elsif v_taken is not null then
     perform private.refuse(
       409, 'already_exists', v_taken ->> 'message', v_taken ->> 'param', v_taken -> 'details', 'Leave out plan_id for a new plan.'
     );
   elsif (result ->> 'refusals')::integer > 0 then
-    perform private.refuse_plan('changed', 'A step of the plan is refused by now.', jsonb_build_object('step', result #> '{steps,0}'));
+    perform private.refuse_plan('changed', 'A step of the plan is refused now.', jsonb_build_object('step', result #> '{steps,0}'));
   elsif result ->> 'steps_digest' <> plan.steps_digest then
-    perform private.refuse_plan('changed', 'The plan would do something else by now.');
+    perform private.refuse_plan('changed', 'The plan would do something else now.');
   end if;
 end
 $$;
@@ -19772,7 +19772,7 @@ begin
 end
 $$;
 comment on function api.apply_event is
-  'Plans an event as it is to be, or applies the plan exactly: 200. 404 not_found; 409 plan_outdated, already_exists; 422 ambiguous_name, validation_failed.';
+  'Plans the described event, or applies a plan exactly: 200. 404 not_found; 409 plan_outdated, already_exists; 422 ambiguous_name, validation_failed.';
 grant execute on function api.apply_event to scope_events_write;
 
 -- For owners and managers who are signed in, and whoever works in the SQL editor: carries it out at once, or refuses what its first refused
@@ -19796,7 +19796,7 @@ begin
     perform private.refuse_not_found('event_id');
   elsif v_event.starts_at is null and not is_copy then
     perform private.refuse_value(
-      'starts_at', 'The event has no start from which it could move.', 'Set starts_at and ends_at of the event.'
+      'starts_at', 'The event has no start to move from.', 'Set starts_at and ends_at of the event.'
     );
   end if;
   v_result := private.carry_out_event(
@@ -19823,7 +19823,7 @@ declare
   v_copy public.events;
 begin
   if starts_at is null then
-    perform private.refuse_value('starts_at', 'A copy needs a start of its own.');
+    perform private.refuse_value('starts_at', 'A copy needs its own start.');
   end if;
   v_copy := private.carry_out_by_hand(
     event_id, jsonb_build_object('changes', jsonb_strip_nulls(jsonb_build_object('starts_at', starts_at, 'name', name))), true
@@ -19833,7 +19833,7 @@ begin
 end
 $$;
 comment on function public.copy_event is
-  'Copies an event, with its ticket types, promo codes and check-in points, as a draft that starts at another time; all times move along. Returns the id of the copy.';
+  'Copies an event with its ticket types, promo codes and check-in points as a draft with another start, and moves all times. Returns the id of the copy.';
 revoke all on function public.copy_event from public, anon, service_role;
 grant execute on function public.copy_event to authenticated;
 
@@ -19845,14 +19845,14 @@ declare
   v_event public.events;
 begin
   if starts_at is null then
-    perform private.refuse_value('starts_at', 'Say when it is to start.', 'Write it as 2028-05-02 09:00 Europe/Berlin.');
+    perform private.refuse_value('starts_at', 'Give the start.', 'Write it as 2028-05-02 09:00 Europe/Berlin.');
   end if;
   v_event := private.carry_out_by_hand(event_id, jsonb_build_object('move', starts_at), false);
   return private.clock_time(v_event.starts_at, v_event.timezone);
 end
 $$;
 comment on function public.move_event is
-  'Moves an event to another start: its end, check-in points, and sales and promo codes that have not begun or ended move along. Returns the new start in the time zone of the event.';
+  'Moves an event to another start, with its end, its check-in points, and future times of sales and promo codes. Returns the new start in the time zone of the event.';
 revoke all on function public.move_event from public, anon, service_role;
 grant execute on function public.move_event to authenticated;
 
@@ -19993,7 +19993,7 @@ begin
     where w.id = d.webhook_endpoint_id and d.type = any (array_append(w.types, 'webhook_endpoint.test'))
   );
   update public.webhook_deliveries d
-  set status = 'failed', last_error = 'Gave up after 20 attempts without a recorded result.'
+  set status = 'failed', last_error = 'Given up after 20 attempts without a recorded result.'
   where d.id = any (v_ids) and d.attempts >= 20 and coalesce(d.status = 'pending', false);
 
   with claimed as (
@@ -20025,7 +20025,7 @@ begin
 end
 $$;
 comment on function api.claim_webhooks is
-  'Webhooks that are due, claimed for lease_seconds: [{ id, claim, attempt, webhook_endpoint_id, url, secrets, webhook_id, type, timestamp, data }].';
+  'Leases due webhooks for lease_seconds: [{ id, claim, attempt, webhook_endpoint_id, url, secrets, webhook_id, type, timestamp, data }].';
 grant execute on function api.claim_webhooks to courier;
 
 -- Returned unsent, or aborted, by a courier that is stopping: it was not an attempt, and is due at once.
@@ -20038,7 +20038,7 @@ begin
   where d.id = release_webhook.webhook_delivery_id and d.claim = release_webhook.claim and d.status = 'pending';
 end
 $$;
-comment on function api.release_webhook is 'Returns a claimed webhook, for another courier to send.';
+comment on function api.release_webhook is 'Returns a leased webhook, for another courier to send.';
 grant execute on function api.release_webhook to courier;
 
 -- The delay after the attempt of this number; null after the last. A fifth more or less, so that what failed together is not
@@ -20178,7 +20178,7 @@ begin
 end
 $$;
 comment on function api.settle_webhooks is
-  'Records the results of sending claimed webhooks, [{ id, claim, url, milliseconds, response_status, response_body, retry_after_seconds, error }]: { disabled, more }, the deliveries whose result disabled their endpoint, and whether more may be due in their place. A result is ignored if another claim has replaced its own.';
+  'Records the results of leased webhooks, [{ id, claim, url, milliseconds, response_status, response_body, retry_after_seconds, error }]: { disabled, more }. disabled: deliveries whose result disabled their endpoint. more: others may be due. A result is ignored if another lease has replaced its own.';
 grant execute on function api.settle_webhooks to courier;
 
 -- schemas/90-outbox/delivery-operations.sql
@@ -20291,7 +20291,7 @@ begin
 end
 $$;
 comment on function api.list_webhook_deliveries is
-  'Deliveries to webhook endpoints, newest first, by any of the filters: { data, has_more, next_cursor }.';
+  'Deliveries to webhook endpoints, newest first, with optional filters: { data, has_more, next_cursor }.';
 grant execute on function api.list_webhook_deliveries to scope_events_write;
 
 create function api.redeliver_webhook(
@@ -20335,7 +20335,7 @@ begin
 end
 $$;
 comment on function api.redeliver_webhook is
-  'Queues a delivery again, whatever its status, with the same webhook-id: 200. 404 not_found; 409 webhook_endpoint_disabled, type_not_subscribed.';
+  'Queues a delivery again with the same webhook-id, whatever its status: 200. 404 not_found; 409 webhook_endpoint_disabled, type_not_subscribed.';
 grant execute on function api.redeliver_webhook to scope_events_write;
 
 -- All that failed, since a time if one is given, or waits for its next attempt, for example after an outage of the endpoint; at most 10,000
@@ -20396,7 +20396,7 @@ begin
 end
 $$;
 comment on function api.redeliver_webhooks is
-  'Queues again what failed for a webhook endpoint, and makes due what waits for its next attempt, at most 10,000: 200 with how many. 404 not_found; 409 webhook_endpoint_disabled.';
+  'Queues failed deliveries of a webhook endpoint again and retries waiting ones at once, at most 10,000: 200 with their number. 404 not_found; 409 webhook_endpoint_disabled.';
 grant execute on function api.redeliver_webhooks to scope_events_write;
 
 -- Adds a test notification with its one delivery. Security definer: no role may write the outbox.
@@ -20512,7 +20512,7 @@ begin
 end
 $$;
 comment on function api.outbox_depth is
-  'What is pending: [{ kind, pending, oldest_seconds, late_seconds, failing, last_error, held }]. late_seconds is how long what is due has waited; failing, how many have failed and are tried again, with the newest error of e-mails; held, whether the database belongs to another installation than the caller.';
+  'Pending deliveries by kind: [{ kind, pending, oldest_seconds, late_seconds, failing, last_error, held }]. late_seconds: how long due ones have waited. failing: failed and being retried, with the newest error of e-mails. held: the database belongs to another installation.';
 grant execute on function api.outbox_depth to courier;
 
 -- schemas/90-outbox/email-contents.sql
@@ -20977,7 +20977,7 @@ begin
   end loop;
 
   perform api.settle_email(
-    e.id, e.claim, error => format('Gave up after %s attempts without a recorded result.', v_most_claims), permanent => true
+    e.id, e.claim, error => format('Given up after %s attempts without a recorded result.', v_most_claims), permanent => true
   )
   from public.emails e
   where e.id = any (v_ids) and e.attempts >= v_most_claims and e.claim is not null;
@@ -21011,7 +21011,7 @@ begin
 end
 $$;
 comment on function api.claim_emails is
-  'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, message, ticket_type, attendee, others, holders, guests, order, lines, payment, waiting_list_entry, opt_out_url }]. "others" are tickets that go in the same e-mail; each is settled by its email_id.';
+  'Leases due e-mails of every kind for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, message, ticket_type, attendee, others, holders, guests, order, lines, payment, waiting_list_entry, opt_out_url }]. "others" are tickets in the same e-mail, each settled by its email_id.';
 grant execute on function api.claim_emails to courier;
 
 -- What became of tickets that were sent, on their attendees, who are locked; of the latest e-mail only. Where the code or the address changed
@@ -21091,7 +21091,7 @@ begin
 end
 $$;
 comment on function api.settle_emails is
-  'Records the results of sending claimed e-mails: [{ email_id, claim, message_id }], a failed one with error and permanent. Ignored where another claim has replaced it.';
+  'Records the results of leased e-mails: [{ email_id, claim, message_id }], with error and permanent for a failed one. Ignored if another lease has replaced it.';
 grant execute on function api.settle_emails to courier;
 
 create function api.settle_email(
@@ -21110,7 +21110,7 @@ begin
 end
 $$;
 comment on function api.settle_email is
-  'Records the result of sending a claimed e-mail, as api.settle_emails.';
+  'Records the result of a leased e-mail, as api.settle_emails.';
 grant execute on function api.settle_email to courier;
 
 -- What the mail service reports later: delivered, or bounced and why. It names an e-mail by its message_id, or by our id with
@@ -21164,7 +21164,7 @@ begin
 end
 $$;
 comment on function api.record_email_event is
-  'Records the report of the mail service on an e-mail: delivered or bounced. Identified by our id and the attempt, or without these by message_id.';
+  'Records a report of the mail service: delivered or bounced. Identified by our id and the attempt, otherwise by message_id.';
 grant execute on function api.record_email_event to courier;
 
 -- schemas/90-outbox/email-operations.sql
@@ -21273,7 +21273,7 @@ begin
 end
 $$;
 comment on function api.list_emails is
-  'E-mails to attendees, buyers and whoever waits, newest first, by any of the filters: { data, has_more, next_cursor }.';
+  'E-mails to attendees, buyers and people on the waiting list, newest first, with optional filters: { data, has_more, next_cursor }.';
 grant execute on function api.list_emails to scope_attendees_read;
 
 -- Queues an e-mail once more, as an organiser does by its status; a ticket by its attendee, as resend_ticket does. What is queued already
@@ -21303,12 +21303,12 @@ begin
   if v_email.kind = 'payment_reminder' then
     -- Its own operation bounds how often.
     perform private.refuse(
-      409, 'email_obsolete', 'A reminder is not sent again.', 'email_id', hint => 'Send another one with send_payment_reminder.'
+      409, 'email_obsolete', 'A reminder cannot be sent again.', 'email_id', hint => 'Send another one with send_payment_reminder.'
     );
   elsif private.is_obsolete(v_email) then
     perform private.refuse(
-      409, 'email_obsolete', 'This e-mail is out of date, or has no recipient any more.', 'email_id',
-      hint => 'Look at its order, attendee or event: what holds now is told by another e-mail.'
+      409, 'email_obsolete', 'This e-mail is out of date, or no longer has a recipient.', 'email_id',
+      hint => 'Look at its order, attendee or event. Another e-mail has the current facts.'
     );
   end if;
   update public.emails e set status = 'queued' where e.id = v_email.id;
@@ -21333,7 +21333,7 @@ begin
 end
 $$;
 comment on function api.resend_email is
-  'Queues an e-mail once more, and makes one due at once that waits after a failure: 200. 404 not_found; 409 email_obsolete, and of a ticket ticket_not_active, no_address, attendee_erased.';
+  'Queues an e-mail again, or retries a failed one at once: 200. 404 not_found; 409 email_obsolete; for tickets also ticket_not_active, no_address, attendee_erased.';
 grant execute on function api.resend_email to scope_attendees_write;
 
 -- schemas/90-outbox/poll.sql
@@ -21374,7 +21374,7 @@ begin
 end
 $$;
 comment on function api.poll_queues is
-  'The names of the queues in which something is due: of webhooks, ticket_emails and cancellations. For the courier, once a second.';
+  'Queues with something due, of webhooks, ticket_emails and cancellations. For the courier, once a second.';
 grant execute on function api.poll_queues to courier;
 
 -- schemas/90-outbox/endpoint-operations.sql
@@ -21471,7 +21471,7 @@ begin
 end
 $$;
 comment on function api.create_webhook_endpoint is
-  'Adds a webhook endpoint: 201 with it and its secret, which is not shown again. 403 missing_scope; 404 not_found (event_ids); 409 too_many_webhook_endpoints; 422 validation_failed.';
+  'Adds a webhook endpoint: 201 with its secret, which is shown only here. 403 missing_scope; 404 not_found (event_ids); 409 too_many_webhook_endpoints; 422 validation_failed.';
 grant execute on function api.create_webhook_endpoint to scope_events_write;
 
 create function api.update_webhook_endpoint(
@@ -21605,7 +21605,7 @@ begin
 end
 $$;
 comment on function api.rotate_webhook_secret is
-  'Gives a webhook endpoint a new secret; the previous one signs beside it for overlap_hours (24): 200 with the new one, which is not shown again. 403 missing_scope; 404 not_found.';
+  'Gives a webhook endpoint a new secret. The old one also signs for overlap_hours (24): 200 with the new one, which is shown only here. 403 missing_scope; 404 not_found.';
 grant execute on function api.rotate_webhook_secret to scope_events_write;
 
 -- schemas/90-outbox/housekeeping.sql
@@ -21686,7 +21686,7 @@ begin
   return v_purged + v_rows;
 end
 $$;
-comment on function api.purge is 'Deletes what is older than its retention, at most "limit" rows of each kind: how many rows it deleted.';
+comment on function api.purge is 'Deletes rows past their retention, at most "limit" of each kind. Returns the number deleted.';
 grant execute on function api.purge to courier;
 
 -- schemas/90-outbox/schedule.sql
@@ -21740,7 +21740,7 @@ declare
   );
 begin
   if v_missing <> '' then
-    return format('Not scheduled: enable the extensions %s first, or have something else call the function.', v_missing);
+    return format('Not scheduled: enable the extensions %s first, or call the function from elsewhere.', v_missing);
   end if;
   delete from vault.secrets s where s.name in ('usher_courier_url', 'usher_courier_secret');
   perform vault.create_secret(url, 'usher_courier_url');
@@ -21782,7 +21782,7 @@ left join lateral (
 ) d on true
 where w.failing_since is not null or w.disabled_reason is not null
 order by w.failing_since nulls last;
-comment on view public.failing_webhook_endpoints is 'Webhook endpoints that do not answer as they should, with the last failure.';
+comment on view public.failing_webhook_endpoints is 'Failing webhook endpoints, with the last failure.';
 comment on column public.failing_webhook_endpoints.url is 'Where it is sent.';
 comment on column public.failing_webhook_endpoints.description is 'What receives the webhooks.';
 comment on column public.failing_webhook_endpoints.status is 'enabled or disabled.';
@@ -21792,7 +21792,7 @@ comment on column public.failing_webhook_endpoints.last_attempt_at is 'When the 
 comment on column public.failing_webhook_endpoints.last_response_status is 'HTTP status of its response. Empty: there was none.';
 comment on column public.failing_webhook_endpoints.last_error is 'Why there was no response.';
 comment on column public.failing_webhook_endpoints.webhook_endpoint_id is 'The webhook endpoint.';
-comment on column public.failing_webhook_endpoints.organisation_id is 'The organisation that it belongs to.';
+comment on column public.failing_webhook_endpoints.organisation_id is 'The organisation it belongs to.';
 select private.keep_view('public.failing_webhook_endpoints');
 
 revoke all on public.failing_webhook_endpoints from anon, authenticated, service_role;
@@ -21812,17 +21812,17 @@ select
   e.organisation_id
 from public.audit_entries e
 order by e.id desc;
-comment on view public.audit_trail is 'Who changed what, newest first: the audit entries with the name of the key, or the name or else the address of the member.';
+comment on view public.audit_trail is 'Audit entries, newest first, with the name of the key or the name or address of the member.';
 comment on column public.audit_trail.created_at is 'When it was done.';
-comment on column public.audit_trail.actor is 'An API key, a signed-in member, somebody in Studio or with SQL, or the courier.';
-comment on column public.audit_trail.actor_name is 'Name of the key, or the name or else the address of the member.';
+comment on column public.audit_trail.actor is 'API key, signed-in member, Studio or SQL user, or courier.';
+comment on column public.audit_trail.actor_name is 'Name of the key, or name or address of the member.';
 comment on column public.audit_trail.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.audit_trail.action is 'created, updated or deleted.';
-comment on column public.audit_trail.object_type is 'What kind of object it is about.';
-comment on column public.audit_trail.object_id is 'The object; of a member, their user_id.';
-comment on column public.audit_trail.changes is 'Of an update each changed field as { from, to }; of a deletion each field as { from }.';
+comment on column public.audit_trail.object_type is 'Kind of object.';
+comment on column public.audit_trail.object_id is 'The object; for a member, their user_id.';
+comment on column public.audit_trail.changes is 'For an update, each changed field as { from, to }. For a deletion, each field as { from }.';
 comment on column public.audit_trail.id is 'Identifier of the entry.';
-comment on column public.audit_trail.organisation_id is 'The organisation that it belongs to.';
+comment on column public.audit_trail.organisation_id is 'The organisation it belongs to.';
 select private.keep_view('public.audit_trail');
 
 revoke all on public.audit_trail from anon, authenticated, service_role;
@@ -21854,7 +21854,7 @@ begin
 end
 $$;
 comment on function public.rotate_webhook_secret is
-  'Gives a webhook endpoint a new secret, as an owner or manager: { webhook_endpoint_id, url, secret }. It is shown here and never again; the old one signs beside it for overlap_hours.';
+  'Gives a webhook endpoint a new secret, as an owner or manager: { webhook_endpoint_id, url, secret }. It is shown only here. The old one also signs for overlap_hours.';
 revoke all on function public.rotate_webhook_secret from public, anon, service_role;
 grant execute on function public.rotate_webhook_secret to authenticated;
 
@@ -21869,7 +21869,7 @@ begin
   );
 end
 $$;
-comment on function public.the_webhook_endpoint is 'The id of the webhook endpoint with this address. Refuses one that is not there.';
+comment on function public.the_webhook_endpoint is 'The id of the webhook endpoint with this address. Refuses an unknown address.';
 revoke all on function public.the_webhook_endpoint from public, anon, service_role;
 grant execute on function public.the_webhook_endpoint to authenticated;
 
@@ -21910,7 +21910,7 @@ begin
 end
 $$;
 comment on function api.find_person is
-  'Who stands under an e-mail address, by name, with their tickets, orders and entries of the waiting list, and whether they are a member; nobody is an empty list.';
+  'People with an e-mail address, by name, with their tickets, orders and waiting-list entries, and whether they are a member. Empty if there are none.';
 grant execute on function api.find_person to scope_attendees_read;
 
 -- What an erasure with the arguments of a confirmation erases, as private.erase_people chooses it.
@@ -22078,7 +22078,7 @@ begin
   if names is not null and everyone then
     perform private.refuse_value('everyone', 'Send either names or everyone, not both.', 'everyone erases all who have the address.');
   elsif cardinality(names) not between 1 and 100 or array_position(names, null) is not null then
-    perform private.refuse_value('names', 'names has 1 to 100 names.', 'Leave it out where the address has one name alone.');
+    perform private.refuse_value('names', 'names has 1 to 100 names.', 'Leave it out if the address has one name.');
   end if;
   v_all := array(select r from private.rows_of_address(organisation_id, v_address, null, c_most) r);
   v_forms := private.forms_meant(v_all, names, everyone);
@@ -22086,7 +22086,7 @@ begin
   if private.erase_opt_outs(organisation_id, v_address) = 0 and v_all = '{}' then
     perform private.refuse(
       404, 'not_found', 'Nobody in your organisation has this e-mail address.', 'email',
-      hint => 'Whoever was erased is not found again. Look for the person by name: they may have another address.'
+      hint => 'Erased people cannot be found again. Look for the person by name: they may have another address.'
     );
   elsif names is null and cardinality(v_forms) > 1 then
     v_shown := private.people_json(v_all, 20, 3);
@@ -22094,7 +22094,7 @@ begin
       409, 'several_people', 'Several people have this e-mail address.', 'names',
       case when v_shown -> 'people' = '[]' then '{}' else v_shown end
         || jsonb_build_object('count', (select count(distinct r.form) from unnest(v_all) r)),
-      'Ask who is meant, and send their names; or everyone true, if all are.'
+      'Ask which of them is meant and send names, or send everyone: true for all.'
     );
   end if;
 
@@ -22104,7 +22104,7 @@ begin
   );
   if v_meant = '{}' and v_all <> '{}' then
     perform private.refuse(
-      404, 'not_found', 'Nobody of one of these names has this e-mail address.', 'names', private.people_json(v_all, 20, 3),
+      404, 'not_found', 'Nobody with these names has this e-mail address.', 'names', private.people_json(v_all, 20, 3),
       'Send the names as find_person answers them.'
     );
   end if;
@@ -22175,7 +22175,7 @@ begin
 end
 $$;
 comment on function api.erase_person is
-  'Erases whoever has an e-mail address, here and in every copy, or reports what it would erase: 200 with a receipt. 404 not_found; 409 several_people; 422 validation_failed.';
+  'Erases the personal data of everyone with an e-mail address, here and in every copy, or reports the effect: 200 with a receipt. 404 not_found; 409 several_people; 422 validation_failed.';
 grant execute on function api.erase_person to scope_attendees_write;
 
 -- schemas/95-people/studio.sql
@@ -22191,7 +22191,7 @@ begin
 end
 $$;
 comment on function public.find_person is
-  'Who stands under an e-mail address, by name, with their tickets, orders and entries of the waiting list, and whether they are a member.';
+  'People with an e-mail address, by name, with their tickets, orders and waiting-list entries, and whether they are a member.';
 revoke all on function public.find_person from public, anon, service_role;
 grant execute on function public.find_person to authenticated;
 
@@ -22208,7 +22208,7 @@ begin
 end
 $$;
 comment on function public.erase_person is
-  'Erases whoever has an e-mail address: tickets, orders, entries of the waiting list, and every log. Where several people have it, name them, or send everyone. Answers a receipt. Figures, money and the tickets stay.';
+  'Erases the personal data of a person by e-mail address: in tickets, orders, waiting-list entries and every log. If several people have it, name them or send everyone. Returns a receipt. Figures, money and tickets stay.';
 revoke all on function public.erase_person from public, anon, service_role;
 grant execute on function public.erase_person to authenticated;
 

@@ -119,7 +119,7 @@ describe.concurrent('organisations create', () => {
   })
 
   test.each([
-    [['--name', 'Again', '--slug', 'demo'], 'An organisation with this slug exists already. Choose another --slug.'],
+    [['--name', 'Again', '--slug', 'demo'], 'An organisation already has this slug. Choose another --slug.'],
     [['--name', 'Acme', '--slug', 'Acme Events'], '--slug takes lower-case letters, digits and hyphens, at most 63.'],
     [['--name', ' ', '--slug', 'blank'], '--name, or --person, takes one line of 1 to 200 characters.'],
     [

@@ -351,7 +351,7 @@ test('objects of an application that a first `db push` would fail on are named, 
     check: 'names',
     status: 'failed',
     message:
-      'The project has what Usher would create: function find_person(text), public.events, schema api, type public.order_status.',
+      'The project already has objects that Usher creates: function find_person(text), public.events, schema api, type public.order_status.',
     fix: expect.stringContaining('docs/operate/supabase.md'),
   })
 })
@@ -368,7 +368,7 @@ test('a proxy that would get the calls on this machine is named, of the embedded
   const found = async (environment: NodeJS.ProcessEnv) =>
     (await examine(environment)).filter(({ check }) => check === 'proxy')
   expect(await found({ ...embedded, ...proxied })).toMatchObject([
-    { check: 'proxy', status: 'failed', fix: 'Set NO_PROXY=127.0.0.1,localhost beside them.' },
+    { check: 'proxy', status: 'failed', fix: 'Set NO_PROXY=127.0.0.1,localhost as well.' },
   ])
   expect(await found({ ...embedded, ...proxied, NO_PROXY: 'localhost,127.0.0.1' })).toEqual([])
   expect(await found({ ...sound, ...proxied })).toEqual([])

@@ -63,12 +63,12 @@ describe('encodings', () => {
   test.each([
     ['an .xlsx', bytes('PK', [3, 4], 'xl/workbook.xml'), /is a workbook.+Save the list as "CSV UTF-8"/],
     ['an .xls', bytes([0xd0, 0xcf, 0x11, 0xe0, 0xa1]), /is a workbook/],
-    ['other bytes', bytes('name', [0, 1, 2]), /is no text/],
-    ['UTF-16 with the other order of bytes', utf16(text).swap16(), /is no text.+"CSV UTF-8"/],
+    ['other bytes', bytes('name', [0, 1, 2]), /is not text/],
+    ['UTF-16 with the other order of bytes', utf16(text).swap16(), /is not text.+"CSV UTF-8"/],
     ['a letter that a program has lost', 'name,email\nZo\ufffd,z@example.com\n', /see line 2/],
-    ['nothing', '', /has nothing in it/],
-    ['a byte order mark alone', '\ufeff', /has nothing in it/],
-    ['lines without anything', '\n\n;;\n', /has nothing in it/],
+    ['nothing', '', /is empty/],
+    ['a byte order mark alone', '\ufeff', /is empty/],
+    ['lines without anything', '\n\n;;\n', /is empty/],
   ])('%s is refused', async (_, content, complaint) => {
     await expect(read(content)).rejects.toMatchObject({ exitCode: 2, message: expect.stringMatching(complaint) })
   })
@@ -308,11 +308,11 @@ describe('columns', () => {
     ['name,company', '', /No column holds an e-mail address\. Found: name, company\./],
     ['Mary Jackson,mary@example.com', '', /No column holds a name .+ and an e-mail address\. Found: Mary Jackson, /],
     ['name,email,E-Mail', '', /a column twice: email \(column 2\) and E-Mail \(column 3\)/],
-    ['name,email,mail', '', /More than one column may be email: .+--map "email=email"/],
+    ['name,email,mail', '', /More than one column could be email: .+--map "email=email"/],
     ['name,email', 'Wer=name', /There is no column Wer\. Found: name, email\./],
     ['name,email,diet,Diet,diet', '', /Two columns are metadata\.diet/],
-    [`name,email,${'x'.repeat(41)}`, '', /longer than the 40 characters/],
-    [`name,email,${Array.from({ length: 51 }, (_, i) => `c${i}`)}`, '', /51 columns are more than the 50 keys/],
+    [`name,email,${'x'.repeat(41)}`, '', /longer than a metadata key can be \(40 characters\)/],
+    [`name,email,${Array.from({ length: 51 }, (_, i) => `c${i}`)}`, '', /51 columns are more than the 50 metadata keys/],
   ])('%s %s are refused', (header, map, complaint) => {
     expect(() => found(header, map, true)).toThrow(complaint)
   })
@@ -384,8 +384,8 @@ test('a dry run of several calls names the ticket types, and the event, that hav
     ['enough', 2],
     ['unlimited', 3],
   ])
-  const ofType = 'Type full: 2,400 guests for 1,500 places. Those who come last in the list would be refused.'
-  const ofEvent = 'Gala: 2,405 guests for 2,404 places. Those who come last in the list would be refused.'
+  const ofType = 'Type full: 2,400 guests for 1,500 places. The last guests of the list would be refused.'
+  const ofEvent = 'Gala: 2,405 guests for 2,404 places. The last guests of the list would be refused.'
   expect(describeShortages(event(null), types, taken)).toEqual([ofType])
   expect(describeShortages(event(2_510), types, taken)).toEqual([ofType])
   expect(describeShortages(event(2_509), types, taken)).toEqual([ofType, ofEvent])

@@ -11,7 +11,7 @@ import { othersOfLoopback, privateHosts, spellingsOfLoopback } from './hostile-h
 
 const NOT_PUBLIC = 'The address is not allowed: it is private or reserved.'
 const NOT_HTTPS = 'The address is not allowed: it must begin with https.'
-const WITH_CREDENTIALS = 'The address is not allowed: it must not hold a user name or a password.'
+const WITH_CREDENTIALS = 'The address is not allowed: it must not contain a user name or a password.'
 const OWN = "The address is not allowed: it is Usher's own."
 const NO_URL = 'The address is not a URL.'
 

@@ -89,14 +89,14 @@ describe('what is sent', () => {
     ['a secret is not one', [newSecret(), 'whsec_not base64!']],
     ['a secret is empty', ['whsec_']],
   ])('never leaves unsigned: %s', async (_, secrets) => {
-    expect(await send({ secrets })).toMatchObject({ kind: 'unanswered', error: 'It could not be signed.' })
+    expect(await send({ secrets })).toMatchObject({ kind: 'unanswered', error: 'The webhook could not be signed.' })
     expect(receiver.connections()).toBe(0)
   })
 
   test('is nothing if it cannot be a header', async () => {
     expect(await send({ webhook_id: 'a\r\nX-Injected: b' })).toMatchObject({
       kind: 'unanswered',
-      error: 'It could not be sent.',
+      error: 'The request could not be sent.',
     })
     expect(receiver.connections()).toBe(0)
   })
@@ -196,7 +196,7 @@ describe('connections', () => {
     const patient = createWebhookSender({ allowLoopback: true, timeoutMs: 2_500, findAddresses })
     const sent = send({ url: `https://hooks.example.com:${silent.port}/` }, patient)
     await expect.poll(other.accepted).toBe(1)
-    expect(await sent).toMatchObject({ kind: 'unanswered', error: 'The host did not let us connect in time.' })
+    expect(await sent).toMatchObject({ kind: 'unanswered', error: 'The connection timed out.' })
     await expect.poll(silent.open).toBe(0)
   })
 
@@ -351,7 +351,7 @@ describe('no answer', () => {
 
   test('comes from a host that there is not', async () => {
     const { error } = (await send({ url: 'https://no-such-host.invalid/' })) as { error: string }
-    expect(['No such host.', 'The host could not be looked up at the time.']).toContain(error)
+    expect(['No such host.', 'The host name could not be resolved.']).toContain(error)
   })
 
   test('is waited for no longer than there is time', async () => {

@@ -84,7 +84,7 @@ test('an order that is given the external_id of a cancelled one is told which it
   expect(await change(present, { external_id })).toMatchObject({
     code: 'already_exists',
     details: { object: 'order', id: former },
-    hint: 'A cancelled order has it: give that order another external_id, or none.',
+    hint: 'A cancelled order has it. Change or clear the external_id of that order.',
   })
   await change(former, { external_id: null })
   expect(await change(present, { external_id })).toBeUndefined()

@@ -15,7 +15,7 @@ const triesOf = (refused: number[]) =>
        begin
          perform setval('private.tries', nextval('private.tries') + cardinality(calls) - 1);
          if calls && (select array_agg(to_jsonb(r)) from unnest('{${refused}}'::integer[]) r) then
-           perform private.refuse(409, 'sold_out', 'There are not enough tickets of this type left.');
+           perform private.refuse(409, 'sold_out', 'Not enough tickets of this type are left.');
          end if;
          return array(select to_json(c) from unnest(calls) c);
        end $$`,

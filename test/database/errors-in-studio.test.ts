@@ -267,7 +267,7 @@ describe('what Usher keeps itself', () => {
     const event = await (await createOrganisation()).event()
     const { id } = await addOrder(event, { subtotal: 4900 })
     const hintOf = async (assignment: string) => (await errorOf(edit('orders', id, assignment))).hint
-    expect(await hintOf("payment_status = 'paid'")).toBe('Record a payment, or set status to cancelled, instead.')
+    expect(await hintOf("payment_status = 'paid'")).toBe('Record a payment or set status to cancelled instead.')
     expect(await hintOf('discount_total = 490')).toContain(
       'For another discount cancel the order, and register anew with a promo code.',
     )

@@ -102,7 +102,7 @@ describe('with a name that is mistyped', () => {
     const sql = filledIn(readFileSync(join(snippets, 'correct_a_payment.sql'), 'utf8')).replace('4900', '4901')
     await expect(paste(sql)).rejects.toMatchObject({
       code: 'PT404',
-      message: 'This order has no such payment that counts.',
+      message: 'This order has no valid payment of this amount.',
     })
   })
 

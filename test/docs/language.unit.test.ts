@@ -27,13 +27,13 @@ test('in the documentation', () => {
   expect(oddSentences(['README.md', 'docs/!(reference)/**/*.md', 'docs/*.md'], paragraphs)).toEqual([])
 })
 
-test.skip('in comments, messages and hints of the database', () => {
+test('in comments, messages and hints of the database', () => {
   const strings = (sql: string) =>
     [...sql.replace(/--.*$/gm, '').matchAll(/'((?:[^']|'')*)'/g)].map(([, text = '']) => text)
   expect(oddSentences(['supabase/schemas/**/*.sql'], strings)).toEqual([])
 })
 
-test.skip('in descriptions, messages, pages and --help', () => {
+test('in descriptions, messages, pages and --help', () => {
   const strings = (ts: string) =>
     [...ts.replace(/^\s*(\/\/|\/?\*).*$/gm, '').matchAll(/'([^'\n]*)'|"([^"\n]*)"|`([^`]*)`/g)].map(
       ([, ...texts]) => texts.find((text) => text !== undefined) ?? '',

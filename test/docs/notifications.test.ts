@@ -262,7 +262,7 @@ const facts: Record<string, () => Promise<(() => Promise<unknown>)[]>> = {
       () => studio.query("update public.waiting_list_entries set status = 'expired' where id = $1", [w.entries[0]]),
     ]
   },
-  'an entry of the waiting list is cancelled': async () => {
+  'a waiting-list entry is cancelled': async () => {
     const w = await soldOut()
     return [() => w.act('POST', `/waiting-list-entries/${w.entries[0]}/cancel`, {})]
   },

@@ -38,5 +38,5 @@ test('every argument that is an id is of a kind, but object_id, which is of any'
   const ids = operations.flatMap(({ input }) => Object.keys(input.shape).filter((name) => /_ids?$/.test(name)))
   const others = new Set(ids.filter((name) => kindOf(name) === undefined && !/^(external|scan|plan)_id$/.test(name)))
   expect(others).toEqual(new Set(['object_id']))
-  expect(notAnId('object_id', 'mcp')).toBe('must be an id, as the object that it is of shows it')
+  expect(notAnId('object_id', 'mcp')).toBe('must be the id that the object shows')
 })

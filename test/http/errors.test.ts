@@ -189,7 +189,7 @@ describe('bodies', () => {
       'colour is not a known field (allowed: dry_run, notify, message)',
     )
     expect(await messageOf(send('GET', `/events/${event.id}?colour=red`))).toBe(
-      'colour is not a known field (none is allowed here)',
+      'colour is not a known field (none are allowed here)',
     )
   })
 

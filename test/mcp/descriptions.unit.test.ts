@@ -75,7 +75,7 @@ test('a tool that a description, prompt, refusal or warning names is listed, or 
         ]
         for (const text of said) {
           for (const tool of says(text)) {
-            const way = `${tool.name} (is not listed: call it|needs a (key with|connection without))`
+            const way = `${tool.name} (is not listed, but can be called|needs a (key with|connection without))`
             if (!listed.includes(tool)) expect(text).toMatch(new RegExp(way))
           }
         }

@@ -236,7 +236,7 @@ test('a bad field is explained once, and named', async () => {
 
 test('a hint names a tool that is not listed with the way to it', async () => {
   const unlisted = (listed: string) =>
-    `list_promo_codes is not listed: call it all the same, or connect with toolsets=${listed},events.`
+    `list_promo_codes is not listed, but can be called. To list it, connect with toolsets=${listed},events.`
   const update = { promo_code: randomUUID(), changes: { percent_off: 5 } }
   const hintOf = async (query: string, ...chosen: Scope[]) => {
     const { mcp, close } = await connectForAll(connectV1, await organisation.key(...chosen), query)
@@ -260,7 +260,7 @@ test('so does a warning', async () => {
   const { mcp, close } = await connectForAll(connectV1, key, 'toolsets=door')
   const { warnings } = await mcp.call('update_event', { event: event.id, changes })
   await close()
-  const way = 'apply_event is not listed: call it all the same, or connect with toolsets=door,events.'
+  const way = 'apply_event is not listed, but can be called. To list it, connect with toolsets=door,events.'
   expect(warnings).toEqual([
     { code: 'windows_stay', message: expect.stringContaining(` use apply_event with move. ${way}`) },
   ])

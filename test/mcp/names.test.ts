@@ -181,7 +181,7 @@ test('what several are called is refused with what tells them apart, and an even
   expect(refused).toMatchObject({
     code: 'ambiguous_name',
     param: 'ticket_type',
-    message: 'Several objects are called so.',
+    message: 'More than one object has this name.',
   })
   expect(candidatesOf(refused)).toEqual(
     [other, event].map(({ id, ticketTypeId }) =>
@@ -425,7 +425,7 @@ test('a name that is none is refused in words that help, by the name of the argu
     ['get_event', { event_id: 'x'.repeat(3000) }, 'event_id', /what names an event/],
     ['get_event', {}, 'event', /is required/],
     ['get_event', { event: 7 }, 'event', /must be text/],
-    ['get_event', { event: event.id, event_id: event.id }, 'event', /must not stand beside event_id/],
+    ['get_event', { event: event.id, event_id: event.id }, 'event', /must not be combined with event_id/],
     ['get_ticket_type', { ticket_type: 'General', event: 7 }, 'event', /what names an event/],
     ['void_payment', { payment_id: 'INV-7' }, 'payment_id', /the id of a payment \(get_order/],
     ['undo_check_in', { check_in_id: 'x' }, 'check_in_id', /the id of a check-in \(list_check_ins/],

@@ -450,7 +450,7 @@ describe('a guest who was cancelled and comes again', () => {
       {
         code: 'already_exists',
         details: { object: 'order', id: order.id },
-        hint: 'A cancelled order keeps it until its money is returned. Or give that order another external_id.',
+        hint: 'A cancelled order keeps it until its money is refunded. You can also give that order another external_id.',
       },
     ])
     await send('POST', `/orders/${order.id}/refunds`, { amount: 4900, method: 'bank_transfer' })

@@ -78,7 +78,7 @@ test('resending a ticket that has no address is refused, and says what to do', a
     expect.objectContaining({
       code: 'no_address',
       param: 'email',
-      hint: 'Correct the address. If that does not send the ticket, ask for it again.',
+      hint: 'Correct the address. If that does not send the ticket, queue it again.',
     }),
   ])
   await change(id, { email: 'parent@example.com' })

@@ -102,7 +102,7 @@ test.each([
   ['/attendees?order_id=ABCD-1234', 'order_id', 'must be the id of an order (GET /api/v1/orders shows it)'],
   ['/attendees/ABCD-1234', 'attendee_id', 'must be the id of an attendee (GET /api/v1/attendees shows it)'],
   ['/notifications?after=7', 'after', 'must be the id of a notification (GET /api/v1/notifications shows it)'],
-  ['/audit-entries?object_id=7', 'object_id', 'must be an id, as the object that it is of shows it'],
+  ['/audit-entries?object_id=7', 'object_id', 'must be the id that the object shows'],
 ])('%s is refused with what helps next', async (path, param, message) => {
   const { send } = await arrange()
   expect(await send('GET', path)).toMatchObject({

@@ -123,7 +123,7 @@ test('where more was sent than is due, what is due is recorded and the rest is n
   const { body } = await pay(5000)
   expect(body.error).toMatchObject({ code: 'overpayment', details: { amount_due: 4000 } })
   expect(body.error.hint).toBe(
-    'Record amount_due. What was sent beyond it is returned at the bank, and not recorded: a refund of it would be due again.',
+    'Record amount_due. Return the rest at the bank without recording it: a recorded refund would be due again.',
   )
   await pay(body.error.details.amount_due)
   expect(await order()).toMatchObject({ payment_status: 'paid', amount_due: 0, amount_refundable: 0 })
@@ -139,7 +139,7 @@ test('a refund that the bank sent back cannot be taken back: the refusals say so
   const { cancel, refund, pay } = await arrange()
   expect((await pay(1)).body.error).toMatchObject({
     code: 'nothing_due',
-    hint: 'Money that came for it is returned at the bank, and neither it nor its return is recorded.',
+    hint: 'Return the money at the bank, and record neither the payment nor its return.',
   })
   await cancel()
   await refund({ amount: 4900 })

@@ -259,7 +259,7 @@ describe('a group', () => {
     const sql = 'select api.register_attendee($1, $2, attendees => $3)'
     for (const attendees of [[], guests(51)]) {
       await expect(studio.query(sql, [event.id, ticketTypeId, JSON.stringify(attendees)])).rejects.toThrow(
-        'A group has 1 to 50 attendees.',
+        'A group must have 1 to 50 attendees.',
       )
     }
   })
@@ -449,7 +449,7 @@ describe('in Studio', () => {
          values ($1, $2, 'Mary', 'mary@example.com') returning status`,
         [id, of],
       )
-    await expect(add(ticketTypeId)).rejects.toThrow('A completed order takes no more tickets that are to be paid.')
+    await expect(add(ticketTypeId)).rejects.toThrow('A completed order takes no more paid tickets.')
     expect(await add(event.ticketTypeId)).toEqual({ status: 'active' })
   })
 })

@@ -108,7 +108,7 @@ const tooLate = refused('offer_expired', {
 })
 
 testStateMachine({
-  name: 'an entry of the waiting list',
+  name: 'a waiting-list entry',
   dimensions: [
     { values: 'waiting_list_status', read: columnOf(({ entryId }: Waiting) => entryId, 'status'), settable: true },
   ],

@@ -61,7 +61,8 @@ type Effect = {
 export function confirmationPage(asked: Confirmation, signIn: SignIn, form: Form): Page {
   const { state, asked_by, may_confirm, scope } = asked
   if (state === 'expired') return unknownPage(form)
-  if (state === 'spent') return statePage('Done', 'What you confirmed was carried out. You can close this page.', form)
+  if (state === 'spent')
+    return statePage('Done', 'The confirmed operation was carried out. You can close this page.', form)
   const [question, act] = questionOf(asked)
   const isConfirmed = state === 'confirmed'
   const confirmed = html`<p>Go back to the assistant and tell it that you confirmed. Nothing has happened yet: the assistant has
@@ -122,7 +123,7 @@ function questionOf({ operation, subject }: Confirmation): [question: string, ac
       return [`Complete ${event} before it starts?`, 'Close registrations']
     case 'update_event':
     case 'apply_event':
-      return [`E-mail the guests of ${event} about what has changed?`, 'E-mail the guests']
+      return [`E-mail the guests of ${event} about the changes?`, 'E-mail the guests']
     case 'cancel_order':
       return [`Cancel order ${order} and e-mail its guests?`, 'Cancel the order']
     case 'cancel_attendee':
@@ -154,7 +155,7 @@ function factsOf({ operation, subject, effect, changes, news, message, steps, mo
         ${entry('Person', person && clip(oneLine(person), 200))}
         ${entry('People to erase', ...(people ?? []).map((each, n) => (n < mostPeople ? personOf(each) : '…')))}
         ${entry(
-          'What will happen',
+          'Effect',
           // A count of none is said where there might have been some.
           orders !== undefined && `${counted(orders, 'order')} will be affected`,
           attendees !== undefined && `${counted(attendees, 'ticket')} will be affected`,
@@ -168,7 +169,7 @@ function factsOf({ operation, subject, effect, changes, news, message, steps, mo
         ${entry('To be refunded', refund_due === null && 'Your key may not see this amount')}
         ${entry('Refund', refunded !== undefined && amountOf(refunded, currency))}
         ${entry('Changes', changesOf(changes ?? {}, false))}
-        ${entry('What guests are told', news && (changesOf(news, true) || 'Nothing new'))}
+        ${entry('Sent to guests', news && (changesOf(news, true) || 'Nothing new'))}
         ${entry('Message to guests', ...linesOf(message ?? ''))}
         ${entry('Steps', ...(steps ?? []).map(stepOf), more_steps && `… and ${numbers.format(more_steps)} more`)}`
 }

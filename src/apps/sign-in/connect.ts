@@ -42,7 +42,8 @@ export function authenticateClient(
     res.locals.resourceMetadata = addresses.resourceMetadata
     const token = bearerOf(req.headers.authorization)
     if (token === undefined) throw missingToken()
-    if (isWellFormedKey(token)) throw invalidToken('An API key goes to /api/mcp; here clients sign in by OAuth.')
+    if (isWellFormedKey(token))
+      throw invalidToken('Send API keys to /api/mcp. At this address clients sign in by OAuth.')
     const known = principals.known(token)
     const principal = known ?? (await lookups.resolve(token, req, res))
     if (principal.access_token?.resource !== addresses.resource) throw invalidToken()
@@ -53,6 +54,6 @@ export function authenticateClient(
 
 const missingToken = () =>
   new ApiError(401, 'missing_access_token', 'The request carries no access token.', {
-    hint: 'Sign in by OAuth, as WWW-Authenticate says. With an API key, call /api/mcp.',
+    hint: 'Sign in by OAuth, as in WWW-Authenticate. With an API key, call /api/mcp.',
     headers: { 'WWW-Authenticate': 'Bearer realm="usher"' },
   })

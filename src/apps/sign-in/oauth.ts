@@ -87,10 +87,10 @@ const settleRequest: RequestHandler = (req, _res, next) => {
   const sent = new URL(req.url, 'http://usher.invalid').searchParams
   for (const [name, value] of sent) {
     if (value.includes('\0'))
-      throw new ApiError(400, 'bad_request', `${clip(oneLine(name), 40)} holds a null character.`)
+      throw new ApiError(400, 'bad_request', `${clip(oneLine(name), 40)} contains a null character.`)
   }
   if ((sent.get('state') ?? '').length > maximumState)
-    throw new ApiError(400, 'bad_request', `state may have at most ${maximumState} characters.`, { param: 'state' })
+    throw new ApiError(400, 'bad_request', `state must have at most ${maximumState} characters.`, { param: 'state' })
   const settled = new URLSearchParams([...sent].filter(([name]) => known.includes(name)))
   const asked = sent.getAll('scope').flatMap((each) => each.split(' '))
   const wanted = scopes.filter((scope) => asked.includes(scope))

@@ -9,38 +9,36 @@ import type { Terminal } from './terminal.ts'
 export function addImportCommand(usher: Command, terminal: Terminal): void {
   usher
     .command('import')
-    .description(
-      'Register the guests of a CSV file for an event, or bring them up to date; again and again, nobody twice',
-    )
+    .description('Register or update the guests of a CSV file; repeat it safely, since no guest is registered twice')
     .argument('<file>', 'a list with the names of its columns in the first line')
     .requiredOption('--event <event>', 'slug, id, name or external_id of the event')
-    .option('--ticket-type <name>', 'ticket type of rows that name none (default: the only one of the event)')
-    .option('--dry-run', 'only say what would become of each row')
+    .option('--ticket-type <name>', 'ticket type of rows without one (default: the only one of the event)')
+    .option('--dry-run', 'report the result of each row without importing')
     .option('--yes', 'do not ask')
     .option(
       '--map <columns>',
-      'what columns hold, such as "Ticket=ticket_type,Mail=email"; "Notes=" leaves one out',
+      'field of each column, such as "Ticket=ticket_type,Mail=email"; "Notes=" leaves one out',
       parseMap,
     )
     .option('--metadata', 'keep all other columns as metadata')
-    .option('--external-id-prefix <text>', 'put before each external_id, which belongs to one event')
+    .option('--external-id-prefix <text>', 'prefix of each external_id, which is unique to one event')
     .option('--send-email', 'e-mail new guests their tickets')
-    .option('--delimiter <character>', 'between the cells: a character, or tab (default: detected)', parseDelimiter)
-    .option('--refused <file>', 'where those who are refused are written (default: FILE.refused.csv)')
-    .option('--url <url>', 'where Usher is (default: USHER_URL, or the one that runs on this machine)')
+    .option('--delimiter <character>', 'cell separator: a character, or tab (default: detected)', parseDelimiter)
+    .option('--refused <file>', 'file for refused rows (default: FILE.refused.csv)')
+    .option('--url <url>', 'address of Usher (default: USHER_URL, or the Usher on this machine)')
     .option('--key-file <file>', 'file with the API key, - for standard input (default: USHER_API_KEY)')
-    .option('--organisation <slug>', 'owner of the event, where it is not told by a key')
+    .option('--organisation <slug>', 'owner of the event, if no key is given')
     .option('--json', 'print the counts as JSON')
     .addHelpText(
       'after',
       `
-A column is known by its name: name (or first and last name), email, company, ticket type, external_id, metadata.KEY; also in German,
-French, Spanish and Dutch, and as pretix, Eventbrite and Tito call it. Rows of which a column of statuses says that they are cancelled or
-declined are left out. A guest is known by external_id, or else by e-mail address and name. So after Ctrl-C, or when the network was away
-for too long, run the same command again. Tickets are complimentary.
+Columns are matched by name: name (or first and last name), email, company, ticket type, external_id, metadata.KEY; also in German,
+French, Spanish and Dutch, and with the names that pretix, Eventbrite and Tito use. Rows with a cancelled or declined status are skipped.
+Guests are matched by external_id, otherwise by e-mail address and name, so you can run the same command again after Ctrl-C or a network
+failure. Tickets are complimentary.
 
-The key needs events:read and attendees:write. Where the database of Usher can be reached, as beside npm start, none is needed.
-Ends with 0 if every row was imported, with 1 if not: who was refused stands in a file, with the reason, to be mended and imported.
+The key needs events:read and attendees:write. Beside npm start, on the same machine, no key is needed.
+Exits with 0 if every row was imported, otherwise with 1: refused rows are in a file, with the reason, to correct and import.
 
 Examples:
   $ usher import guests.csv --event data-days --dry-run

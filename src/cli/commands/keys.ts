@@ -25,11 +25,11 @@ export function addKeyCommands(usher: Command, { print, printJson, onDatabase }:
     .command('create')
     .description('Create an API key and print it; it cannot be shown again')
     .requiredOption('--organisation <slug>', 'organisation that owns the key')
-    .option('--name <name>', 'what the key is for: a program calls with it')
+    .option('--name <name>', 'purpose of a key for a program')
     .addOption(
       new Option(
         '--person <name>',
-        'whose key it is: they sign in with it on pages, allow assistants and confirm, up to its scopes',
+        'name of the person who signs in with it on pages, allows assistants and confirms, within its scopes',
       ).conflicts(['name', 'confirmations']),
     )
     .requiredOption('--scopes <scopes>', `all, or a list of: ${scopes.join(', ')}`, parseScopes)
@@ -37,7 +37,7 @@ export function addKeyCommands(usher: Command, { print, printJson, onDatabase }:
     .addOption(
       new Option(
         '--confirmations <which>',
-        'asked: over MCP, a person confirms what cannot be undone; none: for programs, at which nobody sits',
+        'asked: over MCP, a person confirms irreversible operations; none: for programs that run unattended',
       )
         .choices(confirmationsOfKeys)
         .default('asked'),
@@ -62,7 +62,7 @@ Examples:
       }) => {
         const { expires, person, name = person, json, ...others } = options
         if (name === undefined)
-          throw new CommandError(2, 'Give --name for a program, or --person for somebody who signs in.')
+          throw new CommandError(2, 'Give --name for a program, or --person for a person who signs in.')
         const kind = person === undefined ? 'key' : 'person'
         const key = await onDatabase((client) => issueKey(client, { ...others, name, kind, expiresAt: expires }))
         printKey(key, json)
@@ -83,13 +83,16 @@ Examples:
   keys
     .command('revoke')
     .description('Revoke a key, from its next request on')
-    .argument('<key>', 'first characters of the key, as `usher keys list` prints them, or all of it')
+    .argument('<key>', 'the key, or its first characters as `usher keys list` prints them')
     .option('--json', 'print the key, without its secret, as JSON')
     .action(async (key: string, options: { json?: true }) => {
       const { revokedBefore, ...row } = await onDatabase((client) => revokeKey(client, key))
       const named = `${row.prefix} (${row.name}) of ${row.organisation}`
       if (options.json) printJson(row)
-      else print(revokedBefore ? `${named} was revoked before: ${row.revoked_at?.toISOString()}.` : `Revoked ${named}.`)
+      else
+        print(
+          revokedBefore ? `${named} is already revoked, since ${row.revoked_at?.toISOString()}.` : `Revoked ${named}.`,
+        )
     })
 
   keys
@@ -97,7 +100,7 @@ Examples:
     .description(
       'Replace a key: print a new one with the same name, kind, scopes and expiry; the old one works until the overlap ends',
     )
-    .argument('<key>', 'first characters of the key, as `usher keys list` prints them, or all of it')
+    .argument('<key>', 'the key, or its first characters as `usher keys list` prints them')
     .addOption(
       new Option('--overlap <duration>', 'how long the old key still works, such as 24h, 7d or 0s')
         .default(86400, '24h')
@@ -124,20 +127,20 @@ export function addDoorLinkCommand(usher: Command, { environment, print, say, pr
     .description('Create a key for the door of an event, and print the link that opens the door page with it')
     .requiredOption('--organisation <slug>', 'organisation that owns the event')
     .requiredOption('--event <event>', 'slug or id of the event')
-    .option('--point <point>', 'check-in point that the page stands at, by name or id (default: staff choose it)')
+    .option('--point <point>', 'check-in point of the page, by name or id (default: staff choose it)')
     .option(
       '--expires <duration>',
       'refuse the key after this time, such as 12h (default: a day after the event)',
       parseExpiry,
     )
-    .option('--walk-ins', 'the link may also register people, and record what people pay')
+    .option('--walk-ins', 'let the link also register walk-ins and record payments')
     .option('--json', 'print { link, expires_at, prefix } as JSON')
     .addHelpText(
       'after',
       `
-The key can check people in and read the list of the door (checkin:write), and nothing else; with --walk-ins it also has events:read,
-attendees:write and orders:write: give that link to people who may take money. The QR code goes to standard error.
-Whoever has the link can use it: take it back with usher keys revoke.`,
+The key can only check people in and read the door list (checkin:write). With --walk-ins it also has events:read, attendees:write and
+orders:write: give that link only to people who may take money. The QR code goes to standard error.
+Anyone with the link can use it. Revoke it with usher keys revoke.`,
     )
     .action(async (options: DoorLinkOptions) => {
       const config = readConfig(environment)
@@ -150,9 +153,9 @@ Whoever has the link can use it: take it back with usher keys revoke.`,
       if (options.json) printJson({ link, expires_at: expiresAt.toISOString(), prefix: prefixOf(key) })
       else print(link)
       say(await qrcode.toString(link, { type: 'utf8', errorCorrectionLevel: 'L' }))
-      say(`Good until ${onClockOf(timezone, expiresAt)}. Take it back with: usher keys revoke ${prefixOf(key)}`)
+      say(`Valid until ${onClockOf(timezone, expiresAt)}. Revoke it with: usher keys revoke ${prefixOf(key)}`)
       if (!link.startsWith('https:')) {
-        say('Browsers give the camera to https pages only, except on this machine: set PUBLIC_URL.')
+        say('Browsers allow the camera only on https pages, except on this machine: set PUBLIC_URL.')
       }
     })
 }

@@ -36,7 +36,7 @@ export function addOrganisationCommands(usher: Command, { print, printJson, onDa
 
   organisations
     .command('list')
-    .description('List the organisations: slug, plan, number of keys that work, name')
+    .description('List the organisations: slug, plan, number of valid keys, name')
     .option('--json', 'print an array as JSON')
     .action(async (options: { json?: true }) => {
       const rows = await onDatabase(listOrganisations)
@@ -46,24 +46,24 @@ export function addOrganisationCommands(usher: Command, { print, printJson, onDa
 
   organisations
     .command('update')
-    .description('Change an organisation, and how its e-mails look; an empty text clears')
+    .description('Change an organisation and the look of its e-mails; an empty text clears a field')
     .requiredOption('--organisation <slug>', 'organisation to change')
     .option('--name <name>', 'name for people')
     .option('--plan <plan>', 'starter, standard or enterprise: requests per minute of each key')
-    .option('--reply-to-email <address>', 'where answers to e-mails go')
+    .option('--reply-to-email <address>', 'reply-to address of e-mails')
     .option('--accent-colour <colour>', 'colour of e-mails and ticket pages, such as #26306b')
     .option('--logo-url <url>', 'https address of the logo on e-mails and ticket pages')
     .option('--payment-instructions <text>', 'how to pay an invoice')
     .option(
       '--confirm-refunds-above <amount>',
-      'over MCP, a person confirms what refunds an order by more than this, in minor units',
+      'refunds of an order above this need a confirmation over MCP, in minor units',
       parseAmount,
     )
     .option('--json', 'print the organisation as JSON')
     .addHelpText(
       'after',
       `
-With --json and nothing to change it prints the organisation.
+With --json and no changes it prints the organisation.
 
 Example:
   $ usher organisations update --organisation acme --accent-colour '#8a1c3b' --logo-url https://acme.example/logo.png`,
@@ -86,20 +86,20 @@ Example:
 
   organisations
     .command('delete')
-    .description('Delete an organisation with everything of it: guests, payments, audit trail; it cannot be undone')
+    .description('Delete an organisation with all of its data: guests, payments, audit trail; this cannot be undone')
     .requiredOption('--organisation <slug>', 'organisation to delete')
     .requiredOption('--confirm <slug>', 'its slug again')
     .option('--json', 'print the number of rows of each table as JSON')
     .addHelpText(
       'after',
       `
-Refused while one of its API keys works, an event of it is not over or cancelled, or an e-mail waits to be sent. Export first what it is
-to keep. Backups have it still.`,
+Refused while the organisation has a valid API key, an event that is neither over nor cancelled, or a queued e-mail. Export the data that
+it keeps first. Backups still contain it.`,
     )
     .action(async (options: { organisation: string; confirm: string; json?: true }) => {
       const { organisation, confirm, json } = options
       if (confirm !== organisation) {
-        throw new CommandError(2, `Nothing was deleted: --confirm is to repeat the slug, ${organisation}.`)
+        throw new CommandError(2, `Nothing was deleted: repeat the slug with --confirm ${organisation}.`)
       }
       const deleted = await onDatabase((client) => deleteOrganisation(client, organisation))
       if (json) return printJson(deleted)

@@ -77,16 +77,13 @@ Stop it with Ctrl-C or SIGTERM: deliveries in progress are finished first.`,
 
   usher
     .command('doctor')
-    .description('Check the configuration, the database and what is around it; say what mends each fault')
-    .option(
-      '--deep',
-      'also recount everything that is derived: places, totals, payments, arrivals, notifications, erased people',
-    )
+    .description('Check the configuration, the database and the services around it, with a fix for each fault')
+    .option('--deep', 'also recount all derived data: places, totals, payments, arrivals, notifications, erased people')
     .option('--json', 'print an array of { check, status, message, fix } as JSON')
     .addHelpText(
       'after',
       `
-It changes nothing and sends no e-mail. Ends with 1 if a check failed; a warning is none.
+It changes nothing and sends no e-mail. Exits with 1 if a check failed; a warning is no failure.
 With DATABASE_URL it also compares migrations and grants. Without SUPABASE_URL it examines the Usher that runs on USHER_DATA_DIR.`,
     )
     .action(async (options: { deep?: true; json?: true }) => {
@@ -99,13 +96,15 @@ With DATABASE_URL it also compares migrations and grants. Without SUPABASE_URL i
 
   usher
     .command('deliveries')
-    .description('Release webhooks and e-mails that are held because the database is a copy, or was moved')
+    .description('Release webhooks and e-mails that are held because the database was copied or moved')
     .command('release')
-    .description('Send webhooks and e-mails from this installation, also those pending when the database was copied')
+    .description(
+      'Send webhooks and e-mails from this installation, including those pending when the database was copied',
+    )
     .addHelpText(
       'after',
       `
-While the original is in use as well, both then send what was pending at the time of the copy.`,
+If the original is in use as well, both send the deliveries that were pending at the time of the copy.`,
     )
     .action(async () => print(await onDatabase(releaseDeliveries)))
 

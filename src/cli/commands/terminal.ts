@@ -43,7 +43,7 @@ export function openTerminal(surroundings: Surroundings) {
 export async function databaseUrl(config: Config): Promise<string> {
   if (config.databaseUrl !== undefined) return config.databaseUrl
   if (config.database.kind === 'supabase') {
-    throw new ConfigError('DATABASE_URL must be set beside SUPABASE_URL: the connection string of the role postgres.')
+    throw new ConfigError('DATABASE_URL must be set with SUPABASE_URL: the connection string of the role postgres.')
   }
   const running = await findRunning(config)
   if (running === null) {

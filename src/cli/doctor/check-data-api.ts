@@ -42,7 +42,7 @@ export async function checkDataApi(
   const tokens = await createTokens(signingKey, undefined, installation)
   const result = await createProbe(address, tokens)(timeLimit())
   if (result.kind === 'away') {
-    const fix = 'Check SUPABASE_URL and the network. A project that is paused is resumed in its dashboard.'
+    const fix = 'Check SUPABASE_URL and the network. Resume a paused project in its dashboard.'
     return [failed('data_api', `The Data API cannot be reached (${result.reason}).`, fix)]
   }
   if (result.kind === 'misconfigured') {
@@ -56,16 +56,16 @@ export async function checkDataApi(
   try {
     return [...passed, ...(await checkCalls(address, tokens))]
   } catch (error) {
-    const fix = 'Run this again: the connection broke in the middle.'
-    return [...passed, failed('data_api', `The Data API does not answer any more (${reasonOf(error)}).`, fix)]
+    const fix = 'Run this again: the connection broke.'
+    return [...passed, failed('data_api', `The Data API no longer answers (${reasonOf(error)}).`, fix)]
   }
 }
 
 function checkClock(theirs: Date | undefined): Finding {
-  if (theirs === undefined) return ok('clock', 'The project accepts tokens of this time.')
+  if (theirs === undefined) return ok('clock', 'The project accepts tokens with the current time.')
   const seconds = Math.round(Math.abs(Date.now() - theirs.getTime()) / 1000)
   if (seconds < noticedSeconds) return ok('clock', fine.clock)
-  const message = `The clock of this machine is ${seconds} s off; from ${leewaySeconds} s on tokens are refused.`
+  const message = `The clock of this machine is ${seconds} s off. From ${leewaySeconds} s on, tokens are refused.`
   return warning('clock', message, 'Correct the clock of this machine.')
 }
 
@@ -105,11 +105,11 @@ const isRoleRefused = ({ code, message }: DataApiAnswer): boolean =>
   code === '22023' || (code === '42501' && /\brole\b/.test(message))
 
 function checkRoles(lacking: string[]): Finding {
-  if (lacking.length === 0) return ok('roles', 'The Data API may become each of the roles of Usher.')
+  if (lacking.length === 0) return ok('roles', 'The Data API can switch to every role of Usher.')
   return failed(
     'roles',
-    `The Data API may not become ${lacking.join(', ')}.`,
-    `Run as postgres: grant ${lacking.join(', ')} to authenticator; where a role does not exist, first: npx supabase db push --remote`,
+    `The Data API cannot switch to ${lacking.join(', ')}.`,
+    `Run as postgres: grant ${lacking.join(', ')} to authenticator; if a role does not exist, first: npx supabase db push --remote`,
   )
 }
 
@@ -117,8 +117,8 @@ function checkPreRequest(isSet: boolean): Finding {
   if (isSet) return ok('pre_request', 'Each request checks its API key first (private.check_request).')
   return failed(
     'pre_request',
-    'The Data API does not run private.check_request first: a revoked key would go on working for a minute.',
-    "Run as postgres: alter role authenticator set pgrst.db_pre_request = 'private.check_request'; notify pgrst, 'reload config'; or, where the project has a function of its own there, begin it with: perform private.check_request();",
+    'The Data API does not run private.check_request first: a revoked key would keep working for a minute.',
+    "Run as postgres: alter role authenticator set pgrst.db_pre_request = 'private.check_request'; notify pgrst, 'reload config'; or, if the project has its own function there, begin it with: perform private.check_request();",
   )
 }
 
@@ -153,20 +153,20 @@ function checkLate(kinds: Depth[]): Finding {
   const described = late.map(({ kind, late_seconds }) => `${kind} for ${Math.round(late_seconds / 60)} minutes`)
   return warning(
     'deliveries',
-    `Due deliveries wait for a courier: ${described.join(', ')}.`,
+    `Due deliveries are waiting for a courier: ${described.join(', ')}.`,
     'Run `npx usher courier`, unset DELIVERIES=false, or schedule the edge function.',
   )
 }
 
 /** What is tried again is never overdue, and what a mail service refuses after the login shows nowhere else. */
 function checkEmails(depth: Depth | undefined): Finding {
-  if (!depth?.failing) return ok('emails', 'No e-mail has failed and waits to be tried again.')
+  if (!depth?.failing) return ok('emails', 'No failed e-mail is waiting to be retried.')
   const number = depth.failing === 1 ? '1 e-mail has failed and is' : `${depth.failing} e-mails have failed and are`
   // Whoever mends it needs the words, and the domain, but not who the guest is.
   const error = (depth.last_error ?? '').replaceAll(/[^\s<>"'(),;:=]+@/g, '…@')
   return warning(
     'emails',
-    `${number} tried again. The last error: ${error}`,
-    'Mend what it says, then send them at once: see "No mail leaves" in docs/operate/courier.md.',
+    `${number} being retried. Last error: ${error}`,
+    'Fix the error, then send them at once: see "No mail leaves" in docs/operate/courier.md.',
   )
 }

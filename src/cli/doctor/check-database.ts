@@ -10,7 +10,7 @@ import { roleOf } from '../../operations/operation.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
 
 const connectionString =
-  'Set DATABASE_URL to the connection string of the role postgres ("Connect" in the dashboard; the session pooler where there is no IPv6).'
+  'Set DATABASE_URL to the connection string of the role postgres ("Connect" in the dashboard; the session pooler without IPv6).'
 
 /**
  * @param projectUrl that of the Data API, to tell whether both are the same project; undefined for the embedded stack.
@@ -27,7 +27,7 @@ export async function checkDatabase(
   }
   const [ours, theirs] = [projectOf(databaseUrl), projectUrl && projectOf(projectUrl)]
   if (ours !== undefined && theirs !== undefined && ours !== theirs) {
-    const message = `DATABASE_URL is of the project ${ours}, SUPABASE_URL of ${theirs}.`
+    const message = `DATABASE_URL belongs to the project ${ours}, SUPABASE_URL to ${theirs}.`
     return [failed('database', message, 'Take both from the same project.')]
   }
   try {
@@ -61,7 +61,7 @@ function projectOf(url: string): string | undefined {
 async function checkRole(client: pg.ClientBase): Promise<Finding> {
   const { rows } = await client.query<{ role: string }>('select current_user as role')
   const role = rows[0]?.role
-  if (role === 'postgres') return ok('database', 'The database can be reached as postgres.')
+  if (role === 'postgres') return ok('database', 'The database accepts connections as the role postgres.')
   return failed('database', `DATABASE_URL is for the role ${role}.`, connectionString)
 }
 
@@ -69,15 +69,15 @@ function checkHistory({ pending, unknown }: { pending: string[]; unknown: string
   if (pending.length > 0 && unknown.length > 0) {
     return failed(
       'migration_history',
-      `The project has other migrations (${unknown.join(', ')}) and lacks ${pending.join(', ')}.`,
-      'Use the release of Usher that the project was made with, or a new project: see docs/operate/upgrade.md.',
+      `The project has unknown migrations (${unknown.join(', ')}) and lacks ${pending.join(', ')}.`,
+      'Use the release of Usher that created the project, or a new project: see docs/operate/upgrade.md.',
     )
   }
   if (pending.length > 0) return failed('migration_history', `Not applied: ${pending.join(', ')}.`, applyMigrations)
   if (unknown.length > 0) {
     return warning(
       'migration_history',
-      `The project is ahead, with ${unknown.join(', ')}.`,
+      `The project is ahead, with migrations ${unknown.join(', ')}.`,
       'Deploy the release of Usher that has these migrations.',
     )
   }
@@ -102,8 +102,8 @@ async function checkNames(client: pg.ClientBase): Promise<Finding[]> {
   return [
     failed(
       'names',
-      `The project has what Usher would create: ${rows.map(({ taken }) => taken).join(', ')}.`,
-      'Rename these, or give Usher a project of its own: see "A project with other tables" in docs/operate/supabase.md.',
+      `The project already has objects that Usher creates: ${rows.map(({ taken }) => taken).join(', ')}.`,
+      'Rename these, or give Usher its own project: see "A project with other tables" in docs/operate/supabase.md.',
     ),
   ]
 }
@@ -136,7 +136,7 @@ async function checkGrants(client: pg.ClientBase): Promise<Finding> {
     [JSON.stringify(needed)],
   )
   if (rows.length === 0)
-    return ok('grants', 'Each role may execute what its scope needs; anon and service_role nothing.')
+    return ok('grants', 'Each role can execute what its scope needs, anon and service_role nothing.')
   const complaints = rows.map(({ complaint }) => complaint)
   const shown = complaints.slice(0, 3).join(' ') + (complaints.length > 3 ? ` And ${complaints.length - 3} more.` : '')
   return failed('grants', shown, `Run as postgres: ${rows.map(({ fix }) => fix).join(' ')}`)
@@ -146,10 +146,10 @@ async function checkKeys(client: pg.ClientBase): Promise<Finding> {
   const { rows } = await client.query(
     'select from public.api_keys where revoked_at is null and (expires_at is null or expires_at > now()) limit 1',
   )
-  if (rows.length > 0) return ok('keys', 'There is an API key that works.')
+  if (rows.length > 0) return ok('keys', 'There is a valid API key.')
   return warning(
     'keys',
-    'There is no API key that works.',
+    'There is no valid API key.',
     'npx usher organisations create --name "Acme" --slug acme && npx usher keys create --organisation acme --name "First steps" --scopes all',
   )
 }
@@ -161,10 +161,10 @@ async function checkContacts(client: pg.ClientBase): Promise<Finding> {
      from public.organisations o`,
   )
   const { all = 0, without = 0, one } = rows[0] ?? {}
-  if (without === 0) return ok('contacts', 'Guests can write to every organisation.')
+  if (without === 0) return ok('contacts', 'Every organisation has a reply-to address.')
   return warning(
     'contacts',
-    `${without} of ${all} organisations have no reply_to_email: answers to their e-mails come to MAIL_FROM, and ticket pages name no address.`,
+    `${without} of ${all} organisations have no reply_to_email: replies to their e-mails go to MAIL_FROM, and ticket pages show no address.`,
     `npx usher organisations update --organisation ${one} --reply-to-email hello@example.com`,
   )
 }
@@ -179,10 +179,10 @@ async function checkRealtime(client: pg.ClientBase): Promise<Finding[]> {
   )
   return rows.map(({ allowed }) =>
     allowed
-      ? ok('realtime', 'Members may listen to arrivals by Realtime.')
+      ? ok('realtime', 'Members can listen to arrivals by Realtime.')
       : warning(
           'realtime',
-          'Members may not listen to arrivals: Realtime has come after the migrations.',
+          'Members cannot listen to arrivals: Realtime was enabled after the migrations.',
           'Run as postgres: select private.set_up_realtime();',
         ),
   )
@@ -204,11 +204,11 @@ async function checkInvariants(client: pg.ClientBase): Promise<Finding[]> {
      from (${disagreementsSql}) d group by 1, 2 order by 1`,
     [null],
   )
-  if (rows.length === 0) return [ok('invariants', 'Everything that is derived is what a recount says.')]
+  if (rows.length === 0) return [ok('invariants', 'All derived data matches a recount.')]
   const fix = 'Keep a backup, stop changing these rows, and report it.'
   return rows.map(({ check, table, ids, count, stored, expected }) => {
     const others = count > ids.length ? `, and ${count - ids.length} others` : ''
     const told = count > 1 ? '' : `: ${stored}, expected ${expected}`
-    return failed('invariants', `Not so: ${check}. In ${table}: ${ids.join(', ')}${others}${told}.`, fix)
+    return failed('invariants', `Violated: ${check}. In ${table}: ${ids.join(', ')}${others}${told}.`, fix)
   })
 }

@@ -43,8 +43,7 @@ async function checkSmtp(url: string): Promise<Finding> {
       const fix = 'Set the user name and password in SMTP_URL, percent-encoded.'
       return failed('mail', `The SMTP server refuses the login (${reason}).`, fix)
     }
-    const fix =
-      'Check host and port in SMTP_URL: smtps:// for 465, smtp:// for 587 and 2525. Many hosts let nothing out to 25.'
+    const fix = 'Check host and port in SMTP_URL: smtps:// for 465, smtp:// for 587 and 2525. Many hosts block port 25.'
     return failed('mail', `The SMTP server cannot be used (${reason}).`, fix)
   } finally {
     transport.close()
@@ -59,20 +58,20 @@ async function checkPostmark(token: string, options: object): Promise<Finding> {
     const { code, statusCode } = error as { code?: unknown; statusCode?: unknown }
     if (error instanceof Errors.InvalidAPIKeyError || statusCode === 401) {
       const fix =
-        'Set POSTMARK_SERVER_TOKEN to a token of the server, from its API Tokens page; an account token does not do.'
+        'Set POSTMARK_SERVER_TOKEN to a token of the server, from its API Tokens page. An account token does not work.'
       return failed('mail', 'Postmark refuses the token.', fix)
     }
     const reason = [statusCode, code].filter(Boolean).join(' ') || 'no answer'
     return failed(
       'mail',
       `Postmark cannot be used (${reason}).`,
-      'Check https://status.postmarkapp.com and the way out to the network.',
+      'Check https://status.postmarkapp.com and outgoing connections.',
     )
   }
 }
 
 export async function checkRedis(redisUrl: string | undefined): Promise<Finding> {
-  if (redisUrl === undefined) return ok('redis', 'REDIS_URL is not set: each API limits requests for itself.')
+  if (redisUrl === undefined) return ok('redis', 'REDIS_URL is not set: each API process limits requests on its own.')
   const { createClient } = await import('redis')
   const client = createClient({
     url: redisUrl,
@@ -103,21 +102,19 @@ export async function checkPublicUrl({
 }: Pick<Config, 'publicUrl' | 'database' | 'oauth'>): Promise<Finding[]> {
   if (publicUrl === undefined) {
     if (database.kind === 'embedded')
-      return [ok('public_url', 'PUBLIC_URL is not set: links name the address that Usher listens on.')]
-    const fix = 'Set PUBLIC_URL to the address by which others reach the API, such as https://usher.example.com.'
-    return [warning('public_url', 'PUBLIC_URL is not set: printed links name the listening address.', fix)]
+      return [ok('public_url', 'PUBLIC_URL is not set: links contain the address Usher listens on.')]
+    const fix = 'Set PUBLIC_URL to the public address of the API, such as https://usher.example.com.'
+    return [warning('public_url', 'PUBLIC_URL is not set: printed links contain the listening address.', fix)]
   }
   const host = hostOf(publicUrl)
   try {
     const me = await fetch(`${publicUrl}/api/v1/me`, { redirect: 'manual', signal: timeLimit() })
     if (me.status === 503) {
-      return [
-        failed('public_url', 'Usher at PUBLIC_URL has not started yet, or its database is away.', 'Read its log.'),
-      ]
+      return [failed('public_url', 'Usher at PUBLIC_URL is starting, or cannot reach its database.', 'Read its log.')]
     }
     if (me.status !== 401 || !(await me.text()).includes('"missing_api_key"')) {
-      const fix = `Set PUBLIC_URL to where Usher is, or make the proxy at ${host} pass requests to the port it listens on.`
-      return [failed('public_url', `What answers at PUBLIC_URL is not Usher (status ${me.status}).`, fix)]
+      const fix = `Set PUBLIC_URL to the address of Usher, or make the proxy at ${host} pass requests to its port.`
+      return [failed('public_url', `The server at PUBLIC_URL is not Usher (status ${me.status}).`, fix)]
     }
     const mcp = await fetch(`${publicUrl}/api/mcp`, { method: 'POST', redirect: 'manual', signal: timeLimit() })
     return [
@@ -133,13 +130,13 @@ export async function checkPublicUrl({
 
 // The host is checked before the key, which this request does not carry.
 function checkMcp(status: number, host: string): Finding {
-  if (status === 401) return ok('mcp', `MCP clients may use the host ${host}.`)
+  if (status === 401) return ok('mcp', `MCP clients can use the host ${host}.`)
   if (status !== 403) {
     return failed('mcp', `/api/mcp at PUBLIC_URL answers ${status}.`, 'Make the proxy pass POST /api/mcp on.')
   }
   return failed(
     'mcp',
-    `The Usher at PUBLIC_URL refuses MCP clients the host ${host}.`,
+    `Usher at PUBLIC_URL refuses the host ${host} to MCP clients.`,
     `Start it with PUBLIC_URL set as here, or with ALLOWED_HOSTS=${host}; the proxy must pass the Host header on.`,
   )
 }
@@ -156,7 +153,7 @@ async function checkOAuth(publicUrl: string): Promise<Finding> {
     }),
   )
   if (documents[0]?.resource === resource && documents[1]?.issuer === issuer) {
-    return ok('oauth', `Clients may sign in at ${resource}.`)
+    return ok('oauth', `Clients can sign in at ${resource}.`)
   }
   return failed(
     'oauth',

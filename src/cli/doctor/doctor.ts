@@ -24,7 +24,7 @@ export async function examine(environment: NodeJS.ProcessEnv, deep = false): Pro
     // Of a project, calls by https go to another proxy.
     refuse('proxy', config.database.kind === 'embedded' ? doubtOfProxy(environment) : undefined),
   ])
-  return [ok('configuration', 'Every variable that is set is valid.'), ...findings.flat()]
+  return [ok('configuration', 'Every variable is valid.'), ...findings.flat()]
 }
 
 const refuse = (check: string, doubt: Doubt | undefined): Finding[] =>

@@ -65,7 +65,7 @@ export function createClient(
       if (seconds === undefined && !hasAnswered) {
         throw new CommandError(1, `Usher cannot be reached at ${url}. ${reason} --url names another address.`)
       }
-      if (performance.now() > deadline) throw new CommandError(1, `${url} is away for too long. ${reason}`)
+      if (performance.now() > deadline) throw new CommandError(1, `${url} was unreachable for too long. ${reason}`)
       const pause = seconds ?? Math.min(2 ** failed++, longestWaitSeconds)
       if (pause > 0) say(`${reason} Trying again in ${pause} s …`)
       await sleep(pause * 1000, undefined, { signal: stopping }).catch(() => {})
@@ -102,7 +102,7 @@ async function attempt(url: string, path: string, request: RequestInit): Promise
 
 function read(url: string, { ok, status, headers }: Response, text: string): { body: object } | Trouble {
   if (status >= 300 && status < 400) {
-    throw new CommandError(2, `${url} sends us on to ${headers.get('location')}. Give that address with --url.`)
+    throw new CommandError(2, `${url} redirects to ${headers.get('location')}. Give that address with --url.`)
   }
   const body = parseJson(text)
   if (ok && body !== undefined) return { body }
@@ -114,7 +114,7 @@ function read(url: string, { ok, status, headers }: Response, text: string): { b
   }
   const isPassing = status >= 500 || status === 429 || status === 408
   if (isPassing) return { reason: `An answer with status ${status}.`, seconds }
-  throw new CommandError(2, `At ${url} no Usher answers (status ${status} without its JSON).`)
+  throw new CommandError(2, `The server at ${url} is not Usher (status ${status}).`)
 }
 
 function parseJson(text: string): { error?: ErrorBody } | undefined {

@@ -159,8 +159,8 @@ function requireOne(header: string[], columns: number[], meant: string): number 
   throw new CommandError(
     2,
     same
-      ? `The header has a column twice: ${called}. Rename one of them, or take it out.`
-      : `More than one column may be ${meant}: ${called}. Choose with --map "${shown(header[column] as string)}=${meant}".`,
+      ? `The header has a column twice: ${called}. Rename or remove one of them.`
+      : `More than one column could be ${meant}: ${called}. Choose with --map "${shown(header[column] as string)}=${meant}".`,
   )
 }
 
@@ -193,7 +193,7 @@ function requireMetadata(metadata: Map<number, string>): void {
   if (tooLong !== undefined) {
     throw new CommandError(
       2,
-      `The name of the column ${shown(tooLong)} is longer than the ${longestKey} characters of a key of metadata. Shorten it with --map "COLUMN=metadata.KEY", or leave it out with --map "COLUMN=".`,
+      `The column name ${shown(tooLong)} is longer than a metadata key can be (${longestKey} characters). Shorten it with --map "COLUMN=metadata.KEY", or leave it out with --map "COLUMN=".`,
     )
   }
   const twice = keys.find((key, i) => keys.indexOf(key) !== i)
@@ -201,7 +201,7 @@ function requireMetadata(metadata: Map<number, string>): void {
   if (keys.length > mostKeys) {
     throw new CommandError(
       2,
-      `${keys.length} columns are more than the ${mostKeys} keys of metadata. Leave some out with --map "COLUMN=".`,
+      `${keys.length} columns are more than the ${mostKeys} metadata keys allowed. Leave some out with --map "COLUMN=".`,
     )
   }
 }
@@ -213,7 +213,7 @@ function requireFields(header: string[], fields: Map<Field, number>): void {
   if (lacks.length === 0) return
   throw new CommandError(
     2,
-    `No column holds ${lacks.join(' and ')}. Found: ${listed(header)}. The first line has to name the columns; --map "Mail=email" says what one of them holds.`,
+    `No column holds ${lacks.join(' and ')}. Found: ${listed(header)}. The first line must name the columns. Use --map "Mail=email" to assign one.`,
   )
 }
 

@@ -32,23 +32,23 @@ export async function connect(
   const { url, database } =
     told === undefined ? await findHere(readConfig(environment)) : { url: baseOf(told), database: undefined }
   if (url.startsWith('http:') && !isLoopback(hostOf(url))) {
-    say(`Warning: ${url} is not encrypted, so others on the way can read the key and the list. Use https.`)
+    say(`Warning: ${url} is not encrypted, so others on the network can read the key and the list. Use https.`)
   }
   if (key !== undefined) return { url, key, close: async () => {} }
   if (database !== undefined) return withKeyOfItsOwn(url, database, asked)
   throw new CommandError(
     2,
-    `A key is needed for ${url}: set USHER_API_KEY, or give a file that holds it with --key-file (- reads standard input). It needs events:read and attendees:write.`,
+    `${url} needs a key: set USHER_API_KEY, or give a file with --key-file (- reads standard input). It needs events:read and attendees:write.`,
   )
 }
 
 function baseOf(url: string): string {
   const parsed = URL.parse(url)
   if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.search !== '' || parsed.hash !== '') {
-    throw new CommandError(2, `${url} is no address of an Usher, which is like https://usher.example.com.`)
+    throw new CommandError(2, `${url} is not the address of an Usher, such as https://usher.example.com.`)
   }
   if (parsed.username !== '' || parsed.password !== '') {
-    throw new CommandError(2, 'The address of Usher holds no user name or password: give the key by USHER_API_KEY.')
+    throw new CommandError(2, 'The address must not contain a user name or password: set the key in USHER_API_KEY.')
   }
   return parsed.href.replace(/\/+$/, '').replace(/\/api\/v1$/, '')
 }
@@ -62,7 +62,7 @@ async function readKey(
   if (key === '' && file === undefined) return undefined
   if (isWellFormedKey(key)) return key
   const where = file === undefined ? 'USHER_API_KEY' : file === '-' ? 'Standard input' : file
-  throw new CommandError(2, `${where} holds no API key, which is like usher_live_…, or a part of it is missing.`)
+  throw new CommandError(2, `${where} contains no complete API key, such as usher_live_….`)
 }
 
 async function readSecret(file: string, stdin: NodeJS.ReadableStream): Promise<string> {
@@ -79,7 +79,7 @@ async function findHere(config: Config): Promise<{ url: string; database: string
   const api = running?.record.api
   const url = api ? urlOf(api) : config.publicUrl
   if (url !== undefined) return { url, database: config.databaseUrl ?? running?.databaseUrl }
-  const where = 'say where it is: --url https://usher.example.com, or USHER_URL.'
+  const where = 'give its address: --url https://usher.example.com, or USHER_URL.'
   throw new CommandError(
     2,
     config.database.kind === 'supabase'

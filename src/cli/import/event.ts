@@ -21,11 +21,11 @@ export async function findEvent({ list }: Client, wanted: string): Promise<Event
       events.filter(({ external_id, name }) => called(external_id, name)),
     ].find(({ length }) => length > 0) ?? []
   if (event === undefined) {
-    throw new CommandError(2, `There is no event ${wanted}. There is: ${listed(events.map(({ slug }) => slug))}.`)
+    throw new CommandError(2, `There is no event ${wanted}. Events: ${listed(events.map(({ slug }) => slug))}.`)
   }
   if (others.length > 0) {
     const slugs = [event, ...others].map(({ slug }) => slug).join(', ')
-    throw new CommandError(2, `Several events are called ${wanted}. Name it by its slug: ${slugs}.`)
+    throw new CommandError(2, `More than one event is named ${wanted}. Use a slug: ${slugs}.`)
   }
   return event
 }
@@ -38,9 +38,9 @@ export function findTicketType(ticketTypes: TicketType[], wanted: string): Ticke
   const active = found.filter(({ status }) => status === 'active')
   const [one, ...others] = active.length > 0 ? active : found
   if (one !== undefined && others.length === 0) return one
-  if (one !== undefined) return { error: `Several ticket types of the event are called ${shown(wanted)}.` }
+  if (one !== undefined) return { error: `More than one ticket type of the event is named ${shown(wanted)}.` }
   const names = listed(ticketTypes.map(({ name }) => name))
-  return { error: `The event has no ticket type ${shown(wanted)}. It has: ${names}.` }
+  return { error: `The event has no ticket type ${shown(wanted)}. Ticket types: ${names}.` }
 }
 
 const isSame = (name: string, wanted: string): boolean => fold(name) === fold(wanted)

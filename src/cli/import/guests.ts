@@ -41,7 +41,7 @@ export async function* judge(
     if (id != null && before === undefined) lineOfId.set(id, row.line)
     yield before === undefined
       ? judged
-      : { row, error: `Line ${before} has this external_id already: each is for one guest.` }
+      : { row, error: `Line ${before} has the same external_id, which must be unique.` }
   }
 }
 
@@ -57,7 +57,7 @@ function judgeRow(row: Row, reading: Reading): Judged {
   const cells = row.cells.map(withFormulas)
   const isTooLong = cells.slice(width).some((cell) => cell.trim() !== '')
   // Excel writes no empty cells at the end of a row.
-  if (isTooLong) return { row, error: `The row has ${cells.length} cells, and the header ${width}.` }
+  if (isTooLong) return { row, error: `The row has ${cells.length} cells, but the header has ${width}.` }
   const cell = (field: Field) => cells[columns.fields.get(field) ?? -1]?.trim() ?? ''
   const name = cell('name') || `${cell('first_name')} ${cell('last_name')}`.trim()
   const [company, externalId, called] = [cell('company'), cell('external_id'), cell('ticket_type')]

@@ -74,7 +74,7 @@ export async function importList(path: string, options: ImportOptions, surroundi
     const work = { sheet, reading, event, ticketTypes, defaultTicketType, client, options, around }
     return await (options.dryRun ? tryOut(work) : importAll(work))
   } catch (error) {
-    if (error instanceof Stopped) throw new CommandError(1, 'Stopped; nobody was imported.')
+    if (error instanceof Stopped) throw new CommandError(1, 'Stopped. No guest was imported.')
     if (!(error instanceof Refusal)) throw error
     throw new CommandError(error.status === 401 || error.status === 403 ? 2 : 1, error.message)
   } finally {
@@ -142,7 +142,7 @@ async function importAll(work: Work): Promise<boolean> {
   } else print(describeCounts(event, counts, refusedPath))
   if (!isComplete) {
     say(
-      `${count(rows - done())} of ${count(rows)} rows are left. Run the same command again to go on: whoever is there already is not imported twice.`,
+      `${count(rows - done())} of ${count(rows)} rows are left. Run the same command again to continue: no guest is imported twice.`,
     )
   }
   // 2 would say that nothing was sent.
@@ -169,15 +169,15 @@ async function lookThrough(work: Work): Promise<{ rows: number; guests: number; 
   }
   if (reasons.size > 0) {
     const why = [...reasons].map(([reason, number]) => `${count(number)} ${shown(reason)}`).join(', ')
-    say(`Rows of those who do not come are left out: ${why}.`)
+    say(`Rows of cancelled guests are skipped: ${why}.`)
   }
-  if (rows === 0) throw new CommandError(2, `${sheet.path} has a header, and no guests below it.`)
+  if (rows === 0) throw new CommandError(2, `${sheet.path} has a header and no guests.`)
   const some = [...beyondAscii, ...ascii].slice(0, previewed)
   if (some.length > 0) say(describeGuests(some, ticketTypes, defaultTicketType))
   if (!options.dryRun) {
     for (const { row, error } of refused) say(`line ${row.line}: ${printable(error)}`)
     const more = rows - guests - refused.length
-    if (more > 0) say(`… and ${count(more)} more rows that are refused; --dry-run lists them.`)
+    if (more > 0) say(`… and ${count(more)} more refused rows. List them with --dry-run.`)
   }
   for (const doubt of describeDoubts(event, options.sendEmail === true)) say(doubt)
   return { rows, guests, leftOut: [...reasons.values()].reduce((a, b) => a + b, 0) }
@@ -219,7 +219,10 @@ const printJson = ({ print }: Surroundings, value: unknown): void => print(JSON.
 /** A script that forgot --yes is told so, and does not import what nobody looked at. */
 function requireSomebodyToAsk({ yes, dryRun, keyFile }: ImportOptions, stdin: Surroundings['stdin']): void {
   if (yes || dryRun || (stdin.isTTY && keyFile !== '-')) return
-  throw new CommandError(2, 'Standard input is no terminal, so nobody can be asked. Add --yes, or --dry-run to try it.')
+  throw new CommandError(
+    2,
+    'Standard input is not a terminal, so there is no prompt. Add --yes, or --dry-run to try it.',
+  )
 }
 
 /** Ctrl-C and Ctrl-D are a no. */
@@ -232,7 +235,7 @@ async function agrees(question: string, { stdin, stderr, stopping }: Surrounding
 
 async function requireScopes({ call }: Client, url: string): Promise<void> {
   const { data } = await call<{ data?: { scopes?: string[] } }>('GET', '/me')
-  if (data?.scopes === undefined) throw new CommandError(2, `At ${url} no Usher answers.`)
+  if (data?.scopes === undefined) throw new CommandError(2, `The server at ${url} is not Usher.`)
   const lacks = ['events:read', 'attendees:write'].filter((scope) => !data.scopes?.includes(scope))
   if (lacks.length === 0) return
   throw new CommandError(
@@ -242,8 +245,9 @@ async function requireScopes({ call }: Client, url: string): Promise<void> {
 }
 
 function requireOpen({ name, status, slug }: Event): void {
-  if (status === 'draft') throw new CommandError(1, `${name} is a draft, and takes nobody yet. Publish ${slug} first.`)
-  if (status === 'cancelled') throw new CommandError(1, `${name} is cancelled, and takes nobody.`)
+  if (status === 'draft')
+    throw new CommandError(1, `${name} is a draft and takes no guests yet. Publish ${slug} first.`)
+  if (status === 'cancelled') throw new CommandError(1, `${name} is cancelled and takes no guests.`)
 }
 
 /** Of rows that name none: the one that is asked for, or the only one there is. */
@@ -263,6 +267,6 @@ function chooseDefault(
   const choice = active.length === 0 ? 'It has none' : `It has: ${active.map(({ name }) => name).join(', ')}`
   throw new CommandError(
     2,
-    `No column names a ticket type of the event. ${choice}. Choose one for all with --ticket-type.`,
+    `No column contains a ticket type of the event. ${choice}. Choose one for all with --ticket-type.`,
   )
 }

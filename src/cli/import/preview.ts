@@ -44,11 +44,11 @@ export function describeGuests(guests: Guest[], ticketTypes: TicketType[], defau
 export function describeDoubts(event: Event, sendEmail: boolean): string[] {
   return [
     ...(event.phase === 'ended' || event.status === 'completed'
-      ? ['The event is over: it takes nobody new, and whoever is there is brought up to date.']
+      ? ['The event is over: only guests already registered are updated.']
       : []),
     sendEmail
-      ? 'Tickets are complimentary, and e-mailed to whoever is new.'
-      : 'Tickets are complimentary. None is e-mailed; --send-email does that.',
+      ? 'Tickets are complimentary, and are e-mailed to new guests.'
+      : 'Tickets are complimentary and not e-mailed. Use --send-email to e-mail them.',
   ]
 }
 
@@ -72,7 +72,7 @@ export function describeShortages(
 const shortage = (name: string, wanted: number, left: number | null): string[] =>
   left === null || wanted <= left
     ? []
-    : [`${name}: ${guestsOf(wanted)} for ${count(left)} places. Those who come last in the list would be refused.`]
+    : [`${name}: ${guestsOf(wanted)} for ${count(left)} places. The last guests of the list would be refused.`]
 
 export const count = (number: number): string => number.toLocaleString('en-GB')
 export const guestsOf = (number: number): string => `${count(number)} ${number === 1 ? 'guest' : 'guests'}`

@@ -13,14 +13,11 @@ const bom = '\ufeff'
 /** @throws CommandError 2: it could not be written later */
 export async function openRefusedFile({ path: list, header, delimiter }: Sheet, asked?: string) {
   if (asked !== undefined && existsSync(asked)) {
-    throw new CommandError(
-      2,
-      `${asked} exists already. Choose another name for those who are refused, or move it away.`,
-    )
+    throw new CommandError(2, `${asked} exists already. Choose another file for refused rows, or move it.`)
   }
   const folder = dirname(asked ?? list)
   await access(folder, constants.W_OK).catch(() => {
-    throw new CommandError(2, `In ${folder} no file can be written for those who are refused. Name one with --refused.`)
+    throw new CommandError(2, `The file for refused rows cannot be written in ${folder}. Name another with --refused.`)
   })
   // A list that is such a file already gets no second column of errors.
   const hasErrors = header[0]?.toLowerCase() === 'error'
@@ -38,7 +35,7 @@ export async function openRefusedFile({ path: list, header, delimiter }: Sheet, 
         path = to
         await appendFile(to, csvOf(rows, delimiter))
       } catch (error) {
-        throw new CommandError(1, `Who is refused cannot be written to ${to}. ${(error as Error).message}.`)
+        throw new CommandError(1, `Refused rows cannot be written to ${to}. ${(error as Error).message}.`)
       }
     },
   }

@@ -66,10 +66,10 @@ export async function* send(
 }
 
 const repeated = (line: number) =>
-  `Line ${line} has this e-mail address and name already, and its guest is now as this row says. If they are two people, give each an external_id.`
+  `Line ${line} has the same e-mail address and name, so this row updated that guest. If they are two people, give each an external_id.`
 
 /** In the words of the command line. */
-const noTicketType = 'The row names no ticket type. Fill it in, or give one for all such rows with --ticket-type.'
+const noTicketType = 'The row has no ticket type. Fill it in, or give one for all such rows with --ticket-type.'
 
 /** import_attendees refuses whoever is twice in one call. Whoever comes again in a later one is known by the attendee that it answers. */
 function outcomesOf(part: Judged[], results: Verdict[], lineOfAttendee: Map<string, number>): Outcome[] {

@@ -55,7 +55,7 @@ export async function openSheet(
   }
   const encoding = beginning[0] === 0xff && beginning[1] === 0xfe ? 'utf-16le' : 'utf-8'
   if (encoding === 'utf-8' && beginning.includes(0)) {
-    throw new CommandError(2, `${path} is no text: it holds bytes of value 0. ${saveAsUtf8}`)
+    throw new CommandError(2, `${path} is not text: it contains null bytes. ${saveAsUtf8}`)
   }
   // Excel's own note about the delimiter, in quotes where another program has saved the file.
   const note = /^("?)sep=(.)\1(?:\r\n|\n|\r)/.exec(new TextDecoder(encoding).decode(beginning))
@@ -66,7 +66,7 @@ export async function openSheet(
     return { delimiter, header, known: knows(header) }
   })
   const [best] = tried.sort((a, b) => b.known - a.known || b.header.length - a.header.length)
-  if (!best || best.header.every((name) => name === '')) throw new CommandError(2, `${path} has nothing in it.`)
+  if (!best || best.header.every((name) => name === '')) throw new CommandError(2, `${path} is empty.`)
   requireUtf8(path, { line: from_line, cells: best.header })
   return { path, encoding, ...best, rows: () => rowsOf(path, { ...options, delimiter: best.delimiter, from_line }) }
 }
@@ -76,13 +76,14 @@ async function beginningOf(path: string): Promise<Buffer> {
     // Read more than once, which a pipe cannot be.
     const found = await stat(path)
     if (found.isDirectory()) throw new CommandError(2, `${path} is a folder, not a file.`)
-    if (!found.isFile()) throw new CommandError(2, `${path} is no regular file. Save the list to a file first.`)
+    if (!found.isFile()) throw new CommandError(2, `${path} is not a regular file. Save the list to a file first.`)
     const parts: Buffer[] = await Array.fromAsync(createReadStream(path, { end: bytesOfABeginning - 1 }))
     return Buffer.concat(parts)
   } catch (error) {
     if (error instanceof CommandError) throw error
     const { code, message } = error as NodeJS.ErrnoException
-    const reason = code === 'ENOENT' ? 'There is no such file' : code === 'EACCES' ? 'It may not be read' : message
+    const reason =
+      code === 'ENOENT' ? 'There is no such file' : code === 'EACCES' ? 'You have no permission to read it' : message
     throw new CommandError(2, `${path} cannot be read. ${reason}.`)
   }
 }
@@ -111,10 +112,7 @@ async function* rowsOf(path: string, options: Options): AsyncGenerator<Row> {
     }
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
-    throw new CommandError(
-      2,
-      `${path} cannot be read on after line ${line}. A quotation mark that opens a cell is probably not closed.`,
-    )
+    throw new CommandError(2, `${path} cannot be read after line ${line}. A quotation mark is probably not closed.`)
   }
 }
 

@@ -13,7 +13,7 @@ function wireMailbox({ name, address }: Mailbox): Mailbox {
   const [, local, domain] = /^([^\s\p{Cc}@"(),:;<>[\]\\]+)@([^\s\p{Cc}@"(),:;<>[\]\\]+)$/u.exec(address) ?? []
   const asciiDomain = domain !== undefined && /[^ -~]/.test(domain) ? domainToASCII(domain) : domain
   if (!local || !asciiDomain)
-    throw new MailError(true, 'no address', `${JSON.stringify(address)} is not an address mail can be sent to.`)
+    throw new MailError(true, 'no address', `${JSON.stringify(address)} is not a deliverable address.`)
   return { name: oneLine(name), address: `${local}@${asciiDomain}` }
 }
 

@@ -48,8 +48,8 @@ export const createAskPerson =
         cause: refusal,
       })
     if (pages === undefined) {
-      const hint = 'No page is offered for it: PUBLIC_URL has to be https.'
-      return answer({}, `${hint} A key made with confirmations none asks for nothing.`, false)
+      const hint = 'There is no page for it, because PUBLIC_URL is not https.'
+      return answer({}, `${hint} A key with confirmations none needs no confirmation.`, false)
     }
     const { id, expires_at } = (await rpc('ask_confirmation', {
       api_key_id: principal.api_key_id,
@@ -61,7 +61,7 @@ export const createAskPerson =
     })) as { id: string; expires_at: string }
     return answer(
       { url: `${pages}${confirmPath}/${id}`, expires_at },
-      'Give the person the url: they sign in there, see what will happen, and confirm. When they say so, repeat the same call.',
+      'Give the person the url, where they sign in, review the effect and confirm. When they have confirmed, repeat the same call.',
       true,
     )
   }
@@ -87,7 +87,7 @@ export function inputForPerson(
   const elicitation = capabilities?.elicitation
   const { url } = refusal.details as { url?: string }
   if (url === undefined || inputResponses !== undefined || elicitation === undefined) return undefined
-  const message = `${title}: look at what will happen, and confirm it on Usher's page`
+  const message = `${title}: review the effect and confirm it on Usher's page`
   return inputRequired({
     inputRequests: {
       confirmation: elicitation.url

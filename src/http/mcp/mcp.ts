@@ -100,7 +100,7 @@ const requireMessage: RequestHandler = (req, _res, next) => {
   if (Array.isArray(req.body)) {
     throw new ProtocolError(
       ProtocolErrorCode.InvalidRequest,
-      'Send one JSON-RPC request at a time: there are no batches.',
+      'Send one JSON-RPC request at a time. Batches are not supported.',
     )
   }
   next()

@@ -69,7 +69,7 @@ export function readNames(operation: Operation, sent: Arguments): { input: Argum
   const { event: beside, ...others } = sent
   const event = isBeside && beside !== '' ? (beside ?? undefined) : undefined
   if (event !== undefined && !isName(event)) {
-    const message = 'must be what names an event on one line (list_events shows it)'
+    const message = 'must be the name of an event on one line (see list_events)'
     throw validationFailed([{ param: 'event', message }])
   }
 
@@ -102,7 +102,7 @@ function withIds(sent: Arguments, { ids, inside }: Shape, toId: ToId, path: stri
   for (const { name, called, kind } of ids) {
     const [as, another] = called.filter((known) => Object.hasOwn(sent, known))
     if (another !== undefined) {
-      const message = `must not stand beside ${as}: give one of them`
+      const message = `must not be combined with ${as}: send one of them`
       throw validationFailed([{ param: [...path, another].join('.'), message }])
     }
     if (as === undefined) continue

@@ -45,7 +45,7 @@ Details: ${details}
   {
     name: 'prepare_door',
     title: 'Prepare the door',
-    description: 'Before an event: who is expected, whose ticket did not arrive, who has not paid.',
+    description: 'Before an event: expected guests, undelivered tickets, unpaid orders.',
     scopes: ['events:read', 'attendees:read'],
     arguments: [{ name: 'event', description: 'Name or identifier of the event', required: true }],
     steps: ({ event }) => `Prepare the door of the event ${event}.
@@ -60,8 +60,7 @@ Details: ${details}
   {
     name: 'chase_unpaid_invoices',
     title: 'Chase unpaid invoices',
-    description:
-      'Find orders that are not paid, remind their buyers or give them more time, and record payments that have arrived.',
+    description: 'Find unpaid orders, remind their buyers or give them more time, and record received payments.',
     scopes: ['orders:read'],
     arguments: [
       { name: 'event', description: 'Name or identifier of the event; left out: all events', required: false },

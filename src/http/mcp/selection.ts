@@ -19,7 +19,7 @@ const names = ['default', 'all', ...Object.keys(toolsets)]
 export function selectionOf({ query, headers }: Pick<Request, 'query' | 'headers'>): Selection {
   const chosen = new Set(wordsOf(query.toolsets ?? headers['x-mcp-toolsets']))
   for (const name of chosen) {
-    if (!names.includes(name)) throw invalid(`There is no such toolset. toolsets must be of ${names.join(', ')}.`)
+    if (!names.includes(name)) throw invalid(`There is no such toolset. Toolsets: ${names.join(', ')}.`)
   }
   return {
     toolsets: chosen.size === 0 ? ['default'] : [...chosen].sort(),
@@ -44,7 +44,7 @@ export function waysTo(operations: readonly Operation[], caller: Caller, selecti
     if (selection.readOnly && !isRead(operation)) return [`${name} needs a connection without read_only.`]
     if (isListed(operation, selection)) return []
     return [
-      `${name} is not listed: call it all the same, or connect with toolsets=${[...selection.toolsets, toolset].join(',')}.`,
+      `${name} is not listed, but can be called. To list it, connect with toolsets=${[...selection.toolsets, toolset].join(',')}.`,
     ]
   }
   return (text) => {

@@ -55,7 +55,7 @@ export function callerOf(res: Response): Caller {
 }
 
 const keyForPeople = () =>
-  new ApiError(403, 'key_for_people', 'This API key is for a person, who signs in with it on pages.', {
+  new ApiError(403, 'key_for_people', 'This API key is for a person to sign in with on pages.', {
     hint: 'Create a key for the program: npx usher keys create --name …, or create_api_key in SQL.',
   })
 

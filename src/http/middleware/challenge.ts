@@ -27,9 +27,9 @@ export async function requireAllowedScope({ name, scope }: Operation, caller: Ca
   const { access_token, scopes: allowed } = caller.principal
   if (caller.has(scope) || !access_token?.allowable.includes(scope)) return
   const wanted = scopes.filter((each: Scope) => each === scope || allowed.includes(each)).join(' ')
-  throw new ApiError(403, 'missing_scope', `${name} needs the scope ${scope}, which was not allowed.`, {
+  throw new ApiError(403, 'missing_scope', `${name} needs the scope ${scope}, which was not granted.`, {
     details: { scope },
-    hint: 'Sign in again for the scopes in WWW-Authenticate; the person decides.',
+    hint: 'Sign in again with the scopes in WWW-Authenticate. The person decides.',
     headers: { 'WWW-Authenticate': `Bearer realm="usher", error="insufficient_scope", scope="${wanted}"` },
   })
 }

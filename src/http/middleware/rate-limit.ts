@@ -48,7 +48,7 @@ function createAsk(log: Logger): Ask {
   /** When it is asked next, while it is silent; 0: it answers. */
   let askAt = 0
   const giveUp = () => {
-    if (askAt === 0) log.error('Redis is silent: this process limits requests for itself.')
+    if (askAt === 0) log.error('Redis does not answer: this process limits requests on its own.')
     askAt = performance.now() + askAgainMs
     throw new Error('Redis did not answer in time.')
   }
@@ -59,7 +59,7 @@ function createAsk(log: Logger): Ask {
     const answered = new AbortController()
     try {
       const answer = await Promise.race([use(), sleep(answerMs, undefined, answered).then(giveUp)])
-      if (askAt !== 0) log.info('Redis answers again: requests are limited together.')
+      if (askAt !== 0) log.info('Redis answers again: all processes share the limits.')
       askAt = 0
       return answer
     } finally {
@@ -116,7 +116,7 @@ export async function createLimitStores(redisUrl: string | undefined, log: Logge
   })
   // Emitted again with each attempt to reconnect.
   client.on('error', (err) => {
-    if (isAway === false) log.error({ err }, 'Redis is away: this process limits requests for itself.')
+    if (isAway === false) log.error({ err }, 'Redis is unreachable: this process limits requests on its own.')
     if (isAway !== undefined) isAway = true
   })
   const ask = createAsk(log)
@@ -127,7 +127,7 @@ export async function createLimitStores(redisUrl: string | undefined, log: Logge
   const stores = { requests: store('usher:requests:'), failures: store('usher:failures:') }
   client.on('ready', () => {
     if (isAway) {
-      log.info('Redis is back: requests are limited together again.')
+      log.info('Redis is reachable again: all processes share the limits.')
       for (const each of Object.values(stores)) each.renew()
     }
     isAway = false
@@ -144,5 +144,5 @@ export async function createLimitStores(redisUrl: string | undefined, log: Logge
 
 const tooManyRequests = () =>
   new ApiError(429, 'rate_limited', 'The API key made more requests than its plan allows in a minute.', {
-    hint: 'Wait as many seconds as Retry-After says; the RateLimit header shows what is left.',
+    hint: 'Wait for the seconds in Retry-After. The RateLimit header shows the remaining requests.',
   })

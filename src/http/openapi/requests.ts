@@ -22,7 +22,7 @@ const tag = '(W[/])?"[0-9]{1,9}(-[A-Za-z0-9_-]{22})?"'
 const ifMatch = header(
   'If-Match',
   z.string().regex(new RegExp(`^([*]|${tag}( *, *${tag}){0,${maximumTags - 1}})$`)),
-  `The ETag of a read, or a list of up to ${maximumTags}: the change is made only if the object still has one of them, else 412 version_mismatch.`,
+  `The ETag of a read, or a list of up to ${maximumTags}: the change is made only if the object still has one of them, otherwise 412 version_mismatch.`,
 )
 const ifNoneMatch = header(
   'If-None-Match',

@@ -14,32 +14,30 @@ import { pascal } from './requests.ts'
 export const ErrorSchema = z.strictObject({
   error: z.strictObject({
     code: z.enum(errorCodes).meta({
-      description: 'The code to act on. Each operation says which it answers.',
+      description: 'The code to act on. Each operation lists its codes.',
       'x-enumDescriptions': Object.fromEntries(errorCodes.map((code) => [code, errors[code].meaning])),
     }),
     message: z.string().describe('For people.'),
-    param: z.string().optional().describe('The field or header that the error is about.'),
+    param: z.string().optional().describe('The field or header with the error.'),
     details: z
       .unknown()
       .optional()
       .describe('Depends on the code, such as `fields`: up to 20 bad fields, and in `more` the number of others.'),
     hint: z.string().optional().describe('What to do.'),
-    retryable: z.boolean().describe('Whether the same request may succeed if it is sent again later.'),
+    retryable: z.boolean().describe('Whether to send the same request again later.'),
     request_id: z.string().describe('As in X-Request-Id.'),
   }) satisfies z.ZodType<ErrorBody>,
 })
 
 export const headers = {
-  'X-Request-Id': text('Identifies the request: as sent by the client, else generated.'),
+  'X-Request-Id': text('Identifies the request: sent by the client, otherwise generated.'),
   RateLimit: text('Remaining requests of this key (draft-ietf-httpapi-ratelimit-headers-08).'),
   'RateLimit-Policy': text('Requests per minute allowed to this key.'),
   'Retry-After': text('Seconds to wait before sending the request again.'),
   'WWW-Authenticate': text('The challenge of RFC 6750.'),
   'Idempotent-Replayed': text('`true`: this is the recorded answer to the idempotency key.'),
   'Content-Disposition': text('Names the file.'),
-  'Usher-Export-As-Of': text(
-    'RFC 3339: rows that were added from then on are left out; each is as it was when it was read.',
-  ),
+  'Usher-Export-As-Of': text('RFC 3339: rows added later are left out. Each row is as it was when read.'),
   ETag: text('The version of the object, for If-Match, and a digest of the answer, for If-None-Match.'),
 } satisfies oas31.HeadersObject
 
@@ -103,13 +101,12 @@ const commonErrors: Record<string, CommonError> = {
   },
   UnprocessableContent: {
     codes: ['validation_failed', 'idempotency_key_reused'],
-    description: 'Fields are wrong, or the idempotency key was used for another request.',
+    description: 'Fields are invalid, or the idempotency key was used for another request.',
     appliesTo: (operation) => isWrite(operation) && !takesNames(operation),
   },
   UnprocessableNames: {
     codes: ['validation_failed', 'idempotency_key_reused', 'ambiguous_name'],
-    description:
-      'Fields are wrong, a name is that of several objects, or the idempotency key was used for another request.',
+    description: 'Fields are invalid, a name is ambiguous, or the idempotency key was used for another request.',
     appliesTo: takesNames,
   },
   InvalidParameters: {
@@ -128,8 +125,7 @@ const commonErrors: Record<string, CommonError> = {
   },
   ServiceUnavailable: {
     codes: ['temporarily_unavailable', 'outcome_unknown', 'out_of_time'],
-    description:
-      'Unavailable, given up, or the outcome is unknown: `retryable` says whether to send the same request again.',
+    description: 'Unavailable, timed out, or outcome unknown. If `retryable` is true, send the same request again.',
     headers: [...always, 'Retry-After'],
   },
 }
@@ -203,7 +199,7 @@ export function responsesOf(operation: Operation): ZodOpenApiResponsesObject {
     }),
     ...(isRead(operation) &&
       hasVersion(operation) && {
-        304: { description: 'If-None-Match names what would be answered.', headers: refer([...always, 'ETag']) },
+        304: { description: 'The answer is still the one in If-None-Match.', headers: refer([...always, 'ETag']) },
       }),
     ...errorResponsesOf(operation),
   }
@@ -219,7 +215,7 @@ export function pictureResponses(operation: Operation, mediaType: string): ZodOp
 export function csvResponses(operation: Operation): ZodOpenApiResponsesObject {
   return {
     200: {
-      description: 'The file, by RFC 4180. One that could not be completed ends without the end of the answer.',
+      description: 'The file (RFC 4180). If it cannot be completed, the connection ends early.',
       headers: refer([...always, 'Content-Disposition', 'Usher-Export-As-Of']),
       content: { 'text/csv': { schema: { type: 'string' } } },
     },
@@ -234,7 +230,7 @@ function errorResponsesOf(operation: Operation): ZodOpenApiResponsesObject {
   const refusals = examples.filter((e) => codes.some((code) => code === codeOf(e)))
   // Its own, or else that of another operation with the same code.
   const example = refusals.find((e) => e.operation === operation.name) ?? refusals[0]
-  const description = 'A rule forbids it in the current state; the code says which.'
+  const description = 'A rule forbids it in the current state. See the code.'
   return {
     ...Object.fromEntries(
       common.map(

@@ -17,7 +17,7 @@ const chapters: readonly Tag[] = [
   {
     name: 'Events',
     description:
-      'Drafts are published, and finally completed or cancelled. People can be registered while an event is published.',
+      'Events begin as drafts, are published, then completed or cancelled. Guests can register while an event is published.',
     guide: 'guides/set-up-an-event',
     kinds: ['event', 'event_summary', 'event_plan'],
   },
@@ -47,13 +47,13 @@ const chapters: readonly Tag[] = [
   },
   {
     name: 'Waiting list',
-    description: 'People who wait for a place of a sold-out ticket type, and the offers made to them.',
+    description: 'People waiting for a place of a sold-out ticket type, and their offers.',
     guide: 'guides/waiting-list',
     kinds: ['waiting_list_entry'],
   },
   {
     name: 'Check-ins',
-    description: 'Scans at the door: each is accepted or rejected, and logged; each ticket admits once.',
+    description: 'Scans at the door: each is accepted or rejected, and logged. Each ticket admits once.',
     guide: 'guides/check-in-by-api',
     kinds: ['check_in', 'check_in_batch', 'door_attendee', 'check_in_point', 'door_list', 'check_in_conflict'],
   },
@@ -71,7 +71,7 @@ const chapters: readonly Tag[] = [
   },
   {
     name: 'Audit trail',
-    description: 'Who changed what, when and from where.',
+    description: 'Changes by people and keys, with time and source.',
     guide: 'guides/find-and-list',
     kinds: ['audit_entry'],
   },

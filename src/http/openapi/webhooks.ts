@@ -10,7 +10,7 @@ import { kindOf } from './objects.ts'
 const headers = {
   'webhook-id': 'Identifier of the notification: the same at each attempt, to detect repeats.',
   'webhook-timestamp': 'Time of this attempt, in seconds since 1970.',
-  'webhook-signature': 'One signature for each secret, two while one replaces another: see standardwebhooks.com.',
+  'webhook-signature': 'One signature for each secret, two during a rotation: see standardwebhooks.com.',
 }
 
 const description = `
@@ -25,7 +25,7 @@ function dataOf(type: string): z.ZodType {
   const data = type.startsWith('attendee.check')
     ? ArrivalSchema
     : options.find((option) => kindOf(option) === type.split('.')[0])
-  if (data === undefined) throw new Error(`What is the object of ${type}?`)
+  if (data === undefined) throw new Error(`Which object does ${type} have?`)
   return data.describe('The object at that time.')
 }
 

@@ -124,7 +124,7 @@ export function createRoutes({
       const url = URL.parse(text)
       if (url === null) throw new AddressNotAllowed('The address is not a URL.')
       if (url.username !== '' || url.password !== '') {
-        throw new AddressNotAllowed('The address is not allowed: it must not hold a user name or a password.')
+        throw new AddressNotAllowed('The address is not allowed: it must not contain a user name or a password.')
       }
       const isInTheClear = url.protocol === 'http:' && allowLoopback && loopbackHosts.includes(url.hostname)
       if (url.protocol !== 'https:' && !isInTheClear) {

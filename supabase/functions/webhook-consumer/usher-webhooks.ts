@@ -278,7 +278,7 @@ export interface components {
             company: string | null;
             /** @description ISO 4217. */
             currency: string;
-            /** @description Prices of the tickets that are not cancelled, in minor units; of a cancelled order, before it was cancelled. */
+            /** @description Prices of its valid tickets, in minor units; for a cancelled order, before cancellation. */
             subtotal: number;
             /** @description Discounts of the same tickets, in minor units. */
             discount_total: number;
@@ -286,19 +286,19 @@ export interface components {
             total: number;
             /** @description Sum of the payments that are not voided, in minor units. */
             amount_paid: number;
-            /** @description total, less amount_paid, plus amount_refunded; at least 0, and 0 once it is cancelled. */
+            /** @description total - amount_paid + amount_refunded; at least 0, and 0 for a cancelled order. */
             amount_due: number;
             /** @description Sum of the refunds, in minor units. */
             amount_refunded: number;
-            /** @description What the organiser keeps of what was cancelled, in minor units. */
+            /** @description Amount retained after cancellations, in minor units. */
             amount_retained: number;
-            /** @description Paid beyond what is owed, neither refunded yet nor retained, in minor units: what refund_due is about. */
+            /** @description Paid beyond the total, neither refunded nor retained, in minor units. */
             amount_refundable: number;
-            /** @description How it is to be paid; null: complimentary. How each payment came is its method. */
+            /** @description Payment method of the order; null: complimentary. Each payment has its own method. */
             payment_method: ("invoice" | "bank_transfer" | "card" | "cash" | "other") | null;
-            /** @description Deadline, after which it expires if nothing is paid; null: none. */
+            /** @description Deadline after which an unpaid order expires; null: none. */
             payment_due_at: string | null;
-            /** @description When the buyer was last reminded; null again once payment_due_at is another. */
+            /** @description When the buyer was last reminded; null again after payment_due_at changes. */
             payment_reminded_at: string | null;
             promo_code: string | null;
             /** @enum {string} */
@@ -308,15 +308,15 @@ export interface components {
             refunds: components["schemas"]["Refund"][];
             completed_at: string | null;
             cancelled_at: string | null;
-            /** @description Why it is cancelled; expired: not paid by payment_due_at. */
+            /** @description Reason of the cancellation; expired: not paid by payment_due_at. */
             cancellation_reason: ("requested" | "expired" | "event_cancelled") | null;
-            /** @description The organiser's own identifier. */
+            /** @description Your own identifier. */
             external_id: string | null;
-            /** @description The organiser's own flat object, at most 50 keys. */
+            /** @description Your own flat JSON object, at most 50 keys. */
             metadata: {
                 [key: string]: string | number | boolean | null;
             };
-            /** @description Number of edits; over REST the ETag begins with it. */
+            /** @description Number of edits; the ETag over REST begins with it. */
             version: number;
             /**
              * Format: date-time
@@ -365,24 +365,24 @@ export interface components {
             currency: string;
             /** @enum {string} */
             status: "active" | "awaiting_payment" | "cancelled";
-            /** @description Content of the QR code; check_in takes it. null in answers to orders:read and orders:write. */
+            /** @description Content of the QR code, for check_in. null in answers to orders:read and orders:write. */
             ticket_code: string | null;
             /** @description Ticket page for the holder, a secret as ticket_code is. null in webhooks, and where ticket_code is null. */
             ticket_url: string | null;
             checked_in_at: string | null;
-            /** @description Whether they came in and did not leave by an exit scan, on any day. */
+            /** @description Checked in without a later exit scan, on any day. */
             inside: boolean;
             ticket_email: components["schemas"]["AttendeeTicketEmail"];
             cancelled_at: string | null;
-            /** @description When what identified the person was erased. */
+            /** @description When the personal data was erased. */
             erased_at: string | null;
-            /** @description The organiser's own identifier. */
+            /** @description Your own identifier. */
             external_id: string | null;
-            /** @description The organiser's own flat object, at most 50 keys. */
+            /** @description Your own flat JSON object, at most 50 keys. */
             metadata: {
                 [key: string]: string | number | boolean | null;
             };
-            /** @description Number of edits; over REST the ETag begins with it. */
+            /** @description Number of edits; the ETag over REST begins with it. */
             version: number;
             /**
              * Format: date-time
@@ -455,7 +455,7 @@ export interface components {
              * @description RFC 3339, UTC.
              */
             received_at: string;
-            /** @description When it was voided: it then counts for nothing. */
+            /** @description When it was voided. A voided payment does not count. */
             voided_at: string | null;
         };
         Refund: {
@@ -532,24 +532,24 @@ export interface components {
             currency: string;
             /** @enum {string} */
             status: "active" | "awaiting_payment" | "cancelled";
-            /** @description Content of the QR code; check_in takes it. null in answers to orders:read and orders:write. */
+            /** @description Content of the QR code, for check_in. null in answers to orders:read and orders:write. */
             ticket_code: string | null;
             /** @description Ticket page for the holder, a secret as ticket_code is. null in webhooks, and where ticket_code is null. */
             ticket_url: string | null;
             checked_in_at: string | null;
-            /** @description Whether they came in and did not leave by an exit scan, on any day. */
+            /** @description Checked in without a later exit scan, on any day. */
             inside: boolean;
             ticket_email: components["schemas"]["AttendeeTicketEmail"];
             cancelled_at: string | null;
-            /** @description When what identified the person was erased. */
+            /** @description When the personal data was erased. */
             erased_at: string | null;
-            /** @description The organiser's own identifier. */
+            /** @description Your own identifier. */
             external_id: string | null;
-            /** @description The organiser's own flat object, at most 50 keys. */
+            /** @description Your own flat JSON object, at most 50 keys. */
             metadata: {
                 [key: string]: string | number | boolean | null;
             };
-            /** @description Number of edits; over REST the ETag begins with it. */
+            /** @description Number of edits; the ETag over REST begins with it. */
             version: number;
             /**
              * Format: date-time
@@ -602,7 +602,7 @@ export interface components {
             /** @enum {string} */
             status: "draft" | "published" | "cancelled" | "completed";
             /**
-             * @description The current time relative to starts_at and ends_at; of a draft always upcoming.
+             * @description The current time relative to starts_at and ends_at; always upcoming for a draft.
              * @enum {string}
              */
             phase: "upcoming" | "ongoing" | "ended";
@@ -611,7 +611,7 @@ export interface components {
             /** @description IANA time zone of the event. */
             timezone: string;
             /**
-             * @description Language in which guests are written to.
+             * @description Language of e-mails and pages for guests.
              * @enum {string}
              */
             locale: "en" | "de" | "fr" | "es" | "nl";
@@ -619,24 +619,24 @@ export interface components {
             online_url: string | null;
             /** @description Places over all ticket types; null: no limit. */
             capacity: number | null;
-            /** @description For how many hours a place that the waiting list offers is held. */
+            /** @description Hours for which a waiting-list offer holds a place. */
             waiting_list_offer_hours: number;
             /** @description ISO 4217. */
             currency: string;
             /** @description Days until an unpaid order expires; null: no deadline. */
             payment_due_days: number | null;
             published_at: string | null;
-            /** @description Set while a large event is yet to be cancelled, as was asked for. */
+            /** @description Set while the requested cancellation of a large event is pending. */
             cancelling_since: string | null;
             cancelled_at: string | null;
             completed_at: string | null;
-            /** @description The organiser's own identifier. */
+            /** @description Your own identifier. */
             external_id: string | null;
-            /** @description The organiser's own flat object, at most 50 keys. */
+            /** @description Your own flat JSON object, at most 50 keys. */
             metadata: {
                 [key: string]: string | number | boolean | null;
             };
-            /** @description Number of edits; over REST the ETag begins with it. */
+            /** @description Number of edits; the ETag over REST begins with it. */
             version: number;
             /**
              * Format: date-time
@@ -661,7 +661,7 @@ export interface components {
             /** @constant */
             object: "email";
             /**
-             * @description What the e-mail was.
+             * @description Kind of e-mail.
              * @enum {string}
              */
             kind: "ticket" | "order_confirmation" | "payment_received" | "payment_voided" | "payment_reminder" | "order_expired" | "order_cancelled" | "event_changed" | "event_cancelled" | "ticket_cancelled" | "waiting_list_offer" | "waiting_list_cancelled";
@@ -670,13 +670,13 @@ export interface components {
              * @description Identifier of the event.
              */
             event_id: string;
-            /** @description null: an offer of the waiting list. */
+            /** @description null: a waiting-list offer. */
             order_id: string | null;
-            /** @description null: it went to the contact of the order. */
+            /** @description null: to the buyer. */
             attendee_id: string | null;
-            /** @description Of an offer of the waiting list. */
+            /** @description For a waiting-list offer. */
             waiting_list_entry_id: string | null;
-            /** @description The address that it could not be delivered to. */
+            /** @description The undeliverable address. */
             to: string;
             /**
              * @description bounced: returned later. failed: refused when it was sent.
@@ -684,7 +684,7 @@ export interface components {
              */
             status: "bounced" | "failed";
             sent_at: string | null;
-            /** @description What the mail service said. */
+            /** @description Report of the mail service. */
             error: string | null;
         };
         TicketType: {
@@ -706,12 +706,12 @@ export interface components {
             price: number;
             /** @description ISO 4217. */
             currency: string;
-            /** @description How many there are; null: unlimited. */
+            /** @description Number of tickets; null: unlimited. */
             quantity: number | null;
             quantity_sold: number;
-            /** @description Places held for offers of the waiting list. */
+            /** @description Places held for waiting-list offers. */
             quantity_held: number;
-            /** @description How many are left, within the event's capacity; null: unlimited. */
+            /** @description Tickets left, within the event's capacity; null: unlimited. */
             quantity_available: number | null;
             min_per_order: number;
             max_per_order: number | null;
@@ -724,13 +724,13 @@ export interface components {
             /** @enum {string} */
             sales_status: "upcoming" | "on_sale" | "sold_out" | "ended" | "archived";
             position: number;
-            /** @description The organiser's own identifier. */
+            /** @description Your own identifier. */
             external_id: string | null;
-            /** @description The organiser's own flat object, at most 50 keys. */
+            /** @description Your own flat JSON object, at most 50 keys. */
             metadata: {
                 [key: string]: string | number | boolean | null;
             };
-            /** @description Number of edits; over REST the ETag begins with it. */
+            /** @description Number of edits; the ETag over REST begins with it. */
             version: number;
             /**
              * Format: date-time
@@ -767,22 +767,22 @@ export interface components {
             company: string | null;
             /** @enum {string} */
             status: "waiting" | "offered" | "accepted" | "expired" | "cancelled";
-            /** @description Place in the line for the ticket type, from 1; null unless waiting. */
+            /** @description Position on the waiting list of the ticket type, from 1; null unless waiting. */
             position: number | null;
             offered_at: string | null;
-            /** @description Until when the place is held. */
+            /** @description Deadline of the offer. */
             offer_expires_at: string | null;
-            /** @description The order of whoever accepted. */
+            /** @description The order of the accepted offer. */
             order_id: string | null;
-            /** @description Whoever accepted. */
+            /** @description The attendee of the accepted offer. */
             attendee_id: string | null;
-            /** @description The organiser's own identifier. */
+            /** @description Your own identifier. */
             external_id: string | null;
-            /** @description The organiser's own flat object, at most 50 keys. */
+            /** @description Your own flat JSON object, at most 50 keys. */
             metadata: {
                 [key: string]: string | number | boolean | null;
             };
-            /** @description Number of edits; over REST the ETag begins with it. */
+            /** @description Number of edits; the ETag over REST begins with it. */
             version: number;
             /**
              * Format: date-time
@@ -815,17 +815,17 @@ export interface components {
             description: string | null;
             /** @description Types it is subscribed to. */
             types: ("order.created" | "order.completed" | "order.cancelled" | "order.expired" | "order.reopened" | "attendee.checked_in" | "attendee.checked_out" | "attendee.check_in_undone" | "attendee.updated" | "attendee.cancelled" | "attendee.erased" | "event.published" | "event.updated" | "event.cancelled" | "payment.recorded" | "payment.voided" | "refund.recorded" | "email.bounced" | "ticket_type.sold_out" | "waiting_list_entry.created" | "waiting_list_entry.offered" | "waiting_list_entry.accepted" | "waiting_list_entry.expired" | "waiting_list_entry.cancelled" | "webhook_endpoint.test")[];
-            /** @description Only what belongs to these events is sent; empty: all events. */
+            /** @description Send only notifications of these events; empty: all events. */
             event_ids: string[];
             /** @enum {string} */
             status: "enabled" | "disabled";
             /** @description Why Usher disabled it; null if a person did. */
             disabled_reason: string | null;
-            /** @description Since when every delivery to it has failed; it is disabled after five days. */
+            /** @description Start of continuous failure; after five days the endpoint is disabled. */
             failing_since: string | null;
             /** @description Signing secret (Standard Webhooks); shown at creation and rotation only. */
             secret: string | null;
-            /** @description Number of edits; over REST the ETag begins with it. */
+            /** @description Number of edits; the ETag over REST begins with it. */
             version: number;
             /**
              * Format: date-time

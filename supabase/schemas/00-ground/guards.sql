@@ -18,7 +18,7 @@ begin
     )
   ) then
     perform private.refuse_value(
-      'ticket_type_ids', 'A listed ticket type does not belong to the event.', 'List the ticket types of the event to find their identifiers.',
+      'ticket_type_ids', 'A listed ticket type belongs to another event.', 'List the ticket types of the event to find their identifiers.',
       to_jsonb(new)
     );
   end if;

@@ -74,9 +74,9 @@ begin
     select c.name, c.comment
     from (
       values
-        ('id', 'Identifier, a UUID of version 7: it holds the time of creation.'),
-        ('organisation_id', 'The organisation that it belongs to.'),
-        ('event_id', 'The event that it belongs to.'),
+        ('id', 'Identifier: a version 7 UUID, which contains the time of creation.'),
+        ('organisation_id', 'The organisation it belongs to.'),
+        ('event_id', 'The event it belongs to.'),
         ('source', 'Where it came from: the REST API, MCP, or Studio.'),
         ('version', 'Number of edits; the ETag over REST. Kept by Usher.'),
         ('created_at', 'When the row was added.'),
@@ -211,7 +211,7 @@ $$;
 
 -- Postgres refuses a write to a view of several tables with SQLSTATE 55000, before it looks at privileges, and PostgREST makes a 500 of that.
 -- With this trigger a member is refused for want of the privilege, as with a table, and an organiser in Studio reads a sentence.
-create function private.keep_view("view" regclass, message text default 'This is a view: it is only read.', writes text default 'insert or update or delete')
+create function private.keep_view("view" regclass, message text default 'This view is read-only.', writes text default 'insert or update or delete')
 returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -219,7 +219,7 @@ begin
   execute format(
     'create trigger %I instead of %s on %s for each row execute function private.tg__refuse(405, ''method_not_allowed'', %L, %L)',
     (select c.relname from pg_catalog.pg_class c where c.oid = "view") || '_100_read_only', writes, "view", message,
-    'Change the rows of the tables that it shows.'
+    'Change rows of the tables it shows.'
   );
 end
 $$;

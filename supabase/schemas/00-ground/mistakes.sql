@@ -32,7 +32,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse_value(
-    'organisation_id', 'The event belongs to another organisation than organisation_id says.', 'Leave organisation_id empty.'
+    'organisation_id', 'organisation_id differs from the organisation of the event.', 'Leave organisation_id empty.'
   );
 end
 $$;
@@ -84,7 +84,7 @@ begin
         and a.atttypid = 'timestamptz'::regtype
         and (v_new ->> a.attname)::timestamptz not between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
     loop
-      perform private.refuse_value(v_column, format('The time in %s is between the years 1900 and 9999.', v_column), "row" => v_new);
+      perform private.refuse_value(v_column, format('The time in %s must be between the years 1900 and 9999.', v_column), "row" => v_new);
     end loop;
   end if;
   if tg_op = 'INSERT' then
@@ -197,7 +197,7 @@ begin
     case
       when jsonb_typeof(given -> v_column.name) = 'number' and (given ->> v_column.name)::numeric < 0 then
         format('The number in %s cannot be negative.', v_column.name)
-      else format('This is no value for %s: %s', v_column.name, v_column.wanted)
+      else format('This is not a valid %s: %s', v_column.name, v_column.wanted)
     end
   );
 end
@@ -331,7 +331,7 @@ begin
   ) - array(select a.attname::text from pg_catalog.pg_attribute a where a.attrelid = tg_relid and a.attgenerated <> '' and a.attname not like '%\_lower');
   if tg_op = 'UPDATE' then
     perform private.refuse(
-      409, 'read_only_field', format('What identifies a row is fixed, and so is %s.', a.attname), a.attname, hint => 'Add another row instead.'
+      409, 'read_only_field', format('%s identifies the row and cannot be changed.', a.attname), a.attname, hint => 'Add another row instead.'
     )
     from pg_catalog.pg_index i
     join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)

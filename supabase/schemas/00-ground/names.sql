@@ -17,7 +17,7 @@ create table private.object_names (
   shows text,
   constraint object_names_pkey primary key (kind, name)
 );
-comment on table private.object_names is 'What objects are called where their ids are wanted, and what is shown of them where several are.';
+comment on table private.object_names is 'Names that stand in for ids, and the fields shown of each candidate when several objects share one.';
 revoke all on private.object_names from anon, authenticated, service_role;
 alter table private.object_names enable row level security;
 
@@ -87,9 +87,9 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    422, 'ambiguous_name', 'Several objects are called so.', param,
+    422, 'ambiguous_name', 'More than one object has this name.', param,
     jsonb_strip_nulls(jsonb_build_object('candidates', candidates, 'more', case when more then true end)),
-    'Send the id of the one that is meant; ask the person which it is.'
+    'Ask the person which one they mean, and send its id.'
   );
 end
 $$;
@@ -113,7 +113,7 @@ begin
   select array_agg(f.id), array_agg(f.matches) into v_ids, v_matches
   from private.objects_called(kind, btrim(name), private.current_organisation_id(), event_id, v_scopes) f;
   if v_ids is null then
-    perform private.refuse(404, 'not_found', 'Nothing that this key may look up is called so.', param);
+    perform private.refuse(404, 'not_found', 'No object that this key can look up has this name.', param);
   elsif cardinality(v_ids) = 1 and not (by_id and v_matches[1] not in ('id', 'reference')) then
     return v_ids[1];
   end if;
@@ -125,9 +125,9 @@ begin
     perform private.refuse_ambiguous(param, v_candidates, cardinality(v_ids) > v_most);
   end if;
   perform private.refuse(
-    422, 'id_needed', 'What cannot be undone takes an id, or the reference of an order.', param,
+    422, 'id_needed', 'Irreversible operations accept an id or an order reference, not a name.', param,
     jsonb_build_object('candidates', v_candidates),
-    'Make sure with the person that the candidate is meant, and send its id.'
+    'Confirm the candidate with the person, and send its id.'
   );
 end
 $$;
@@ -148,7 +148,7 @@ begin
   where p.pronamespace = 'api'::regnamespace and p.proname = operation and not p.prosecdef
     and (p.provolatile = 's' and p.proname <> 'read_calls' or not reads and 'idempotency_key' = any (p.proargnames));
   if not found then
-    perform private.refuse_value('operation', 'There is no operation of this name.');
+    perform private.refuse_value('operation', 'There is no operation with this name.');
   end if;
   -- Of an argument that the function lacks Postgres says so.
   select string_agg(format('%I %s', a.name, coalesce(format_type(t.type, null), 'text')), ', ') into v_columns
@@ -217,5 +217,5 @@ begin
 end
 $$;
 comment on function api.call_by_names is
-  'Calls an operation, as its caller, with the ids of what { param, kind, name, id, by_id } name in place of each id in args. 404 not_found; 422 ambiguous_name with candidates, id_needed.';
+  'Resolves the names { param, kind, name, id, by_id } to ids in args, then calls the operation as its caller. 404 not_found; 422 ambiguous_name with candidates, id_needed.';
 grant execute on function api.call_by_names to api_key;

@@ -24,7 +24,7 @@ begin
   if cursor !~ '^[A-Za-z0-9_-]{22}$' then
     perform private.refuse(
       422, 'validation_failed', 'The cursor is not valid.', 'cursor',
-      hint => 'Send next_cursor of the previous page unchanged, or leave the cursor out to start again.'
+      hint => 'Send the next_cursor of the previous page unchanged, or leave the cursor out to start again.'
     );
   end if;
   return encode(decode(translate(cursor, '-_', '+/') || '==', 'base64'), 'hex')::uuid;
@@ -77,7 +77,7 @@ begin
 exception when data_exception then
   perform private.refuse(
     422, 'validation_failed', 'The cursor is not valid.', 'cursor',
-    hint => 'Send next_cursor of the previous page in the same order unchanged, or leave the cursor out to start again.'
+    hint => 'Send next_cursor of the previous page unchanged and with the same sort, or leave the cursor out to start again.'
   );
 end
 $$;

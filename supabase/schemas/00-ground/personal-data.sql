@@ -11,7 +11,7 @@ create table private.personal_columns (
   field text,
   constraint personal_columns_pkey primary key (table_name, column_name)
 );
-comment on table private.personal_columns is 'Columns that hold something of a person, and what replaces it when the person is erased.';
+comment on table private.personal_columns is 'Columns with personal data, and the value that replaces each when the person is erased.';
 revoke all on private.personal_columns from anon, authenticated, service_role;
 alter table private.personal_columns enable row level security;
 

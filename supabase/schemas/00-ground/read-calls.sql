@@ -51,5 +51,5 @@ begin
 end
 $$;
 comment on function api.read_calls is
-  'Answers each of a list of { operation, args } with { answer }, with { error } as the Data API reports it, or with {}: it is to be called on its own, because it came too late in a list that took long, or what it met is no refusal.';
+  'Calls each { operation, args } of a list and answers { answer }, { error } as the Data API reports it, or {}. {}: call it alone, because the list ran out of time or the error was not a refusal.';
 grant execute on function api.read_calls to api_key;

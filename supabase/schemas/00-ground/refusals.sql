@@ -44,8 +44,8 @@ as $$
 begin
   if private.is_by_hand() then
     perform private.refuse(
-      404, 'not_found', format('There is no such %s: see %s.', replace(regexp_replace(param, '_ids?$', ''), '_', ' '), param), param,
-      hint => case when param ~ '_ids?$' then 'Copy its id from the row that you mean.' else 'Check how it is spelt in the row that you mean.' end
+      404, 'not_found', format('There is no such %s. Look in %s.', replace(regexp_replace(param, '_ids?$', ''), '_', ' '), param), param,
+      hint => case when param ~ '_ids?$' then 'Copy the id from the row you mean.' else 'Check the spelling in the row you mean.' end
     );
   end if;
   perform private.refuse(
@@ -129,7 +129,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    409, 'read_only_field', 'Usher sets this field of a new row itself.', g.key, hint => 'Leave it out.', "row" => "row"
+    409, 'read_only_field', 'Usher sets this field when it adds the row.', g.key, hint => 'Leave it out.', "row" => "row"
   )
   from jsonb_each(given) g
   where jsonb_strip_nulls("row") -> g.key <> g.value;
@@ -157,9 +157,9 @@ language plpgsql stable set search_path = ''
 as $$
 begin
   if cardinality(ids) = 0 then
-    perform private.refuse(404, 'not_found', if_none, param, hint => 'Check how it is spelt, and that it is yours.');
+    perform private.refuse(404, 'not_found', if_none, param, hint => 'Check the spelling, and that it belongs to your organisation.');
   elsif cardinality(ids) > 1 then
-    perform private.refuse(422, 'ambiguous_name', if_several, param, hint => 'Put its id there: the table shows it.');
+    perform private.refuse(422, 'ambiguous_name', if_several, param, hint => 'Use the id that the table shows.');
   end if;
   return ids[1];
 end

@@ -32,9 +32,9 @@ begin
 end
 $$;
 
-comment on role gateway is 'The gateway before authentication: may resolve a key or token, read a ticket page, and do the steps of a sign-in, by functions alone.';
+comment on role gateway is 'The gateway before authentication. Its functions resolve a key or token, read a ticket page and run the steps of a sign-in.';
 comment on role api_key is 'Any valid API key. Every scope_* role inherits it.';
-comment on role courier is 'The delivery worker: claims and settles pending webhook deliveries and ticket e-mails.';
+comment on role courier is 'The delivery worker: leases and settles pending webhook deliveries and ticket e-mails.';
 
 create schema api;
 comment on schema api is 'One function per operation: the only schema the Data API exposes.';

@@ -85,7 +85,7 @@ begin
   return concat_ws(
     ' ',
     'Write it as in name@example.com.',
-    'The character U+' || lpad(v_code_point, greatest(4, length(v_code_point)), '0') || ' is not allowed in it.',
+    'The character U+' || lpad(v_code_point, greatest(4, length(v_code_point)), '0') || ' is not allowed.',
     case when ascii(v_odd) > 127 then 'A domain with letters beyond ASCII is written with xn--, as in name@xn--bcher-kva.de.' end
   );
 end

@@ -43,18 +43,18 @@ create table public.api_keys (
 comment on constraint api_keys_name_is_one_line on public.api_keys is
   'A name is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
 comment on table public.api_keys is 'API keys of an organisation, without their secrets. Set revoked_at to refuse a key from its next request on.';
-comment on column public.api_keys.name is 'What it is for, for people. Of a person: their name. Of a grant: what the client calls itself.';
-comment on column public.api_keys.scopes is 'What it may do: at least one scope.';
-comment on column public.api_keys.kind is 'key: made for a program. person: somebody signs in with it on pages, and no program calls with it. grant: what a person allowed a client that they signed in from.';
+comment on column public.api_keys.name is 'Name for people: the purpose of a key, the name of a person, or the name that the client gave itself.';
+comment on column public.api_keys.scopes is 'Scopes of the key: at least one.';
+comment on column public.api_keys.kind is 'key: for a program. person: for signing in on pages; programs cannot call with it. grant: access that a person gave to a client.';
 comment on column public.api_keys.confirmations is
-  'asked: over MCP, a person confirms what cannot be undone. none: for programs, which nobody sits at. A grant always asks.';
-comment on column public.api_keys.prefix is 'First 19 characters of the key, to recognise it by. The key itself is not stored.';
-comment on column public.api_keys.expires_at is 'From when on it is refused. Empty: it does not expire.';
-comment on column public.api_keys.revoked_at is 'Set it to refuse the key at once, for good.';
-comment on column public.api_keys.last_used_at is 'Stamped at most once a minute.';
-comment on column public.api_keys.parent_id is 'Of a grant: the key that the person signed in with. It ends and shrinks with that key.';
+  'asked: over MCP, a person confirms irreversible operations. none: for programs that run unattended. A grant always asks.';
+comment on column public.api_keys.prefix is 'First 19 characters of the key, for recognition. The key itself is not stored.';
+comment on column public.api_keys.expires_at is 'When the key expires. Empty: never.';
+comment on column public.api_keys.revoked_at is 'Set it to revoke the key at once and for good.';
+comment on column public.api_keys.last_used_at is 'Updated at most once a minute.';
+comment on column public.api_keys.parent_id is 'For a grant: the key that the person signed in with. The grant loses scopes, and ends, with that key.';
 comment on column public.api_keys.family_id is
-  'Internal: shared by keys that replace one another by rotation. Idempotency keys and the rate limit belong to the family, so a rotation between two tries doubles neither an order nor the allowance. A grant has a family of its own for idempotency keys, and the rate limit of its parent.';
+  'Internal: shared by keys that rotation replaces. Idempotency keys and the rate limit belong to the family, so a rotation between two attempts doubles neither an order nor the allowance. A grant has its own family, and shares the rate limit of its parent.';
 
 create index api_keys_organisation_id_idx on public.api_keys (organisation_id);
 create index api_keys_parent_id_idx on public.api_keys (parent_id) where parent_id is not null;
@@ -142,11 +142,11 @@ begin
     select k.* into v_parent from public.api_keys k where k.id = new.parent_id for share;
     if v_parent.kind = 'grant' or v_parent.organisation_id <> new.organisation_id or not private.is_usable_key(v_parent) then
       perform private.refuse(
-        409, 'api_key_revoked', 'The API key that the grant is made from has ended.', 'parent_id', hint => 'Sign in with another key.'
+        409, 'api_key_revoked', 'The API key behind this grant is no longer valid.', 'parent_id', hint => 'Sign in with another key.'
       );
     elsif not new.scopes <@ v_parent.scopes then
       perform private.refuse_value(
-        'scopes', 'A grant has no scope that the key it is made from lacks.', 'Add the scope to that key first.'
+        'scopes', 'A grant cannot have a scope that its key lacks.', 'Add the scope to that key first.'
       );
     end if;
     new.expires_at := least(new.expires_at, v_parent.expires_at);
@@ -270,7 +270,7 @@ begin
     ));
   elsif v_kind = 'person' then
     perform private.refuse(
-      403, 'key_for_people', 'This API key is for a person, who signs in with it on pages.', hint => 'Create a key for the program.'
+      403, 'key_for_people', 'This API key is for a person to sign in with on pages.', hint => 'Create a key for the program.'
     );
   end if;
 
@@ -288,7 +288,7 @@ begin
   perform set_config('usher.checked', v_organisation_id::text, true);
 end
 $$;
-comment on function private.check_request is 'PostgREST pre-request: refuses a revoked, expired or down-scoped key, and one for people, inside the request''s own transaction.';
+comment on function private.check_request is 'PostgREST pre-request: refuses a revoked, expired or down-scoped key, or a key for people, in the transaction of the request.';
 -- Every role of the project runs it, anon and the project's own included. What else is in the schema is granted by name.
 grant usage on schema private to public;
 grant execute on function private.check_request to public;
@@ -301,7 +301,7 @@ begin
     where s.setrole = 'authenticator'::regrole and c.setting like 'pgrst.db\_pre\_request=%'
       and c.setting not in ('pgrst.db_pre_request=', 'pgrst.db_pre_request=private.check_request')
   ) then
-    raise warning 'This project has a pre-request function of its own: let it run "perform private.check_request()" first.';
+    raise warning 'This project has its own pre-request function. Begin it with "perform private.check_request()".';
   else
     alter role authenticator set pgrst.db_pre_request = 'private.check_request';
   end if;
@@ -389,19 +389,19 @@ declare
 begin
   select k.* into v_old from public.api_keys k where k.prefix = rotate_api_key.prefix for no key update;
   if not found then
-    perform private.refuse(404, 'not_found', 'There is no API key with this prefix.', 'prefix', hint => 'usher keys list shows them.');
+    perform private.refuse(404, 'not_found', 'There is no API key with this prefix.', 'prefix', hint => 'List the prefixes with: usher keys list.');
   end if;
   perform private.assert_usable_key(v_old);
   if v_old.kind = 'grant' then
     perform private.refuse(
-      409, 'api_key_rotated', 'A grant has no key to rotate: its client renews its tokens by itself.', 'prefix',
+      409, 'api_key_rotated', 'A grant has no key to rotate. Its client renews the tokens.', 'prefix',
       hint => 'Revoke it; the person can sign in again.'
     );
   end if;
   if exists (select from public.api_keys k where k.family_id = v_old.family_id and k.id > v_old.id) then
     perform private.refuse(
       409, 'api_key_rotated', 'This API key was rotated before and is about to expire.', 'prefix',
-      hint => 'Rotate the key that replaced it: usher keys list shows it.'
+      hint => 'Rotate the key that replaced it. List keys with: usher keys list.'
     );
   end if;
 

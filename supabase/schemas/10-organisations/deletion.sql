@@ -47,8 +47,8 @@ begin
   select count(*) into v_count from public.emails e where e.organisation_id = v_organisation.id and e.status = 'queued';
   if v_count > 0 then
     perform private.refuse(
-      409, 'in_use', format('The organisation is in use: e-mails wait to be sent: %s.', v_count), 'slug',
-      hint => 'Wait until they are sent or given up, five days at most; or set their status to cancelled.'
+      409, 'in_use', format('The organisation is in use: %s e-mails are waiting to be sent.', v_count), 'slug',
+      hint => 'Wait until they are sent or have failed, at most five days, or set their status to cancelled.'
     );
   end if;
 
@@ -70,4 +70,4 @@ begin
 end
 $$;
 comment on function private.delete_organisation is
-  'Deletes an organisation with everything of it, its audit trail included: the number of rows of each table. Refused while one of its keys works, an event of it is not over or cancelled, or an e-mail waits.';
+  'Deletes an organisation and all of its data, the audit trail included. Returns the number of rows deleted from each table. Refused while it has a valid key, an event that is neither over nor cancelled, or a queued e-mail.';

@@ -11,11 +11,11 @@ select
 from public.organisation_members m
 cross join lateral private.member_contact(m.organisation_id, m.user_id) c
 order by m.organisation_id, lower(coalesce(c.name, c.email)), m.user_id;
-comment on view public.members is 'Who may sign in for an organisation, by name. To change it, edit organisation_members.';
+comment on view public.members is 'Members who can sign in for an organisation, by name. Edit organisation_members to change them.';
 comment on column public.members.organisation_id is 'The organisation.';
-comment on column public.members.name is 'Their name: that of their account, or else as typed into organisation_members.';
-comment on column public.members.email is 'Their e-mail address: that of their account, or else as typed into organisation_members.';
-comment on column public.members.role is 'What they may do: owner, manager, door or viewer.';
+comment on column public.members.name is 'Name: from the account, otherwise from organisation_members.';
+comment on column public.members.email is 'E-mail address: from the account, otherwise from organisation_members.';
+comment on column public.members.role is 'Role: owner, manager, door or viewer.';
 comment on column public.members.created_at is 'When they became a member.';
 comment on column public.members.user_id is 'Their account, of auth.users.';
 select private.keep_view('public.members');
@@ -34,7 +34,7 @@ begin
   );
 end
 $$;
-comment on function public.the_organisation is 'The id of the organisation with this slug. Refuses one that is not there.';
+comment on function public.the_organisation is 'The id of the organisation with this slug. Refuses an unknown slug.';
 revoke all on function public.the_organisation from public, anon, service_role;
 grant execute on function public.the_organisation to authenticated;
 
@@ -49,6 +49,6 @@ begin
   );
 end
 $$;
-comment on function public.the_member is 'The account of the member with this e-mail address. Refuses one that is not there.';
+comment on function public.the_member is 'The account of the member with this e-mail address. Refuses an unknown address.';
 revoke all on function public.the_member from public, anon, service_role;
 grant execute on function public.the_member to authenticated;

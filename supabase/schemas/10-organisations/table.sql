@@ -54,15 +54,15 @@ comment on constraint organisations_logo_url_is_https on public.organisations is
 comment on constraint organisations_payment_instructions_are_bounded on public.organisations is
   'Payment instructions have at most 2000 characters. Write less, or link to a page.';
 comment on table public.organisations is 'Owners of events. Nothing is visible across organisations.';
-comment on column public.organisations.name is 'Name for people; tickets are sent in it.';
+comment on column public.organisations.name is 'Name for people, and the sender name of ticket e-mails.';
 comment on column public.organisations.slug is 'Short name for addresses and the command line: up to 63 lower-case letters, digits and, inside, hyphens.';
-comment on column public.organisations.plan is 'Its plan, by name: requests per minute of each key.';
-comment on column public.organisations.reply_to_email is 'Where answers to ticket e-mails go.';
-comment on column public.organisations.accent_colour is 'Colour of its e-mails and ticket pages, such as #26306b. Empty: that of Usher.';
-comment on column public.organisations.logo_url is 'Where its logo is, for e-mails and ticket pages: the https address of a picture, such as a PNG or JPEG.';
-comment on column public.organisations.payment_instructions is 'How to pay an invoice, for the buyer: account, deadline, reference.';
+comment on column public.organisations.plan is 'Name of its plan, which limits requests per minute for each key.';
+comment on column public.organisations.reply_to_email is 'Reply-to address of ticket e-mails.';
+comment on column public.organisations.accent_colour is 'Colour of its e-mails and ticket pages, such as #26306b. Empty: the colour of Usher.';
+comment on column public.organisations.logo_url is 'Logo in e-mails and on ticket pages: the https address of a PNG or JPEG.';
+comment on column public.organisations.payment_instructions is 'How the buyer pays an invoice: account, deadline, reference.';
 comment on column public.organisations.confirm_refunds_above is
-  'Over MCP, a person confirms a refund when more than this was refunded of its order, in minor units. Empty: of none.';
+  'Total refunds of an order above which a person confirms a refund over MCP, in minor units. Empty: every refund.';
 
 create table public.organisation_members (
   user_id uuid not null,
@@ -79,11 +79,11 @@ create table public.organisation_members (
   constraint organisation_members_name_is_one_line check (private.is_one_line(name, 200)),
   constraint organisation_members_email_is_an_address check (private.is_email_address(email))
 );
-comment on table public.organisation_members is 'People who may sign in for an organisation, and in which role: owner, manager, door or viewer.';
+comment on table public.organisation_members is 'People who can sign in for an organisation, each with a role: owner, manager, door or viewer.';
 comment on column public.organisation_members.user_id is 'The person, of auth.users.';
-comment on column public.organisation_members.role is 'What they may do: owner, manager, door or viewer.';
-comment on column public.organisation_members.name is 'Name of the person, where their account has none: one line of up to 200 characters. The view members shows both.';
-comment on column public.organisation_members.email is 'E-mail address of the person, where their account has none: as in name@example.com.';
+comment on column public.organisation_members.role is 'Role: owner, manager, door or viewer.';
+comment on column public.organisation_members.name is 'Name of the person if the account has none: one line, up to 200 characters. The view members shows both.';
+comment on column public.organisation_members.email is 'E-mail address of the person if the account has none, such as name@example.com.';
 comment on column public.organisation_members.organisation_id is 'The organisation.';
 
 create index organisation_members_user_id_idx on public.organisation_members (user_id);
@@ -163,8 +163,8 @@ as $$
 begin
   if not exists (select from auth.users u where u.id = new.user_id) then
     perform private.refuse(
-      404, 'not_found', 'Nobody with an account has this user_id.', 'user_id',
-      hint => 'Invite them under Authentication first; invite_member then takes their address.'
+      404, 'not_found', 'There is no account with this user_id.', 'user_id',
+      hint => 'Invite them under Authentication first, then call invite_member with their address.'
     );
   end if;
   return new;
@@ -205,7 +205,7 @@ create trigger organisations_200_normalise before insert or update of accent_col
   for each row execute function private.tg_organisations__normalise();
 
 select private.keep_table('public.plans',
-  in_use => array['The plan is in use: organisations are on it.', 'Give them another plan first: change plan of their rows.', 'organisations.plan']);
+  in_use => array['The plan is in use: organisations are on it.', 'Change plan in the rows of these organisations first.', 'organisations.plan']);
 
 create policy plans_select_all on public.plans for select to api_key, authenticated using (true);
 grant select on public.plans to api_key, authenticated;

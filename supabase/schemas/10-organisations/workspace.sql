@@ -76,11 +76,11 @@ declare
   v_row public.api_keys;
 begin
   if coalesce(cardinality(scopes), 0) = 0 or array_position(scopes, null) is not null then
-    perform private.refuse_value('scopes', 'A key has at least one scope.', 'events:read, for example.');
+    perform private.refuse_value('scopes', 'A key needs at least one scope.', 'events:read, for example.');
   elsif expires_at <= now() then
-    perform private.refuse_value('expires_at', 'A key expires in the future.', 'Leave it empty for a key that does not expire.');
+    perform private.refuse_value('expires_at', 'expires_at must be in the future.', 'Leave it empty for a key that does not expire.');
   elsif for_person and confirmations = 'none' then
-    perform private.refuse_value('confirmations', 'confirmations none is for programs.', 'Leave it out: a person confirms, and calls nothing.');
+    perform private.refuse_value('confirmations', 'confirmations: none is only for keys for programs.', 'Leave it out for a person, whose key calls nothing.');
   end if;
   v_row := private.create_api_key(
     (select o.slug from public.organisations o where o.id = v_organisation_id), name, scopes, left(v_key, 19),
@@ -93,7 +93,7 @@ begin
 end
 $$;
 comment on function public.create_api_key is
-  'Creates an API key, as its owner: { key, prefix, name, scopes, expires_at }. The key is shown here and never again. confirmations: none is for programs. for_person: the name is a person''s, who signs in with it on pages.';
+  'Creates an API key, as an owner: { key, prefix, name, scopes, expires_at }. The key is shown only here. confirmations: none is for programs. for_person: a key for the person of this name to sign in with on pages.';
 revoke all on function public.create_api_key from public, anon, service_role;
 grant execute on function public.create_api_key to authenticated;
 
@@ -121,7 +121,7 @@ begin
 end
 $$;
 comment on function public.rotate_api_key is
-  'Replaces an API key, given by its prefix; the old one works for overlap_hours more: { key, prefix, name, scopes, expires_at }. The key is shown here and never again.';
+  'Replaces the API key with this prefix: { key, prefix, name, scopes, expires_at }. The old key works for overlap_hours more. The new key is shown only here.';
 revoke all on function public.rotate_api_key from public, anon, service_role;
 grant execute on function public.rotate_api_key to authenticated;
 
@@ -139,7 +139,7 @@ begin
   return json_build_object('prefix', v_row.prefix, 'name', v_row.name, 'revoked_at', private.rfc3339(v_row.revoked_at));
 end
 $$;
-comment on function public.revoke_api_key is 'Revokes an API key, given by its prefix; its next request is refused: { prefix, name, revoked_at }.';
+comment on function public.revoke_api_key is 'Revokes the API key with this prefix: { prefix, name, revoked_at }. Its next request is refused.';
 revoke all on function public.revoke_api_key from public, anon, service_role;
 grant execute on function public.revoke_api_key to authenticated;
 
@@ -159,8 +159,8 @@ begin
   select u.id into v_user_id from auth.users u where lower(u.email) = lower(btrim(invite_member.email));
   if not found then
     perform private.refuse(
-      404, 'not_found', 'Nobody with this e-mail address has an account.', 'email',
-      hint => 'Invite them in Studio, under Authentication, Users, Invite; then repeat this.'
+      404, 'not_found', 'There is no account with this e-mail address.', 'email',
+      hint => 'Invite them in Studio under Authentication, Users, Invite. Then repeat this.'
     );
   end if;
   -- Not `on conflict` alone: what explains mistakes would take the member who is there for one.
@@ -175,7 +175,7 @@ begin
 end
 $$;
 comment on function public.invite_member is
-  'Gives a person with an account a role in the organisation, or another role: { organisation_id, user_id, role }. name: where the account has none.';
+  'Gives a person with an account a role in the organisation, or changes it: { organisation_id, user_id, role }. name: for an account without one.';
 revoke all on function public.invite_member from public, anon, service_role;
 grant execute on function public.invite_member to authenticated;
 
@@ -189,12 +189,12 @@ declare
 begin
   if v_user_id is not null and not exists (select from private.organisations_as('{owner}')) then
     perform private.refuse(
-      403, 'forbidden', 'Only an owner of an organisation may create another.', hint => 'Ask whoever runs this project.'
+      403, 'forbidden', 'Only an owner of an organisation can create another.', hint => 'Ask the operator of this project.'
     );
   elsif exists (select from public.organisations o where o.slug = create_organisation.slug) then
     perform private.refuse(409, 'already_exists', 'Another organisation has this slug.', 'slug', hint => 'Choose another one.');
   elsif slug is null or slug !~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' then
-    perform private.refuse_value('slug', 'A slug has lower-case letters, digits and hyphens, at most 63.', 'acme-events, for example.');
+    perform private.refuse_value('slug', 'A slug has at most 63 lower-case letters, digits and hyphens.', 'acme-events, for example.');
   end if;
   insert into public.organisations (name, slug) values (create_organisation.name, create_organisation.slug)
   returning * into v_organisation;
@@ -205,6 +205,6 @@ begin
 end
 $$;
 comment on function public.create_organisation is
-  'Creates an organisation, of which the caller becomes an owner: { id, name, slug, plan }.';
+  'Creates an organisation with the caller as owner: { id, name, slug, plan }.';
 revoke all on function public.create_organisation from public, anon, service_role;
 grant execute on function public.create_organisation to authenticated;

@@ -8,7 +8,7 @@ create table private.oauth_clients (
   constraint oauth_clients_pkey primary key (client_id),
   constraint oauth_clients_metadata_is_bounded check (octet_length(metadata::text) <= 16384)
 );
-comment on table private.oauth_clients is 'Clients that registered themselves: the metadata, and when a person last allowed them something.';
+comment on table private.oauth_clients is 'Clients that registered themselves: their metadata, and when a person last authorised them.';
 
 -- For api.purge, and for the limit on those that nobody has used.
 create index oauth_clients_created_at_idx on private.oauth_clients (created_at) where used_at is null;
@@ -31,12 +31,12 @@ begin
   );
 end
 $$;
-comment on function api.save_oauth_client is 'Keeps a client that registers itself. For the gateway.';
+comment on function api.save_oauth_client is 'Stores a client that registers itself. For the gateway.';
 grant execute on function api.save_oauth_client to gateway;
 
 -- Security definer: the gateway may read no table.
 create function api.find_oauth_client(client_id text) returns json
 language plpgsql stable security definer set search_path = ''
 as $$ begin return (select c.metadata from private.oauth_clients c where c.client_id = find_oauth_client.client_id); end $$;
-comment on function api.find_oauth_client is 'The metadata of a registered client; null where there is none. For the gateway.';
+comment on function api.find_oauth_client is 'Metadata of a registered client, or null. For the gateway.';
 grant execute on function api.find_oauth_client to gateway;

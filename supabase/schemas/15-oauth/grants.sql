@@ -15,7 +15,7 @@ create table private.oauth_grants (
     references private.oauth_sign_ins (secret_hash) on delete set null
 );
 comment on table private.oauth_grants is
-  'Of each grant: its client, where the client is returned to, what it may be used at, the browser that it was allowed in, and how often its tokens were renewed within a minute.';
+  'OAuth details of each grant: client, redirect address, resource, the browser that authorised it, and token renewals within a minute.';
 
 create index oauth_grants_sign_in_hash_idx on private.oauth_grants (sign_in_hash) where sign_in_hash is not null;
 
@@ -70,7 +70,7 @@ begin
 end
 $$;
 comment on function api.get_sign_in is
-  'Who is signed in in a browser: { api_key, organisation, created_at, grants }. null where nobody is, or the key has ended. For the gateway.';
+  'The sign-in of a browser: { api_key, organisation, created_at, grants }. null without a sign-in or a valid key. For the gateway.';
 grant execute on function api.get_sign_in to gateway;
 
 -- What the person does here, they do with the key that they signed in with: the audit trail says so.
@@ -135,7 +135,7 @@ begin
   else
     if (select count(*) from public.api_keys k where k.parent_id = v_key.id and private.is_usable_key(k)) >= v_most_grants then
       perform private.refuse(
-        409, 'too_many_grants', format('A key has at most %s grants that can be used.', v_most_grants),
+        409, 'too_many_grants', format('A key has at most %s active grants.', v_most_grants),
         hint => 'End some of them at /oauth/grants, or sign in with another key.'
       );
     end if;
@@ -157,7 +157,7 @@ begin
 end
 $$;
 comment on function api.allow_client is
-  'What the person who is signed in allows a client: { id } of the grant. 401 when nobody is signed in, 409 too_many_grants, 422 for a scope that their key lacks. For the gateway.';
+  'Creates a grant for a client, as the person signed in: { id }. 401 without a sign-in; 409 too_many_grants; 422 for a scope that their key lacks. For the gateway.';
 grant execute on function api.allow_client to gateway;
 
 -- Security definer: the gateway may read and write no table.
@@ -177,7 +177,7 @@ begin
 end
 $$;
 comment on function api.end_grant is
-  'Ends a grant of the key that is signed in: whether there was one to end. For the gateway.';
+  'Ends a grant of the signed-in key. Returns whether there was one. For the gateway.';
 grant execute on function api.end_grant to gateway;
 
 -- Security definer: the gateway may read no table.
@@ -200,7 +200,7 @@ begin
 end
 $$;
 comment on function api.find_oauth_grant is
-  'A grant that can be used: { client_id, resource, scopes, created_at, expires_at }, times in seconds; else null. For the gateway.';
+  'An active grant: { client_id, resource, scopes, created_at, expires_at }, with times in seconds, or null. For the gateway.';
 grant execute on function api.find_oauth_grant to gateway;
 
 -- Security definer: the gateway may write no table.
@@ -222,5 +222,5 @@ begin
 end
 $$;
 comment on function api.revoke_oauth_grant is
-  'Ends a grant, because its client says so or one of its tokens was used twice. For the gateway.';
+  'Ends a grant at the request of its client, or because one of its tokens was used twice. For the gateway.';
 grant execute on function api.revoke_oauth_grant to gateway;

@@ -18,8 +18,8 @@ create table private.oauth_records (
   constraint oauth_records_id_hash_is_sha256 check (octet_length(id_hash) = 32),
   constraint oauth_records_payload_is_bounded check (octet_length(payload::text) <= 32768)
 );
-comment on table private.oauth_records is 'Sign-ins that are under way, codes and tokens, without their secrets.';
-comment on column private.oauth_records.is_renewed is 'Of a refresh token that was used: whether there is a newer one of its sign-in.';
+comment on table private.oauth_records is 'Pending sign-ins, codes and tokens, without their secrets.';
+comment on column private.oauth_records.is_renewed is 'For a used refresh token: whether its sign-in has a newer one.';
 
 -- Newest last: of each grant the newest access tokens are kept.
 create index oauth_records_grant_id_idx on private.oauth_records (grant_id, kind, created_at) where grant_id is not null;
@@ -58,7 +58,7 @@ begin
   ));
 end
 $$;
-comment on function api.save_oauth_record is 'Keeps, or replaces, a record for expires_in seconds. For the gateway.';
+comment on function api.save_oauth_record is 'Stores or replaces a record for expires_in seconds. For the gateway.';
 grant execute on function api.save_oauth_record to gateway;
 
 -- Whether it was used, and a second use is an attack. A refresh token counts as used only 10 seconds later, for clients renew in parallel, and
@@ -89,7 +89,7 @@ begin
   );
 end
 $$;
-comment on function api.find_oauth_record is 'A record, with exp and consumed in seconds; null where there is none. For the gateway.';
+comment on function api.find_oauth_record is 'A record, with exp and consumed in seconds, or null. For the gateway.';
 grant execute on function api.find_oauth_record to gateway;
 
 -- Of two requests with one code, one finds it unused. Refresh tokens are counted with their grant: 20 a minute, and 2,000 in all, which is
@@ -123,7 +123,7 @@ begin
       and (g.refreshes < 20 or g.refreshes_since < now() - interval '1 minute');
     if not found then
       perform private.refuse(
-        429, 'rate_limited', 'The tokens were renewed too often.', hint => 'Wait a minute. An access token is good for an hour.'
+        429, 'rate_limited', 'The tokens were renewed too often.', hint => 'Wait a minute. An access token is valid for an hour.'
       );
     end if;
   end if;
@@ -134,7 +134,7 @@ begin
 end
 $$;
 comment on function api.consume_oauth_record is
-  'Marks a code or refresh token as used: false where that is a second use, or the grant has 2,000 refresh tokens. 429 where a grant is renewed too often. For the gateway.';
+  'Marks a code or refresh token as used. false on a second use, or if the grant has 2,000 refresh tokens. 429 if a grant is renewed too often. For the gateway.';
 grant execute on function api.consume_oauth_record to gateway;
 
 -- Security definer: the gateway may write no table.
@@ -146,7 +146,7 @@ begin
   where r.id_hash = decode(delete_oauth_record.id_hash, 'hex') and r.kind = delete_oauth_record.kind;
 end
 $$;
-comment on function api.delete_oauth_record is 'Forgets a record. For the gateway.';
+comment on function api.delete_oauth_record is 'Deletes a record. For the gateway.';
 grant execute on function api.delete_oauth_record to gateway;
 
 -- As api.resolve_api_key, for a client with an access token. What it may is both what the token is for and what the grant has now; what the
@@ -165,7 +165,7 @@ begin
   select k.* into v_key from public.api_keys k where k.id = v_record.grant_id;
   if not private.is_usable_key(v_key) then
     perform private.refuse(
-      401, 'invalid_access_token', 'The access token is not valid: it has expired, or what it stands for was ended.',
+      401, 'invalid_access_token', 'The access token is not valid: it has expired, or its grant has ended.',
       hint => 'Renew it with the refresh token, or sign in again.'
     );
   end if;
@@ -197,5 +197,5 @@ begin
 end
 $$;
 comment on function api.resolve_access_token is
-  'The principal behind an access token, as api.resolve_api_key answers it, with access_token: { resource, expires_in, allowable, parent_family_id }. 401 when it is unknown or has ended. For the gateway.';
+  'The principal behind an access token, as from api.resolve_api_key, with access_token: { resource, expires_in, allowable, parent_family_id }. 401 when it is unknown or has ended. For the gateway.';
 grant execute on function api.resolve_access_token to gateway;

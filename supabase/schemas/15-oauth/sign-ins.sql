@@ -10,7 +10,7 @@ create table private.oauth_sign_ins (
   constraint oauth_sign_ins_api_key_id_fkey foreign key (api_key_id) references public.api_keys (id) on delete cascade,
   constraint oauth_sign_ins_secret_hash_is_sha256 check (octet_length(secret_hash) = 32)
 );
-comment on table private.oauth_sign_ins is 'Browsers that are signed in with a key for people.';
+comment on table private.oauth_sign_ins is 'Browsers signed in with a key for people.';
 
 create index oauth_sign_ins_api_key_id_idx on private.oauth_sign_ins (api_key_id);
 -- For api.purge.
@@ -62,7 +62,7 @@ begin
 end
 $$;
 comment on function api.start_sign_in is
-  'Signs a browser in with an API key: for how many seconds. Takes the SHA-256 of the key and of the browser''s secret in hex. 401 when the key is unknown, revoked or expired, 403 when it is a program''s. For the gateway.';
+  'Signs a browser in with an API key. Returns for how many seconds. Takes the SHA-256 of the key and of the browser''s secret in hex. 401 when the key is unknown, revoked or expired; 403 when it is for a program. For the gateway.';
 grant execute on function api.start_sign_in to gateway;
 
 -- Security definer: the gateway may write no table.

@@ -28,7 +28,7 @@ create table private.confirmations (
   constraint confirmations_are_confirmed_before_they_are_spent check (spent_at is null or confirmed_at is not null)
 );
 comment on table private.confirmations is
-  'What keys asked people to confirm, good for ten minutes and once. Of what was carried out it tells for 90 days who confirmed it.';
+  'Requests for a person to confirm an operation, valid once and for ten minutes. A carried-out request shows for 90 days who confirmed it.';
 
 create index confirmations_api_key_id_fingerprint_idx on private.confirmations (api_key_id, fingerprint);
 create index confirmations_organisation_id_idx on private.confirmations (organisation_id);
@@ -114,13 +114,13 @@ begin
   returning c.confirmed_by into v_confirmed_by;
   if not found then
     perform private.refuse(
-      428, 'confirmation_required', 'A person has to confirm this first.',
+      428, 'confirmation_required', 'A person must confirm this first.',
       -- As text: refusals leave nulls out.
       details => jsonb_build_object(
         'operation', operation, 'arguments', (arguments - c_personal)::text, 'of_call', c_personal, 'effect', effect, 'hidden', hidden,
         'fingerprint', encode(v_fingerprint, 'hex')
       ),
-      hint => 'Repeat the call once they have.'
+      hint => 'Repeat the call after they have confirmed.'
     );
   end if;
   -- The entries of the act itself name the key that asked.
@@ -203,7 +203,7 @@ begin
 end
 $$;
 comment on function api.ask_confirmation is
-  'Keeps a request for a confirmation: { id, expires_at }. 401 when the key has ended. For the gateway.';
+  'Stores a request for confirmation: { id, expires_at }. 401 when the key is no longer valid. For the gateway.';
 grant execute on function api.ask_confirmation to gateway;
 
 -- What the page says the request is about, as it is now. Only of the organisation itself.
@@ -312,7 +312,7 @@ begin
 end
 $$;
 comment on function api.get_confirmation is
-  'A request for a confirmation, for the person who is signed in in a browser: { state, operation, scope, may_confirm, asked_by, expires_at, effect, changes, news, message, steps, more_steps, subject }. null where it is none of their organisation, or nobody is signed in. For the gateway.';
+  'A request for confirmation, for the person signed in: { state, operation, scope, may_confirm, asked_by, expires_at, effect, changes, news, message, steps, more_steps, subject }. null without a sign-in, or for another organisation''s request. For the gateway.';
 grant execute on function api.get_confirmation to gateway;
 
 -- Security definer: the gateway may read and write no table.
@@ -341,5 +341,5 @@ begin
 end
 $$;
 comment on function api.decide_confirmation is
-  'What the person who is signed in decides on a request: whether it was there to decide, and theirs. Refused, it is forgotten. For the gateway.';
+  'Records the decision of the person signed in. Returns whether there was such a request for them. A refused request is deleted. For the gateway.';
 grant execute on function api.decide_confirmation to gateway;

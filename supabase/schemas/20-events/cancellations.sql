@@ -11,7 +11,7 @@ create table private.cancellations (
   constraint cancellations_pkey primary key (event_id),
   constraint cancellations_event_id_fkey foreign key (event_id) references public.events (id) on delete cascade
 );
-comment on table private.cancellations is 'Large events that the courier is to cancel, with the claims of the key that asked for it. Revoking the key afterwards does not withdraw the request.';
+comment on table private.cancellations is 'Large events waiting for the courier to cancel them, with the claims of the requesting key. Revoking the key afterwards does not withdraw the request.';
 alter table private.cancellations enable row level security;
 
 -- Records the request, once, and answers what it will do, as an outcome. A call that finds it recorded answers it as it was
@@ -113,5 +113,5 @@ begin
 end
 $$;
 comment on function api.carry_out_cancellation is
-  'Cancels a large event as it was asked for, with its orders and tickets, and tells its guests. false: that is done, or being done.';
+  'Cancels a large event as requested, with its orders and tickets, and e-mails its guests. false: done already, or in progress.';
 grant execute on function api.carry_out_cancellation to courier;

@@ -22,8 +22,8 @@ create table private.unannounced_changes (
   constraint unannounced_changes_pkey primary key (event_id),
   constraint unannounced_changes_event_id_fkey foreign key (event_id) references public.events (id) on delete cascade
 );
-comment on table private.unannounced_changes is 'Events that changed or were cancelled since their attendees were last told, with what these know, and when the last change was.';
-comment on column private.unannounced_changes.mailed is 'What those know who have been told since, because their orders are e-mailed; null: nobody was told. The others know what is previous.';
+comment on table private.unannounced_changes is 'Events that changed or were cancelled since their attendees were last e-mailed, with what attendees know and the time of the last change.';
+comment on column private.unannounced_changes.mailed is 'What attendees of e-mailed orders have been told since; null: nothing. All others know the value of previous.';
 alter table private.unannounced_changes enable row level security;
 
 create function private.tg_events__note_change() returns trigger
@@ -270,6 +270,6 @@ begin
 end
 $$;
 comment on function public.notify_attendees is
-  'Tells the attendees of an event by e-mail what changed since they were last told, ten minutes later, and repeats the offers of its waiting list, or that it was cancelled, with its buyers and its waiting list: mailed those whose orders have e-mails, everybody all of them; of changes nobody who switched these e-mails off. message: what you add in your own words. Returns how many e-mails.';
+  'E-mails the attendees of an event what changed since the last e-mail, ten minutes later, and repeats its waiting-list offers. For a cancelled event it also e-mails buyers and the waiting list. mailed: only orders with e-mails; everybody: all. Opt-outs from changes are respected. message: your own words. Returns the number of e-mails.';
 revoke all on function public.notify_attendees from public, anon, service_role;
 grant execute on function public.notify_attendees to authenticated;

@@ -389,7 +389,7 @@ begin
 end
 $$;
 comment on function api.update_event is
-  'Changes fields of an event; absent ones stay, null clears; tells its attendees, or reports the effect with the event as it is, if asked to: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
+  'Changes fields of an event. Absent fields stay, null clears. On request it e-mails the attendees, or reports the effect without changing anything: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_event to scope_events_write;
 
 -- The only path from status to status; the guard decides which are allowed.
@@ -548,7 +548,7 @@ begin
 end
 $$;
 comment on function api.unpublish_event is
-  'Takes an event without orders back to draft, or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition, event_has_orders.';
+  'Returns an event without orders to draft, or reports the effect: 200. 404 not_found; 409 invalid_transition, event_has_orders.';
 grant execute on function api.unpublish_event to scope_events_write;
 
 -- The update of a larger event may take longer than a call may, 8 s: 25,000 tickets took 11.
@@ -615,7 +615,7 @@ begin
 end
 $$;
 comment on function api.cancel_event is
-  'Cancels an event with its orders and tickets, and tells its attendees and buyers if asked to, or reports the effect of doing so: 200. Of more than 5,000 tickets records that it is to be cancelled: 202. 404 not_found; 409 invalid_transition.';
+  'Cancels an event with its orders and tickets and, on request, e-mails its attendees and buyers; or reports the effect: 200. For more than 5,000 tickets it records the request: 202. 404 not_found; 409 invalid_transition.';
 grant execute on function api.cancel_event to scope_events_write;
 
 create function api.delete_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)

@@ -50,7 +50,7 @@ begin
   into v_rows using event_id, in_use, timed, v_most + 1;
   if jsonb_array_length(v_rows) > v_most then
     perform private.refuse_value(
-      kind.list, 'The event has more than 500 of these, which is too many for one plan.',
+      kind.list, 'The event has more than 500 of these, too many for one plan.',
       'Change them one by one. A copy leaves them out if this list is empty and archive_missing is true.'
     );
   end if;
@@ -172,15 +172,15 @@ declare
   v_distance interval;
 begin
   if arguments ? 'move' and base.id is null then
-    perform private.refuse_value('move', 'Only an event that exists, or the copy of one, moves.', 'Name it as event or copy_of.');
+    perform private.refuse_value('move', 'Only an existing event, or a copy of one, can be moved.', 'Send event or copy_of.');
   elsif is_copy and v_start is not null and v_move is null then
     perform private.refuse_value(
-      'move', 'A copy needs a start of its own.', 'Send move, such as P52W or 2028-05-03, or starts_at in changes.'
+      'move', 'A copy needs its own start.', 'Send move, such as P52W or 2028-05-03, or starts_at in changes.'
     );
   elsif not (arguments ? 'move' or is_copy and v_start is not null) then
     return null;
   elsif v_start is null then
-    perform private.refuse_value('move', 'The event has no start from which it could move.', 'Set starts_at and ends_at in changes.');
+    perform private.refuse_value('move', 'The event has no start to move from.', 'Set starts_at and ends_at in changes.');
   end if;
   v_distance := case
     when v_move ~ '^-P' then v_start - substr(v_move, 2)::interval
@@ -189,11 +189,11 @@ begin
     else v_move::timestamptz at time zone v_timezone
   end - v_start;
   if arguments -> 'changes' ? 'starts_at' and v_start + v_distance is distinct from v_starts_at::timestamptz at time zone v_timezone then
-    perform private.refuse_value('move', 'The event would move to another time than starts_at says.', 'Send move or starts_at.');
+    perform private.refuse_value('move', 'move and starts_at name different times.', 'Send move or starts_at.');
   end if;
   return v_distance;
 exception when data_exception then
-  perform private.refuse_value('move', 'This is no duration, day or time.', 'P7D, 2027-05-03 or 2027-05-03T10:00:00+02:00, for example.');
+  perform private.refuse_value('move', 'This is not a duration, a day or a time.', 'Write it as in P7D, 2027-05-03 or 2027-05-03T10:00:00+02:00.');
 end
 $$;
 
@@ -342,8 +342,8 @@ begin
   if v_all ->> kind.label is null then
     perform private.refuse_value(
       kind.label,
-      case kind.kind when 'event' then 'A new event needs a name.' else 'What is to be added needs a name, or a promo code its code.' end,
-      case kind.kind when 'event' then 'Name it in changes; to change an event that exists, name that as event.' end
+      case kind.kind when 'event' then 'A new event needs a name.' else 'A new object needs a name, and a new promo code needs a code.' end,
+      case kind.kind when 'event' then 'Name it in changes. To change an existing event, send event.' end
     );
   end if;
   -- What the operation takes.
@@ -407,7 +407,7 @@ begin
     -- Of one that could not be added that is said already.
     if v_found = '{}' and private.form_of_name('name', v_name) <> all (work.refused) then
       perform private.refuse(
-        422, 'validation_failed', 'A ticket type of the list is none of the event.', 'ticket_types',
+        422, 'validation_failed', 'A listed ticket type is not one of the event.', 'ticket_types',
         jsonb_build_object('ticket_types', jsonb_path_query_array(work.types, '$[0 to 9].name')),
         'Name one of details.ticket_types, or add it to ticket_types.'
       );
@@ -434,7 +434,7 @@ begin
       'Leave id out to add it as new.'
     );
   elsif item.is_again then
-    perform private.refuse_value(kind.label, 'The list has this twice.', 'Leave one out, or tell them apart by id or external_id.');
+    perform private.refuse_value(kind.label, 'The list has this object twice.', 'Leave one out, or tell them apart by id or external_id.');
   elsif item.item is null and work.arguments ? kind.list and (work.arguments ->> 'archive_missing')::boolean then
     return private.step_that_changes(work, kind, v_row, jsonb_build_object('status', kind.archived));
   end if;
@@ -457,7 +457,7 @@ begin
     if v_fields -> 'ticket_type_ids' = '[]' then
       if item.item is not null then
         perform private.refuse_value(
-          'ticket_types', 'The ticket types that it is for are not copied.', 'Name ticket_types for it; an empty list is for all.'
+          'ticket_types', 'The ticket types of this object are not copied.', 'Give it ticket_types. An empty list means all.'
         );
       end if;
       return null;
@@ -512,7 +512,7 @@ begin
           || jsonb_strip_nulls(jsonb_build_object('message', v_message, 'hint', nullif(v_hint, '')))
         -- The sentence of the constraint. The row that Postgres would show stays out.
         else jsonb_build_object(
-          'code', 'validation_failed', 'message', 'It breaks a rule of the database: ' || coalesce(nullif(v_rule, ''), v_state)
+          'code', 'validation_failed', 'message', 'The database refuses it: ' || coalesce(nullif(v_rule, ''), v_state)
         ) || jsonb_strip_nulls(to_jsonb(private.rule_of(v_rule)))
       end
     );

@@ -19,8 +19,8 @@ create table private.event_plans (
   constraint event_plans_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade
 );
-comment on table private.event_plans is 'What apply_event would do, for ten minutes, and for the family of API keys that asked. At most 50 of a family.';
-comment on column private.event_plans.read is 'The versions of what the plan was made from, by kind.';
+comment on table private.event_plans is 'Plans of apply_event, kept for ten minutes for the family of API keys that asked. At most 50 for each family.';
+comment on column private.event_plans.read is 'Versions of the objects that the plan was made from, by kind.';
 create index event_plans_organisation_id_idx on private.event_plans (organisation_id, created_at);
 create index event_plans_expires_at_idx on private.event_plans (expires_at);
 alter table private.event_plans enable row level security;
@@ -33,10 +33,10 @@ begin
   perform private.refuse(
     409, 'plan_outdated', message, 'plan_id', jsonb_build_object('reason', reason) || details,
     case reason
-      when 'applied' then 'It is done: read the event to see it.'
-      when 'refused' then 'Correct what its steps refuse, and leave out plan_id for a new plan.'
-      when 'arguments' then 'Send plan_id alone, or the arguments of the plan unchanged; without plan_id they make a new plan.'
-      else 'Leave out plan_id for a new plan, and look at what it says.'
+      when 'applied' then 'The plan was carried out. Read the event to see the result.'
+      when 'refused' then 'Correct the refused steps, and leave out plan_id for a new plan.'
+      when 'arguments' then 'Send plan_id alone or with the same arguments. Leave out plan_id for a new plan.'
+      else 'Leave out plan_id and review the new plan.'
     end
   );
 end
@@ -54,7 +54,7 @@ begin
   if arguments = '{}' then
     perform private.refuse_value('changes', 'There is nothing to plan.', 'Send changes, a list, move or copy_of.');
   elsif arguments ?& '{event,copy_of}' then
-    perform private.refuse_value('event', 'A copy is a new event.', 'Leave event out, or copy_of.');
+    perform private.refuse_value('event', 'A copy is a new event.', 'Leave out event or copy_of.');
   elsif arguments ? 'copy_of' then
     v_plan.source_id := private.resolve_name('event', arguments ->> 'copy_of', null, 'copy_of');
   elsif arguments ? 'event' then
@@ -126,7 +126,7 @@ begin
     and p.family_id = (private.claims() ->> 'family_id')::uuid
   for update;
   if not found then
-    perform private.refuse_plan('unknown', 'This API key has no such plan; plans are kept for ten minutes.');
+    perform private.refuse_plan('unknown', 'This API key has no such plan. Plans are kept for ten minutes.');
   elsif v_plan.applied_at is not null then
     perform private.refuse_plan('applied', 'The plan was applied already.', jsonb_build_object('event_id', v_plan.event_id));
   elsif v_plan.expires_at <= now() then
@@ -145,12 +145,12 @@ begin
     );
     if v_differing <> '{}' then
       perform private.refuse_plan(
-        'arguments', 'The arguments are not those of the plan.', jsonb_build_object('arguments', v_differing)
+        'arguments', 'The arguments differ from those of the plan.', jsonb_build_object('arguments', v_differing)
       );
     end if;
   end if;
   if v_plan.refusals > 0 then
-    perform private.refuse_plan('refused', 'The plan has steps that are refused, so none of it can be applied.');
+    perform private.refuse_plan('refused', 'The plan has refused steps, so it cannot be applied.');
   end if;
   return v_plan;
 end
@@ -169,16 +169,16 @@ declare
 begin
   if v_changed <> '{}' then
     perform private.refuse_plan(
-      'changed', 'What the plan is about was changed since.', jsonb_build_object('changed', v_changed)
+      'changed', 'An object of the plan was changed since.', jsonb_build_object('changed', v_changed)
     );
   elsif v_taken is not null then
     perform private.refuse(
       409, 'already_exists', v_taken ->> 'message', v_taken ->> 'param', v_taken -> 'details', 'Leave out plan_id for a new plan.'
     );
   elsif (result ->> 'refusals')::integer > 0 then
-    perform private.refuse_plan('changed', 'A step of the plan is refused by now.', jsonb_build_object('step', result #> '{steps,0}'));
+    perform private.refuse_plan('changed', 'A step of the plan is refused now.', jsonb_build_object('step', result #> '{steps,0}'));
   elsif result ->> 'steps_digest' <> plan.steps_digest then
-    perform private.refuse_plan('changed', 'The plan would do something else by now.');
+    perform private.refuse_plan('changed', 'The plan would do something else now.');
   end if;
 end
 $$;
@@ -290,7 +290,7 @@ begin
 end
 $$;
 comment on function api.apply_event is
-  'Plans an event as it is to be, or applies the plan exactly: 200. 404 not_found; 409 plan_outdated, already_exists; 422 ambiguous_name, validation_failed.';
+  'Plans the described event, or applies a plan exactly: 200. 404 not_found; 409 plan_outdated, already_exists; 422 ambiguous_name, validation_failed.';
 grant execute on function api.apply_event to scope_events_write;
 
 -- For owners and managers who are signed in, and whoever works in the SQL editor: carries it out at once, or refuses what its first refused
@@ -314,7 +314,7 @@ begin
     perform private.refuse_not_found('event_id');
   elsif v_event.starts_at is null and not is_copy then
     perform private.refuse_value(
-      'starts_at', 'The event has no start from which it could move.', 'Set starts_at and ends_at of the event.'
+      'starts_at', 'The event has no start to move from.', 'Set starts_at and ends_at of the event.'
     );
   end if;
   v_result := private.carry_out_event(
@@ -341,7 +341,7 @@ declare
   v_copy public.events;
 begin
   if starts_at is null then
-    perform private.refuse_value('starts_at', 'A copy needs a start of its own.');
+    perform private.refuse_value('starts_at', 'A copy needs its own start.');
   end if;
   v_copy := private.carry_out_by_hand(
     event_id, jsonb_build_object('changes', jsonb_strip_nulls(jsonb_build_object('starts_at', starts_at, 'name', name))), true
@@ -351,7 +351,7 @@ begin
 end
 $$;
 comment on function public.copy_event is
-  'Copies an event, with its ticket types, promo codes and check-in points, as a draft that starts at another time; all times move along. Returns the id of the copy.';
+  'Copies an event with its ticket types, promo codes and check-in points as a draft with another start, and moves all times. Returns the id of the copy.';
 revoke all on function public.copy_event from public, anon, service_role;
 grant execute on function public.copy_event to authenticated;
 
@@ -363,13 +363,13 @@ declare
   v_event public.events;
 begin
   if starts_at is null then
-    perform private.refuse_value('starts_at', 'Say when it is to start.', 'Write it as 2028-05-02 09:00 Europe/Berlin.');
+    perform private.refuse_value('starts_at', 'Give the start.', 'Write it as 2028-05-02 09:00 Europe/Berlin.');
   end if;
   v_event := private.carry_out_by_hand(event_id, jsonb_build_object('move', starts_at), false);
   return private.clock_time(v_event.starts_at, v_event.timezone);
 end
 $$;
 comment on function public.move_event is
-  'Moves an event to another start: its end, check-in points, and sales and promo codes that have not begun or ended move along. Returns the new start in the time zone of the event.';
+  'Moves an event to another start, with its end, its check-in points, and future times of sales and promo codes. Returns the new start in the time zone of the event.';
 revoke all on function public.move_event from public, anon, service_role;
 grant execute on function public.move_event to authenticated;

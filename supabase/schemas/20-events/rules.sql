@@ -11,7 +11,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    409, 'invalid_transition', 'An event cannot go from its present status to this one.', 'status',
+    409, 'invalid_transition', 'An event cannot change from its current status to this one.', 'status',
     jsonb_build_object('from', "from", 'to', "to"),
     'Allowed: draft to published; published to draft, cancelled or completed; completed to published until its end.'
   );
@@ -38,7 +38,7 @@ as $$
 begin
   if event.status <> 'published' then
     perform private.refuse(
-      409, 'event_not_published', 'People can be registered only while the event is published.', 'event_id',
+      409, 'event_not_published', 'Guests can be registered only while the event is published.', 'event_id',
       jsonb_build_object('status', event.status), 'Publish the event first; a cancelled or completed event stays closed.'
     );
   elsif event.ends_at <= now() then
@@ -119,22 +119,22 @@ begin
       409, 'in_use', 'The event is in use: it has orders.',
       hint => case
         when old.status in ('draft', 'published') then 'Cancel it instead: set its status to cancelled.'
-        else 'Leave it: its orders stay for those who look them up.'
+        else 'Keep it: its orders must remain available.'
       end, "row" => to_jsonb(old)
     );
   elsif old.status <> 'draft' then
     perform private.refuse(
       409, 'in_use', 'The event is in use: only a draft can be deleted.', 'status', jsonb_build_object('status', old.status),
       case old.status
-        when 'published' then 'Take it back to draft first, or cancel it.'
-        when 'completed' then 'Leave it; until its end it can be published again, and taken back to draft.'
-        else 'Leave it: a cancelled event stays for those who look it up.'
+        when 'published' then 'Unpublish it first, or cancel it.'
+        when 'completed' then 'Keep it. Until its end it can be published again, then unpublished.'
+        else 'Keep it: a cancelled event must remain available.'
       end, "row" => to_jsonb(old)
     );
   elsif exists (select from public.check_ins c where c.event_id = old.id) then
     perform private.refuse(
-      409, 'in_use', 'The event is in use: tickets were scanned at it, and the log of the door is kept.',
-      hint => 'Leave it a draft, or publish and cancel it.', "row" => to_jsonb(old)
+      409, 'in_use', 'The event is in use: it has scans, and the door log is kept.',
+      hint => 'Keep the draft, or publish and then cancel it.', "row" => to_jsonb(old)
     );
   end if;
   return old;
@@ -176,7 +176,7 @@ begin
   elsif new.status = 'draft' and exists (select from public.orders o where o.event_id = new.id) then
     perform private.refuse(
       409, 'event_has_orders', 'An event with orders cannot become a draft again.', 'status',
-      hint => 'To close registration set sales_end_at of its ticket types, or complete the event. Cancelling it is for good.',
+      hint => 'To close registration, set sales_end_at of its ticket types, or complete the event. Cancelling is permanent.',
       "row" => to_jsonb(new)
     );
   elsif new.status = 'published' and num_nonnulls(new.starts_at, new.ends_at) < 2 then
@@ -218,7 +218,7 @@ begin
   end if;
   if not private.is_currency(new.currency) then
     perform private.refuse_value(
-      'currency', 'The currency is not an ISO 4217 currency in use.', 'Write its three capital letters, such as EUR.', "row" => to_jsonb(new)
+      'currency', 'This is not a current ISO 4217 currency.', 'Write its three capital letters, such as EUR.', "row" => to_jsonb(new)
     );
   end if;
   return new;

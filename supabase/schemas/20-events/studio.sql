@@ -29,19 +29,19 @@ left join lateral (
 where private.claims() ->> 'role' is distinct from 'authenticated'
   or e.organisation_id in (select private.organisations_as('{owner,manager,viewer}'))
 order by e.starts_at desc nulls first, e.id, t.position, t.id;
-comment on view public.event_sales is 'Tickets sold of each ticket type, what they come to, and how many people are in.';
+comment on view public.event_sales is 'Tickets sold, revenue and people inside, by ticket type.';
 comment on column public.event_sales.event is 'Name of the event.';
 comment on column public.event_sales.status is 'Status of the event.';
 comment on column public.event_sales.starts_at is 'When the event starts.';
 comment on column public.event_sales.ticket_type is 'Name of the ticket type.';
 comment on column public.event_sales.price is 'Price of a ticket, with its currency.';
-comment on column public.event_sales.sold is 'Tickets that hold a place.';
-comment on column public.event_sales.available is 'How many are left: neither sold nor held for the waiting list, and not more than the capacity of the event allows. Empty: no limit.';
-comment on column public.event_sales.checked_in is 'How many people are in.';
-comment on column public.event_sales.ordered is 'What its tickets come to, less discounts, paid or not.';
+comment on column public.event_sales.sold is 'Tickets that take a place.';
+comment on column public.event_sales.available is 'Tickets left, within the capacity of the event: neither sold nor held for the waiting list. Empty: no limit.';
+comment on column public.event_sales.checked_in is 'People inside.';
+comment on column public.event_sales.ordered is 'Value of its tickets less discounts, paid or not.';
 comment on column public.event_sales.event_id is 'The event.';
 comment on column public.event_sales.ticket_type_id is 'The ticket type.';
-comment on column public.event_sales.organisation_id is 'The organisation that it belongs to.';
+comment on column public.event_sales.organisation_id is 'The organisation it belongs to.';
 select private.keep_view('public.event_sales');
 
 revoke all on public.event_sales from anon, authenticated, service_role;
@@ -59,6 +59,6 @@ begin
 end
 $$;
 comment on function public.the_event is
-  'The id of the event with this slug. Refuses one that is not there, so that a statement with it changes something or says why not.';
+  'The id of the event with this slug. Refuses an unknown slug, so that a statement never silently changes nothing.';
 revoke all on function public.the_event from public, anon, service_role;
 grant execute on function public.the_event to authenticated;

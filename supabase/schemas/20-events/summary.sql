@@ -291,5 +291,5 @@ begin
 end
 $$;
 comment on function api.get_event_summary is
-  'Figures of an event: tickets by type, money, arrivals over time, scans by device, promo codes, e-mails that bounced. 404 not_found.';
+  'Figures of an event: tickets by type, money, arrivals over time, scans by device, promo codes, bounced e-mails. 404 not_found.';
 grant execute on function api.get_event_summary to scope_events_read;

@@ -67,38 +67,38 @@ create table public.events (
 comment on constraint events_name_is_one_line on public.events is
   'A name is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
 comment on constraint events_starts_at_is_set_unless_draft on public.events is
-  'Only a draft can be without a start. Set another start instead.';
-comment on constraint events_ends_at_is_set_unless_draft on public.events is 'Only a draft can be without an end. Set another end instead.';
+  'Only a draft can have no start. Set another start instead.';
+comment on constraint events_ends_at_is_set_unless_draft on public.events is 'Only a draft can have no end. Set another end instead.';
 comment on constraint events_ends_at_is_after_starts_at on public.events is
-  'An event ends after it starts. Change starts_at and ends_at together.';
+  'An event must end after it starts. Change starts_at and ends_at together.';
 comment on constraint events_online_url_is_http on public.events is
-  'An address begins with http:// or https://, has at most 2000 characters, no user name or password, and no invisible characters. Copy the address again, and leave out what stands before an @ in the name of the server.';
-comment on constraint events_capacity_is_positive on public.events is 'A capacity is at least 1. Leave it empty for no limit.';
+  'An address begins with http:// or https://, has at most 2000 characters, no user name or password, and no invisible characters. Copy the address again, without the part before an @ in the server name.';
+comment on constraint events_capacity_is_positive on public.events is 'A capacity must be at least 1. Leave it empty for no limit.';
 comment on constraint events_waiting_list_offer_hours_are_some on public.events is
-  'An offer of the waiting list is held for 1 to 720 hours.';
+  'A waiting-list offer is held for 1 to 720 hours.';
 comment on constraint events_payment_due_days_is_1_to_365 on public.events is
-  'A payment deadline is 1 to 365 days. Leave it empty for no deadline.';
-comment on table public.events is 'Events that people attend. A draft until it has dates and a ticket type and is published.';
+  'A payment deadline must be 1 to 365 days. Leave it empty for no deadline.';
+comment on table public.events is 'Events that people attend. An event is a draft until you publish it, which needs dates and a ticket type.';
 comment on column public.events.name is 'Name for people.';
 comment on column public.events.slug is 'Short name for addresses: up to 100 lower-case letters, digits and, inside, hyphens; made from the name when left out.';
 comment on column public.events.status is 'draft, published, then cancelled or completed; a completed one may be published again until its end. A draft without orders can be deleted.';
 comment on column public.events.starts_at is 'When it starts. Needed to publish.';
 comment on column public.events.ends_at is 'When it ends. Needed to publish.';
-comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
-comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: only the quantities of the ticket types limit it.';
+comment on column public.events.timezone is 'IANA time zone of the event, such as Europe/Berlin.';
+comment on column public.events.capacity is 'Maximum number of tickets over all ticket types. Empty: limited only by the quantities of the ticket types.';
 comment on column public.events.venue_name is 'Name of the place, up to 200 characters.';
 comment on column public.events.venue_address is 'Street and number, up to 500 characters.';
 comment on column public.events.venue_city is 'City, up to 200 characters.';
 comment on column public.events.venue_postcode is 'Postcode, up to 20 characters.';
 comment on column public.events.venue_country is 'ISO 3166 code, two capital letters such as DE.';
-comment on column public.events.online_url is 'Where it is to be followed on the Internet: http or https, without a user name or password.';
+comment on column public.events.online_url is 'Address for online attendance: http or https, without a user name or password.';
 comment on column public.events.description is 'Text for people, up to 20000 characters.';
-comment on column public.events.locale is 'Language in which guests are written to.';
-comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it. A change leaves the numbers of prices and discounts as they are: change them, too. Fixed once there is an order.';
-comment on column public.events.payment_due_days is 'How many days an order that is to be paid has until it expires, 1 to 365. Empty: no deadline. Counts for orders made from then on.';
-comment on column public.events.waiting_list_offer_hours is 'For how many hours a place is held for whom the waiting list offers it, 1 to 720.';
+comment on column public.events.locale is 'Language of e-mails and pages for guests.';
+comment on column public.events.currency is 'ISO 4217 code for all prices and orders of the event. Changing it does not convert prices and discounts. Fixed once there is an order.';
+comment on column public.events.payment_due_days is 'Days until an unpaid order expires, 1 to 365. Empty: no deadline. Applies to new orders.';
+comment on column public.events.waiting_list_offer_hours is 'Hours for which a waiting-list offer holds a place, 1 to 720.';
 comment on column public.events.published_at is 'When it was last published. Kept by Usher.';
-comment on column public.events.cancelling_since is 'Since when the API is to cancel it: a large event is cancelled a little later, as a whole. Kept by Usher.';
+comment on column public.events.cancelling_since is 'When cancellation was requested: a large event is cancelled a little later, as a whole. Kept by Usher.';
 comment on column public.events.cancelled_at is 'When it was cancelled. Kept by Usher.';
 comment on column public.events.completed_at is 'When it was completed. Kept by Usher.';
 comment on column public.events.external_id is 'Your own identifier, up to 255 characters, unique within the organisation.';
@@ -117,9 +117,9 @@ create index events_organisation_id_status_starts_at_idx
 
 select private.keep_table('public.events', filled => '{organisation_id,slug}', fixed => '{organisation_id}', versioned => true,
   derived => '{
-    "published_at": "Leave it as it is; the timestamps of an event follow its status.",
-    "cancelled_at": "Leave it as it is; the timestamps of an event follow its status.",
-    "completed_at": "Leave it as it is; the timestamps of an event follow its status.",
+    "published_at": "Leave it: the timestamps of an event follow its status.",
+    "cancelled_at": "Leave it: the timestamps of an event follow its status.",
+    "completed_at": "Leave it: the timestamps of an event follow its status.",
     "cancelling_since": "To cancel the event set its status to cancelled."
   }', of_event => false, not_taken => '{slug,external_id}');
 

@@ -13,7 +13,7 @@ begin
   v_timezone := (select e.timezone from public.events e where e.id = warning_of_offset.event_id);
   return (
     select private.warning('offset_not_of_zone', format(
-      '%s was written as %s, which is %s in %s, the time zone of the event.',
+      '%s was sent as %s, which is %s in %s, the time zone of the event.',
       f.key, f.value, to_char(f.value::timestamptz at time zone v_timezone, 'YYYY-MM-DD HH24:MI'), v_timezone
     ))
     from jsonb_each_text(written) f
@@ -37,7 +37,7 @@ declare
 begin
   if before.id is distinct from event.id then
     return array(
-      select private.warning('name_taken', 'Another event has this name. To change that one, name it as event.')
+      select private.warning('name_taken', 'Another event has this name. To change that one, send it as event.')
       from public.events e
       where e.organisation_id = event.organisation_id and e.id <> event.id and private.search_form(e.name) = private.search_form(event.name)
       limit 1
@@ -48,7 +48,7 @@ begin
   if event.capacity > before.capacity or event.capacity is null and before.capacity is not null then
     v_warnings := v_warnings || (
       select private.warning('ticket_type_sold_out', format(
-        'The event has more places, but %s of its ticket types stay sold out: raise their quantity.', count(*)
+        'The event has more places, but %s of its ticket types remain sold out: raise their quantity.', count(*)
       ))
       from public.ticket_types t
       where t.event_id = event.id and t.status = 'active' and t.quantity <= t.quantity_sold
@@ -84,7 +84,7 @@ begin
   -- In another time zone the same moments have other hours, which guests were told.
   if before.status = 'published' and event.timezone <> before.timezone and event.starts_at = before.starts_at then
     v_warnings := v_warnings || private.warning('hours_moved', format(
-      'The event starts at the same moment, and by the clock at %s instead of %s. If it is to keep its hours, change starts_at and ends_at.',
+      'The event starts at the same moment, which is now %s local time instead of %s. To keep the local time, change starts_at and ends_at.',
       private.clock_time(event.starts_at, event.timezone), private.clock_time(before.starts_at, before.timezone)
     ));
   end if;
@@ -110,7 +110,7 @@ begin
     return null;
   end if;
   return private.warning('waiting_list_ended', format(
-    'The waiting list ended with the event: %s, and nobody was told. Publishing the event again does not bring it back.',
+    'The waiting list ended with the event: %s, without an e-mail. Publishing the event again does not restore it.',
     case v_waiting when 1 then '1 person was on it' else v_waiting || ' people were on it' end
       || case when v_offered > 0 then format(', %s with an offer of a place', v_offered) else '' end
   ));

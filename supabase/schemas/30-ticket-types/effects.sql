@@ -9,7 +9,7 @@ begin
   perform private.lock_event_capacity(event_id);
 exception when lock_not_available then
   perform private.refuse(
-    503, 'temporarily_unavailable', 'Tickets of this event are issued or given back at this very moment.', hint => 'Save it again.'
+    503, 'temporarily_unavailable', 'Tickets of this event are being issued or returned at this moment.', hint => 'Save it again.'
   );
 end
 $$;

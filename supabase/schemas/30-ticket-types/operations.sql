@@ -168,5 +168,5 @@ begin
 end
 $$;
 comment on function api.update_ticket_type is
-  'Changes fields of a ticket type (status archived stops it being issued): 200. 404 not_found; 409 quantity_below_sold, already_exists; 412 version_mismatch; 422 validation_failed.';
+  'Changes fields of a ticket type (status archived stops sales): 200. 404 not_found; 409 quantity_below_sold, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_ticket_type to scope_events_write;

@@ -6,18 +6,18 @@ as $$
 begin
   if ticket_type.status = 'archived' then
     perform private.refuse(
-      409, 'ticket_type_archived', 'This ticket type is archived and no longer issued.', 'ticket_type_id',
+      409, 'ticket_type_archived', 'This ticket type is archived and no longer available.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', ticket_type.id),
       hint => 'Choose an active ticket type.'
     );
   elsif now() < ticket_type.sales_start_at then
     perform private.refuse(
-      409, 'sales_not_started', 'The sale of this ticket type has not started.', 'ticket_type_id',
+      409, 'sales_not_started', 'Sales of this ticket type have not started.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', ticket_type.id, 'sales_start_at', private.rfc3339(ticket_type.sales_start_at))
     );
   elsif now() >= ticket_type.sales_end_at then
     perform private.refuse(
-      409, 'sales_ended', 'The sale of this ticket type has ended.', 'ticket_type_id',
+      409, 'sales_ended', 'Sales of this ticket type have ended.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', ticket_type.id, 'sales_end_at', private.rfc3339(ticket_type.sales_end_at))
     );
   end if;
@@ -43,7 +43,7 @@ begin
     select t.* into v_ticket_type from public.ticket_types t where t.id = move_places.ticket_type_id;
     v_left := v_ticket_type.quantity - v_ticket_type.quantity_sold - v_ticket_type.quantity_held;
     perform private.refuse(
-      409, 'sold_out', 'There are not enough tickets of this type left.', 'ticket_type_id',
+      409, 'sold_out', 'Not enough tickets of this type are left.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', ticket_type_id),
       -- The waiting list takes nobody while a ticket is left, nor for a type that is issued in groups.
       hint => case

@@ -5,7 +5,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    409, 'quantity_below_sold', 'The quantity cannot be less than the tickets already issued, and held for the waiting list.', 'quantity',
+    409, 'quantity_below_sold', 'The quantity cannot be less than the tickets already issued or held for the waiting list.', 'quantity',
     jsonb_strip_nulls(jsonb_build_object('quantity_sold', new.quantity_sold, 'quantity_held', nullif(new.quantity_held, 0))),
     "row" => to_jsonb(new)
   );

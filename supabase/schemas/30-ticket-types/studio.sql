@@ -15,6 +15,6 @@ begin
 end
 $$;
 comment on function public.the_ticket_type is
-  'The id of the ticket type of an event, by the slug of the event and its own name.';
+  'The id of a ticket type, by the slug of its event and its own name.';
 revoke all on function public.the_ticket_type from public, anon, service_role;
 grant execute on function public.the_ticket_type to authenticated;

@@ -48,32 +48,32 @@ create table public.ticket_types (
 comment on constraint ticket_types_name_is_one_line on public.ticket_types is
   'A name is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
 comment on constraint ticket_types_price_is_bounded on public.ticket_types is
-  'A price is from 0 to 100000000000. It is in minor units: 4900 is 49.00. 0 is free.';
+  'A price must be from 0 to 100000000000, in minor units: 4900 is 49.00. 0 is free.';
 comment on constraint ticket_types_quantity_is_not_negative on public.ticket_types is
-  'A quantity is at least 0. Leave it empty for no limit.';
+  'A quantity must be at least 0. Leave it empty for no limit.';
 comment on constraint ticket_types_max_per_order_is_from_min_per_order on public.ticket_types is
-  'An order has from min_per_order, which is at least 1, to max_per_order tickets of a type. Leave max_per_order empty for no limit.';
+  'min_per_order must be at least 1, and max_per_order not below it. Leave max_per_order empty for no limit.';
 comment on constraint ticket_types_sales_end_at_is_after_sales_start_at on public.ticket_types is
-  'A sale ends after it starts. Change sales_start_at and sales_end_at together.';
+  'Sales must end after they start. Change sales_start_at and sales_end_at together.';
 comment on constraint ticket_types_external_id_is_bounded on public.ticket_types is 'external_id has 1 to 255 characters.';
 comment on constraint ticket_types_metadata_is_flat on public.ticket_types is
   'Metadata is a flat object of at most 50 keys. Its values are text, numbers that are kept exactly, true, false or null.';
-comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop issuing it; tickets already issued stay valid.';
+comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop its sale; issued tickets stay valid.';
 comment on column public.ticket_types.name is 'Name for people.';
 comment on column public.ticket_types.price is 'In minor units (cents) of the event''s currency: 49.90 is 4990. 0 is free.';
-comment on column public.ticket_types.quantity is 'How many can be issued. Empty: no limit. Cannot be set below quantity_sold and quantity_held together.';
-comment on column public.ticket_types.quantity_sold is 'Tickets that hold a place. Counted from the attendees, not edited.';
-comment on column public.ticket_types.quantity_held is 'Places held for offers of the waiting list. Counted by Usher, not edited.';
-comment on column public.ticket_types.status is 'active or archived; an archived one is issued no more.';
+comment on column public.ticket_types.quantity is 'Maximum number of tickets. Empty: no limit. Cannot be below quantity_sold plus quantity_held.';
+comment on column public.ticket_types.quantity_sold is 'Tickets that take a place. Counted from the attendees, not edited.';
+comment on column public.ticket_types.quantity_held is 'Places held for waiting-list offers. Counted by Usher, not edited.';
+comment on column public.ticket_types.status is 'active or archived. An archived type is no longer issued.';
 comment on column public.ticket_types.visibility is 'public or hidden: whether a shop should show it.';
-comment on column public.ticket_types.sales_start_at is 'When its sale starts. Empty: as soon as the event is published.';
-comment on column public.ticket_types.sales_end_at is 'When its sale ends. Empty: with the event.';
-comment on column public.ticket_types.min_per_order is 'Fewest tickets of this type in an order that has any.';
-comment on column public.ticket_types.max_per_order is 'Most tickets of this type in an order. Empty: no limit.';
+comment on column public.ticket_types.sales_start_at is 'Start of sales. Empty: when the event is published.';
+comment on column public.ticket_types.sales_end_at is 'End of sales. Empty: the end of the event.';
+comment on column public.ticket_types.min_per_order is 'Minimum number of tickets of this type in an order with any.';
+comment on column public.ticket_types.max_per_order is 'Maximum number of tickets of this type in an order. Empty: no limit.';
 comment on column public.ticket_types.description is 'Text for people, up to 20000 characters.';
 comment on column public.ticket_types.position is 'Its position in the list of the event''s ticket types, from 0.';
-comment on column public.ticket_types.external_id is 'The organiser''s own identifier, unique within the organisation.';
-comment on column public.ticket_types.metadata is 'The organiser''s own flat object: at most 50 keys.';
+comment on column public.ticket_types.external_id is 'Your own identifier, unique within the organisation.';
+comment on column public.ticket_types.metadata is 'Your own flat JSON object, at most 50 keys.';
 
 create unique index ticket_types_organisation_id_external_id_key on public.ticket_types (organisation_id, external_id)
   where external_id is not null;
@@ -86,7 +86,7 @@ select private.keep_table('public.ticket_types', filled => '{organisation_id}', 
     "quantity_held": "quantity_held is counted from the offers of the waiting list and cannot be edited. Cancel entries of the waiting list instead."
   }', versioned => true, uncounted => '{quantity_sold,quantity_held}', not_taken => '{external_id}', of_event => true,
   in_use => array[
-    'The ticket type is in use: there are attendees with it, or people who wait for it.',
+    'The ticket type is in use: it has attendees, or people on its waiting list.',
     'Archive it instead: set its status to archived.',
     'attendees.ticket_type_id', 'waiting_list_entries.ticket_type_id'
   ]);

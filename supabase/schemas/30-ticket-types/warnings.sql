@@ -17,7 +17,7 @@ begin
     return null;
   end if;
   return private.warning('price_low', format(
-    'The price is %s: prices are in minor units. For %s send %s.',
+    'The price is %s because prices are in minor units. For %s, send %s.',
     private.money_text(ticket_type.price, v_currency),
     private.money_text(ticket_type.price * private.minor_units(v_currency), v_currency),
     ticket_type.price * private.minor_units(v_currency)

@@ -26,5 +26,5 @@ create trigger promo_codes_100_code before insert or update of code on public.pr
 create trigger promo_codes_110_limit before update of max_redemptions on public.promo_codes
   for each row when (new.max_redemptions < new.times_redeemed)
   execute function private.tg__refuse(
-    409, 'limit_below_redeemed', 'The limit cannot be less than the uses already made.', '', 'max_redemptions', 'times_redeemed'
+    409, 'limit_below_redeemed', 'The limit cannot be less than the uses so far.', '', 'max_redemptions', 'times_redeemed'
   );

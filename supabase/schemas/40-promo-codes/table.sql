@@ -42,28 +42,28 @@ create table public.promo_codes (
   constraint promo_codes_ticket_type_ids_are_bounded check (cardinality(ticket_type_ids) <= 100)
 );
 comment on constraint promo_codes_code_is_one_word on public.promo_codes is
-  'A promo code is one word of 1 to 50 letters, digits or signs. Write it without blanks and invisible characters.';
+  'A promo code is one word of 1 to 50 letters, digits or signs, without spaces and invisible characters. Remove these.';
 comment on constraint promo_codes_percent_off_is_a_percentage on public.promo_codes is
-  'A discount is above 0 and at most 100 percent. 25 takes a quarter off.';
+  'A discount must be above 0 and at most 100 percent. 25 takes off a quarter.';
 comment on constraint promo_codes_amount_off_is_bounded on public.promo_codes is
-  'An amount off is from 1 to 100000000000. It is in minor units: 500 is 5.00.';
+  'amount_off must be from 1 to 100000000000, in minor units: 500 is 5.00.';
 comment on constraint promo_codes_percent_off_or_amount_off_is_set on public.promo_codes is
-  'A promo code has a percentage or an amount off. Set percent_off or amount_off.';
+  'A promo code needs a percentage or an amount. Set percent_off or amount_off.';
 comment on constraint promo_codes_amount_off_is_alone on public.promo_codes is
-  'A promo code has a percentage or an amount off, not both. Set the other one to null in the same change.';
+  'A promo code cannot have both a percentage and an amount. Set the other one to null in the same change.';
 comment on constraint promo_codes_valid_until_is_after_valid_from on public.promo_codes is
-  'A promo code ends after it starts. Change valid_from and valid_until together.';
+  'A promo code must end after it starts. Change valid_from and valid_until together.';
 comment on constraint promo_codes_max_redemptions_is_positive on public.promo_codes is
-  'A promo code has at least 1 use. Leave it empty for no limit, or disable the code.';
-comment on table public.promo_codes is 'Discounts that buyers claim by a code. Disable one to refuse it from now on.';
-comment on column public.promo_codes.code is 'What the buyer types: one word of up to 50 characters; case does not matter.';
-comment on column public.promo_codes.percent_off is 'Taken off each ticket: above 0, up to 100, with at most two decimals. Empty: amount_off.';
-comment on column public.promo_codes.amount_off is 'Taken off each order, in minor units (49.90 is 4990), spread over the tickets that use it. Empty: percent_off.';
+  'max_redemptions must be at least 1. Leave it empty for no limit, or disable the code.';
+comment on table public.promo_codes is 'Discounts that buyers get with a code. Disable a code to refuse it from now on.';
+comment on column public.promo_codes.code is 'The code that the buyer types: one word, up to 50 characters. Case does not matter.';
+comment on column public.promo_codes.percent_off is 'Percentage off each ticket: above 0, up to 100, at most two decimals. Empty: see amount_off.';
+comment on column public.promo_codes.amount_off is 'Amount off each order, in minor units (49.90 is 4990), spread over its tickets. Empty: see percent_off.';
 comment on column public.promo_codes.max_redemptions is 'How many tickets may use it. Empty: no limit.';
-comment on column public.promo_codes.times_redeemed is 'Tickets that use it: those it is for, however much it takes off them. Counted from the attendees, not edited.';
+comment on column public.promo_codes.times_redeemed is 'Tickets that use it, whatever the discount. Counted from the attendees, not edited.';
 comment on column public.promo_codes.status is 'active or disabled.';
-comment on column public.promo_codes.valid_from is 'From when on it is taken. Empty: at once.';
-comment on column public.promo_codes.valid_until is 'Until when it is taken. Empty: without end.';
+comment on column public.promo_codes.valid_from is 'Valid from. Empty: at once.';
+comment on column public.promo_codes.valid_until is 'Valid until. Empty: without end.';
 comment on column public.promo_codes.ticket_type_ids is 'Ticket types it applies to, up to 100. Empty: all of the event.';
 
 create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
@@ -84,7 +84,7 @@ begin
   returning * into v_promo_code;
   if not found then
     perform private.refuse(
-      409, 'promo_code_used_up', 'The promo code does not have enough uses left for these tickets.', 'promo_code',
+      409, 'promo_code_used_up', 'The promo code has too few uses left for these tickets.', 'promo_code',
       hint => 'Register without it, or raise its max_redemptions.'
     );
   end if;
@@ -114,7 +114,7 @@ select private.keep_table('public.promo_codes', filled => '{organisation_id}', f
   sums => '{"times_redeemed": "times_redeemed is counted from the attendees and cannot be edited."}',
   versioned => true, uncounted => '{times_redeemed}', of_event => true,
   in_use => array[
-    'The promo code is in use: there are orders with it.',
+    'The promo code is in use: it has orders.',
     'Disable it instead: set its status to disabled.',
     'orders.promo_code_id', 'attendees.promo_code_id'
   ]);

@@ -5,7 +5,7 @@ language plpgsql immutable set search_path = ''
 as $$
 begin
   return case when promo_code.percent_off < 1 then private.warning(
-    'percent_off_low', format('The code takes off %s percent: 25 takes a quarter off.', promo_code.percent_off::float8)
+    'percent_off_low', format('The code takes off %s percent. To take off a quarter, send 25.', promo_code.percent_off::float8)
   ) end;
 end
 $$;

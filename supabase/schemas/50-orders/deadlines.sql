@@ -20,7 +20,7 @@ begin
     jsonb_build_object(
       'payment_due_at', private.rfc3339("order".payment_due_at), 'cancelled_at', private.rfc3339("order".cancelled_at)
     ),
-    'Call reopen_order with a new deadline while there are places; else return money that came too late.'
+    'Call reopen_order with a new deadline while places are left. Otherwise return late payments.'
   );
 end
 $$;
@@ -137,5 +137,5 @@ begin
 end
 $$;
 comment on function api.enforce_payment_deadlines is
-  'Reminds of payment deadlines and cancels unpaid orders after them, at most "limit": { expired, reminded, has_more }. For the courier.';
+  'Sends reminders before payment deadlines and cancels unpaid orders after them, at most "limit": { expired, reminded, has_more }. For the courier.';
 grant execute on function api.enforce_payment_deadlines to courier;

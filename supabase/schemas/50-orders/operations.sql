@@ -197,7 +197,7 @@ declare
   v_cursors text[] := '{}';
 begin
   if due_after >= due_before then
-    perform private.refuse_value('due_after', 'due_after is not before due_before.', 'Send an earlier due_after, or a later due_before.');
+    perform private.refuse_value('due_after', 'due_after must be before due_before.', 'Send an earlier due_after, or a later due_before.');
   elsif v_after.starts_at < due_after then
     v_after := row(due_after, '00000000-0000-0000-0000-000000000000');
   end if;
@@ -248,7 +248,7 @@ begin
 end
 $$;
 comment on function api.list_orders is
-  'Orders of the organisation with their attendees, newest first, or by their deadline where that is asked for, by any of the filters: { data, has_more, next_cursor }.';
+  'Orders of the organisation with their attendees, newest first or by deadline, with optional filters: { data, has_more, next_cursor }.';
 grant execute on function api.list_orders to scope_orders_read;
 
 create function api.get_order(order_id uuid) returns json
@@ -331,7 +331,7 @@ begin
 end
 $$;
 comment on function api.void_payment is
-  'Takes back a payment that was recorded by mistake; its order is payable again, and a completed one keeps its tickets: 201 with the order. 404 not_found; 409 payment_voided, payment_refunded; 422 validation_failed.';
+  'Voids a payment recorded by mistake. Its order is payable again; a completed order keeps its tickets: 201 with the order. 404 not_found; 409 payment_voided, payment_refunded; 422 validation_failed.';
 grant execute on function api.void_payment to scope_orders_write;
 
 -- What this transaction changed of one order: the tickets that it cancelled, and its money. Security definer: a key for orders may not read
@@ -442,7 +442,7 @@ begin
 end
 $$;
 comment on function api.record_refund is
-  'Records money that was returned for a paid or cancelled order: 201 with the order, or reports the effect of doing so: 200. 404 not_found; 409 payment_due, nothing_refundable, wrong_currency, refund_too_high; 422 validation_failed.';
+  'Records money returned for a paid or cancelled order: 201 with the order. Or reports the effect: 200. 404 not_found; 409 payment_due, nothing_refundable, wrong_currency, refund_too_high; 422 validation_failed.';
 grant execute on function api.record_refund to scope_orders_write;
 
 create function api.cancel_order(
@@ -492,7 +492,7 @@ begin
 end
 $$;
 comment on function api.cancel_order is
-  'Cancels an order and its tickets, and tells its attendees and buyer if asked to, or reports the effect of doing so; what was paid and is not retained becomes refund_due: 200. 404 not_found; 409 invalid_transition; 422 validation_failed.';
+  'Cancels an order and its tickets and, on request, e-mails its attendees and buyer; or reports the effect. Money paid and not retained becomes refund_due: 200. 404 not_found; 409 invalid_transition; 422 validation_failed.';
 grant execute on function api.cancel_order to scope_orders_write;
 
 create function api.update_order(
@@ -524,7 +524,7 @@ begin
     v_new := jsonb_populate_record(v_order, private.with_merged_metadata(changes, v_order.metadata));
     if expire_now then
       if (changes ? 'payment_due_at' and v_new.payment_due_at <= now()) is not true then
-        perform private.refuse_value('expire_now', 'expire_now goes with a payment_due_at that is over.', 'Send both, or leave expire_now out.');
+        perform private.refuse_value('expire_now', 'expire_now needs a payment_due_at in the past.', 'Send both, or leave expire_now out.');
       elsif v_order.status = 'pending' and v_order.amount_paid > v_order.amount_refunded then
         perform private.refuse_value('expire_now', 'An order that is paid in part does not expire.', 'Cancel it with cancel_order.');
       end if;
@@ -550,5 +550,5 @@ begin
 end
 $$;
 comment on function api.update_order is
-  'Corrects the contact of an order, its external_id and metadata, what is retained of it, or sets, moves or clears the payment deadline of a pending one, or reports the effect of doing so: 200. 404 not_found; 409 already_exists, order_completed, order_cancelled, order_expired; 412 version_mismatch; 422 validation_failed.';
+  'Changes the contact, external_id, metadata, retained amount or payment deadline of an order, or reports the effect: 200. 404 not_found; 409 already_exists, order_completed, order_cancelled, order_expired; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_order to scope_orders_write;

@@ -25,16 +25,16 @@ create table public.payments (
   )
 );
 comment on constraint payments_amount_is_positive on public.payments is
-  'A payment is above 0. For money that was returned add a row to refunds.';
+  'A payment must be above 0. To record a refund, add a row to refunds.';
 comment on constraint payments_external_reference_is_one_line on public.payments is
   'external_reference is one line of 1 to 255 characters. Write at least one letter, and no line breaks.';
-comment on table public.payments is 'Money received for orders. Add a row to record a payment; the order completes when nothing is due. A wrong one is taken back by a row in payment_voids.';
-comment on column public.payments.order_id is 'The order that was paid for.';
-comment on column public.payments.amount is 'In minor units of currency, which is the order''s: 49.90 is 4990. Above 0.';
+comment on table public.payments is 'Money received for orders. Add a row to record a payment; the order completes when nothing is due. Add a row to payment_voids to void a wrong one.';
+comment on column public.payments.order_id is 'The order that was paid.';
+comment on column public.payments.amount is 'In minor units of the order''s currency: 49.90 is 4990. Above 0.';
 comment on column public.payments.currency is 'ISO 4217 code, three capital letters.';
 comment on column public.payments.method is 'How it was paid.';
 comment on column public.payments.received_at is 'When the money was received; at most a day ahead.';
-comment on column public.payments.external_reference is 'Its reference in another system, such as an invoice number or a bank reference.';
+comment on column public.payments.external_reference is 'Reference in another system, such as an invoice number or a bank reference.';
 comment on column public.payments.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
 
 create index payments_order_id_idx on public.payments (order_id);
@@ -82,26 +82,26 @@ begin
   elsif v_order.status <> 'pending' and v_due = 0 then
     perform private.refuse(
       409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status),
-      'Money that came for it is returned at the bank, and neither it nor its return is recorded.'
+      'Return the money at the bank, and record neither the payment nor its return.'
         || case when v_order.amount_refunded > 0 and v_order.status = 'cancelled'
-          then ' A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew.'
+          then ' A refund cannot be voided. If the bank sent it back, note that in your books and pay it again.'
           else ''
         end
     );
   elsif new.currency <> v_order.currency then
     perform private.refuse(
-      409, 'wrong_currency', 'The payment is in another currency than the order.', 'currency',
+      409, 'wrong_currency', 'The currency of the payment differs from that of the order.', 'currency',
       jsonb_build_object('currency', v_order.currency)
     );
   elsif new.amount > v_due then
     perform private.refuse(
-      409, 'overpayment', 'The payment is more than what is due.', 'amount', jsonb_build_object('amount_due', v_due),
-      'Record amount_due. What was sent beyond it is returned at the bank, and not recorded: a refund of it would be due again.'
+      409, 'overpayment', 'The payment is more than the amount due.', 'amount', jsonb_build_object('amount_due', v_due),
+      'Record amount_due. Return the rest at the bank without recording it: a recorded refund would be due again.'
     );
   -- A day for clocks that differ, and for dates of another time zone.
   elsif new.received_at > now() + interval '1 day' then
     perform private.refuse_value(
-      'received_at', 'received_at is more than a day ahead.', 'Record the payment when the money is there.'
+      'received_at', 'received_at is more than a day ahead.', 'Record the payment when the money has arrived.'
     );
   end if;
   new.organisation_id := v_order.organisation_id;
@@ -113,7 +113,7 @@ end
 $$;
 select private.keep_table('public.payments', filled => '{organisation_id,event_id,currency}', derived => null,
   append_only => 'Payments are a log: they are never changed or deleted. '
-    'Add a row to payment_voids to take a wrong payment back, or to refunds for money that was returned.');
+    'Add a row to payment_voids for a wrong payment, or to refunds for returned money.');
 create trigger payments_100_pay before insert on public.payments
   for each row execute function private.tg_payments__pay();
 
@@ -144,9 +144,9 @@ create table public.payment_voids (
   constraint payment_voids_recorded_by_fkey foreign key (recorded_by) references public.api_keys (id) on delete set null,
   constraint payment_voids_reason_is_one_line check (length(btrim(reason)) between 1 and 255 and reason !~ '[[:cntrl:]]')
 );
-comment on table public.payment_voids is 'Payments that were recorded by mistake. Add a row with payment_id to take one back: its order is payable again, and a completed one keeps its tickets.';
-comment on column public.payment_voids.payment_id is 'The payment that is taken back.';
-comment on column public.payment_voids.reason is 'Why, for people: one line of up to 255 characters.';
+comment on table public.payment_voids is 'Payments recorded by mistake. Add a row with payment_id to void one. Its order is payable again; a completed order keeps its tickets.';
+comment on column public.payment_voids.payment_id is 'The voided payment.';
+comment on column public.payment_voids.reason is 'Reason for people: one line, up to 255 characters.';
 comment on column public.payment_voids.recorded_by is 'The API key that voided it. Empty if it was voided by hand.';
 
 create index payment_voids_recorded_by_idx on public.payment_voids (recorded_by);
@@ -178,14 +178,14 @@ create table public.refunds (
   )
 );
 comment on constraint refunds_amount_is_positive on public.refunds is
-  'A refund is above 0. Write what was returned, without a sign.';
-comment on table public.refunds is 'Money returned for orders that are paid or cancelled. Add a row to record a refund; refund_due ends when nothing is left to refund. What is returned for a ticket that stands is due again.';
+  'A refund must be above 0. Write the returned amount without a sign.';
+comment on table public.refunds is 'Money returned for paid or cancelled orders. Add a row to record a refund; refund_due ends when nothing is left to refund. Money returned for a valid ticket is due again.';
 comment on column public.refunds.order_id is 'The order whose money was returned.';
-comment on column public.refunds.amount is 'In minor units of currency, which is the order''s: 49.90 is 4990. At most what was paid and not refunded yet.';
+comment on column public.refunds.amount is 'In minor units of the order''s currency: 49.90 is 4990. At most the amount paid and not yet refunded.';
 comment on column public.refunds.currency is 'ISO 4217 code, three capital letters.';
 comment on column public.refunds.method is 'How it was returned.';
 comment on column public.refunds.refunded_at is 'When the money was returned; at most a day ahead.';
-comment on column public.refunds.external_reference is 'Its reference in another system, such as a credit note or a bank reference: one line of up to 255 characters.';
+comment on column public.refunds.external_reference is 'Reference in another system, such as a credit note or a bank reference: one line, up to 255 characters.';
 comment on column public.refunds.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
 
 create index refunds_order_id_idx on public.refunds (order_id);
@@ -207,12 +207,12 @@ declare
   v_amount bigint := (select p.amount from public.payments p where p.id = new.payment_id);
 begin
   if exists (select from public.payment_voids v where v.payment_id = new.payment_id) then
-    perform private.refuse(409, 'payment_voided', 'This payment was voided before.', 'payment_id');
+    perform private.refuse(409, 'payment_voided', 'This payment is already voided.', 'payment_id');
   elsif v_order.amount_paid - v_amount < v_order.amount_refunded then
     perform private.refuse(
-      409, 'payment_refunded', 'More was refunded than would be left of the payments.', 'payment_id',
+      409, 'payment_refunded', 'Refunds of this order exceed the payments that would remain.', 'payment_id',
       jsonb_build_object('amount_refunded', v_order.amount_refunded),
-      'A payment whose money was returned stays: it was received.'
+      'Keep a payment whose money was returned: it was received.'
     );
   end if;
   new.organisation_id := v_order.organisation_id;
@@ -238,24 +238,24 @@ begin
     perform private.refuse_broken('refunds_amount_is_positive', to_jsonb(new));
   elsif v_order.status <> 'cancelled' and (v_order.status = 'pending' or v_order.amount_paid < v_order.total) then
     perform private.refuse(
-      409, 'payment_due', 'Something is still due for this order.', 'order_id', jsonb_build_object('status', v_order.status),
+      409, 'payment_due', 'This order still has an amount due.', 'order_id', jsonb_build_object('status', v_order.status),
       'Cancel the order first, or void the payment if it was recorded by mistake.'
     );
   elsif v_left = 0 then
     perform private.refuse(
-      409, 'nothing_refundable', 'Nothing was paid for this order that is not refunded yet.', 'order_id',
+      409, 'nothing_refundable', 'All payments of this order are already refunded.', 'order_id',
       hint => case when v_order.amount_refunded > 0
-        then 'A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew without a second record.'
+        then 'A refund cannot be voided. If the bank sent it back, note that in your books and pay it again without a second record.'
       end
     );
   elsif new.currency <> v_order.currency then
     perform private.refuse(
-      409, 'wrong_currency', 'The refund is in another currency than the order.', 'currency',
+      409, 'wrong_currency', 'The currency of the refund differs from that of the order.', 'currency',
       jsonb_build_object('currency', v_order.currency)
     );
   elsif new.amount > v_left then
     perform private.refuse(
-      409, 'refund_too_high', 'The refund is more than what was paid and not refunded yet.', 'amount',
+      409, 'refund_too_high', 'The refund is more than the amount paid and not yet refunded.', 'amount',
       jsonb_build_object('amount_left', v_left), 'Record at most amount_left.'
     );
   elsif new.refunded_at > now() + interval '1 day' then

@@ -46,18 +46,18 @@ begin
         perform private.refuse_expired(v_order);
       end if;
       perform private.refuse(
-        409, 'order_expired', 'The deadline of this order has passed, and it expires now.', 'order_id',
+        409, 'order_expired', 'The deadline of this order has passed, and the order is expiring.', 'order_id',
         jsonb_build_object('payment_due_at', private.rfc3339(v_order.payment_due_at)), 'Change payment_due_at first.'
       );
     when 'order_cancelled' then
-      perform private.refuse(409, 'order_cancelled', 'A cancelled order is not to be paid.', 'order_id');
+      perform private.refuse(409, 'order_cancelled', 'A cancelled order cannot be paid.', 'order_id');
     when 'nothing_due' then
       perform private.refuse(
         409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
       );
     when 'buyer_not_mailed' then
       perform private.refuse(
-        409, 'buyer_not_mailed', 'The buyer of this order gets no e-mails.', 'order_id',
+        409, 'buyer_not_mailed', 'This order has e-mails switched off.', 'order_id',
         jsonb_build_object('reason', private.unmailed_because(v_order.email, v_order.send_email, 'mailed')),
         'Remind them by telephone or in an e-mail of your own.'
       );
@@ -104,7 +104,7 @@ begin
 end
 $$;
 comment on function api.send_payment_reminder is
-  'E-mails the buyer of an order that something is due, or reports that it would: 200 with the order. 404 not_found; 409 nothing_due, order_cancelled, order_expired, buyer_not_mailed, reminded_recently.';
+  'E-mails the buyer a payment reminder, or reports the effect: 200 with the order. 404 not_found; 409 nothing_due, order_cancelled, order_expired, buyer_not_mailed, reminded_recently.';
 grant execute on function api.send_payment_reminder to scope_orders_write;
 
 -- An order with something due, and what became of its reminder, as the operation answers it.
@@ -238,7 +238,7 @@ begin
 end
 $$;
 comment on function api.send_payment_reminders is
-  'E-mails the buyers of an event what is still due, or reports whom it would: 200 with how many, and who was not. 404 not_found; 422 validation_failed, idempotency_key_reused.';
+  'E-mails payment reminders to the buyers of an event, or reports the effect: 200 with the number reminded, and the rest with a reason. 404 not_found; 422 validation_failed, idempotency_key_reused.';
 grant execute on function api.send_payment_reminders to scope_orders_write;
 
 -- For owners and managers who are signed in, and for the SQL editor.
@@ -268,7 +268,7 @@ begin
 end
 $$;
 comment on function public.send_payment_reminder is
-  'E-mails the buyer of an order that something is due, at most once a day. Returns the address that it goes to.';
+  'E-mails the buyer a payment reminder, at most once a day. Returns the address.';
 revoke all on function public.send_payment_reminder from public, anon, service_role;
 grant execute on function public.send_payment_reminder to authenticated;
 
@@ -290,6 +290,6 @@ begin
 end
 $$;
 comment on function public.send_payment_reminders is
-  'E-mails all buyers of an event who have something to pay, each at most once a day and 1,000 at a time. Returns who was reminded, and why others were not.';
+  'E-mails a payment reminder to all buyers of an event with an amount due, each at most once a day and 1,000 at a time. Returns the number reminded, and the rest with a reason.';
 revoke all on function public.send_payment_reminders from public, anon, service_role;
 grant execute on function public.send_payment_reminders to authenticated;

@@ -16,7 +16,7 @@ begin
   select c.* into v_promo_code from public.promo_codes c where c.id = "order".promo_code_id for no key update;
   if v_promo_code.times_redeemed + v_uses > v_promo_code.max_redemptions then
     perform private.refuse(
-      409, 'promo_code_used_up', 'The promo code does not have enough uses left for these tickets.', 'promo_code',
+      409, 'promo_code_used_up', 'The promo code has too few uses left for these tickets.', 'promo_code',
       jsonb_build_object(
         'promo_code_id', v_promo_code.id, 'needed', v_uses, 'available', v_promo_code.max_redemptions - v_promo_code.times_redeemed
       ),
@@ -46,7 +46,7 @@ begin
   );
   if v_missing is not null or v_left < cardinality(attendee_ids) then
     perform private.refuse(
-      409, 'sold_out', 'There are not enough places left for all tickets of this order.',
+      409, 'sold_out', 'Too few places are left for all tickets of this order.',
       case when v_missing is not null then 'ticket_type_id' else 'event_id' end,
       jsonb_strip_nulls(jsonb_build_object(
         'missing', v_missing,
@@ -54,7 +54,7 @@ begin
           then jsonb_build_object('needed', cardinality(attendee_ids), 'available', greatest(v_left, 0))
         end
       )),
-      'Raise the quantity of the ticket types, or the capacity of the event, or register fewer guests anew.'
+      'Raise the quantity of the ticket types or the capacity of the event, or register fewer guests.'
     );
   end if;
 end
@@ -74,13 +74,13 @@ begin
   select o.* into v_order from public.orders o where o.id = lock_expired_order.order_id for no key update;
   if v_order.status is distinct from 'cancelled' then
     perform private.refuse(
-      409, 'invalid_transition', 'Only an order that has expired is reopened.', 'status',
+      409, 'invalid_transition', 'Only an expired order can be reopened.', 'status',
       jsonb_build_object('from', v_order.status, 'to', 'pending'),
       case v_order.status when 'pending' then 'Change its payment_due_at instead.' else 'A completed order keeps its tickets.' end
     );
   elsif v_order.cancellation_reason <> 'expired' then
     perform private.refuse(
-      409, 'order_cancelled', 'This order did not expire: it was cancelled, which is for good.', 'order_id',
+      409, 'order_cancelled', 'This order was cancelled, not expired, and cannot be reopened.', 'order_id',
       jsonb_build_object('cancellation_reason', v_order.cancellation_reason), 'Register the guests again.'
     );
   end if;
@@ -111,7 +111,7 @@ declare
 begin
   if v_due_at <= now() then
     perform private.refuse_value(
-      'payment_due_at', 'The new deadline is not in the future.', 'Send a later time, or leave it out for the days of the event.'
+      'payment_due_at', 'The new deadline is not in the future.', 'Send a later time, or leave it out to use payment_due_days of the event.'
     );
   end if;
   -- Those that the expiry cancelled, in its transaction; whoever was cancelled before stays so.
@@ -124,7 +124,7 @@ begin
   );
   if v_attendee_ids = '{}' then
     perform private.refuse(
-      409, 'order_cancelled', 'No ticket of this order is left: they were deleted.', 'order_id', hint => 'Register the guests again.'
+      409, 'order_cancelled', 'All tickets of this order were deleted.', 'order_id', hint => 'Register the guests again.'
     );
   end if;
   perform private.assert_room_for(v_order, v_attendee_ids);
@@ -183,7 +183,7 @@ begin
 end
 $$;
 comment on function api.reopen_order is
-  'Makes an order that has expired pending again, with its tickets and a new deadline, while there are places, or reports the effect of doing so: 200 with the order. 404 not_found; 409 invalid_transition, order_cancelled, event_not_published, event_ended, sold_out, promo_code_used_up; 422 validation_failed.';
+  'Reopens an expired order with its tickets and a new deadline while places are left, or reports the effect: 200 with the order. 404 not_found; 409 invalid_transition, order_cancelled, event_not_published, event_ended, sold_out, promo_code_used_up; 422 validation_failed.';
 grant execute on function api.reopen_order to scope_orders_write;
 
 -- For owners and managers who are signed in, and for the SQL editor.
@@ -197,6 +197,6 @@ begin
 end
 $$;
 comment on function public.reopen_order is
-  'Makes an order that has expired pending again while there are places, to be paid by the time given, or within the days of its event: mailed and everybody tell the buyer. Returns how many of its tickets are back.';
+  'Reopens an expired order while places are left, with the given deadline or that of the event. mailed and everybody e-mail the buyer. Returns the number of restored tickets.';
 revoke all on function public.reopen_order from public, anon, service_role;
 grant execute on function public.reopen_order to authenticated;

@@ -53,8 +53,8 @@ begin
       409, 'already_exists', 'Another object has this external_id already.', 'external_id',
       jsonb_build_object('object', 'order', 'id', v_holder.id),
       case when v_holder.amount_paid > v_holder.amount_refunded
-        then 'A cancelled order keeps it until its money is returned. Or give that order another external_id.'
-        else 'A cancelled order has it: give that order another external_id, or none.'
+        then 'A cancelled order keeps it until its money is refunded. You can also give that order another external_id.'
+        else 'A cancelled order has it. Change or clear the external_id of that order.'
       end
     );
   end if;
@@ -97,7 +97,7 @@ declare
   v_kept constant text := 'Usher keeps this field itself; it cannot be edited.';
   v_refusal text[] := case
     when (new.payment_method is null) <> (old.payment_method is null) then array[
-      'payment_method', 'Whether an order is to be paid is fixed: the prices of its tickets depend on it.', 'Create a new order.'
+      'payment_method', 'The payment method of an order is fixed, because ticket prices depend on it.', 'Create a new order.'
     ]
     -- Reminders set it to the present.
     when new.payment_reminded_at is distinct from old.payment_reminded_at and new.payment_reminded_at is distinct from now()
@@ -129,8 +129,8 @@ declare
 begin
   if new.amount_retained > v_most then
     perform private.refuse_value(
-      'amount_retained', 'amount_retained is more than was received and is neither returned nor the price of tickets that stand.',
-      format('At most %s in all, of which %s is retained already, in minor units.', v_most, old.amount_retained)
+      'amount_retained', 'amount_retained is more than was received, less refunds and the price of valid tickets.',
+      format('At most %s in total, including %s already retained, in minor units.', v_most, old.amount_retained)
     );
   end if;
   return new;
@@ -149,12 +149,12 @@ begin
     perform private.refuse(
       409, 'invalid_transition',
       case when old.cancellation_reason = 'expired'
-        then 'The status of an order that has expired is changed by reopen_order alone.'
-        else 'An order cannot go from its present status to this one.'
+        then 'Only reopen_order changes the status of an expired order.'
+        else 'An order cannot change from its current status to this one.'
       end,
       'status', jsonb_build_object('from', old.status, 'to', new.status),
       case when old.cancellation_reason = 'expired'
-        then 'Call reopen_order: it makes an order that has expired pending again, while there are places.'
+        then 'Call reopen_order to reopen an expired order while places are left.'
         else 'Allowed: pending to completed or cancelled; completed to cancelled.'
       end, "row" => to_jsonb(new)
     );
@@ -225,7 +225,7 @@ begin
   elsif new.status = 'completed' then
     perform private.refuse(
       409, 'order_completed', 'A completed order keeps its tickets: a payment deadline would have no effect.', 'payment_due_at',
-      hint => 'Cancel the order if it is not to be paid any more.'
+      hint => 'Cancel the order if payment is no longer expected.'
     );
   elsif new.payment_due_at < now() then
     perform private.refuse_value(
@@ -235,7 +235,7 @@ begin
         (select private.clock_time(new.payment_due_at, e.timezone) from public.events e where e.id = new.event_id),
         case when new.payment_due_at < new.created_at then 'before the order was made' else 'in the past' end
       ),
-      'Write the year first, as in 2026-12-10 18:00 Europe/Berlin. If the order is to expire now: expire_now in update_order, now() by hand.'
+      'Write the year first, as in 2026-12-10 18:00 Europe/Berlin. To expire the order now, send expire_now to update_order, or set now() by hand.'
     );
   end if;
   return new;

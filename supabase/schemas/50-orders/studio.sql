@@ -23,23 +23,23 @@ join public.events e on e.id = o.event_id
 -- An order that has no tickets yet owes nothing.
 where o.payment_status in ('awaiting_payment', 'partially_paid') and private.amount_due(o) > 0
 order by o.created_at;
-comment on view public.unpaid_orders is 'Orders of which something is due, the oldest first. paid is what was received and not returned.';
-comment on column public.unpaid_orders.name is 'Name of the contact, who is the buyer.';
+comment on view public.unpaid_orders is 'Orders with an amount due, oldest first. paid is the amount received and not refunded.';
+comment on column public.unpaid_orders.name is 'Name of the buyer.';
 comment on column public.unpaid_orders.email is 'E-mail address of the contact.';
 comment on column public.unpaid_orders.company is 'Company of the contact.';
-comment on column public.unpaid_orders.reference is 'Short code of the order that can be read over the telephone.';
-comment on column public.unpaid_orders.due is 'What is still to be paid, with its currency.';
-comment on column public.unpaid_orders.paid is 'What was received and not returned, with its currency.';
-comment on column public.unpaid_orders.total is 'What the order comes to, with its currency.';
-comment on column public.unpaid_orders.payment_due_at is 'When it is to be paid by. Empty: no deadline.';
+comment on column public.unpaid_orders.reference is 'Short code of the order, easy to read over the telephone.';
+comment on column public.unpaid_orders.due is 'Amount due, with its currency.';
+comment on column public.unpaid_orders.paid is 'Amount received and not refunded, with its currency.';
+comment on column public.unpaid_orders.total is 'Total of the order, with its currency.';
+comment on column public.unpaid_orders.payment_due_at is 'Payment deadline. Empty: none.';
 comment on column public.unpaid_orders.age is 'How long ago it was made.';
 comment on column public.unpaid_orders.created_at is 'When it was made.';
 comment on column public.unpaid_orders.event is 'Name of the event.';
-comment on column public.unpaid_orders.amount_due is 'What is still to be paid, in minor units.';
+comment on column public.unpaid_orders.amount_due is 'Amount due, in minor units.';
 comment on column public.unpaid_orders.currency is 'ISO 4217 code, three capital letters.';
 comment on column public.unpaid_orders.event_id is 'The event. Filter by it.';
 comment on column public.unpaid_orders.order_id is 'The order.';
-comment on column public.unpaid_orders.organisation_id is 'The organisation that it belongs to.';
+comment on column public.unpaid_orders.organisation_id is 'The organisation it belongs to.';
 select private.keep_view('public.unpaid_orders');
 
 revoke all on public.unpaid_orders from anon, authenticated, service_role;
@@ -57,7 +57,7 @@ begin
 end
 $$;
 comment on function public.the_order is
-  'The id of the order with this reference. Refuses one that is not there.';
+  'The id of the order with this reference. Refuses an unknown reference.';
 revoke all on function public.the_order from public, anon, service_role;
 grant execute on function public.the_order to authenticated;
 
@@ -73,11 +73,11 @@ begin
       order by p.id desc
       limit 1
     ),
-    'This order has no such payment that counts.', 'Several payments.', 'amount'
+    'This order has no valid payment of this amount.', 'Several payments.', 'amount'
   );
 end
 $$;
 comment on function public.the_payment is
-  'The id of the latest payment of an order of this amount, in minor units, that is not voided.';
+  'The id of the latest valid payment of an order with this amount, in minor units.';
 revoke all on function public.the_payment from public, anon, service_role;
 grant execute on function public.the_payment to authenticated;

@@ -29,7 +29,7 @@ begin
   return case when private.minor_units(currency) > 1 and amount * private.minor_units(currency) = expected then private.warning(
     'amount_low',
     format(
-      '%s is recorded, and %s was %s: amounts are in minor units. %s',
+      '%s is recorded, and %s was %s. Amounts are in minor units. %s',
       private.money_text(amount, currency), private.money_text(expected, currency), what, format(remedy, expected, expected - amount)
     )
   ) end;
@@ -54,11 +54,11 @@ begin
     )) end,
     private.warning_of_amount(
       payment.amount, private.amount_due(v_order) + payment.amount, v_order.currency, 'due',
-      'If that was received, void this payment and record %s.'
+      'If that is the amount received, void this payment and record %s.'
     ),
     -- A day for dates without a time, and of another time zone.
     case when payment.received_at < v_order.created_at - interval '1 day' then private.warning(
-      'received_before_order', 'received_at is more than a day before the order was made. If it is a mistake, void the payment and record it anew.'
+      'received_before_order', 'received_at is more than a day before the order. If that is a mistake, void the payment and record it again.'
     ) end
   ];
 end
@@ -85,19 +85,19 @@ begin
       limit 1
     )) end,
     case when v_due_again > 0 then private.warning('due_again', format(
-      '%s is due again, and reminders ask for it: the order stands. If a second payment was returned, which needs no record, record that payment as well, so that the two cancel out; if it is not to be paid, cancel the ticket or the order.',
+      '%s is due again and reminders will ask for it, because the order is still valid. If you returned a double payment, record that payment as well. If nothing more is to be paid, cancel the ticket or the order.',
       private.money_text(v_due_again, v_order.currency)
     )) end,
     private.warning_of_amount(
       refund.amount, private.amount_refundable(v_former), v_order.currency, 'to be returned',
-      'If that was returned, record another refund of %2$s.'
+      'If that is the amount returned, record another refund of %2$s.'
     ),
     case when refund.refunded_at < (
       select min(p.received_at)
       from public.payments p
       where p.order_id = v_order.id and not exists (select from public.payment_voids v where v.payment_id = p.id)
     ) - interval '1 day' then private.warning(
-      'refunded_before_payment', 'refunded_at is more than a day before the first payment of the order was received. A refund cannot be changed: note the right date in your books.'
+      'refunded_before_payment', 'refunded_at is more than a day before the first payment of the order. A refund cannot be changed: note the right date in your books.'
     ) end
   ];
 end
@@ -110,10 +110,10 @@ language plpgsql stable security definer set search_path = ''
 as $$
 begin
   if "order".payment_due_at <= now() then
-    return private.warning('expires_now', 'The order expires now: its tickets are cancelled within seconds.');
+    return private.warning('expires_now', 'The order expires now, and its tickets are cancelled within seconds.');
   end if;
   return (
-    select private.warning('due_after_event', 'The deadline of the payment is after the end of the event: until then the tickets are unpaid, and do not admit.')
+    select private.warning('due_after_event', 'The payment deadline is after the end of the event. Unpaid tickets do not admit.')
     from public.events e
     where e.id = "order".event_id and e.ends_at < "order".payment_due_at and not private.is_foreign(e.organisation_id)
   );

@@ -323,7 +323,7 @@ begin
 end
 $$;
 comment on function public.notify_cancelled is
-  'Tells the holders of the cancelled tickets of an order, and its buyer, by e-mail, each once: mailed unless the order has no e-mails, everybody all the same. message: what you add in your own words. What was cancelled with its event: call notify_attendees. Returns how many e-mails.';
+  'E-mails the holders of cancelled tickets of an order, and its buyer, each once. mailed: unless the order has e-mails switched off; everybody: always. message: your own words. For tickets cancelled with their event, call notify_attendees. Returns the number of e-mails.';
 revoke all on function public.notify_cancelled from public, anon, service_role;
 grant execute on function public.notify_cancelled to authenticated;
 

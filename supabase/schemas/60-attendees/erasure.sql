@@ -108,7 +108,7 @@ begin
 end
 $$;
 comment on function api.erase_attendee is
-  'Erases what identifies an attendee, here and in every copy, or reports what it would erase: 200 with a receipt. 404 not_found; 409 attendee_erased.';
+  'Erases the personal data of an attendee, here and in every copy, or reports the effect: 200 with a receipt. 404 not_found; 409 attendee_erased.';
 grant execute on function api.erase_attendee to scope_attendees_write;
 
 -- For owners and managers who are signed in, and for the SQL editor.
@@ -130,7 +130,7 @@ begin
 end
 $$;
 comment on function public.erase_attendee is
-  'Erases what identifies an attendee: name, e-mail address and all other personal fields, also in the order where they are its contact, and in every log. Answers a receipt. Figures, money and the ticket stay.';
+  'Erases the personal data of an attendee: name, e-mail address and all other personal fields, in the order if they are its contact, and in every log. Returns a receipt. Figures, money and the ticket stay.';
 revoke all on function public.erase_attendee from public, anon, service_role;
 grant execute on function public.erase_attendee to authenticated;
 
@@ -159,5 +159,5 @@ begin
   );
 end
 $$;
-comment on function api.erased_emails is 'Those of the given e-mails whose recipient was erased. For the courier.';
+comment on function api.erased_emails is 'E-mails among the given whose recipient was erased. For the courier.';
 grant execute on function api.erased_emails to courier;

@@ -34,7 +34,7 @@ begin
     if v_answers[i]::text = '{}' then
       execute format('select private.%I($1)', operation) using calls[i:i];
       set constraints all immediate;
-      raise exception 'The outcome of a guest depends on another.' using errcode = 'serialization_failure';
+      raise exception 'The outcome for this guest depends on another guest of the list.' using errcode = 'serialization_failure';
     end if;
   end loop;
   return v_answers;
@@ -92,7 +92,7 @@ begin
       v_fields := v_fields || '{"param": "ticket_type_id", "message": "This is not the id of a ticket type."}'::jsonb;
     end if;
     v_fields := v_fields || (
-      select coalesce(jsonb_agg(jsonb_build_object('param', left(f.name, 100), 'message', 'A guest has no such field.')), '[]')
+      select coalesce(jsonb_agg(jsonb_build_object('param', left(f.name, 100), 'message', 'There is no such field of a guest.')), '[]')
       from (
         select n.name from jsonb_object_keys(guest) n (name)
         where not v_known ? n.name
@@ -283,7 +283,7 @@ declare
   -- Code, message, param and hint.
   v_refusal constant text[] := case
     when attendee.id is null then case when coalesce(guest ->> 'ticket_type_id', ticket_type_id::text) is null then array[
-      'validation_failed', 'A new attendee needs a ticket type.', 'ticket_type_id', 'Give each new attendee a ticket_type_id, or one beside the list.'
+      'validation_failed', 'A new attendee needs a ticket type.', 'ticket_type_id', 'Send ticket_type_id for each new attendee, or once beside the list.'
     ] end
     when v_is_elsewhere then array[
       'already_exists', 'An attendee of another event has this external_id.', 'external_id', 'Use one external_id for each person and event.'
@@ -291,7 +291,7 @@ declare
     -- Not registered anew: a sync that sends whom it knows would undo every cancellation.
     when attendee.status = 'cancelled' then array[
       'cancelled', 'The ticket of this guest was cancelled.', case when guest ->> 'external_id' is null then 'email' else 'external_id' end,
-      'If they come after all, register them with register_attendee, which takes the same external_id.'
+      'To register them again, call register_attendee with the same external_id.'
     ]
     when attendee.ticket_type_id <> (guest ->> 'ticket_type_id')::uuid then array[
       'read_only_field', 'The ticket type of an attendee cannot be changed.', 'ticket_type_id',
@@ -532,5 +532,5 @@ begin
 end
 $$;
 comment on function api.import_attendees is
-  'Registers or updates up to 1000 guests of an event, matched by external_id, or by e-mail address and name, with a verdict for each that it reached in time, or says what it would do: 200. A refused guest has the error of register_attendee or update_attendee, or cancelled. 404 not_found; 422 validation_failed, idempotency_key_reused.';
+  'Registers or updates up to 1000 guests of an event, matched by external_id, or by e-mail address and name. Answers a result for each guest it reached in time, or reports the effect: 200. A refused guest has an error of register_attendee or update_attendee, or cancelled. 404 not_found; 422 validation_failed, idempotency_key_reused.';
 grant execute on function api.import_attendees to scope_attendees_write;

@@ -245,7 +245,7 @@ begin
 end
 $$;
 comment on function api.list_attendees is
-  'Attendees of the organisation, newest first, by any of the filters: { data, has_more, next_cursor }.';
+  'Attendees of the organisation, newest first, with optional filters: { data, has_more, next_cursor }.';
 grant execute on function api.list_attendees to scope_attendees_read;
 
 create function api.get_attendee(attendee_id uuid) returns json
@@ -344,7 +344,7 @@ begin
 end
 $$;
 comment on function api.update_attendee is
-  'Corrects an attendee, moves them to another ticket type of the event, whose price they do not take, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 attendee_erased, ticket_not_reissuable, already_exists, and of a ticket type event_not_published, event_ended, sold_out, ticket_type_archived, sales_not_started, sales_ended; 412 version_mismatch; 422 validation_failed.';
+  'Changes an attendee, moves them to another ticket type at the same price, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 attendee_erased, ticket_not_reissuable, already_exists, and for a ticket type event_not_published, event_ended, sold_out, ticket_type_archived, sales_not_started, sales_ended; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_attendee to scope_attendees_write;
 
 -- Locks the order before its attendee, as everywhere: cancelling a ticket changes the totals of its order.
@@ -370,7 +370,7 @@ as $$
 begin
   if amount > 0 then
     if ('orders:write' = any (private.current_scopes())) is not true then
-      perform private.refuse(403, 'missing_scope', 'What is retained of an order needs the scope orders:write.', 'amount_retained');
+      perform private.refuse(403, 'missing_scope', 'amount_retained needs the scope orders:write.', 'amount_retained');
     end if;
     update public.orders o set amount_retained = o.amount_retained + amount
     where o.id = retain_of.order_id and o.organisation_id = private.current_organisation_id();
@@ -448,7 +448,7 @@ begin
 end
 $$;
 comment on function api.cancel_attendee is
-  'Cancels one ticket and tells its holder and the buyer if asked to, gives its place back and takes its price off the order, which is cancelled with its last ticket; or reports the effect of doing so: 200. 403 missing_scope; 404 not_found; 409 invalid_transition; 422 validation_failed.';
+  'Cancels one ticket, frees its place and takes its price off the order, which is cancelled with its last ticket. On request it e-mails the holder and the buyer; or it reports the effect: 200. 403 missing_scope; 404 not_found; 409 invalid_transition; 422 validation_failed.';
 grant execute on function api.cancel_attendee to scope_attendees_write;
 
 create function api.resend_ticket(attendee_id uuid, idempotency_key text default null, request_fingerprint text default null)
@@ -478,5 +478,5 @@ begin
 end
 $$;
 comment on function api.resend_ticket is
-  'Queues the ticket e-mail of an attendee once more, and makes one due at once that waits after a failure: 200. 404 not_found; 409 ticket_not_active, no_address, attendee_erased.';
+  'Queues the ticket e-mail of an attendee again, or retries a failed one at once: 200. 404 not_found; 409 ticket_not_active, no_address, attendee_erased.';
 grant execute on function api.resend_ticket to scope_attendees_write;

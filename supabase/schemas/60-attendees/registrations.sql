@@ -70,7 +70,7 @@ begin
   into v_is_sized, v_has_doubles
   from unnest(calls) c;
   if not v_is_sized then
-    perform private.refuse(422, 'validation_failed', 'A group has 1 to 50 attendees.', 'attendees');
+    perform private.refuse(422, 'validation_failed', 'A group must have 1 to 50 attendees.', 'attendees');
   elsif v_has_doubles then
     perform private.refuse(
       409, 'already_exists', 'Two attendees of the group have the same external_id.', 'external_id', hint => 'Send each external_id once.'
@@ -203,7 +203,7 @@ begin
       or bool_or(private.replay_outcome(c ->> 'idempotency_key', c ->> 'request_fingerprint') is not null)
     from unnest(calls) c
   ) then
-    raise exception 'What is replayed is for calls that are alone.';
+    raise exception 'Replays are answered only to calls sent alone.';
   end if;
   perform private.assert_registrable(calls);
   v_outcomes := private.outcomes_of_registrations(private.add_registrations(calls));
@@ -287,19 +287,19 @@ join public.orders o on o.id = a.order_id;
 comment on view public.registrations is
   'Attendees with their orders. Add a row to register a guest: event, ticket type, name, e-mail, and payment_method invoice if it is to be paid.';
 comment on column public.registrations.name is 'Name of the person.';
-comment on column public.registrations.email is 'Address that the ticket is sent to.';
+comment on column public.registrations.email is 'Address the ticket is sent to.';
 comment on column public.registrations.company is 'Company of the person.';
-comment on column public.registrations.event_id is 'The event. Needed, as are ticket_type_id, name and email.';
+comment on column public.registrations.event_id is 'The event. Required, with ticket_type_id, name and email.';
 comment on column public.registrations.ticket_type_id is 'The kind of ticket.';
-comment on column public.registrations.payment_method is 'How it is paid, such as invoice. Empty: complimentary.';
-comment on column public.registrations.promo_code is 'The code that the buyer gave. Needs a payment method.';
+comment on column public.registrations.payment_method is 'Payment method, such as invoice. Empty: complimentary.';
+comment on column public.registrations.promo_code is 'Promo code of the buyer. Needs a payment method.';
 comment on column public.registrations.send_email is 'Whether the ticket is e-mailed.';
 comment on column public.registrations.status is 'active, awaiting_payment, or cancelled. Left out of a new row.';
 comment on column public.registrations.reference is 'Short code of the order. Left out of a new row.';
-comment on column public.registrations.external_id is 'The organiser''s own identifier, unique within the organisation.';
-comment on column public.registrations.metadata is 'The organiser''s own flat object: at most 50 keys.';
+comment on column public.registrations.external_id is 'Your own identifier, unique within the organisation.';
+comment on column public.registrations.metadata is 'Your own flat JSON object, at most 50 keys.';
 comment on column public.registrations.created_at is 'When it was registered. Left out of a new row.';
-comment on column public.registrations.waiting_list_entry_id is 'The entry of the waiting list whose offer it accepts.';
+comment on column public.registrations.waiting_list_entry_id is 'The waiting-list entry whose offer it accepts.';
 comment on column public.registrations.order_id is 'The order. Left out of a new row.';
 comment on column public.registrations.attendee_id is 'The attendee. Left out of a new row.';
 comment on column public.registrations.organisation_id is 'The organisation of the event.';
@@ -316,7 +316,7 @@ begin
   foreach v_kept in array '{order_id,reference,attendee_id,status,created_at}'::text[] loop
     if v_given ? v_kept then
       perform private.refuse(
-        409, 'read_only_field', 'Usher sets this field of a new row itself.', v_kept, hint => 'Leave it out.', "row" => to_jsonb(new)
+        409, 'read_only_field', 'Usher sets this field when it adds the row.', v_kept, hint => 'Leave it out.', "row" => to_jsonb(new)
       );
     end if;
   end loop;
@@ -353,7 +353,7 @@ end
 $$;
 create trigger registrations_100_register instead of insert on public.registrations
   for each row execute function private.tg_registrations__register();
-select private.keep_view('public.registrations', 'This is a view: registrations are read and added.', 'update or delete');
+select private.keep_view('public.registrations', 'This view only shows and adds registrations.', 'update or delete');
 
 revoke all on public.registrations from anon, authenticated, service_role;
 grant select, insert on public.registrations to authenticated;

@@ -55,7 +55,7 @@ as $$
 begin
   if new.erased_at is distinct from old.erased_at and current_setting('usher.erasing', true) is distinct from 'on' then
     perform private.refuse(
-      409, 'read_only_field', 'A person is erased by a function, which finds every copy.', 'erased_at', hint => 'Call erase_attendee.',
+      409, 'read_only_field', 'Only a function can erase a person, because it finds every copy.', 'erased_at', hint => 'Call erase_attendee.',
       "row" => to_jsonb(new)
     );
   elsif old.erased_at is not null
@@ -63,7 +63,7 @@ begin
       is distinct from (old.name, old.email, old.company, old.external_id, old.metadata)
       or new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued') then
     perform private.refuse(
-      409, 'attendee_erased', 'This attendee was erased.', 'attendee_id', hint => 'Register the person who comes instead.', "row" => to_jsonb(new)
+      409, 'attendee_erased', 'This attendee was erased.', 'attendee_id', hint => 'Register the new person instead.', "row" => to_jsonb(new)
     );
   end if;
   return new;
@@ -159,7 +159,7 @@ begin
     new := private.price_attendee(new, v_order);
     if v_order.status = 'completed' and new.price > new.discount then
       perform private.refuse(
-        409, 'order_completed', 'A completed order takes no more tickets that are to be paid.', 'order_id',
+        409, 'order_completed', 'A completed order takes no more paid tickets.', 'order_id',
         hint => 'Create a new order.', "row" => to_jsonb(new)
       );
     end if;
@@ -227,7 +227,7 @@ begin
   if (old.status, new.status) = ('active', 'awaiting_payment')
     or old.status = 'cancelled' and not (new.status = 'awaiting_payment' and private.is_reopening(new.order_id)) then
     perform private.refuse(
-      409, 'invalid_transition', 'An attendee cannot go from its present status to this one.', 'status',
+      409, 'invalid_transition', 'An attendee cannot change from its current status to this one.', 'status',
       jsonb_build_object('from', old.status, 'to', new.status),
       'Allowed: awaiting_payment to active or cancelled; active to cancelled.', "row" => to_jsonb(new)
     );
@@ -255,11 +255,11 @@ as $$
 begin
   if new.status <> 'active' then
     perform private.refuse_inactive_ticket(
-      new.status, 'A ticket whose status is not active is not sent: ticket_email_status stays as it is.'
+      new.status, 'Only active tickets are sent: ticket_email_status cannot be changed.'
     );
   elsif private.takes_no_mail(new.email) then
     perform private.refuse(
-      409, 'no_address', 'This attendee has no address that takes mail.', 'email', hint => 'Correct the address. If that does not send the ticket, ask for it again.',
+      409, 'no_address', 'This attendee has no deliverable address.', 'email', hint => 'Correct the address. If that does not send the ticket, queue it again.',
       "row" => to_jsonb(new)
     );
   end if;
@@ -330,6 +330,6 @@ create trigger attendees_510_be_found before insert or update of name, email, co
 create trigger attendees_100_over before delete on public.attendees
   for each row when (old.status <> 'cancelled' and not private.is_deleted_wholly(old.organisation_id))
   execute function private.tg__refuse(
-    409, 'in_use', 'A ticket that stands cannot be deleted: its order and everybody who was told of it count on it.',
-    'Set status to cancelled instead; to remove what identifies the person, call erase_attendee.'
+    409, 'in_use', 'A valid ticket cannot be deleted, because its order depends on it.',
+    'Set status to cancelled instead. To remove personal data, call erase_attendee.'
   );

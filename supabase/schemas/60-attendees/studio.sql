@@ -27,7 +27,7 @@ begin
   order by lower(a.name), a.id;
 end
 $$;
-comment on function public.ticket_codes is 'Who is expected at an event, with their ticket codes and the path of their ticket pages, by name: for owners, managers and the door.';
+comment on function public.ticket_codes is 'Expected guests of an event by name, with ticket codes and ticket-page paths. For owners, managers and the door.';
 revoke all on function public.ticket_codes from public, anon, service_role;
 grant execute on function public.ticket_codes to authenticated;
 
@@ -47,16 +47,16 @@ join public.events e on e.id = a.event_id
 where (a.ticket_email_status in ('bounced', 'failed') or a.ticket_email_status = 'queued' and a.ticket_email_last_error is not null)
   and a.status <> 'cancelled'
 order by a.event_id, lower(a.name), a.id;
-comment on view public.undelivered_tickets is 'Tickets whose e-mail did not arrive, and why; those that are tried again as well.';
+comment on view public.undelivered_tickets is 'Tickets whose e-mail did not arrive, with the reason, including those still being retried.';
 comment on column public.undelivered_tickets.name is 'Name of the person.';
-comment on column public.undelivered_tickets.email is 'Address that the ticket was sent to.';
-comment on column public.undelivered_tickets.ticket_email_status is 'bounced or failed, or queued: it has failed for now, and is tried again.';
-comment on column public.undelivered_tickets.error is 'Why it was not sent or came back.';
+comment on column public.undelivered_tickets.email is 'Address the ticket was sent to.';
+comment on column public.undelivered_tickets.ticket_email_status is 'bounced, failed, or queued for another attempt.';
+comment on column public.undelivered_tickets.error is 'Why it failed or bounced.';
 comment on column public.undelivered_tickets.sent_at is 'When it was last sent.';
 comment on column public.undelivered_tickets.event is 'Name of the event.';
 comment on column public.undelivered_tickets.event_id is 'The event. Filter by it.';
 comment on column public.undelivered_tickets.attendee_id is 'The attendee.';
-comment on column public.undelivered_tickets.organisation_id is 'The organisation that it belongs to.';
+comment on column public.undelivered_tickets.organisation_id is 'The organisation it belongs to.';
 select private.keep_view('public.undelivered_tickets');
 
 revoke all on public.undelivered_tickets from anon, authenticated, service_role;
@@ -82,6 +82,6 @@ begin
 end
 $$;
 comment on function public.the_attendee is
-  'The id of the attendee with this e-mail address, at the event of this slug or at any; one whose ticket stands comes before cancelled ones. Refuses none, and several.';
+  'The id of the attendee with this e-mail address, at the event with this slug or at any. A valid ticket comes before cancelled ones. Refuses no match and several.';
 revoke all on function public.the_attendee from public, anon, service_role;
 grant execute on function public.the_attendee to authenticated;

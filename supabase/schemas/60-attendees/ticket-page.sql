@@ -51,5 +51,5 @@ begin
 end
 $$;
 comment on function api.get_ticket_page is
-  'What the ticket page of a token shows: { organisation, event, ticket_type, order, attendee }. null where no ticket has it. For the gateway.';
+  'Content of the ticket page of a token: { organisation, event, ticket_type, order, attendee }, or null. For the gateway.';
 grant execute on function api.get_ticket_page to gateway;

@@ -116,7 +116,7 @@ begin
         'min_per_order', v_ticket_type.min_per_order,
         'max_per_order', v_ticket_type.max_per_order
       ),
-      'Register from min_per_order to max_per_order of them in one order.'
+      'Register between min_per_order and max_per_order in one order.'
     );
   end if;
   return null;
@@ -167,8 +167,8 @@ begin
       and not exists (select from public.attendees a where a.order_id = o.id and a.promo_code_id is not null)
   ) then
     perform private.refuse(
-      409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
-      hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
+      409, 'promo_code_not_applicable', 'The promo code applies to none of these tickets.', 'promo_code',
+      hint => 'See its ticket_type_ids. Free tickets need no code.'
     );
   end if;
 end

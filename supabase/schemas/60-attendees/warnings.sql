@@ -5,7 +5,7 @@ language plpgsql immutable set search_path = ''
 as $$
 begin
   return private.warning(
-    'ticket_given_away', 'A ticket that has a price was given away. If it is to be paid, cancel it and register with payment_method.'
+    'ticket_given_away', 'A priced ticket was given free of charge. If it should be paid, cancel it and register with payment_method.'
   );
 end
 $$;
@@ -29,7 +29,7 @@ language plpgsql immutable set search_path = ''
 as $$
 begin
   return private.warning(
-    'person_repeated', 'A person of the same name and e-mail address was registered for this event within ten minutes. Cancel one of the two if it was meant once.'
+    'person_repeated', 'A person with the same name and e-mail address was registered for this event within ten minutes. If that is a duplicate, cancel one of the two.'
   );
 end
 $$;
@@ -56,8 +56,8 @@ as $$
 begin
   if tickets > 0 then
     return private.warning('ticket_at_former_address', format(
-      '%s e-mailed to the former address, and nothing to the new one. resend_ticket sends a ticket there. If another person comes, '
-      'update_attendee with reissue_ticket sends them a new code, and the former one admits nobody.',
+      '%s e-mailed to the former address, and nothing to the new one. Call resend_ticket to send the ticket. If another person comes, '
+      'call update_attendee with reissue_ticket to send a new code and stop the former one.',
       case tickets when 1 then 'The ticket was' else tickets || ' tickets were' end
     ));
   end if;
@@ -77,7 +77,7 @@ begin
     private.warning_of_former_addresses(private.is_at_former_address(former, present)::integer),
     case when former.ticket_type_id <> present.ticket_type_id then (
       select private.warning('price_kept', format(
-        'The ticket keeps its price of %s, and the new ticket type has another. For another price cancel the ticket, and register the person again.',
+        'The ticket keeps its price of %s, which differs from the new ticket type. To charge the new price, cancel the ticket and register the person again.',
         private.money_text(present.price, present.currency)
       ))
       from public.ticket_types t
@@ -86,7 +86,7 @@ begin
     case when lower(former.email) <> lower(present.email) and private.current_scopes() && '{orders:read,orders:write}' then (
       select private.warning(
         'buyer_has_former_address',
-        'The contact of the order still has the former e-mail address, and receipts and reminders go there. If it is the same person, correct it with update_order.'
+        'The contact of the order still has the former e-mail address, so receipts and reminders go there. If it is the same person, correct it with update_order.'
       )
       from public.orders o
       where o.id = present.order_id

@@ -70,7 +70,7 @@ begin
     when coalesce(held, 0) = 0 then ''
     when private.is_by_hand()
       then $way$ For whoever is offered a place: select accept_offer(the_waiting_list_entry('who@example.com', 'my-event')).$way$
-    else ' For whoever is offered a place: accept_waiting_list_offer.'
+    else ' To take an offered place, call accept_waiting_list_offer.'
   end;
 end
 $$;
@@ -86,8 +86,8 @@ begin
     );
   elsif entry.status <> 'offered' then
     perform private.refuse(
-      409, 'not_offered', 'No place is offered to this person.', 'waiting_list_entry_id', jsonb_build_object('status', entry.status),
-      'Whoever waits is offered a place when it is their turn.'
+      409, 'not_offered', 'This person has no offer.', 'waiting_list_entry_id', jsonb_build_object('status', entry.status),
+      'Usher offers places in the order of the waiting list.'
     );
   end if;
 end
@@ -178,5 +178,5 @@ begin
 end
 $$;
 comment on function api.expire_waiting_list_offers is
-  'Expires offers of the waiting list after their deadline, some at a time, and offers their places to the next: { expired, has_more }. For the courier.';
+  'Expires waiting-list offers after their deadline, some at a time, and offers their places to the next: { expired, has_more }. For the courier.';
 grant execute on function api.expire_waiting_list_offers to courier;

@@ -34,7 +34,7 @@ begin
 end
 $$;
 comment on function api.list_waiting_list_entries is
-  'The waiting list of an event, first come first: { data, has_more, next_cursor }. 404 not_found.';
+  'Waiting list of an event, oldest first: { data, has_more, next_cursor }. 404 not_found.';
 grant execute on function api.list_waiting_list_entries to scope_attendees_read;
 
 create function api.get_waiting_list_entry(waiting_list_entry_id uuid) returns json
@@ -50,7 +50,7 @@ begin
   return private.waiting_list_entry_json(v_entry);
 end
 $$;
-comment on function api.get_waiting_list_entry is 'One entry of a waiting list. 404 not_found.';
+comment on function api.get_waiting_list_entry is 'One waiting-list entry. 404 not_found.';
 grant execute on function api.get_waiting_list_entry to scope_attendees_read;
 
 create function api.join_waiting_list(
@@ -153,7 +153,7 @@ begin
 end
 $$;
 comment on function api.update_waiting_list_entry is
-  'Changes fields of an entry of a waiting list, such as the deadline of its offer: 200. 404 not_found; 409 read_only_field, already_exists; 412 version_mismatch; 422 validation_failed.';
+  'Changes fields of a waiting-list entry, such as the deadline of its offer: 200. 404 not_found; 409 read_only_field, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_waiting_list_entry to scope_attendees_write;
 
 create function api.accept_waiting_list_offer(
@@ -189,7 +189,7 @@ begin
 end
 $$;
 comment on function api.accept_waiting_list_offer is
-  'Registers the person whom the waiting list offers a place, complimentary unless payment_method is given: 201 with the order and its attendee. 404 not_found; 409 not_offered, offer_expired, event_not_published, event_ended, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id).';
+  'Accepts an offer and registers the person, complimentary unless payment_method is given: 201 with the order and its attendee. 404 not_found; 409 not_offered, offer_expired, event_not_published, event_ended, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id).';
 grant execute on function api.accept_waiting_list_offer to scope_attendees_write;
 
 create function api.cancel_waiting_list_entry(
@@ -222,5 +222,5 @@ begin
 end
 $$;
 comment on function api.cancel_waiting_list_entry is
-  'Takes a person off the waiting list; a place that was offered goes to the next: 200. 404 not_found; 409 invalid_transition.';
+  'Removes a person from the waiting list. An offered place goes to the next: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.cancel_waiting_list_entry to scope_attendees_write;

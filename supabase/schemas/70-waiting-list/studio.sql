@@ -21,7 +21,7 @@ begin
 end
 $$;
 comment on function public.accept_offer is
-  'Registers whoever is offered a place of the waiting list: the reference of the order. Complimentary unless payment_method is given.';
+  'Accepts a waiting-list offer and registers the person. Returns the reference of the order. Complimentary unless payment_method is given.';
 revoke all on function public.accept_offer from public, anon, service_role;
 grant execute on function public.accept_offer to authenticated;
 
@@ -37,11 +37,11 @@ begin
         and (event_slug is null or w.event_id = public.the_event(event_slug))
       limit 2
     ),
-    'Nobody with this e-mail address is on the waiting list.', 'This e-mail address is on several waiting lists.', 'email'
+    'This e-mail address is not on the waiting list.', 'This e-mail address is on several waiting lists.', 'email'
   );
 end
 $$;
 comment on function public.the_waiting_list_entry is
-  'The id of the entry of this e-mail address that waits or is offered a place, at the event of this slug or at any. Refuses none, and several.';
+  'The id of the waiting or offered entry with this e-mail address, at the event with this slug or at any. Refuses no match and several.';
 revoke all on function public.the_waiting_list_entry from public, anon, service_role;
 grant execute on function public.the_waiting_list_entry to authenticated;

@@ -49,19 +49,19 @@ create table public.waiting_list_entries (
   constraint waiting_list_entries_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
 comment on constraint waiting_list_entries_offer_expires_at_is_set_with_an_offer on public.waiting_list_entries is
-  'An offer has a deadline. Move it, or cancel the entry.';
-comment on table public.waiting_list_entries is 'People who wait for a place of a sold-out ticket type, in the order of their ids. Take somebody off by setting status to cancelled.';
+  'An offer needs a deadline. Move it, or cancel the entry.';
+comment on table public.waiting_list_entries is 'People waiting for a place of a sold-out ticket type, in the order of their ids. Set status to cancelled to remove one.';
 comment on column public.waiting_list_entries.name is 'Name of the person.';
-comment on column public.waiting_list_entries.email is 'Address that the offer is sent to.';
+comment on column public.waiting_list_entries.email is 'Address the offer is sent to.';
 comment on column public.waiting_list_entries.company is 'Company of the person: one line of up to 200 characters.';
 comment on column public.waiting_list_entries.status is 'waiting, offered, accepted, expired or cancelled.';
-comment on column public.waiting_list_entries.ticket_type_id is 'The ticket type that the person waits for.';
+comment on column public.waiting_list_entries.ticket_type_id is 'The ticket type the person is waiting for.';
 comment on column public.waiting_list_entries.offered_at is 'When a place was offered. Kept by Usher.';
-comment on column public.waiting_list_entries.offer_expires_at is 'Until when the offered place is held. May be moved while it is offered.';
+comment on column public.waiting_list_entries.offer_expires_at is 'Deadline of the offer. Can be moved while it is open.';
 comment on column public.waiting_list_entries.send_email is 'Whether the offer, and later the ticket, is e-mailed.';
-comment on column public.waiting_list_entries.external_id is 'The organiser''s own identifier, up to 255 characters, unique within the organisation.';
-comment on column public.waiting_list_entries.metadata is 'The organiser''s own flat object: at most 50 keys.';
-comment on column public.waiting_list_entries.id is 'Identifier, a UUID of version 7: it holds the time of joining, and with it the order of the list.';
+comment on column public.waiting_list_entries.external_id is 'Your own identifier, up to 255 characters, unique within the organisation.';
+comment on column public.waiting_list_entries.metadata is 'Your own flat JSON object, at most 50 keys.';
+comment on column public.waiting_list_entries.id is 'Identifier: a version 7 UUID, which contains the time of joining and so the order of the list.';
 comment on column public.waiting_list_entries.version is 'Number of edits. Kept by Usher.';
 comment on column public.waiting_list_entries.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
 
@@ -118,7 +118,7 @@ begin
   perform private.assert_on_sale(v_ticket_type);
   if v_ticket_type.min_per_order > 1 then
     perform private.refuse(
-      409, 'quantity_not_allowed', 'The waiting list is for one ticket, and an order has more of this type.', 'ticket_type_id',
+      409, 'quantity_not_allowed', 'The waiting list is for single tickets, and this type needs more in each order.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', v_ticket_type.id, 'min_per_order', v_ticket_type.min_per_order), "row" => to_jsonb(new)
     );
   -- There is no place left, and nobody else is giving one back at this moment.
@@ -127,7 +127,7 @@ begin
     or private.places_taken(v_event.id) >= v_event.capacity
   ) is not true then
     perform private.refuse(
-      409, 'not_sold_out', 'There are tickets of this type left.', 'ticket_type_id',
+      409, 'not_sold_out', 'Tickets of this type are still available.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', v_ticket_type.id), 'Register the person instead.'
     );
   end if;
@@ -142,9 +142,9 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    409, 'invalid_transition', 'An entry of the waiting list cannot go from its present status to this one.', 'status',
+    409, 'invalid_transition', 'A waiting-list entry cannot change from its current status to this one.', 'status',
     jsonb_build_object('from', old.status, 'to', new.status),
-    'Allowed: waiting or offered to cancelled; offered to expired after its deadline. Places are offered by Usher.', "row" => to_jsonb(new)
+    'Allowed: waiting or offered to cancelled; offered to expired after its deadline. Usher makes the offers.', "row" => to_jsonb(new)
   );
 end
 $$;
@@ -191,7 +191,7 @@ create trigger waiting_list_entries_120_deadline before update of offer_expires_
     and (old.status, new.status) not in (('waiting', 'offered'), ('offered', 'offered'))
   )
   execute function private.tg__refuse(
-    409, 'read_only_field', 'Only an offer that stands has a deadline to be moved.', 'Leave it as it is.', 'offer_expires_at'
+    409, 'read_only_field', 'Only the deadline of an open offer can be moved.', 'Leave it as it is.', 'offer_expires_at'
   );
 create trigger waiting_list_entries_130_free before insert or update of email, external_id on public.waiting_list_entries
   for each row execute function private.tg_waiting_list_entries__assert_free();

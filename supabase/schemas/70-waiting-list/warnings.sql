@@ -18,7 +18,7 @@ language plpgsql immutable set search_path = ''
 as $$
 begin
   return private.warning(
-    'has_offer', 'The waiting list holds another place of this ticket type for the same e-mail address. Cancel that entry, or cancel this ticket and use accept_waiting_list_offer.'
+    'has_offer', 'The waiting list holds another place of this ticket type for the same e-mail address. Cancel that entry, or cancel this ticket and call accept_waiting_list_offer.'
   );
 end
 $$;

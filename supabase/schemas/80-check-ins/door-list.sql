@@ -170,7 +170,7 @@ begin
 end
 $$;
 comment on function api.get_door_list is
-  'What a scanner needs to decide alone, at most 1,000 tickets, or what changed since a cursor. 404 not_found; 422 validation_failed.';
+  'Tickets for offline scanners, at most 1,000, or changes since a cursor. 404 not_found; 422 validation_failed.';
 grant execute on function api.get_door_list to scope_checkin_write;
 
 create function api.list_check_in_conflicts(event_id uuid, cursor text default null, "limit" integer default null) returns json
@@ -202,5 +202,5 @@ begin
 end
 $$;
 comment on function api.list_check_in_conflicts is
-  'Scans that an offline scanner admitted and that were rejected, newest first, each with the entry that stood: { data, has_more, next_cursor }. 404 not_found.';
+  'Rejected scans that an offline scanner admitted, newest first, each with the entry that counts: { data, has_more, next_cursor }. 404 not_found.';
 grant execute on function api.list_check_in_conflicts to scope_checkin_write;

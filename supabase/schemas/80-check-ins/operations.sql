@@ -85,13 +85,13 @@ begin
         ('not_found', c_ticket, case c_ticket when 'code' then 'No ticket has this code.' else 'No attendee has this id.' end,
           'Scan again, or look the person up by name: find_attendees.'),
         ('wrong_event', c_ticket, 'This ticket is for another event.', 'details.check_in.attendee.event_id is the event the ticket is for.'),
-        ('already_checked_in', c_ticket, 'This ticket was checked in before.', 'details.check_in.earlier says when and where they came in.'),
+        ('already_checked_in', c_ticket, 'This ticket is already checked in.', 'details.check_in.earlier has the time and place of the entry.'),
         ('cancelled', c_ticket, 'This ticket was cancelled.', 'The person needs a new ticket.'),
         ('unpaid', c_ticket, 'This ticket is not paid for yet.', 'Record the payment of the order first.'),
         ('event_cancelled', 'event_id', 'The event was cancelled.', 'No ticket of this event can be checked in.'),
         ('not_admitted_here', c_ticket, 'This ticket is not for this check-in point.', 'The check-in point lists the ticket types that it admits.'),
         ('point_closed', 'check_in_point_id', 'This check-in point is not open.', 'Look at its opens_at, closes_at and status.'),
-        ('not_inside', c_ticket, 'This person has not come in here.', 'There is no entry to end. Scan it as an entry to let them in.')
+        ('not_inside', c_ticket, 'This person has not come in here.', 'There is no entry to end. Scan an entry to let them in.')
     ) r (reason, param, message, hint)
     where r.reason = check_in.reason::text
   );
@@ -320,7 +320,7 @@ begin
 end
 $$;
 comment on function api.check_in_batch is
-  'Judges up to 500 offline scans in the order of scanned_at, each once: 200 with a verdict for each that it reached in time. 404 not_found; 422 validation_failed.';
+  'Processes up to 500 offline scans in the order of scanned_at, each once: 200 with a result for each scan it reached in time. 404 not_found; 422 validation_failed.';
 grant execute on function api.check_in_batch to scope_checkin_write;
 
 create function api.undo_check_in(
@@ -356,7 +356,7 @@ begin
 end
 $$;
 comment on function api.undo_check_in is
-  'Takes an accepted check-in back, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone, already_checked_in (an exit, and they came in again).';
+  'Undoes an accepted check-in, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone, already_checked_in (for an exit followed by another entry).';
 grant execute on function api.undo_check_in to scope_checkin_write;
 
 create function api.check_in_many(calls jsonb) returns json
@@ -447,7 +447,7 @@ begin
   );
 end
 $$;
-comment on function api.list_check_ins is 'The check-in log, newest first, rejected scans included: { data, has_more, next_cursor }.';
+comment on function api.list_check_ins is 'Check-in log, newest first, including rejected scans: { data, has_more, next_cursor }.';
 grant execute on function api.list_check_ins to scope_attendees_read;
 
 -- Ids of the attendees of a page, newest first, each word of the search being in their name, their company or the reference of

@@ -28,12 +28,12 @@ create table public.check_in_points (
   ),
   constraint check_in_points_closes_at_is_after_opens_at check (closes_at > opens_at)
 );
-comment on table public.check_in_points is 'Gates, days and workshops of an event at which tickets are scanned. Archive one to close it for good.';
+comment on table public.check_in_points is 'Places where tickets are scanned, such as gates, days and workshops. Archive one to close it permanently.';
 comment on column public.check_in_points.name is 'Name for people.';
-comment on column public.check_in_points.status is 'active or archived; an archived one admits nobody.';
+comment on column public.check_in_points.status is 'active or archived. An archived point admits nobody.';
 comment on column public.check_in_points.admission is 'once; once_per_day, in the time zone of the event; or re_entry: an exit scan lets the ticket in again. Fixed once there are scans.';
-comment on column public.check_in_points.opens_at is 'Scans before it are rejected. Empty: open from the start.';
-comment on column public.check_in_points.closes_at is 'Scans from then on are rejected. Empty: open to the end.';
+comment on column public.check_in_points.opens_at is 'Earlier scans are rejected. Empty: always open before closes_at.';
+comment on column public.check_in_points.closes_at is 'Scans from this time on are rejected. Empty: no closing time.';
 comment on column public.check_in_points.ticket_type_ids is 'Ticket types that it admits, up to 100. Empty: all of the event.';
 
 create index check_in_points_event_id_id_idx on public.check_in_points (event_id, id);
@@ -41,7 +41,7 @@ create index check_in_points_event_id_id_idx on public.check_in_points (event_id
 comment on constraint check_in_points_name_is_one_line on public.check_in_points is
   'A name is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
 comment on constraint check_in_points_closes_at_is_after_opens_at on public.check_in_points is
-  'A check-in point closes after it opens. Change opens_at and closes_at together.';
+  'A check-in point must close after it opens. Change opens_at and closes_at together.';
 
 create function private.tg_check_in_points__assert_event() returns trigger
 language plpgsql volatile set search_path = ''
@@ -52,7 +52,7 @@ begin
   -- The door list has all of them on each page.
   elsif (select count(*) from public.check_in_points p where p.event_id = new.event_id) >= 100 then
     perform private.refuse_value(
-      'event_id', 'An event has at most 100 check-in points.', 'Delete those at which nothing was scanned, or change one.', "row" => to_jsonb(new)
+      'event_id', 'An event has at most 100 check-in points.', 'Delete one without scans, or change one.', "row" => to_jsonb(new)
     );
   end if;
   return new;
@@ -68,9 +68,9 @@ begin
   perform 1 from public.check_in_points p where p.id = old.id for update;
   if exists (select from public.check_ins c where c.check_in_point_id = old.id) then
     perform private.refuse(
-      409, 'in_use', 'Tickets were scanned at this check-in point.', case tg_op when 'UPDATE' then 'admission' else 'check_in_point_id' end,
+      409, 'in_use', 'This check-in point has scans.', case tg_op when 'UPDATE' then 'admission' else 'check_in_point_id' end,
       hint => case tg_op
-        when 'UPDATE' then 'Its admission is fixed: archive it, and create another.'
+        when 'UPDATE' then 'Its admission rule is fixed. Archive it and create another.'
         else 'Archive it instead: set its status to archived.'
       end
     );
@@ -260,7 +260,7 @@ begin
 end
 $$;
 comment on function api.update_check_in_point is
-  'Changes fields of a check-in point (status archived closes it for good): 200. 404 not_found; 409 in_use; 412 version_mismatch; 422 validation_failed.';
+  'Changes fields of a check-in point (status archived closes it permanently): 200. 404 not_found; 409 in_use; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_check_in_point to scope_events_write;
 
 create function api.delete_check_in_point(
@@ -288,5 +288,5 @@ begin
   ));
 end
 $$;
-comment on function api.delete_check_in_point is 'Deletes a check-in point at which nothing was scanned: 200. 404 not_found; 409 in_use.';
+comment on function api.delete_check_in_point is 'Deletes a check-in point without scans: 200. 404 not_found; 409 in_use.';
 grant execute on function api.delete_check_in_point to scope_events_write;

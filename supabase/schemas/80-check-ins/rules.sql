@@ -59,16 +59,16 @@ declare
   v_point public.check_in_points;
 begin
   if num_nonnulls(new.code, new.attendee_id) = 0 then
-    perform private.refuse_value('code', 'Give the code of the ticket, or attendee_id.');
+    perform private.refuse_value('code', 'Send the ticket code or attendee_id.');
   elsif num_nonnulls(new.code, new.attendee_id) = 2 then
-    perform private.refuse_value('attendee_id', 'Give either the code of the ticket or attendee_id, not both.');
+    perform private.refuse_value('attendee_id', 'Send either the ticket code or attendee_id, not both.');
   end if;
 
   select e.* into v_event from public.events e where e.id = new.event_id and not private.is_foreign(e.organisation_id);
   if not found then
     perform private.refuse_not_found('event_id');
   elsif new.scanned_at < v_event.created_at and new.scan_id is null then
-    perform private.refuse_value('scanned_at', 'scanned_at is before the event was made.', 'Leave scanned_at out: it is then now.');
+    perform private.refuse_value('scanned_at', 'scanned_at is before the event was created.', 'Leave scanned_at out to use the current time.');
   end if;
   new.organisation_id := v_event.organisation_id;
   -- A scanner's clock may be wrong: no scan is later than now, or earlier than its event.
@@ -175,10 +175,10 @@ create trigger check_ins_100_append_only before update on public.check_ins
   for each row when (
     private.is_typed() and to_jsonb(new) - '{undone_at,updated_at}'::text[] <> to_jsonb(old) - '{undone_at,updated_at}'::text[]
   )
-  execute function private.tg__assert_append_only('Check-ins are a log: only undone_at can be set.', 'Set undone_at to take an acceptance back.');
+  execute function private.tg__assert_append_only('Check-ins are a log: only undone_at can be set.', 'Set undone_at to undo an accepted check-in.');
 create trigger check_ins_100_never_deleted before delete on public.check_ins
   for each row execute function private.tg__assert_append_only(
-    'Check-ins are a log: they are never deleted.', 'Set undone_at to take an acceptance back.'
+    'Check-ins are a log: they are never deleted.', 'Set undone_at to undo an accepted check-in.'
   );
 
 create function private.tg_check_ins__take_back() returns trigger
@@ -189,7 +189,7 @@ begin
     perform private.refuse(409, 'check_in_not_accepted', 'A rejected check-in cannot be undone.', 'check_in_id', "row" => to_jsonb(old));
   elsif old.undone_at is not null then
     perform private.refuse(
-      409, 'check_in_already_undone', 'This check-in was undone before.', 'check_in_id',
+      409, 'check_in_already_undone', 'This check-in is already undone.', 'check_in_id',
       jsonb_build_object('undone_at', private.rfc3339(old.undone_at)), "row" => to_jsonb(old)
     );
   end if;
@@ -218,7 +218,7 @@ begin
       where c.attendee_id = new.attendee_id and c.admission_key = v_key and c.id <> new.earlier_check_in_id
     ) then
       perform private.refuse(
-        409, 'already_checked_in', 'The person came in again since.', 'check_in_id', hint => 'Undo the later check-in first.', "row" => to_jsonb(new)
+        409, 'already_checked_in', 'The person has checked in again since.', 'check_in_id', hint => 'Undo the later check-in first.', "row" => to_jsonb(new)
       );
     end if;
     update public.check_ins c set exited_at = null, admission_key = v_key

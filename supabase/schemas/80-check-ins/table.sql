@@ -47,24 +47,24 @@ create table public.check_ins (
 );
 comment on constraint check_ins_device_is_one_line on public.check_ins is
   'device is one line of 1 to 100 characters. Write at least one letter, and no line breaks.';
-comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id, and code or attendee_id, to check in by hand; set undone_at to take an acceptance back.';
-comment on column public.check_ins.attendee_id is 'Whose ticket it is. Empty where no ticket has the code, or no attendee the id that was named.';
+comment on table public.check_ins is 'Every scan at the door, accepted or rejected. Add a row with event_id, and code or attendee_id, to check in by hand. Set undone_at to undo an accepted check-in.';
+comment on column public.check_ins.attendee_id is 'Holder of the ticket. Empty if no ticket has the code, or no attendee the id.';
 -- Not filled in from the attendee: whoever names an attendee learns no ticket code.
-comment on column public.check_ins.code is 'The text that was scanned, up to 200 characters, even if no ticket has this code. Empty where the attendee was named instead.';
-comment on column public.check_ins.check_in_point_id is 'The check-in point where it was scanned. Empty: the event as such.';
+comment on column public.check_ins.code is 'Scanned text, up to 200 characters, even if no ticket has this code. Empty if attendee_id was sent instead.';
+comment on column public.check_ins.check_in_point_id is 'The check-in point of the scan. Empty: the whole event.';
 comment on column public.check_ins.direction is 'entry or exit.';
 comment on column public.check_ins.result is 'accepted or rejected.';
 comment on column public.check_ins.reason is 'Why it was rejected. Empty when accepted.';
-comment on column public.check_ins.scanned_at is 'When it was scanned: between when the event was made and now.';
-comment on column public.check_ins.exited_at is 'Of an entry: when the person left by an exit scan. Kept by Usher.';
-comment on column public.check_ins.undone_at is 'When the acceptance was taken back. Set it to do so.';
-comment on column public.check_ins.device is 'Scanner or entrance, for people.';
-comment on column public.check_ins.admitted is 'What an offline scanner said: whether it let the person in.';
-comment on column public.check_ins.api_key_id is 'The API key that scanned, where it was one.';
-comment on column public.check_ins.scan_id is 'Identifier given by an offline scanner, up to 100 characters, so that a scan sent twice counts once.';
-comment on column public.check_ins.earlier_check_in_id is 'Of a rejection as already_checked_in the entry that stood; of an exit the entry that it ends.';
+comment on column public.check_ins.scanned_at is 'Time of the scan: after the event was created, and not in the future.';
+comment on column public.check_ins.exited_at is 'For an entry: when an exit scan ended it. Kept by Usher.';
+comment on column public.check_ins.undone_at is 'When the check-in was undone. Set it to undo.';
+comment on column public.check_ins.device is 'Name of the scanner or entrance.';
+comment on column public.check_ins.admitted is 'Whether an offline scanner let the person in.';
+comment on column public.check_ins.api_key_id is 'The API key that scanned, if any.';
+comment on column public.check_ins.scan_id is 'Identifier from an offline scanner, up to 100 characters. A scan sent twice counts once.';
+comment on column public.check_ins.earlier_check_in_id is 'For already_checked_in: the entry that counts. For an exit: the entry it ends.';
 comment on column public.check_ins.admission_key is
-  'Internal: what an entry uses up, once for each attendee: the check-in point, or event, and at a point with once_per_day the day. Emptied when it is undone, or ended by an exit at a point with re_entry, or at the event.';
+  'Internal: the entry that each attendee has once: the check-in point or event, with the day if once_per_day. Emptied when undone, or ended by an exit at a point with re_entry or at the event.';
 
 -- At most one standing acceptance per attendee, check-in point and day, whatever else goes wrong.
 create unique index check_ins_one_acceptance_idx on public.check_ins (attendee_id, admission_key)

@@ -8,7 +8,7 @@ begin
     select from public.events e
     where e.id = warning_of_early_scan.event_id and e.starts_at > warning_of_early_scan.scanned_at + interval '1 day'
   ) then
-    return private.warning('check_in_early', 'The event starts more than a day later. Undo the check-in if it was a test.');
+    return private.warning('check_in_early', 'The event starts in more than a day. If this was a test, undo the check-in.');
   end if;
   return null;
 end

@@ -42,16 +42,16 @@ create table public.audit_entries (
   organisation_id uuid not null,
   constraint audit_entries_pkey primary key (id)
 );
-comment on table public.audit_entries is 'Who changed what, when and from where. Written by Usher only.';
+comment on table public.audit_entries is 'Audit trail: who changed which object, when and from where. Written by Usher only.';
 comment on column public.audit_entries.created_at is 'When it was done.';
-comment on column public.audit_entries.actor is 'An API key, a signed-in member, somebody in Studio or with SQL, or the courier.';
-comment on column public.audit_entries.action is 'created, updated, deleted; or confirmed by a person, over MCP.';
-comment on column public.audit_entries.object_type is 'What kind of object it is about.';
-comment on column public.audit_entries.object_id is 'The object; of a member, their user_id.';
+comment on column public.audit_entries.actor is 'API key, signed-in member, Studio or SQL user, or courier.';
+comment on column public.audit_entries.action is 'created, updated, deleted, or confirmed by a person over MCP.';
+comment on column public.audit_entries.object_type is 'Kind of object.';
+comment on column public.audit_entries.object_id is 'The object; for a member, their user_id.';
 comment on column public.audit_entries.changes is
-  'Of an update each changed field as { from, to }; of a deletion each field as { from }. Empty for what was created, for the object shows it; of an export, which is no object, its operation and arguments; of a confirmation its operation. Secrets and ticket codes are named without values.';
-comment on column public.audit_entries.api_key_id is 'The API key, where it was one.';
-comment on column public.audit_entries.user_id is 'The member, where it was one.';
+  'For an update, each changed field as { from, to }. For a deletion, each field as { from }. Empty for a new object. For an export, its operation and arguments. For a confirmation, its operation. Secrets and ticket codes have no values.';
+comment on column public.audit_entries.api_key_id is 'The API key, if any.';
+comment on column public.audit_entries.user_id is 'The member, if any.';
 
 create index audit_entries_organisation_id_object_type_idx on public.audit_entries (organisation_id, object_type, id);
 create index audit_entries_object_id_idx on public.audit_entries (object_id, id);
@@ -302,5 +302,5 @@ begin
 end
 $$;
 comment on function api.list_audit_entries is
-  'Who changed what of the objects that the key may read, newest first: { data, has_more, next_cursor }.';
+  'Audit entries of objects that the key may read, newest first: { data, has_more, next_cursor }.';
 grant execute on function api.list_audit_entries to scope_events_write;

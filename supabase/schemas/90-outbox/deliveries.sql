@@ -29,21 +29,21 @@ create table public.webhook_deliveries (
   constraint webhook_deliveries_pending_have_a_next_attempt check ((status = 'pending') = (next_attempt_at is not null)),
   constraint webhook_deliveries_last_response_body_is_an_excerpt check (length(last_response_body) <= 1024)
 );
-comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and the result of sending it.';
+comment on table public.webhook_deliveries is 'Delivery of one notification to one webhook endpoint, with its result.';
 comment on column public.webhook_deliveries.type is 'The type of the notification.';
 comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
 comment on column public.webhook_deliveries.webhook_endpoint_id is 'Where it is sent.';
-comment on column public.webhook_deliveries.attempts is 'How often it was tried since it was last queued.';
-comment on column public.webhook_deliveries.next_attempt_at is 'When it is tried next. Empty once it is settled.';
-comment on column public.webhook_deliveries.last_attempt_at is 'When it was last tried.';
+comment on column public.webhook_deliveries.attempts is 'Attempts since it was last queued.';
+comment on column public.webhook_deliveries.next_attempt_at is 'Time of the next attempt. Empty once settled.';
+comment on column public.webhook_deliveries.last_attempt_at is 'Time of the last attempt.';
 comment on column public.webhook_deliveries.last_response_status is 'HTTP status of the last response.';
-comment on column public.webhook_deliveries.last_response_milliseconds is 'How long the endpoint took.';
+comment on column public.webhook_deliveries.last_response_milliseconds is 'Response time of the endpoint.';
 comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of the response.';
 comment on column public.webhook_deliveries.last_error is 'Why there was no response.';
 comment on column public.webhook_deliveries.delivered_at is 'When it was delivered.';
-comment on column public.webhook_deliveries.notification_id is 'What is sent; also the webhook-id.';
-comment on column public.webhook_deliveries.claim is 'Internal: identifies the claim under which it is being sent; a result under another claim is ignored.';
-comment on column public.webhook_deliveries.claimed_until is 'Internal: until when a courier has it in hand.';
+comment on column public.webhook_deliveries.notification_id is 'The notification that is sent. Its id is the webhook-id.';
+comment on column public.webhook_deliveries.claim is 'Internal: lease under which it is being sent. A result with another lease is ignored.';
+comment on column public.webhook_deliveries.claimed_until is 'Internal: end of the courier''s lease.';
 
 -- For private.page_of_webhook_deliveries. The type before the status: with the endpoint and the status alone, the claim of what is
 -- pending would at times be planned with it.
@@ -152,7 +152,7 @@ begin
     );
   elsif type <> 'webhook_endpoint.test' and type <> all (v_webhook_endpoint.types) then
     perform private.refuse(
-      409, 'type_not_subscribed', 'The webhook endpoint does not subscribe to this type any more.', 'type',
+      409, 'type_not_subscribed', 'The webhook endpoint no longer subscribes to this type.', 'type',
       hint => 'Add the type to the endpoint first.'
     );
   end if;

@@ -106,7 +106,7 @@ begin
 end
 $$;
 comment on function api.list_webhook_deliveries is
-  'Deliveries to webhook endpoints, newest first, by any of the filters: { data, has_more, next_cursor }.';
+  'Deliveries to webhook endpoints, newest first, with optional filters: { data, has_more, next_cursor }.';
 grant execute on function api.list_webhook_deliveries to scope_events_write;
 
 create function api.redeliver_webhook(
@@ -150,7 +150,7 @@ begin
 end
 $$;
 comment on function api.redeliver_webhook is
-  'Queues a delivery again, whatever its status, with the same webhook-id: 200. 404 not_found; 409 webhook_endpoint_disabled, type_not_subscribed.';
+  'Queues a delivery again with the same webhook-id, whatever its status: 200. 404 not_found; 409 webhook_endpoint_disabled, type_not_subscribed.';
 grant execute on function api.redeliver_webhook to scope_events_write;
 
 -- All that failed, since a time if one is given, or waits for its next attempt, for example after an outage of the endpoint; at most 10,000
@@ -211,7 +211,7 @@ begin
 end
 $$;
 comment on function api.redeliver_webhooks is
-  'Queues again what failed for a webhook endpoint, and makes due what waits for its next attempt, at most 10,000: 200 with how many. 404 not_found; 409 webhook_endpoint_disabled.';
+  'Queues failed deliveries of a webhook endpoint again and retries waiting ones at once, at most 10,000: 200 with their number. 404 not_found; 409 webhook_endpoint_disabled.';
 grant execute on function api.redeliver_webhooks to scope_events_write;
 
 -- Adds a test notification with its one delivery. Security definer: no role may write the outbox.

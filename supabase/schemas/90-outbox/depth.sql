@@ -57,5 +57,5 @@ begin
 end
 $$;
 comment on function api.outbox_depth is
-  'What is pending: [{ kind, pending, oldest_seconds, late_seconds, failing, last_error, held }]. late_seconds is how long what is due has waited; failing, how many have failed and are tried again, with the newest error of e-mails; held, whether the database belongs to another installation than the caller.';
+  'Pending deliveries by kind: [{ kind, pending, oldest_seconds, late_seconds, failing, last_error, held }]. late_seconds: how long due ones have waited. failing: failed and being retried, with the newest error of e-mails. held: the database belongs to another installation.';
 grant execute on function api.outbox_depth to courier;

@@ -248,7 +248,7 @@ begin
   end loop;
 
   perform api.settle_email(
-    e.id, e.claim, error => format('Gave up after %s attempts without a recorded result.', v_most_claims), permanent => true
+    e.id, e.claim, error => format('Given up after %s attempts without a recorded result.', v_most_claims), permanent => true
   )
   from public.emails e
   where e.id = any (v_ids) and e.attempts >= v_most_claims and e.claim is not null;
@@ -282,7 +282,7 @@ begin
 end
 $$;
 comment on function api.claim_emails is
-  'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, message, ticket_type, attendee, others, holders, guests, order, lines, payment, waiting_list_entry, opt_out_url }]. "others" are tickets that go in the same e-mail; each is settled by its email_id.';
+  'Leases due e-mails of every kind for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, message, ticket_type, attendee, others, holders, guests, order, lines, payment, waiting_list_entry, opt_out_url }]. "others" are tickets in the same e-mail, each settled by its email_id.';
 grant execute on function api.claim_emails to courier;
 
 -- What became of tickets that were sent, on their attendees, who are locked; of the latest e-mail only. Where the code or the address changed
@@ -362,7 +362,7 @@ begin
 end
 $$;
 comment on function api.settle_emails is
-  'Records the results of sending claimed e-mails: [{ email_id, claim, message_id }], a failed one with error and permanent. Ignored where another claim has replaced it.';
+  'Records the results of leased e-mails: [{ email_id, claim, message_id }], with error and permanent for a failed one. Ignored if another lease has replaced it.';
 grant execute on function api.settle_emails to courier;
 
 create function api.settle_email(
@@ -381,7 +381,7 @@ begin
 end
 $$;
 comment on function api.settle_email is
-  'Records the result of sending a claimed e-mail, as api.settle_emails.';
+  'Records the result of a leased e-mail, as api.settle_emails.';
 grant execute on function api.settle_email to courier;
 
 -- What the mail service reports later: delivered, or bounced and why. It names an e-mail by its message_id, or by our id with
@@ -435,5 +435,5 @@ begin
 end
 $$;
 comment on function api.record_email_event is
-  'Records the report of the mail service on an e-mail: delivered or bounced. Identified by our id and the attempt, or without these by message_id.';
+  'Records a report of the mail service: delivered or bounced. Identified by our id and the attempt, otherwise by message_id.';
 grant execute on function api.record_email_event to courier;

@@ -102,7 +102,7 @@ begin
 end
 $$;
 comment on function api.list_emails is
-  'E-mails to attendees, buyers and whoever waits, newest first, by any of the filters: { data, has_more, next_cursor }.';
+  'E-mails to attendees, buyers and people on the waiting list, newest first, with optional filters: { data, has_more, next_cursor }.';
 grant execute on function api.list_emails to scope_attendees_read;
 
 -- Queues an e-mail once more, as an organiser does by its status; a ticket by its attendee, as resend_ticket does. What is queued already
@@ -132,12 +132,12 @@ begin
   if v_email.kind = 'payment_reminder' then
     -- Its own operation bounds how often.
     perform private.refuse(
-      409, 'email_obsolete', 'A reminder is not sent again.', 'email_id', hint => 'Send another one with send_payment_reminder.'
+      409, 'email_obsolete', 'A reminder cannot be sent again.', 'email_id', hint => 'Send another one with send_payment_reminder.'
     );
   elsif private.is_obsolete(v_email) then
     perform private.refuse(
-      409, 'email_obsolete', 'This e-mail is out of date, or has no recipient any more.', 'email_id',
-      hint => 'Look at its order, attendee or event: what holds now is told by another e-mail.'
+      409, 'email_obsolete', 'This e-mail is out of date, or no longer has a recipient.', 'email_id',
+      hint => 'Look at its order, attendee or event. Another e-mail has the current facts.'
     );
   end if;
   update public.emails e set status = 'queued' where e.id = v_email.id;
@@ -162,5 +162,5 @@ begin
 end
 $$;
 comment on function api.resend_email is
-  'Queues an e-mail once more, and makes one due at once that waits after a failure: 200. 404 not_found; 409 email_obsolete, and of a ticket ticket_not_active, no_address, attendee_erased.';
+  'Queues an e-mail again, or retries a failed one at once: 200. 404 not_found; 409 email_obsolete; for tickets also ticket_not_active, no_address, attendee_erased.';
 grant execute on function api.resend_email to scope_attendees_write;

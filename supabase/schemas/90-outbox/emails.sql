@@ -14,7 +14,7 @@ begin
   if message is not null and coalesce(notify, 'nobody') = 'nobody' then
     perform private.refuse_value('message', 'A message needs recipients.', 'Set notify to mailed or everybody.');
   elsif length(message) > 1000 then
-    perform private.refuse_value('message', 'A message has at most 1000 characters.', 'Say the rest on a page, and its address here.');
+    perform private.refuse_value('message', 'A message can have at most 1000 characters.', 'Put the rest on a page, and link to it here.');
   end if;
   return message;
 end
@@ -81,27 +81,27 @@ create table public.emails (
     waiting_list_entry_id is not null or kind not in ('waiting_list_offer', 'waiting_list_cancelled')
   )
 );
-comment on table public.emails is 'E-mails to attendees and buyers, pending and sent. Written by Usher only. Set status to cancelled to keep one from being sent, or to queued to send one once more; a ticket, by ticket_email_status of the attendee.';
-comment on column public.emails.kind is 'What it tells: ticket, order_confirmation, payment_received and so on.';
-comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled. Set it to cancelled so that it is not sent. Set it to queued to send the e-mail once more, or at once where it waits after a failure; a ticket that was sent by its attendee.';
-comment on column public.emails.sent_to is 'The address that it went to, as of when it was claimed.';
-comment on column public.emails.attendee_id is 'To whom it goes, where that is an attendee.';
-comment on column public.emails.order_id is 'The order whose contact it goes to, where that is the buyer.';
-comment on column public.emails.sent_at is 'When the mail service took it.';
-comment on column public.emails.last_error is 'Why it was not sent or came back.';
-comment on column public.emails.message is 'What the organiser adds in their own words, at most 1000 characters. Empty: nothing.';
-comment on column public.emails.attempts is 'How often it was tried since it was last queued.';
-comment on column public.emails.next_attempt_at is 'When it is tried next. Empty once it is settled.';
-comment on column public.emails.last_attempt_at is 'When it was last tried.';
-comment on column public.emails.payment_id is 'The payment that was received, or voided.';
-comment on column public.emails.waiting_list_entry_id is 'The entry of the waiting list to which it goes, where that is somebody who waits.';
-comment on column public.emails.message_id is 'Its identifier at the mail service.';
-comment on column public.emails.is_mailing is 'Internal: whether an event may have thousands at once: changes, cancellation, reminders, expiries. These wait for whatever else the organisation sends. Generated.';
-comment on column public.emails.previous is 'Internal: of event_changed: what the attendees knew before, as in the JSON of the event.';
-comment on column public.emails.sent_code is 'Internal: of a ticket: the code when it was claimed: if the code changed while the e-mail was in flight, another one follows.';
-comment on column public.emails.sent_with is 'Internal: of tickets that go to one address in one e-mail: the row whose e-mail that is, which names itself.';
-comment on column public.emails.claim is 'Internal: identifies the claim under which it is being sent.';
-comment on column public.emails.claimed_until is 'Internal: until when a courier has it in hand.';
+comment on table public.emails is 'E-mails to attendees and buyers, pending and sent. Written by Usher only. Set status to cancelled to stop one, or to queued to send it again. For a ticket, set ticket_email_status of the attendee.';
+comment on column public.emails.kind is 'Kind of e-mail: ticket, order_confirmation, payment_received and so on.';
+comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled. Set it to cancelled to stop the e-mail, or to queued to send it again or retry at once. For a sent ticket, use its attendee.';
+comment on column public.emails.sent_to is 'Address it was sent to.';
+comment on column public.emails.attendee_id is 'The recipient, if an attendee.';
+comment on column public.emails.order_id is 'The order whose buyer receives it, if a buyer.';
+comment on column public.emails.sent_at is 'When the mail service accepted it.';
+comment on column public.emails.last_error is 'Why it failed or bounced.';
+comment on column public.emails.message is 'The organiser''s own words, at most 1000 characters.';
+comment on column public.emails.attempts is 'Attempts since it was last queued.';
+comment on column public.emails.next_attempt_at is 'Time of the next attempt. Empty once settled.';
+comment on column public.emails.last_attempt_at is 'Time of the last attempt.';
+comment on column public.emails.payment_id is 'The received or voided payment.';
+comment on column public.emails.waiting_list_entry_id is 'The waiting-list entry that receives it, if any.';
+comment on column public.emails.message_id is 'Message id at the mail service.';
+comment on column public.emails.is_mailing is 'Internal: a kind that an event may send by the thousand: changes, cancellation, reminders, expiries. Other e-mails of the organisation go first. Generated.';
+comment on column public.emails.previous is 'Internal: for event_changed: what the attendees knew before, as in the JSON of the event.';
+comment on column public.emails.sent_code is 'Internal: for a ticket: the code when it was leased. If it changed in flight, another e-mail follows.';
+comment on column public.emails.sent_with is 'Internal: for tickets sent together: the row of the e-mail that carries them, itself included.';
+comment on column public.emails.claim is 'Internal: lease under which it is being sent.';
+comment on column public.emails.claimed_until is 'Internal: end of the courier''s lease.';
 
 -- No index on next_attempt_at alone: see webhook_deliveries.
 create index emails_organisation_id_next_attempt_at_idx on public.emails (organisation_id, is_mailing, next_attempt_at)
@@ -138,12 +138,12 @@ begin
     return null;
   elsif new.status = 'cancelled' and old.status <> 'queued' then
     perform private.refuse(
-      409, 'invalid_transition', 'Only an e-mail that is queued can be cancelled.', 'status',
-      jsonb_build_object('from', old.status, 'to', new.status), 'Leave it as it is: it shows what was sent.'
+      409, 'invalid_transition', 'Only a queued e-mail can be cancelled.', 'status',
+      jsonb_build_object('from', old.status, 'to', new.status), 'Leave it: it records a sent e-mail.'
     );
   elsif new.kind = 'ticket' and new.status = 'queued' and old.status <> 'queued' then
     perform private.refuse(
-      409, 'read_only_field', 'A ticket is sent once more by its attendee, not by the status of its e-mail.', 'status',
+      409, 'read_only_field', 'Send a ticket again from its attendee, not by the status of its e-mail.', 'status',
       hint => 'Set ticket_email_status of the attendee to queued.'
     );
   elsif new.status = 'queued' then
@@ -167,7 +167,7 @@ create trigger emails_500_cancel_ticket after update of status on public.emails
   execute function private.tg_emails__set_status();
 create trigger emails_100_append_only before delete on public.emails
   for each row when (private.is_typed())
-  execute function private.tg__assert_append_only('E-mails are a log of what was sent: they are never deleted.', 'Set status to cancelled instead.');
+  execute function private.tg__assert_append_only('E-mails are a log and are never deleted.', 'Set status to cancelled instead.');
 -- Nobody adds rows by hand, and what the log says is for the purge to take out.
 select private.keep_table('public.emails', required => '{}', derived => null);
 

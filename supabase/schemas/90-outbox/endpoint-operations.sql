@@ -90,7 +90,7 @@ begin
 end
 $$;
 comment on function api.create_webhook_endpoint is
-  'Adds a webhook endpoint: 201 with it and its secret, which is not shown again. 403 missing_scope; 404 not_found (event_ids); 409 too_many_webhook_endpoints; 422 validation_failed.';
+  'Adds a webhook endpoint: 201 with its secret, which is shown only here. 403 missing_scope; 404 not_found (event_ids); 409 too_many_webhook_endpoints; 422 validation_failed.';
 grant execute on function api.create_webhook_endpoint to scope_events_write;
 
 create function api.update_webhook_endpoint(
@@ -224,5 +224,5 @@ begin
 end
 $$;
 comment on function api.rotate_webhook_secret is
-  'Gives a webhook endpoint a new secret; the previous one signs beside it for overlap_hours (24): 200 with the new one, which is not shown again. 403 missing_scope; 404 not_found.';
+  'Gives a webhook endpoint a new secret. The old one also signs for overlap_hours (24): 200 with the new one, which is shown only here. 403 missing_scope; 404 not_found.';
 grant execute on function api.rotate_webhook_secret to scope_events_write;

@@ -60,12 +60,12 @@ create table public.webhook_endpoints (
 );
 comment on constraint webhook_endpoints_url_is_https on public.webhook_endpoints is
   'The URL of a webhook endpoint is an https address without a password. http is allowed for localhost only.';
-comment on table public.webhook_endpoints is 'URLs that are notified of what happens. Set status to disabled to stop sending; delete the row to remove it with its deliveries.';
-comment on column public.webhook_endpoints.url is 'A public https address. This machine, by http as well, only in development.';
-comment on column public.webhook_endpoints.description is 'What receives the webhooks, for people: one line of up to 200 characters.';
+comment on table public.webhook_endpoints is 'URLs that receive webhooks. Set status to disabled to stop sending. Delete the row to remove it with its deliveries.';
+comment on column public.webhook_endpoints.url is 'A public https address. In development also this machine, by http.';
+comment on column public.webhook_endpoints.description is 'Description of the receiver: one line, up to 200 characters.';
 comment on column public.webhook_endpoints.status is 'enabled or disabled.';
-comment on column public.webhook_endpoints.types is 'The types of notification it is subscribed to: at least one, and not webhook_endpoint.test.';
-comment on column public.webhook_endpoints.event_ids is 'Only what belongs to one of these events is sent. Empty: all events.';
+comment on column public.webhook_endpoints.types is 'Subscribed notification types: at least one, without webhook_endpoint.test.';
+comment on column public.webhook_endpoints.event_ids is 'Send only notifications of these events. Empty: all events.';
 comment on column public.webhook_endpoints.disabled_reason is 'Why Usher disabled it. Empty if a person or an API key did.';
 comment on column public.webhook_endpoints.failing_since is 'Since when no delivery has succeeded. Kept by the courier.';
 comment on column public.webhook_endpoints.last_failed_at is 'When a delivery last failed. Kept by the courier.';
@@ -123,7 +123,7 @@ begin
   limit 1;
   if found then
     perform private.refuse(
-      403, 'missing_scope', 'The API key lacks a scope that is needed to read what the endpoint subscribes to.', 'types',
+      403, 'missing_scope', 'The API key lacks a scope to read a subscribed type.', 'types',
       jsonb_build_object('scope', v_missing), 'Use a key that has the scope, or choose other types.'
     );
   end if;
@@ -179,7 +179,7 @@ begin
     if (select count(*) from public.webhook_endpoints w where w.organisation_id = new.organisation_id) >= 50 then
       perform private.refuse(
         409, 'too_many_webhook_endpoints', 'An organisation has at most 50 webhook endpoints.',
-        hint => 'Delete one that is not needed, or let one endpoint subscribe to more types.'
+        hint => 'Delete one, or subscribe one endpoint to more types.'
       );
     end if;
   end if;
@@ -201,8 +201,8 @@ begin
   end if;
   if (tg_op = 'INSERT' or new.url <> old.url) and private.is_internal_url(new.url) then
     perform private.refuse_value(
-      'url', 'A webhook endpoint has a public address: nothing is sent to this machine or its network.',
-      'Give the https address by which others reach it. This machine is allowed for developing: with npm start.'
+      'url', 'A webhook endpoint needs a public address, outside this machine and its network.',
+      'Give its public https address. For development, npm start allows this machine.'
     );
   end if;
   new.types := array(select distinct t from unnest(new.types) t order by t);

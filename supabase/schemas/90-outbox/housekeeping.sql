@@ -74,5 +74,5 @@ begin
   return v_purged + v_rows;
 end
 $$;
-comment on function api.purge is 'Deletes what is older than its retention, at most "limit" rows of each kind: how many rows it deleted.';
+comment on function api.purge is 'Deletes rows past their retention, at most "limit" of each kind. Returns the number deleted.';
 grant execute on function api.purge to courier;

@@ -11,7 +11,7 @@ create table private.installations (
   created_at timestamptz not null default now(),
   constraint installations_pkey primary key (system_identifier, created_at)
 );
-comment on table private.installations is 'Where deliveries are sent from: the Postgres cluster and the names of the installation. newcomers are names that announced themselves and are not known yet.';
+comment on table private.installations is 'The installation that sends deliveries: its Postgres cluster and names. newcomers: names announced and not yet known.';
 alter table private.installations enable row level security;
 
 -- Whether the caller is where deliveries are sent from. A cluster may be exchanged below a `project:` name, as in an upgrade of
@@ -78,7 +78,7 @@ begin
 end
 $$;
 comment on function api.announce_installation is
-  'Announces the names in the caller''s token: { held }, whether the database belongs to another installation, where webhooks and e-mails are held.';
+  'Announces the names in the caller''s token: { held }. held: the database belongs to another installation, so webhooks and e-mails wait.';
 grant execute on function api.announce_installation to courier;
 
 -- Forgets the installation: the database belongs to the one that is announced next.
@@ -87,7 +87,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   delete from private.installations;
-  return 'Released: webhooks and e-mails are sent from here, also those that were pending when the database was copied.';
+  return 'Released: webhooks and e-mails are sent from here, including those pending when the database was copied.';
 end
 $$;
 

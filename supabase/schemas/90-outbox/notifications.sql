@@ -15,14 +15,14 @@ create table public.notifications (
   constraint notifications_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade
 );
-comment on table public.notifications is 'The outbox, readable as a log of what happened, oldest first. Written by Usher only.';
+comment on table public.notifications is 'Log of changes, oldest first, from which webhooks are sent. Written by Usher only.';
 comment on column public.notifications.type is 'What happened.';
 comment on column public.notifications.data is 'The object in the JSON shape of the API at that time: an order with its attendees, without ticket codes.';
 comment on column public.notifications.subject_id is
-  'Internal: what it is found by when a person is erased: the order that it belongs to, the entry of the waiting list, or the object itself.';
+  'Internal: look-up for erasure: its order, its waiting-list entry, or the object itself.';
 comment on column public.notifications.transaction_id is
-  'Internal: ids are assigned before the commit and may become visible out of order; a reader that continues from the last one it saw must miss none. So the log is in the order of transactions, and shows only those older than every open one.';
-comment on column public.notifications.queued_for is 'Internal: the webhook endpoints for which the courier has yet to make its deliveries.';
+  'Internal: ids are assigned before the commit and may become visible out of order. The log is therefore in the order of transactions, and shows only those older than every open one, so a reader that continues misses none.';
+comment on column public.notifications.queued_for is 'Internal: webhook endpoints whose deliveries the courier has yet to add.';
 
 create trigger notifications_100_append_only before update of created_at, type, data, id, organisation_id or delete on public.notifications
   for each row when (private.is_typed())
@@ -133,9 +133,9 @@ begin
     select n.* into v_last from public.notifications n where n.id = v_last_id;
     if not found then
       perform private.refuse(
-        404, 'not_found', 'There is no such notification, or it is no longer kept.',
+        404, 'not_found', 'There is no such notification, or it is past its retention.',
         case when cursor is null then 'after' else 'cursor' end,
-        hint => 'Leave it out to start from the oldest that is kept.'
+        hint => 'Leave it out to start from the oldest.'
       );
     end if;
   end if;
@@ -165,5 +165,5 @@ begin
 end
 $$;
 comment on function api.list_notifications is
-  'Notifications that the key may read, oldest first, after a given one or since a time if any: { data, has_more, next_cursor }. 404 not_found.';
+  'Notifications that the key may read, oldest first, optionally after an id or since a time: { data, has_more, next_cursor }. 404 not_found.';
 grant execute on function api.list_notifications to scope_events_write;

@@ -21,7 +21,7 @@ create table public.email_opt_outs (
   constraint email_opt_outs_organisation_id_fkey foreign key (organisation_id) references public.organisations (id) on delete cascade,
   constraint email_opt_outs_email_is_an_address check (private.is_email_address(email))
 );
-comment on table public.email_opt_outs is 'Addresses that want no e-mails about changes of an event. Only they switch them on again, on the page of their ticket.';
+comment on table public.email_opt_outs is 'Addresses that opted out of e-mails about changes of an event. Only the recipient can opt in again, on the ticket page.';
 comment on column public.email_opt_outs.email is 'The address.';
 comment on column public.email_opt_outs.event_id is 'The event.';
 comment on column public.email_opt_outs.created_at is 'When the e-mails were switched off.';
@@ -50,7 +50,7 @@ begin
   limit 1
   for share;
   if not found then
-    perform private.refuse_value('email', 'No ticket of this event has this address.', 'Take the address from attendees.');
+    perform private.refuse_value('email', 'No ticket of this event has this address.', 'Copy the address from attendees.');
   end if;
   return new;
 end
@@ -64,8 +64,8 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    409, 'read_only_field', 'Only those who switched off their e-mails switch them on again.', 'email',
-    hint => 'They do it on the page of their ticket.'
+    409, 'read_only_field', 'Only the recipient can switch these e-mails on again.', 'email',
+    hint => 'They can do so on their ticket page.'
   );
 end
 $$;
@@ -94,7 +94,7 @@ create table private.opt_out_keys (
   constraint opt_out_keys_pkey primary key (is_only),
   constraint opt_out_keys_is_one_row check (is_only)
 );
-comment on table private.opt_out_keys is 'Signs the links by which e-mails are switched off. A new one ends all links that were sent.';
+comment on table private.opt_out_keys is 'Signs opt-out links. A new secret invalidates all links sent before.';
 revoke all on private.opt_out_keys from anon, authenticated, service_role;
 alter table private.opt_out_keys enable row level security;
 
@@ -146,7 +146,7 @@ begin
 end
 $$;
 comment on function api.get_opt_out is
-  'What the link of an e-mail about changes leads to: { organisation, event, emails }. null where the link is not, or no longer, good. For the gateway.';
+  'Content of the opt-out page of a link: { organisation, event, emails }. null if the link is not valid. For the gateway.';
 grant execute on function api.get_opt_out to gateway;
 
 create function api.opt_out(token text) returns json
@@ -161,7 +161,7 @@ begin
   return api.get_opt_out(token);
 end
 $$;
-comment on function api.opt_out is 'Switches off the e-mails about changes by the link in one of them; answers as api.get_opt_out. For the gateway.';
+comment on function api.opt_out is 'Switches off e-mails about changes by an opt-out link. Answers as api.get_opt_out. For the gateway.';
 grant execute on function api.opt_out to gateway;
 
 -- By the page of a ticket its holder switches the e-mails about changes off, and on again. False where no ticket has the token.
@@ -183,5 +183,5 @@ begin
 end
 $$;
 comment on function api.switch_ticket_emails is
-  'Switches the e-mails about changes to the address of a ticket off or on: whether there is such a ticket. For the gateway.';
+  'Switches e-mails about changes for the address of a ticket off or on. Returns whether there is such a ticket. For the gateway.';
 grant execute on function api.switch_ticket_emails to gateway;

@@ -34,5 +34,5 @@ begin
 end
 $$;
 comment on function api.poll_queues is
-  'The names of the queues in which something is due: of webhooks, ticket_emails and cancellations. For the courier, once a second.';
+  'Queues with something due, of webhooks, ticket_emails and cancellations. For the courier, once a second.';
 grant execute on function api.poll_queues to courier;

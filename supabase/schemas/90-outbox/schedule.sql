@@ -47,7 +47,7 @@ declare
   );
 begin
   if v_missing <> '' then
-    return format('Not scheduled: enable the extensions %s first, or have something else call the function.', v_missing);
+    return format('Not scheduled: enable the extensions %s first, or call the function from elsewhere.', v_missing);
   end if;
   delete from vault.secrets s where s.name in ('usher_courier_url', 'usher_courier_secret');
   perform vault.create_secret(url, 'usher_courier_url');

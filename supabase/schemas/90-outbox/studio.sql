@@ -22,7 +22,7 @@ left join lateral (
 ) d on true
 where w.failing_since is not null or w.disabled_reason is not null
 order by w.failing_since nulls last;
-comment on view public.failing_webhook_endpoints is 'Webhook endpoints that do not answer as they should, with the last failure.';
+comment on view public.failing_webhook_endpoints is 'Failing webhook endpoints, with the last failure.';
 comment on column public.failing_webhook_endpoints.url is 'Where it is sent.';
 comment on column public.failing_webhook_endpoints.description is 'What receives the webhooks.';
 comment on column public.failing_webhook_endpoints.status is 'enabled or disabled.';
@@ -32,7 +32,7 @@ comment on column public.failing_webhook_endpoints.last_attempt_at is 'When the 
 comment on column public.failing_webhook_endpoints.last_response_status is 'HTTP status of its response. Empty: there was none.';
 comment on column public.failing_webhook_endpoints.last_error is 'Why there was no response.';
 comment on column public.failing_webhook_endpoints.webhook_endpoint_id is 'The webhook endpoint.';
-comment on column public.failing_webhook_endpoints.organisation_id is 'The organisation that it belongs to.';
+comment on column public.failing_webhook_endpoints.organisation_id is 'The organisation it belongs to.';
 select private.keep_view('public.failing_webhook_endpoints');
 
 revoke all on public.failing_webhook_endpoints from anon, authenticated, service_role;
@@ -52,17 +52,17 @@ select
   e.organisation_id
 from public.audit_entries e
 order by e.id desc;
-comment on view public.audit_trail is 'Who changed what, newest first: the audit entries with the name of the key, or the name or else the address of the member.';
+comment on view public.audit_trail is 'Audit entries, newest first, with the name of the key or the name or address of the member.';
 comment on column public.audit_trail.created_at is 'When it was done.';
-comment on column public.audit_trail.actor is 'An API key, a signed-in member, somebody in Studio or with SQL, or the courier.';
-comment on column public.audit_trail.actor_name is 'Name of the key, or the name or else the address of the member.';
+comment on column public.audit_trail.actor is 'API key, signed-in member, Studio or SQL user, or courier.';
+comment on column public.audit_trail.actor_name is 'Name of the key, or name or address of the member.';
 comment on column public.audit_trail.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.audit_trail.action is 'created, updated or deleted.';
-comment on column public.audit_trail.object_type is 'What kind of object it is about.';
-comment on column public.audit_trail.object_id is 'The object; of a member, their user_id.';
-comment on column public.audit_trail.changes is 'Of an update each changed field as { from, to }; of a deletion each field as { from }.';
+comment on column public.audit_trail.object_type is 'Kind of object.';
+comment on column public.audit_trail.object_id is 'The object; for a member, their user_id.';
+comment on column public.audit_trail.changes is 'For an update, each changed field as { from, to }. For a deletion, each field as { from }.';
 comment on column public.audit_trail.id is 'Identifier of the entry.';
-comment on column public.audit_trail.organisation_id is 'The organisation that it belongs to.';
+comment on column public.audit_trail.organisation_id is 'The organisation it belongs to.';
 select private.keep_view('public.audit_trail');
 
 revoke all on public.audit_trail from anon, authenticated, service_role;
@@ -94,7 +94,7 @@ begin
 end
 $$;
 comment on function public.rotate_webhook_secret is
-  'Gives a webhook endpoint a new secret, as an owner or manager: { webhook_endpoint_id, url, secret }. It is shown here and never again; the old one signs beside it for overlap_hours.';
+  'Gives a webhook endpoint a new secret, as an owner or manager: { webhook_endpoint_id, url, secret }. It is shown only here. The old one also signs for overlap_hours.';
 revoke all on function public.rotate_webhook_secret from public, anon, service_role;
 grant execute on function public.rotate_webhook_secret to authenticated;
 
@@ -109,6 +109,6 @@ begin
   );
 end
 $$;
-comment on function public.the_webhook_endpoint is 'The id of the webhook endpoint with this address. Refuses one that is not there.';
+comment on function public.the_webhook_endpoint is 'The id of the webhook endpoint with this address. Refuses an unknown address.';
 revoke all on function public.the_webhook_endpoint from public, anon, service_role;
 grant execute on function public.the_webhook_endpoint to authenticated;

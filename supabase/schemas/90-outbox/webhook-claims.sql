@@ -133,7 +133,7 @@ begin
     where w.id = d.webhook_endpoint_id and d.type = any (array_append(w.types, 'webhook_endpoint.test'))
   );
   update public.webhook_deliveries d
-  set status = 'failed', last_error = 'Gave up after 20 attempts without a recorded result.'
+  set status = 'failed', last_error = 'Given up after 20 attempts without a recorded result.'
   where d.id = any (v_ids) and d.attempts >= 20 and coalesce(d.status = 'pending', false);
 
   with claimed as (
@@ -165,7 +165,7 @@ begin
 end
 $$;
 comment on function api.claim_webhooks is
-  'Webhooks that are due, claimed for lease_seconds: [{ id, claim, attempt, webhook_endpoint_id, url, secrets, webhook_id, type, timestamp, data }].';
+  'Leases due webhooks for lease_seconds: [{ id, claim, attempt, webhook_endpoint_id, url, secrets, webhook_id, type, timestamp, data }].';
 grant execute on function api.claim_webhooks to courier;
 
 -- Returned unsent, or aborted, by a courier that is stopping: it was not an attempt, and is due at once.
@@ -178,7 +178,7 @@ begin
   where d.id = release_webhook.webhook_delivery_id and d.claim = release_webhook.claim and d.status = 'pending';
 end
 $$;
-comment on function api.release_webhook is 'Returns a claimed webhook, for another courier to send.';
+comment on function api.release_webhook is 'Returns a leased webhook, for another courier to send.';
 grant execute on function api.release_webhook to courier;
 
 -- The delay after the attempt of this number; null after the last. A fifth more or less, so that what failed together is not
@@ -318,5 +318,5 @@ begin
 end
 $$;
 comment on function api.settle_webhooks is
-  'Records the results of sending claimed webhooks, [{ id, claim, url, milliseconds, response_status, response_body, retry_after_seconds, error }]: { disabled, more }, the deliveries whose result disabled their endpoint, and whether more may be due in their place. A result is ignored if another claim has replaced its own.';
+  'Records the results of leased webhooks, [{ id, claim, url, milliseconds, response_status, response_body, retry_after_seconds, error }]: { disabled, more }. disabled: deliveries whose result disabled their endpoint. more: others may be due. A result is ignored if another lease has replaced its own.';
 grant execute on function api.settle_webhooks to courier;

@@ -358,24 +358,24 @@ begin
     from (
       values
         (
-          1, 'orders', cardinality(v_order_ids), 'Amounts, payments, refunds and references stay: the books need them, and they name nobody.',
+          1, 'orders', cardinality(v_order_ids), 'Amounts, payments, refunds and references stay for the books. They name nobody.',
           case when v_reads_orders then v_order_ids end
         ),
         (
           2, 'tickets', cardinality(erasing.attendee_ids),
-          'Ticket codes, places and figures stay. Whose ticket stands can still come: cancel it first if they do not.',
+          'Ticket codes, places and figures stay. A valid ticket still admits: cancel it first if the person is not coming.',
           array(select a.order_id from public.attendees a where a.id = any (erasing.attendee_ids) and a.status <> 'cancelled' and v_reads_people)
         ),
         (
           3, 'check_ins', (select count(*) from public.check_ins c where c.attendee_id = any (erasing.attendee_ids)),
-          'The log of the door stays, without the name.', null
+          'The door log stays, without the name.', null
         ),
         (
           4, 'payment_notes', cardinality(v_noted_ids),
-          'References of payments and refunds and reasons of voids belong to the books. Look whether somebody typed a name into one.',
+          'References of payments and refunds, and reasons of voids, belong to the books. Check them for typed names.',
           case when v_reads_orders then v_noted_ids end
         ),
-        (5, 'other_people', others, 'Others have this e-mail address: what is theirs stays, the address included.', null),
+        (5, 'other_people', others, 'Other people have this e-mail address. Their data stays, including the address.', null),
         (
           6, 'members',
           (
@@ -386,19 +386,19 @@ begin
                 exists (select from auth.users u where u.id = m.user_id and lower(u.email) = erasing.address) or lower(m.email) = erasing.address
               )
           ),
-          'A member of the organisation has this address. An account, its keys and what it did stay: remove the member, or the user in Supabase.',
+          'A member of the organisation has this address. The account, its keys and its actions stay: remove the member, or the user in Supabase.',
           null
         ),
         (
           7, 'settings',
           (select count(*) from public.organisations o where o.id = erasing.organisation_id and lower(o.reply_to_email) = erasing.address),
-          'Guests answer to this address: it is reply_to_email of the organisation.', null
+          'This address is reply_to_email of the organisation.', null
         ),
         (
           8, 'names_not_found', names_not_found,
-          'Of these names nobody has the address, or nobody any more. See find_person if one was mistyped.', null
+          'Nobody with these names has the address. Check the spelling with find_person.', null
         ),
-        (9, 'sent', null, 'What e-mails, webhooks and backups have carried elsewhere is out of reach.', null)
+        (9, 'sent', null, 'Copies in sent e-mails, delivered webhooks and backups are out of reach.', null)
     ) k (place, what, count, why, order_ids)
     where (k.count > 0 or k.what = 'sent') and (k.place < 5 or others is not null)
   );

@@ -33,7 +33,7 @@ begin
 end
 $$;
 comment on function api.find_person is
-  'Who stands under an e-mail address, by name, with their tickets, orders and entries of the waiting list, and whether they are a member; nobody is an empty list.';
+  'People with an e-mail address, by name, with their tickets, orders and waiting-list entries, and whether they are a member. Empty if there are none.';
 grant execute on function api.find_person to scope_attendees_read;
 
 -- What an erasure with the arguments of a confirmation erases, as private.erase_people chooses it.
@@ -201,7 +201,7 @@ begin
   if names is not null and everyone then
     perform private.refuse_value('everyone', 'Send either names or everyone, not both.', 'everyone erases all who have the address.');
   elsif cardinality(names) not between 1 and 100 or array_position(names, null) is not null then
-    perform private.refuse_value('names', 'names has 1 to 100 names.', 'Leave it out where the address has one name alone.');
+    perform private.refuse_value('names', 'names has 1 to 100 names.', 'Leave it out if the address has one name.');
   end if;
   v_all := array(select r from private.rows_of_address(organisation_id, v_address, null, c_most) r);
   v_forms := private.forms_meant(v_all, names, everyone);
@@ -209,7 +209,7 @@ begin
   if private.erase_opt_outs(organisation_id, v_address) = 0 and v_all = '{}' then
     perform private.refuse(
       404, 'not_found', 'Nobody in your organisation has this e-mail address.', 'email',
-      hint => 'Whoever was erased is not found again. Look for the person by name: they may have another address.'
+      hint => 'Erased people cannot be found again. Look for the person by name: they may have another address.'
     );
   elsif names is null and cardinality(v_forms) > 1 then
     v_shown := private.people_json(v_all, 20, 3);
@@ -217,7 +217,7 @@ begin
       409, 'several_people', 'Several people have this e-mail address.', 'names',
       case when v_shown -> 'people' = '[]' then '{}' else v_shown end
         || jsonb_build_object('count', (select count(distinct r.form) from unnest(v_all) r)),
-      'Ask who is meant, and send their names; or everyone true, if all are.'
+      'Ask which of them is meant and send names, or send everyone: true for all.'
     );
   end if;
 
@@ -227,7 +227,7 @@ begin
   );
   if v_meant = '{}' and v_all <> '{}' then
     perform private.refuse(
-      404, 'not_found', 'Nobody of one of these names has this e-mail address.', 'names', private.people_json(v_all, 20, 3),
+      404, 'not_found', 'Nobody with these names has this e-mail address.', 'names', private.people_json(v_all, 20, 3),
       'Send the names as find_person answers them.'
     );
   end if;
@@ -298,5 +298,5 @@ begin
 end
 $$;
 comment on function api.erase_person is
-  'Erases whoever has an e-mail address, here and in every copy, or reports what it would erase: 200 with a receipt. 404 not_found; 409 several_people; 422 validation_failed.';
+  'Erases the personal data of everyone with an e-mail address, here and in every copy, or reports the effect: 200 with a receipt. 404 not_found; 409 several_people; 422 validation_failed.';
 grant execute on function api.erase_person to scope_attendees_write;

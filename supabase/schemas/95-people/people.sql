@@ -1,7 +1,7 @@
 -- People by their e-mail address. A person is a name under an address, in one organisation: an address may be that of ten guests, of whom the
 -- buyer gave theirs. Names are compared as they are looked for, by private.search_form: whoever asks to be erased does not stay for an accent.
 
--- What stands under an address: an attendee, the contact of an order, an entry of the waiting list, what was typed of a member; and what
+-- What stands under an address: an attendee, the contact of an order, a waiting-list entry, what was typed of a member; and what
 -- did, until it passed to somebody else or the member left, by an entry of the audit trail.
 create type private.personal_row as (
   object text,

@@ -9,7 +9,7 @@ begin
 end
 $$;
 comment on function public.find_person is
-  'Who stands under an e-mail address, by name, with their tickets, orders and entries of the waiting list, and whether they are a member.';
+  'People with an e-mail address, by name, with their tickets, orders and waiting-list entries, and whether they are a member.';
 revoke all on function public.find_person from public, anon, service_role;
 grant execute on function public.find_person to authenticated;
 
@@ -26,6 +26,6 @@ begin
 end
 $$;
 comment on function public.erase_person is
-  'Erases whoever has an e-mail address: tickets, orders, entries of the waiting list, and every log. Where several people have it, name them, or send everyone. Answers a receipt. Figures, money and the tickets stay.';
+  'Erases the personal data of a person by e-mail address: in tickets, orders, waiting-list entries and every log. If several people have it, name them or send everyone. Returns a receipt. Figures, money and tickets stay.';
 revoke all on function public.erase_person from public, anon, service_role;
 grant execute on function public.erase_person to authenticated;

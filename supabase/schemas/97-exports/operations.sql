@@ -58,7 +58,7 @@ begin
 end
 $$;
 comment on function api.export_attendees_page is
-  'A page of the file of export_attendees: { as_of, rows, next_cursor }. 404 not_found (event_id, ticket_type_id). For the gateway.';
+  'A page of the file from export_attendees: { as_of, rows, next_cursor }. 404 not_found (event_id, ticket_type_id). For the gateway.';
 grant execute on function api.export_attendees_page to scope_attendees_read;
 
 create function api.export_attendees(
@@ -88,7 +88,7 @@ begin
 end
 $$;
 comment on function api.export_attendees is
-  'Makes a link to a file of attendees, good for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id, ticket_type_id).';
+  'Creates a link to a file of attendees, valid for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id, ticket_type_id).';
 grant execute on function api.export_attendees to scope_attendees_read;
 
 create function api.export_orders_page(
@@ -126,7 +126,7 @@ begin
 end
 $$;
 comment on function api.export_orders_page is
-  'A page of the file of export_orders: { as_of, rows, next_cursor }. 404 not_found (event_id). For the gateway.';
+  'A page of the file from export_orders: { as_of, rows, next_cursor }. 404 not_found (event_id). For the gateway.';
 grant execute on function api.export_orders_page to scope_orders_read;
 
 create function api.export_orders(
@@ -152,7 +152,7 @@ begin
 end
 $$;
 comment on function api.export_orders is
-  'Makes a link to a file of orders, good for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
+  'Creates a link to a file of orders, valid for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
 grant execute on function api.export_orders to scope_orders_read;
 
 -- Where a file of payments is: it is in the order of the books, the oldest first, and leaves out what was recorded after its beginning. At
@@ -267,7 +267,7 @@ begin
 end
 $$;
 comment on function api.export_payments_page is
-  'A page of the file of export_payments: { as_of, rows, next_cursor }. 404 not_found (event_id). For the gateway.';
+  'A page of the file from export_payments: { as_of, rows, next_cursor }. 404 not_found (event_id). For the gateway.';
 grant execute on function api.export_payments_page to scope_orders_read;
 
 create function api.export_payments(
@@ -292,7 +292,7 @@ begin
 end
 $$;
 comment on function api.export_payments is
-  'Makes a link to a file of payments, voids and refunds, good for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
+  'Creates a link to a file of payments, voids and refunds, valid for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
 grant execute on function api.export_payments to scope_orders_read;
 
 create function api.export_check_ins_page(
@@ -324,7 +324,7 @@ begin
 end
 $$;
 comment on function api.export_check_ins_page is
-  'A page of the file of export_check_ins: { as_of, rows, next_cursor }. 404 not_found (event_id). For the gateway.';
+  'A page of the file from export_check_ins: { as_of, rows, next_cursor }. 404 not_found (event_id). For the gateway.';
 grant execute on function api.export_check_ins_page to scope_attendees_read;
 
 create function api.export_check_ins(
@@ -346,5 +346,5 @@ begin
 end
 $$;
 comment on function api.export_check_ins is
-  'Makes a link to a file of scans, good for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
+  'Creates a link to a file of scans, valid for 15 minutes: 201 with { url, expires_at, good_for_minutes, rows, columns }. 404 not_found (event_id).';
 grant execute on function api.export_check_ins to scope_attendees_read;

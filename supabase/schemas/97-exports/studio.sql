@@ -50,7 +50,7 @@ from public.attendees a
 join public.events e on e.id = a.event_id
 join public.ticket_types t on t.id = a.ticket_type_id
 join public.orders o on o.id = a.order_id;
-comment on view public.attendee_export is 'Everybody who is registered, a row each, to be exported: without ticket codes.';
+comment on view public.attendee_export is 'Attendees for export, without ticket codes.';
 select private.keep_view('public.attendee_export');
 
 create view public.order_export with (security_invoker = true) as
@@ -102,7 +102,7 @@ select
 from public.orders o
 join public.events e on e.id = o.event_id
 cross join lateral (select private.amount_due(o) as amount_due, private.amount_refundable(o) as amount_refundable) d;
-comment on view public.order_export is 'Every order, a row each, to be exported, with what it comes to and what was paid.';
+comment on view public.order_export is 'Orders for export, with totals and payments.';
 select private.keep_view('public.order_export');
 
 -- A void stands beside the payment that it takes back, on the day on which it was recorded: a file of an earlier month stays as it was.
@@ -151,7 +151,7 @@ from (
 join public.orders o on o.id = l.order_id
 join public.events e on e.id = l.event_id;
 comment on view public.payment_export is
-  'Money, a row for each payment, void and refund, to be exported to accounting: amounts are signed, so that their sum is what is left.';
+  'Payments, voids and refunds for export to accounting. Amounts are signed, so that their sum is the balance.';
 select private.keep_view('public.payment_export');
 
 create view public.check_in_export with (security_invoker = true) as
@@ -186,7 +186,7 @@ join public.events e on e.id = c.event_id
 left join public.check_in_points p on p.id = c.check_in_point_id
 left join public.attendees a on a.id = c.attendee_id
 left join public.ticket_types t on t.id = a.ticket_type_id;
-comment on view public.check_in_export is 'Every scan at the door, a row each, to be exported: without the codes that were scanned.';
+comment on view public.check_in_export is 'Scans for export, without the scanned codes.';
 select private.keep_view('public.check_in_export');
 
 -- What the columns are, which mean the same wherever they stand but in the views that are named.
@@ -196,7 +196,7 @@ declare
 begin
   for v_column in
     select a.attrelid::regclass as "view", a.attname, case
-        when a.attname ~ '_local$' then replace(a.attname, '_local', ' as clocks at the event show it.')
+        when a.attname ~ '_local$' then replace(a.attname, '_local', ' in the time zone of the event.')
         when a.attname ~ '_decimal$' then replace(a.attname, '_decimal', ' as a decimal.')
         else c.comment
       end as comment
@@ -204,20 +204,20 @@ begin
     join pg_catalog.pg_attribute a on a.attrelid = v.oid and a.attnum > 0
     left join (
       values
-        ('organisation_id', null::name[], 'The organisation that it belongs to.'),
+        ('organisation_id', null::name[], 'The organisation it belongs to.'),
         ('id', '{attendee_export}', 'Identifier of the attendee.'),
         ('id', '{order_export}', 'Identifier of the order.'),
         ('id', '{payment_export}', 'Identifier of the payment, void or refund.'),
         ('id', '{check_in_export}', 'Identifier of the scan.'),
-        ('event_id', null, 'The event that it belongs to.'),
+        ('event_id', null, 'The event it belongs to.'),
         ('event', null, 'Name of the event.'),
-        ('timezone', null, 'IANA name of the zone the event is held in, which is that of the local times.'),
+        ('timezone', null, 'IANA time zone of the event, used for the local times.'),
         ('order_id', null, 'The order.'),
-        ('order_reference', null, 'Short code of the order that can be read over the telephone.'),
+        ('order_reference', null, 'Short code of the order, easy to read over the telephone.'),
         ('ticket_type_id', null, 'The ticket type.'),
         ('ticket_type', null, 'Name of the ticket type.'),
         ('name', '{attendee_export,check_in_export}', 'Name of the person.'),
-        ('name', '{order_export,payment_export}', 'Name of the contact, who is the buyer.'),
+        ('name', '{order_export,payment_export}', 'Name of the buyer.'),
         ('email', '{attendee_export}', 'E-mail address of the person.'),
         ('email', '{order_export,payment_export}', 'E-mail address of the contact.'),
         ('company', '{attendee_export,check_in_export}', 'Company of the person.'),
@@ -229,47 +229,47 @@ begin
         ('currency', null, 'ISO 4217 code, three capital letters.'),
         ('checked_in_at', null, 'Time of the accepted check-in, in UTC.'),
         ('cancelled_at', null, 'When it was cancelled, in UTC.'),
-        ('erased_at', null, 'When what identified the person was erased, in UTC.'),
-        ('external_id', null, 'The organiser''s own identifier.'),
-        ('metadata', null, 'The organiser''s own flat object.'),
+        ('erased_at', null, 'When the personal data was erased, in UTC.'),
+        ('external_id', null, 'Your own identifier.'),
+        ('metadata', null, 'Your own flat JSON object.'),
         ('created_at', '{attendee_export}', 'When it was added, in UTC.'),
-        ('created_at', '{order_export}', 'When it was made, in UTC.'),
+        ('created_at', '{order_export}', 'When it was created, in UTC.'),
         ('created_at', '{payment_export,check_in_export}', 'When it was recorded, in UTC.'),
         ('updated_at', null, 'When it was last changed, in UTC.'),
-        ('reference', null, 'Short code of the order that can be read over the telephone.'),
+        ('reference', null, 'Short code of the order, easy to read over the telephone.'),
         ('payment_status', null, 'Follows from status and amounts.'),
         ('subtotal', null, 'Sum of the prices of its tickets, in minor units.'),
         ('discount_total', null, 'Sum of the discounts of its tickets, in minor units.'),
         ('total', null, 'subtotal minus discount_total, in minor units.'),
         ('amount_paid', null, 'Sum of the payments that are not voided, in minor units.'),
         ('amount_refunded', null, 'Sum of the refunds, in minor units.'),
-        ('amount_due', null, 'What is still to be paid, in minor units.'),
-        ('payment_method', null, 'How it is to be paid. Empty: its tickets are complimentary.'),
-        ('promo_code', null, 'The code that the buyer gave.'),
+        ('amount_due', null, 'Amount due, in minor units.'),
+        ('payment_method', null, 'Payment method. Empty: complimentary tickets.'),
+        ('promo_code', null, 'Promo code of the buyer.'),
         ('source', null, 'Where it came from: the REST API, MCP, or Studio.'),
-        ('payment_due_at', null, 'When it is to be paid by, in UTC. Empty: no deadline.'),
+        ('payment_due_at', null, 'Payment deadline, in UTC. Empty: none.'),
         ('completed_at', null, 'When it was completed, in UTC.'),
         ('cancellation_reason', null, 'Why it was cancelled: requested by somebody, expired unpaid, or event_cancelled.'),
-        ('amount_refundable', null, 'What is to be returned: paid beyond what is owed, and neither refunded yet nor retained, in minor units.'),
-        ('amount_retained', null, 'What the organiser keeps of what was cancelled, in minor units.'),
+        ('amount_refundable', null, 'Refund due: paid beyond the total, and neither refunded nor retained, in minor units.'),
+        ('amount_retained', null, 'Amount retained after cancellations, in minor units.'),
         ('type', null, 'payment, void or refund.'),
-        ('payment_id', null, 'Of a void: the payment that it takes back.'),
-        ('booked_at', null, 'Of a payment when it was received, of a refund when it was returned, of a void when it was recorded, in UTC.'),
-        ('amount', null, 'In minor units; of a void or refund below 0.'),
-        ('method', null, 'How it was paid or returned.'),
-        ('external_reference', null, 'Its reference in another system, such as a bank reference; of a void that of the payment.'),
+        ('payment_id', null, 'For a void: the voided payment.'),
+        ('booked_at', null, 'Date of the booking, in UTC: payment received, refund sent, or void recorded.'),
+        ('amount', null, 'In minor units; negative for a void or refund.'),
+        ('method', null, 'Method of the payment or refund.'),
+        ('external_reference', null, 'Reference in another system, such as a bank reference; for a void, that of the payment.'),
         ('reason', '{payment_export}', 'Of a void: why.'),
         ('reason', '{check_in_export}', 'Why it was rejected.'),
-        ('check_in_point_id', null, 'The check-in point. Empty: the event as such.'),
-        ('check_in_point', null, 'Name of the check-in point. Empty: the event as such.'),
-        ('attendee_id', null, 'Whose ticket it is. Empty: no ticket has the code.'),
+        ('check_in_point_id', null, 'The check-in point. Empty: the whole event.'),
+        ('check_in_point', null, 'Name of the check-in point. Empty: the whole event.'),
+        ('attendee_id', null, 'Holder of the ticket. Empty: no ticket has the code.'),
         ('direction', null, 'entry or exit.'),
         ('result', null, 'accepted or rejected.'),
-        ('admitted', null, 'What an offline scanner said: whether it let the person in.'),
+        ('admitted', null, 'Whether an offline scanner let the person in.'),
         ('device', null, 'Scanner or entrance.'),
         ('scanned_at', null, 'When it was scanned, in UTC.'),
-        ('exited_at', null, 'Of an entry: when the person left by an exit scan, in UTC.'),
-        ('undone_at', null, 'When the acceptance was taken back, in UTC.')
+        ('exited_at', null, 'For an entry: when an exit scan ended it, in UTC.'),
+        ('undone_at', null, 'When the check-in was undone, in UTC.')
     ) c (name, views, comment) on c.name = a.attname and (c.views is null or v.relname = any (c.views))
     where v.oid in ('public.attendee_export'::regclass, 'public.order_export'::regclass, 'public.payment_export'::regclass, 'public.check_in_export'::regclass)
   loop

@@ -17,7 +17,7 @@ create table private.export_links (
   constraint export_links_token_hash_is_sha256 check (octet_length(token_hash) = 32)
 );
 comment on table private.export_links is
-  'Links to exports, by the SHA-256 of their token. The arguments say which rows and columns, and hold nothing of any person.';
+  'Links to exports, by the SHA-256 of their token. The arguments select rows and columns, without personal data.';
 
 create index export_links_api_key_id_idx on private.export_links (api_key_id);
 -- For api.purge.
@@ -166,7 +166,7 @@ begin
 end
 $$;
 comment on function api.get_export_link is
-  'What a link to an export is good for: { id, operation, arguments, source, expires_at, organisation, event, principal }. Takes the SHA-256 of its token in hex. null where there is none, or its key is no longer valid. For the gateway.';
+  'The export behind a link: { id, operation, arguments, source, expires_at, organisation, event, principal }. Takes the SHA-256 of its token in hex. null if there is none, or its key is no longer valid. For the gateway.';
 grant execute on function api.get_export_link to gateway;
 
 create function api.begin_export(operation text, arguments jsonb, link_id uuid default null) returns json
@@ -181,5 +181,5 @@ begin
   return '{}';
 end
 $$;
-comment on function api.begin_export is 'Keeps in the audit trail that an export is read, by its link if it has one: {}. For the gateway.';
+comment on function api.begin_export is 'Records in the audit trail that an export is read, with its link if it has one: {}. For the gateway.';
 grant execute on function api.begin_export to scope_attendees_read, scope_orders_read;

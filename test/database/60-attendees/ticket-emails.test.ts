@@ -373,7 +373,7 @@ test('what is claimed again and again and never settled is given up', async () =
     }
     expect(await claim()).toEqual([])
     expect(await emails()).toEqual([{ status: 'failed', attempts: 20, wait: null }])
-    expect(await shown()).toMatchObject({ error: 'Gave up after 20 attempts without a recorded result.' })
+    expect(await shown()).toMatchObject({ error: 'Given up after 20 attempts without a recorded result.' })
   })
 })
 

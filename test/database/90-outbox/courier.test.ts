@@ -448,7 +448,7 @@ test('what is claimed again and again and never settled is given up', async () =
     expect(await courier.claim()).toEqual([])
     expect(await deliveryOf(courier, id)).toMatchObject({
       status: 'failed',
-      last_error: 'Gave up after 20 attempts without a recorded result.',
+      last_error: 'Given up after 20 attempts without a recorded result.',
     })
   })
 })

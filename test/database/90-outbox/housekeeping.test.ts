@@ -110,7 +110,7 @@ test('what is pending for a disabled endpoint goes, too, when it is old', async 
   })
 })
 
-test('an entry of the waiting list that came to nothing goes when it is old, and one that waits stays', async () => {
+test('a waiting-list entry that came to nothing goes when it is old, and one that waits stays', async () => {
   const event = await (await createOrganisation()).event()
   const [waits, left] = [await waitingListEntry(event), await waitingListEntry(event, 'left@example.com')]
   await rolledBack(async (client, asCourier) => {
