@@ -23,9 +23,9 @@ export async function notificationsPage(client: Pick<pg.ClientBase, 'query'>): P
   }
   const types = rows.map(({ type, scope }) => [code(type), notifications[type], dataOf(type), code(scope)])
   const changes = Object.entries(effects).map(([what, types]) => [what, types.map(code).join(', ') || 'none'])
-  const recorded = examples.flatMap(({ operation, body }) =>
-    operation === 'list_notifications' && Array.isArray(body.data) ? (body.data as Recorded[]) : [],
-  )
+  const lists = examples.filter(({ operation }) => operation === 'list_notifications')
+  const recorded = lists.flatMap(({ body }) => (body.data ?? []) as Recorded[])
+  const byType = new Map(recorded.map((each) => [each.type, each]))
   return page(
     '# Notifications',
     'Usher logs each change as a notification and sends it to every webhook endpoint that subscribes to its type. `data` is the object at that time, as the API answers it; orders come without ticket codes. A key subscribes to what its scopes can read.',
@@ -34,8 +34,8 @@ export async function notificationsPage(client: Pick<pg.ClientBase, 'query'>): P
     'A change over REST, over MCP or in Studio sends the same.',
     table('change | notifications', changes),
     '## Examples',
-    ...recorded
-      .filter(({ type }, index) => recorded.findIndex((each) => each.type === type) === index)
-      .flatMap(({ type, created_at, data }) => [`### ${type}`, json({ type, timestamp: created_at, data })]),
+    ...[...byType.values()].map(
+      ({ type, created_at, data }) => `### ${type}\n\n${json({ type, timestamp: created_at, data })}`,
+    ),
   )
 }

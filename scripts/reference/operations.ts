@@ -8,7 +8,7 @@ import { errorsOf, type Operation } from '../../src/operations/operation.ts'
 import { code, json, page, table } from './markdown.ts'
 import { fieldTable, linkTo, nameOf, type Schema, typeOf } from './schema.ts'
 
-type Content = { schema: Schema; examples?: Record<string, { value: unknown }> }
+type Content = { schema: Schema; examples?: Record<string, { value: unknown }> } | undefined
 type Message = { content?: Record<string, Content> }
 type Described = {
   description: string
@@ -60,11 +60,8 @@ const parametersOf = ({ parameters = [] }: Described, ...places: string[]) =>
 
 function describe(operation: Operation, described: Described, schemas: Record<string, Schema>): string[] {
   const { name, method, path, pictures = {}, csv } = operation
-  const routes = [
-    `${method} ${path}`,
-    ...(csv ? [`GET ${path}`] : []),
-    ...Object.keys(pictures).map((extension) => `GET ${path}.${extension}`),
-  ]
+  const files = [...(csv ? [path] : []), ...Object.keys(pictures).map((extension) => `${path}.${extension}`)]
+  const routes = [`${method} ${path}`, ...files.map((file) => `GET ${file}`)]
   const parameters = parametersOf(described, 'path', 'query')
   const body = described.requestBody?.content?.['application/json']
   const inBody = schemas[nameOf(body?.schema.$ref ?? '')] ?? body?.schema ?? {}
@@ -93,7 +90,7 @@ const formsOf = ({ oneOf }: Schema): string =>
   oneOf === undefined ? '' : `One of: ${oneOf.map(({ $ref = '' }) => linkTo(nameOf($ref))).join(', ')}.`
 
 /** The first that was recorded, unless it has no member or is long. */
-function exampleOf(what: string, content: Content | undefined): string {
+function exampleOf(what: string, content: Content): string {
   const [example] = Object.values(content?.examples ?? {})
   const text = json(example?.value ?? {})
   const { length } = text.split('\n')

@@ -33,12 +33,12 @@ export function typeOf(schema: Schema): string {
   if (items !== undefined) return `list of ${typeOf(items)}${rangeOf(schema.minItems, schema.maxItems, '')}`
   const kinds = [schema.type ?? 'any']
     .flat()
-    .map((kind) => (kind === 'string' ? (formats[format ?? ''] ?? 'text') : kind))
-  const range =
-    format === undefined
-      ? rangeOf(schema.minLength, schema.maxLength, ' characters') + rangeOf(schema.minimum, schema.maximum, '')
-      : ''
-  return kinds.join(' or ') + range
+    .join(' or ')
+    .replace('string', formats[format ?? ''] ?? 'text')
+  if (format !== undefined) return kinds
+  return (
+    kinds + rangeOf(schema.minLength, schema.maxLength, ' characters') + rangeOf(schema.minimum, schema.maximum, '')
+  )
 }
 
 /** A bound that only keeps a number exact is none. */

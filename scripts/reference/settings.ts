@@ -28,7 +28,5 @@ function settings(chapter: string): string {
 
 const prose = (comment: string): string => comment.trim().replaceAll(/^# ?/gm, '').replaceAll('\n', ' ')
 
-function defaultOf(name: string): string {
-  const value = Environment.partial().safeParse({}).data?.[name as keyof typeof Environment.shape]
-  return value === undefined || `${value}` === '' ? '' : code(`${value}`)
-}
+const defaults: Record<string, unknown> = Environment.parse({})
+const defaultOf = (name: string): string => code(`${defaults[name] ?? ''}`).replace('``', '')

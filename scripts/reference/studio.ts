@@ -22,21 +22,19 @@ const functions = `
 
 export async function studioPage(client: Pick<pg.ClientBase, 'query'>): Promise<string> {
   const [{ rows }, ofFunctions] = [await client.query<Row>(columns), await client.query<Row>(functions)]
-  const chapter = (wanted: string) =>
-    [...Map.groupBy(rows, ({ name }) => name).values()]
-      .filter(([{ kind } = {} as Row]) => kind === wanted)
-      .flatMap((ofOne) => {
-        const columns = ofOne.map(({ column, type, meaning }) => [code(column), type, meaning])
-        return [`### ${ofOne[0]?.name}`, ofOne[0]?.comment ?? '', table('column | type | meaning', columns)]
-      })
   const listed = ofFunctions.rows.map(({ name, comment }) => [code(name), comment])
+  const describe = ([first, ...others]: [Row, ...Row[]]) => {
+    const listed = [first, ...others].map(({ column, type, meaning }) => [code(column), type, meaning])
+    return `### ${first.name}\n\n${first.comment}\n\n${table('column | type | meaning', listed)}`
+  }
+  const all = [...Map.groupBy(rows, ({ name }) => name).values()] as [Row, ...Row[]][]
   return page(
     '# Schema public',
     'Organisers work on these tables in Studio. Each rule of the API holds there as well.',
     '## Tables',
-    ...chapter('r'),
+    ...all.filter(([{ kind }]) => kind === 'r').map(describe),
     '## Views',
-    ...chapter('v'),
+    ...all.filter(([{ kind }]) => kind === 'v').map(describe),
     '## Functions',
     table('function | meaning', listed),
   )
