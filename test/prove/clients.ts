@@ -48,6 +48,7 @@ export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: stri
   const startedAt = Date.now()
   const now = () => Date.now() - startedAt
 
+  type By = { client: number; random: Random; key: string }
   type Write = {
     key: string
     operation: string
@@ -63,7 +64,7 @@ export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: stri
   }
 
   /** Sends it until there is an answer, through either API; sometimes it gives up first. @returns what was done. */
-  async function write(client: number, random: Random, call: Write): Promise<Record<string, unknown> | undefined> {
+  async function write({ client, random }: By, call: Write): Promise<Record<string, unknown> | undefined> {
     const { key, operation, method = 'POST', path, body = {}, money, isUnkeyed = false, idOf } = call
     const idempotencyKey = isUnkeyed ? undefined : `${prefix} ${client} ${key} ${history.length}`
     for (let n = 0; n < attemptsPerCall; n++) {
@@ -95,248 +96,167 @@ export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: stri
       else history.push({ key, operation, ...attempt })
       if (outcome === 'ok') return data
       if (outcome === 'refused' || isUnkeyed || isOver() || random.next() < 0.1) return undefined
-      await new Promise((resolve) => setTimeout(resolve, random.between(20, 400)))
+      await sleep(random.between(20, 400))
     }
     return undefined
   }
 
   type Line = { id: string; ticket_code: string }
-  function learn(order: Record<string, unknown>, isGroup: boolean): void {
+  function learn(order: Record<string, unknown> | undefined, isGroup = false): void {
+    if (order === undefined) return
     known.orders.push({ id: String(order.id), total: Number(order.total), isGroup })
     for (const [i, { id, ticket_code: code }] of (order.attendees as Line[]).entries()) {
       known.guests.push({ id, code, orderId: String(order.id), isErasable: isGroup && i > 0 })
     }
   }
-  const idOfData = (data: Record<string, unknown>) => data.id
+  const idOf = (data: Record<string, unknown>) => data.id
   const guest = (name: string) => ({ name, email: `${name.replaceAll(/\W/g, '-')}@example.com` })
   const [few, priced, many] = hall.ticketTypeIds
   const registrations = `/events/${hall.eventId}/registrations`
 
-  const doings: [weight: number, work: (client: number, random: Random, key: string) => Promise<unknown>][] = [
-    [
-      10,
-      async (client, random, key) => {
-        const path = registrations
-        const type = random.pick([few, many, many])
-        const body = { ...guest(key), attendees: undefined, ticket_type_id: type, metadata: { prove: key } }
-        const order = await write(client, random, { key, operation: 'register', path, body, idOf: idOfData })
-        if (order) learn(order, false)
-      },
-    ],
-    [
-      3,
-      // With one key and at once, so that they share an RPC; some of them are refused.
-      async (client, random, key) => {
-        const one = async (i: number) => {
-          const guestKey = `${key}+${i}`
-          const type = random.pick([few, many, many])
-          const body = { ...guest(guestKey), ticket_type_id: type, metadata: { prove: guestKey } }
-          const call = { key: guestKey, operation: 'register at once', path: registrations, body, idOf: idOfData }
-          const order = await write(client, random, call)
-          if (order) learn(order, false)
-        }
-        await Promise.all(Array.from({ length: 8 }, (_, i) => one(i)))
-      },
-    ],
-    [
-      4,
-      async (client, random, key) => {
-        const body = { ...guest(key), ticket_type_id: many, metadata: { prove: key } }
-        const call = { key, operation: 'register without a key', path: registrations, body, idOf: idOfData }
-        const order = await write(client, random, { ...call, isUnkeyed: true })
-        if (order) learn(order, false)
-      },
-    ],
-    [
-      10,
-      async (client, random, key) => {
-        const attendees = Array.from({ length: random.between(2, 3) }, (_, i) => guest(`${key}.${i}`))
-        const body = {
-          ticket_type_id: priced,
-          attendees,
-          payment_method: 'invoice',
-          metadata: { prove: key },
-          ...(random.next() < 0.5 && { promo_code: 'FEW' }),
-        }
-        const call = { key, operation: 'register a group', path: registrations, body, idOf: idOfData }
-        const order = await write(client, random, call)
-        if (order) learn(order, true)
-      },
-    ],
-    [
-      3,
-      async (client, random, key) => {
-        const keyOf = (i: number) => `${key}/${i}`
-        const attendees = [0, 1, 2].map((i) => ({ ...guest(keyOf(i)), external_id: keyOf(i) }))
-        await write(client, random, {
-          key,
-          operation: 'import',
-          path: `/events/${hall.eventId}/attendees/import`,
-          body: { ticket_type_id: random.pick([few, many]), attendees },
-          record(attempt, answer) {
-            type Result = { result: string; order_id?: string; error?: { code: string } }
-            const results = answer?.body.data?.results as Result[] | undefined
-            for (const i of attendees.keys()) {
-              // What it left for another call was not done.
-              const result = results?.[i]
-              const isDone =
-                result?.result === 'created' || result?.result === 'unchanged' || result?.result === 'updated'
-              const outcome = attempt.outcome === 'ok' ? (isDone ? 'ok' : 'refused') : attempt.outcome
-              history.push({ ...attempt, key: keyOf(i), operation: 'import', outcome })
-            }
-          },
-        })
-      },
-    ],
-    [
-      10,
-      async (client, random, key) => {
-        const order = random.pick(known.orders.filter(({ total }) => total > 0))
-        if (!order) return
-        const amount = random.pick([order.total, order.total, Math.ceil(order.total / 2), 1]) ?? 1
-        const done = await write(client, random, {
-          key,
-          operation: 'pay',
-          path: `/orders/${order.id}/payments`,
-          body: { amount, external_reference: key },
-          money: { orderId: order.id, amount },
-        })
-        const payments = (done?.payments ?? []) as { id: string; external_reference: string }[]
-        const mine = payments.find(({ external_reference }) => external_reference === key)
-        if (mine) known.payments.push({ id: mine.id, orderId: order.id, amount, isWhole: amount === order.total })
-      },
-    ],
-    [
-      1,
-      async (client, random) => {
-        const payment = random.pick(known.payments)
-        if (!payment) return
-        await write(client, random, {
-          key: `void:${payment.id}`,
-          operation: 'void',
-          path: `/payments/${payment.id}/void`,
-          money: { orderId: payment.orderId, amount: -payment.amount },
-        })
-      },
-    ],
-    [
-      5,
-      async (client, random, key) => {
-        // Of most orders that were paid at once: only those, and cancelled ones, have anything to give back.
-        const whole = known.payments.filter(({ isWhole }) => isWhole || random.next() < 0.2)
-        const payment = random.pick(whole)
-        if (!payment) return
-        await write(client, random, {
-          key,
-          operation: 'refund',
-          path: `/orders/${payment.orderId}/refunds`,
-          body: { amount: 1, external_reference: key },
-          money: { orderId: payment.orderId, amount: -1 },
-        })
-      },
-    ],
-    [
-      3,
-      async (client, random) => {
-        const order = random.pick(known.orders.filter(({ isGroup }) => !isGroup))
-        if (!order) return
-        const call = { key: `cancel order:${order.id}`, operation: 'cancel order', path: `/orders/${order.id}/cancel` }
-        await write(client, random, { ...call, idOf: idOfData })
-      },
-    ],
-    [
-      4,
-      async (client, random) => {
-        const groups = new Set(known.orders.filter(({ isGroup }) => isGroup).map(({ id }) => id))
-        const one = random.pick(known.guests.filter(({ orderId }) => groups.has(orderId)))
-        if (!one) return
-        const call = { key: `cancel:${one.id}`, operation: 'cancel', path: `/attendees/${one.id}/cancel` }
-        await write(client, random, { ...call, idOf: idOfData })
-      },
-    ],
-    [
-      9,
-      async (client, random, key) => {
-        const one = random.pick(known.guests)
-        if (!one) return
-        const isAtPoint = random.next() < 0.6
-        const direction = isAtPoint && random.next() < 0.4 ? 'exit' : 'entry'
-        const done = await write(client, random, {
-          key,
-          operation: direction === 'entry' ? 'check in' : 'check out',
-          path: '/check-ins',
-          body: {
-            event_id: hall.eventId,
-            code: one.code,
-            device: key,
-            ...(isAtPoint && { check_in_point_id: hall.pointId, direction }),
-          },
-          idOf: idOfData,
-        })
-        if (done) known.checkIns.push(String(done.id))
-      },
-    ],
-    [
-      3,
-      async (client, random) => {
-        const id = random.pick(known.checkIns)
-        if (!id) return
-        const call = { key: `undo:${id}`, operation: 'undo', path: `/check-ins/${id}/undo`, idOf: idOfData }
-        await write(client, random, call)
-      },
-    ],
-    [
-      5,
-      async (client, random, key) => {
-        const one = random.pick(known.guests.filter(({ isErasable }) => !isErasable))
-        if (!one) return
-        const done = await write(client, random, {
-          key,
-          operation: 'transfer',
-          method: 'PATCH',
-          path: `/attendees/${one.id}`,
-          body: { ...guest(`to ${key}`), metadata: { prove: key } },
-        })
-        if (done?.ticket_code) one.code = String(done.ticket_code)
-      },
-    ],
-    [
-      2,
-      async (client, random) => {
-        const one = random.pick(known.guests.filter(({ isErasable }) => isErasable))
-        if (!one) return
-        const call = { key: `erase:${one.id}`, operation: 'erase', path: `/attendees/${one.id}/erase` }
-        await write(client, random, call)
-      },
-    ],
-    [
-      6,
-      async (client, random, key) => {
-        const done = await write(client, random, {
-          key,
-          operation: 'wait',
-          path: `/events/${hall.eventId}/waiting-list`,
-          body: { ticket_type_id: random.pick([few, priced]), ...guest(key), external_id: key },
-          idOf: idOfData,
-        })
-        if (done) known.entries.push(String(done.id))
-      },
-    ],
-    [
-      6,
-      async (client, random) => {
-        const path = `/events/${hall.eventId}/waiting-list?status=offered`
-        const offered = await send(client, keys[client % keys.length] ?? '', 'GET', path).catch(() => undefined)
-        const id =
-          random.pick((offered?.body.data ?? []) as unknown as { id: string }[])?.id ?? random.pick(known.entries)
-        if (!id) return
-        const accept = { key: `accept:${id}`, operation: 'accept', path: `/waiting-list-entries/${id}/accept` }
-        const order = await write(client, random, { ...accept, idOf: idOfData })
-        if (order) learn(order, false)
-      },
-    ],
-  ]
-  const total = doings.reduce((sum, [weight]) => sum + weight, 0)
+  async function registerOne(by: By, operation: string, more: Partial<Write> & { type?: string | undefined } = {}) {
+    const { key = by.key, type = by.random.pick([few, many, many]), ...rest } = more
+    const body = { ...guest(key), ticket_type_id: type, metadata: { prove: key } }
+    learn(await write(by, { key, operation, path: registrations, body, idOf, ...rest }))
+  }
+
+  const doings = {
+    register: (by) => registerOne(by, 'register'),
+    // With one key and at once, so that they share an RPC; some of them are refused.
+    registerAtOnce: (by) =>
+      Promise.all(Array.from({ length: 8 }, (_, i) => registerOne(by, 'register at once', { key: `${by.key}+${i}` }))),
+    registerWithoutKey: (by) => registerOne(by, 'register without a key', { type: many, isUnkeyed: true }),
+    async registerGroup(by) {
+      const { random, key } = by
+      const attendees = Array.from({ length: random.between(2, 3) }, (_, i) => guest(`${key}.${i}`))
+      const promo = random.next() < 0.5 && { promo_code: 'FEW' }
+      const metadata = { prove: key }
+      const body = { ticket_type_id: priced, attendees, payment_method: 'invoice', metadata, ...promo }
+      learn(await write(by, { key, operation: 'register a group', path: registrations, body, idOf }), true)
+    },
+    async import(by) {
+      const keyOf = (i: number) => `${by.key}/${i}`
+      const attendees = [0, 1, 2].map((i) => ({ ...guest(keyOf(i)), external_id: keyOf(i) }))
+      await write(by, {
+        key: by.key,
+        operation: 'import',
+        path: `/events/${hall.eventId}/attendees/import`,
+        body: { ticket_type_id: by.random.pick([few, many]), attendees },
+        record(attempt, answer) {
+          const results = answer?.body.data?.results as { result: string }[] | undefined
+          for (const i of attendees.keys()) {
+            // What it left for another call was not done.
+            const isDone = ['created', 'unchanged', 'updated'].includes(results?.[i]?.result ?? '')
+            const outcome = attempt.outcome === 'ok' ? (isDone ? 'ok' : 'refused') : attempt.outcome
+            history.push({ ...attempt, key: keyOf(i), operation: 'import', outcome })
+          }
+        },
+      })
+    },
+    async pay(by) {
+      const { random, key } = by
+      const order = random.pick(known.orders.filter(({ total }) => total > 0))
+      if (!order) return
+      const amount = random.pick([order.total, order.total, Math.ceil(order.total / 2), 1]) ?? 1
+      const body = { amount, external_reference: key }
+      const money = { orderId: order.id, amount }
+      const done = await write(by, { key, operation: 'pay', path: `/orders/${order.id}/payments`, body, money })
+      const payments = (done?.payments ?? []) as { id: string; external_reference: string }[]
+      const mine = payments.find(({ external_reference }) => external_reference === key)
+      if (mine) known.payments.push({ id: mine.id, orderId: order.id, amount, isWhole: amount === order.total })
+    },
+    async void(by) {
+      const payment = by.random.pick(known.payments)
+      if (!payment) return
+      const money = { orderId: payment.orderId, amount: -payment.amount }
+      await write(by, { key: `void:${payment.id}`, operation: 'void', path: `/payments/${payment.id}/void`, money })
+    },
+    async refund(by) {
+      // Of most orders that were paid at once: only those, and cancelled ones, have anything to give back.
+      const payment = by.random.pick(known.payments.filter(({ isWhole }) => isWhole || by.random.next() < 0.2))
+      if (!payment) return
+      const { key } = by
+      const body = { amount: 1, external_reference: key }
+      const money = { orderId: payment.orderId, amount: -1 }
+      await write(by, { key, operation: 'refund', path: `/orders/${payment.orderId}/refunds`, body, money })
+    },
+    async cancelOrder(by) {
+      const order = by.random.pick(known.orders.filter(({ isGroup }) => !isGroup))
+      if (!order) return
+      const key = `cancel order:${order.id}`
+      await write(by, { key, operation: 'cancel order', path: `/orders/${order.id}/cancel`, idOf })
+    },
+    async cancel(by) {
+      const groups = new Set(known.orders.filter(({ isGroup }) => isGroup).map(({ id }) => id))
+      const one = by.random.pick(known.guests.filter(({ orderId }) => groups.has(orderId)))
+      if (!one) return
+      await write(by, { key: `cancel:${one.id}`, operation: 'cancel', path: `/attendees/${one.id}/cancel`, idOf })
+    },
+    async scan(by) {
+      const { random, key } = by
+      const one = random.pick(known.guests)
+      if (!one) return
+      const isAtPoint = random.next() < 0.6
+      const direction = isAtPoint && random.next() < 0.4 ? 'exit' : 'entry'
+      const point = isAtPoint && { check_in_point_id: hall.pointId, direction }
+      const body = { event_id: hall.eventId, code: one.code, device: key, ...point }
+      const operation = direction === 'entry' ? 'check in' : 'check out'
+      const done = await write(by, { key, operation, path: '/check-ins', body, idOf })
+      if (done) known.checkIns.push(String(done.id))
+    },
+    async undo(by) {
+      const id = by.random.pick(known.checkIns)
+      if (id) await write(by, { key: `undo:${id}`, operation: 'undo', path: `/check-ins/${id}/undo`, idOf })
+    },
+    async transfer(by) {
+      const { key } = by
+      const one = by.random.pick(known.guests.filter(({ isErasable }) => !isErasable))
+      if (!one) return
+      const body = { ...guest(`to ${key}`), metadata: { prove: key } }
+      const call: Write = { key, operation: 'transfer', method: 'PATCH', path: `/attendees/${one.id}`, body }
+      const done = await write(by, call)
+      if (done?.ticket_code) one.code = String(done.ticket_code)
+    },
+    async erase(by) {
+      const one = by.random.pick(known.guests.filter(({ isErasable }) => isErasable))
+      if (one) await write(by, { key: `erase:${one.id}`, operation: 'erase', path: `/attendees/${one.id}/erase` })
+    },
+    async wait(by) {
+      const { key } = by
+      const body = { ticket_type_id: by.random.pick([few, priced]), ...guest(key), external_id: key }
+      const call: Write = { key, operation: 'wait', path: `/events/${hall.eventId}/waiting-list`, body, idOf }
+      const done = await write(by, call)
+      if (done) known.entries.push(String(done.id))
+    },
+    async accept(by) {
+      const { client, random } = by
+      const path = `/events/${hall.eventId}/waiting-list?status=offered`
+      const answer = await send(client, keys[client % keys.length] ?? '', 'GET', path).catch(() => undefined)
+      const offered = (answer?.body.data ?? []) as unknown as { id: string }[]
+      const id = random.pick(offered)?.id ?? random.pick(known.entries)
+      if (!id) return
+      const accept = { key: `accept:${id}`, operation: 'accept', path: `/waiting-list-entries/${id}/accept` }
+      learn(await write(by, { ...accept, idOf }))
+    },
+  } satisfies Record<string, (by: By) => Promise<unknown>>
+  const weights: Record<keyof typeof doings, number> = {
+    register: 10,
+    registerAtOnce: 3,
+    registerWithoutKey: 4,
+    registerGroup: 10,
+    import: 3,
+    pay: 10,
+    void: 1,
+    refund: 5,
+    cancelOrder: 3,
+    cancel: 4,
+    scan: 9,
+    undo: 3,
+    transfer: 5,
+    erase: 2,
+    wait: 6,
+    accept: 6,
+  }
   let written = 0
 
   return {
@@ -347,14 +267,9 @@ export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: stri
     async work(client, random, until, pauseMs = 0) {
       isOver = until
       while (!until()) {
-        let n = random.below(total)
-        for (const [weight, work] of doings) {
-          n -= weight
-          if (n >= 0) continue
-          written += 1
-          await work(client, random, `${prefix}-${client}-${written}`)
-          break
-        }
+        const doing = doings[random.weighted(weights)]
+        written += 1
+        await doing({ client, random, key: `${prefix}-${client}-${written}` })
         if (pauseMs > 0) await sleep(pauseMs)
       }
     },
@@ -396,7 +311,7 @@ export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: stri
         const isOfPerson = rows > 0 || outcome !== 'ok'
         if (isOfPerson && one)
           history.push({ key, operation: 'edit in SQL', start, end: now(), outcome, ...(why && { why }) })
-        await new Promise((resolve) => setTimeout(resolve, random.between(50, 250)))
+        await sleep(random.between(50, 250))
       }
       await client?.end().catch(() => {})
     },
@@ -409,7 +324,7 @@ export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: stri
           const answer = await send(random.below(2), key, 'GET', path).catch(() => undefined)
           if (answer && answer.status < 300) trespasses.push({ about: 'another organisation', detail: path })
         }
-        await new Promise((resolve) => setTimeout(resolve, random.between(100, 400)))
+        await sleep(random.between(100, 400))
       }
     },
   }

@@ -19,6 +19,10 @@ const fileLimits = [16 * mebibyte, mebibyte]
 
 const courierStandsAside = ['API 1', 'API 2', 'Redis', 'client–API 1', 'client–API 2', 'API–Redis']
 
+const weights = { connection: 10, backend: 2, stop: 4, kill: 4, clock: 2, disk: 1 }
+/** What it touches, what to say, and what ends later. */
+type Begun = { target: string; what: string; lasts?: Promise<void> | undefined }
+
 /** @returns what was done, when all of it is over. */
 export async function wreak(
   stack: ProveStack,
@@ -30,90 +34,61 @@ export async function wreak(
   const lasting: Promise<void>[] = []
   const names = Object.keys(stack.proxies)
 
-  /** @returns the target, what to say, and what ends later. */
-  const kinds: [weight: number, () => { target: string; what: string; lasts?: Promise<void> | undefined }][] = [
-    [
-      10,
-      () => {
-        const target = aim?.target ?? random.pick(names) ?? ''
-        const proxy = stack.proxies[target]
-        const how = aim?.how ?? random.pick(proxy?.cuts ?? []) ?? 'drop'
-        const milliseconds = duration()
-        return { target, what: `${how} ${target} ${milliseconds} ms`, lasts: proxy?.cut(how, milliseconds) }
-      },
-    ],
-    [
-      2,
-      () => {
-        const isThere = stack.killBackend(random.below(100))
-        return { target: 'Postgres', what: `SIGKILL a backend${isThere ? '' : ', of which there was none'}` }
-      },
-    ],
-    [
-      4,
-      () => {
-        const target = random.pick(stack.parts) ?? ''
-        const milliseconds = duration()
-        const isThere = stack.signal(target, 'SIGSTOP')
-        const lasts = sleep(milliseconds).then(() => void stack.signal(target, 'SIGCONT'))
-        return { target, what: `SIGSTOP ${target} ${milliseconds} ms${isThere ? '' : ', which did not run'}`, lasts }
-      },
-    ],
-    [
-      4,
-      () => {
-        const target = random.pick(stack.parts) ?? ''
-        const isThere = stack.signal(target, 'SIGKILL')
-        return { target, what: `SIGKILL ${target}${isThere ? '' : ', which did not run'}` }
-      },
-    ],
-    [
-      2,
-      () => {
-        const target = random.pick(stack.clocks) ?? ''
-        const step = random.pick(clockSteps) ?? hour
-        const milliseconds = duration()
-        stack.setClock(target, step)
-        const lasts = sleep(milliseconds).then(() => stack.setClock(target, 0))
-        return { target, what: `the clock of ${target} is ${step / hour} h off ${milliseconds} ms`, lasts }
-      },
-    ],
-    [
-      1,
-      () => {
-        const bytes = random.pick(fileLimits) ?? mebibyte
-        const milliseconds = duration()
-        const isThere = stack.limitFiles(bytes)
-        const lasts = sleep(milliseconds).then(() => void stack.limitFiles(undefined))
-        const what = `no file beyond ${bytes / mebibyte} MiB ${milliseconds} ms${isThere ? '' : ', which cannot be had'}`
-        return { target: 'Postgres', what, lasts }
-      },
-    ],
-  ]
+  const kinds: Record<keyof typeof weights, () => Begun> = {
+    connection() {
+      const target = aim?.target ?? random.one(names)
+      const proxy = stack.proxies[target]
+      const how = aim?.how ?? random.pick(proxy?.cuts ?? []) ?? 'drop'
+      const milliseconds = duration()
+      return { target, what: `${how} ${target} ${milliseconds} ms`, lasts: proxy?.cut(how, milliseconds) }
+    },
+    backend() {
+      const isThere = stack.killBackend(random.below(100))
+      return { target: 'Postgres', what: `SIGKILL a backend${isThere ? '' : ', of which there was none'}` }
+    },
+    stop() {
+      const target = random.one(stack.parts)
+      const milliseconds = duration()
+      const isThere = stack.signal(target, 'SIGSTOP')
+      const lasts = sleep(milliseconds).then(() => void stack.signal(target, 'SIGCONT'))
+      return { target, what: `SIGSTOP ${target} ${milliseconds} ms${isThere ? '' : ', which did not run'}`, lasts }
+    },
+    kill() {
+      const target = random.one(stack.parts)
+      const isThere = stack.signal(target, 'SIGKILL')
+      return { target, what: `SIGKILL ${target}${isThere ? '' : ', which did not run'}` }
+    },
+    clock() {
+      const target = random.one(stack.clocks)
+      const step = random.one(clockSteps)
+      const milliseconds = duration()
+      stack.setClock(target, step)
+      const lasts = sleep(milliseconds).then(() => stack.setClock(target, 0))
+      return { target, what: `the clock of ${target} is ${step / hour} h off ${milliseconds} ms`, lasts }
+    },
+    disk() {
+      const bytes = random.one(fileLimits)
+      const milliseconds = duration()
+      const isThere = stack.limitFiles(bytes)
+      const lasts = sleep(milliseconds).then(() => void stack.limitFiles(undefined))
+      const what = `no file beyond ${bytes / mebibyte} MiB ${milliseconds} ms${isThere ? '' : ', which cannot be had'}`
+      return { target: 'Postgres', what, lasts }
+    },
+  }
   const duration = () => random.between(100, 1500)
-  const total = kinds.reduce((sum, [weight]) => sum + weight, 0)
 
   while (!isOver()) {
     await sleep(random.between(pause * 500, pause * 1500))
     if (isOver()) break
-    let n = random.below(total)
-    for (const [weight, begin] of kinds) {
-      n -= weight
-      if (n >= 0) continue
-      const from = now()
-      const { target, what, lasts } = begin()
-      const fault = { what, from, until: from, touchesCourier: !courierStandsAside.includes(target) }
-      done.push(fault)
-      say(what)
-      if (lasts) {
-        lasting.push(
-          lasts.then(() => {
-            fault.until = now()
-          }),
-        )
-      }
-      break
-    }
+    const from = now()
+    const { target, what, lasts } = kinds[random.weighted(weights)]()
+    const fault = { what, from, until: from, touchesCourier: !courierStandsAside.includes(target) }
+    done.push(fault)
+    say(what)
+    const end = lasts?.then(() => {
+      fault.until = now()
+    })
+    if (end) lasting.push(end)
   }
   await Promise.all(lasting)
   // What was stopped, then killed and started again in between, was not woken; nor does it need to be.

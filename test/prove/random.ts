@@ -18,5 +18,17 @@ export function createRandom(seed: number) {
     below,
     between: (least: number, most: number) => least + below(most - least + 1),
     pick: <T>(from: readonly T[]): T | undefined => from[below(from.length)],
+    /** One of a list that is not empty. */
+    one: <T>(from: readonly T[]): T => from[below(from.length)] as T,
+    /** A name, each as often as it weighs. */
+    weighted<Name extends string>(weights: Record<Name, number>): Name {
+      const all = Object.entries(weights) as [Name, number][]
+      let at = below(all.reduce((sum, [, weight]) => sum + weight, 0))
+      for (const [name, weight] of all) {
+        if (at < weight) return name
+        at -= weight
+      }
+      throw new Error('nothing weighs anything')
+    },
   }
 }

@@ -7,58 +7,66 @@ import type { State } from './history.ts'
 /** What the mail service took of each e-mail, by its id. */
 export type Mailed = Map<string, { at: number; to: string[] }[]>
 
-/** How each operation leaves its key, and what tells and keeps a trail of it. `$1` is the prefix of all keys. */
+/**
+ * How each operation leaves its key, the object that its notification is about, and what the audit trail says of it (an arrival is a log of
+ * its own, without entries there). `$1` is the prefix of all keys, `$2` has them all.
+ */
 const effectsSql = `
-  select o.metadata ->> 'prove' as key, o.id,
-    (select count(*)::int from public.notifications n where n.subject_id = o.id and n.type = 'order.created') as notifications,
-    (select count(*)::int from public.audit_entries e where e.object_id = o.id and e.action = 'created') as entries
-  from public.orders o where o.metadata ->> 'prove' like $1
-  union all
-  select a.external_id, o.id,
-    (select count(*)::int from public.notifications n where n.subject_id = o.id and n.type = 'order.created'),
-    (select count(*)::int from public.audit_entries e where e.object_id = o.id and e.action = 'created')
-  from public.attendees a join public.orders o on o.id = a.order_id where a.external_id like $1 || '/%'
-  union all
-  select 'accept:' || a.waiting_list_entry_id, o.id,
-    (select count(*)::int from public.notifications n where n.subject_id = o.id and n.type = 'order.created'),
-    (select count(*)::int from public.audit_entries e where e.object_id = o.id and e.action = 'created')
-  from public.attendees a join public.orders o on o.id = a.order_id where a.waiting_list_entry_id is not null
-  union all
-  select p.external_reference, p.id,
-    (select count(*)::int from public.notifications n where n.subject_id = p.order_id and n.type = 'payment.recorded' and n.data ->> 'id' = p.id::text),
-    (select count(*)::int from public.audit_entries e where e.object_id = p.id and e.action = 'created')
-  from public.payments p
-  union all
-  select 'void:' || v.payment_id, v.id,
-    (select count(*)::int from public.notifications n where n.type = 'payment.voided' and n.data ->> 'id' = v.payment_id::text),
-    (select count(*)::int from public.audit_entries e where e.object_id = v.id and e.action = 'created')
-  from public.payment_voids v
-  union all
-  select r.external_reference, r.id,
-    (select count(*)::int from public.notifications n where n.subject_id = r.order_id and n.type = 'refund.recorded' and n.data ->> 'id' = r.id::text),
-    (select count(*)::int from public.audit_entries e where e.object_id = r.id and e.action = 'created')
-  from public.refunds r
-  union all
-  select 'cancel order:' || o.id, o.id,
-    (select count(*)::int from public.notifications n where n.subject_id = o.id and n.type = 'order.cancelled'),
-    (select count(*)::int from public.audit_entries e where e.object_id = o.id and e.changes #>> '{status,to}' = 'cancelled')
-  from public.orders o where o.status = 'cancelled' and 'cancel order:' || o.id = any ($2)
-  union all
-  select 'cancel:' || a.id, a.id,
-    (select count(*)::int from public.notifications n where n.subject_id = a.order_id and n.type = 'attendee.cancelled' and n.data ->> 'id' = a.id::text),
-    (select count(*)::int from public.audit_entries e where e.object_id = a.id and e.changes #>> '{status,to}' = 'cancelled')
-  from public.attendees a where a.status = 'cancelled' and 'cancel:' || a.id = any ($2)
-  union all
-  -- An arrival is a log of its own, without entries in the trail.
-  select c.device, c.id,
-    (select count(*)::int from public.notifications n where n.type in ('attendee.checked_in', 'attendee.checked_out') and n.data #>> '{check_in,id}' = c.id::text),
-    1
-  from public.check_ins c where c.result = 'accepted'
-  union all
-  select 'undo:' || c.id, c.id,
-    (select count(*)::int from public.notifications n where n.type = 'attendee.check_in_undone' and n.data #>> '{check_in,id}' = c.id::text),
-    (select count(*)::int from public.audit_entries e where e.object_id = c.id and e.changes ? 'undone_at')
-  from public.check_ins c where c.undone_at is not null
+  with done (key, id, about, type, trail) as (
+    select o.metadata ->> 'prove', o.id, o.id, 'order.created', 'created'
+    from public.orders o where o.metadata ->> 'prove' like $1
+    union all
+    select a.external_id, a.order_id, a.order_id, 'order.created', 'created'
+    from public.attendees a where a.external_id like $1 || '/%'
+    union all
+    select 'accept:' || a.waiting_list_entry_id, a.order_id, a.order_id, 'order.created', 'created'
+    from public.attendees a where a.waiting_list_entry_id is not null
+    union all
+    select p.external_reference, p.id, p.id, 'payment.recorded', 'created' from public.payments p
+    union all
+    select 'void:' || v.payment_id, v.id, v.payment_id, 'payment.voided', 'created' from public.payment_voids v
+    union all
+    select r.external_reference, r.id, r.id, 'refund.recorded', 'created' from public.refunds r
+    union all
+    select 'cancel order:' || o.id, o.id, o.id, 'order.cancelled', 'cancelled'
+    from public.orders o where o.status = 'cancelled' and 'cancel order:' || o.id = any ($2)
+    union all
+    select 'cancel:' || a.id, a.id, a.id, 'attendee.cancelled', 'cancelled'
+    from public.attendees a where a.status = 'cancelled' and 'cancel:' || a.id = any ($2)
+    union all
+    select c.device, c.id, c.id,
+      case when c.direction = 'exit' then 'attendee.checked_out' else 'attendee.checked_in' end, 'none'
+    from public.check_ins c where c.result = 'accepted'
+    union all
+    select 'undo:' || c.id, c.id, c.id, 'attendee.check_in_undone', 'undone'
+    from public.check_ins c where c.undone_at is not null
+    union all
+    select 'erase:' || a.id, a.id, a.id, 'attendee.erased', 'none'
+    from public.attendees a where a.erased_at is not null
+    union all
+    select w.external_id, w.id, w.id, 'waiting_list_entry.created', 'created' from public.waiting_list_entries w
+  ),
+  told as (
+    select n.type::text as type, s.about, count(*)::int as times
+    from public.notifications n
+    cross join lateral (
+      select distinct unnest(array[n.subject_id::text, n.data ->> 'id', n.data #>> '{check_in,id}']) as about
+    ) s
+    group by 1, 2
+  )
+  select d.key, d.id, coalesce(t.times, 0) as notifications,
+    case when d.trail = 'none' then 1 else (
+      select count(*)::int
+      from public.audit_entries e
+      where e.object_id = d.id
+        and case d.trail
+          when 'created' then e.action = 'created'
+          when 'cancelled' then e.changes #>> '{status,to}' = 'cancelled'
+          else e.changes ? 'undone_at'
+        end
+    ) end as entries
+  from done d
+  left join told t on t.about = d.about::text and t.type = d.type
   union all
   -- The trail and the notification of an edit are of one transaction.
   select coalesce(e.changes #>> '{metadata,to,prove}', e.changes #>> '{company,to}'), a.id,
@@ -68,17 +76,7 @@ const effectsSql = `
     )),
     1
   from public.audit_entries e join public.attendees a on a.id = e.object_id
-  where coalesce(e.changes #>> '{metadata,to,prove}', e.changes #>> '{company,to}') like $1
-  union all
-  select 'erase:' || a.id, a.id,
-    (select count(*)::int from public.notifications n where n.subject_id = a.order_id and n.type = 'attendee.erased' and n.data ->> 'id' = a.id::text),
-    1
-  from public.attendees a where a.erased_at is not null
-  union all
-  select w.external_id, w.id,
-    (select count(*)::int from public.notifications n where n.subject_id = w.id and n.type = 'waiting_list_entry.created'),
-    (select count(*)::int from public.audit_entries e where e.object_id = w.id and e.action = 'created')
-  from public.waiting_list_entries w`
+  where coalesce(e.changes #>> '{metadata,to,prove}', e.changes #>> '{company,to}') like $1`
 
 const limitsSql = `
   select 'tickets of ' || t.name as name, t.quantity as limit,

@@ -23,26 +23,18 @@ export function textOf(node: Node): string {
 /** Where a value stands, with what puts another in its place. */
 type Place = { node: Node; put(other: Node): void }
 
-function placesIn(node: Node, put: Place['put']): Place[] {
-  const inside: Place[] = []
+const placesIn = (node: Node, put: Place['put']): Place[] => [
+  { node, put },
+  ...childrenOf(node).flatMap((child) => placesIn(child.node, child.put)),
+]
+
+function childrenOf(node: Node): Place[] {
   if ('items' in node) {
-    for (const [i, item] of node.items.entries()) {
-      inside.push(
-        ...placesIn(item, (other) => {
-          node.items[i] = other
-        }),
-      )
-    }
-  } else if ('members' in node) {
-    for (const member of node.members) {
-      inside.push(
-        ...placesIn(member[1], (other) => {
-          member[1] = other
-        }),
-      )
-    }
+    const { items } = node
+    return items.map((item, i) => ({ node: item, put: (other) => void items.splice(i, 1, other) }))
   }
-  return [{ node, put }, ...inside]
+  if (!('members' in node)) return []
+  return node.members.map((member) => ({ node: member[1], put: (other) => void member.splice(1, 1, other) }))
 }
 
 /** Changes it in one place. @returns the changed whole. */
@@ -52,10 +44,10 @@ export function mutate(whole: Node, random: Random): Node {
     changed = other
   })
   // The whole itself is no more likely than any other place.
-  const { node, put } = random.pick(places) as Place
+  const { node, put } = random.one(places)
   const kind = random.below(10)
   if (kind < 6) put({ text: hostileLeaf(random) })
-  else if (kind < 7) put({ items: [node, node] })
+  else if (kind < 7) put({ items: [node, structuredClone(node)] })
   else if ('members' in node) {
     const one = random.pick(node.members)
     if (kind < 8 || one === undefined) node.members.push([hostileName(random), { text: hostileLeaf(random) }])
@@ -63,10 +55,10 @@ export function mutate(whole: Node, random: Random): Node {
     else node.members.splice(node.members.indexOf(one), 1)
   } else if ('items' in node) {
     const [item = { text: 'null' }] = node.items
-    // Within each other they would not fit into a string.
+    // Lists of long items would not fit into a string; nor would items that are one object, of which each change changes all.
     const most = Math.ceil(2 ** 22 / textOf(item).length)
-    const times = Math.min(random.pick([0, 2, 51, 101, 1001]) as number, most)
-    node.items = Array.from({ length: times }, () => item)
+    const times = Math.min(random.one([0, 2, 51, 101, 1001]), most)
+    node.items = Array.from({ length: times }, () => structuredClone(item))
   } else put({ members: [[hostileName(random), node]] })
   return changed
 }
@@ -78,21 +70,17 @@ export function garble(text: string, random: Random): string {
     case 0:
       return text.slice(0, at)
     case 1:
-      return `${text}${random.pick(['}', ']', ',', 'x', text, '\0', '/**/'])}`
+      return `${text}${random.one(['}', ']', ',', 'x', text, '\0', '/**/'])}`
     case 2:
       return `\ufeff${text}`
     case 3:
-      return (
-        text.slice(0, at) +
-        (random.pick(['\0', '\u001f', '"', '\\', '\n', '{', ',,', '//x\n', "'"]) ?? '') +
-        text.slice(at)
-      )
+      return text.slice(0, at) + random.one(['\0', '\u001f', '"', '\\', '\n', '{', ',,', '//x\n', "'"]) + text.slice(at)
     case 4:
       return text.replaceAll('"', "'")
     case 5:
       return text.replace(/}$/, ',}')
     case 6:
-      return (random.pick(['null', '7', '"text"', 'true', '', '   ', '[]', '[[]]', '{}', '[{}]']) ?? '') as string
+      return random.one(['null', '7', '"text"', 'true', '', '   ', '[]', '[[]]', '{}', '[{}]'])
     default:
       return text.toUpperCase()
   }

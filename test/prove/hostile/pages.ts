@@ -5,29 +5,21 @@ import { mutate, nodeOf, textOf } from './nodes.ts'
 import { exchange, type Face, type HostileRequest, type Sent } from './request.ts'
 import type { Stage } from './stage.ts'
 import { encodedHostile, queryOf } from './text.ts'
-import { hostileText } from './values.ts'
+import { hostileText, words } from './values.ts'
 
 const formType = 'application/x-www-form-urlencoded'
 const formTypes = [
-  formType,
-  formType,
-  formType,
-  formType,
-  'multipart/form-data; boundary=x',
-  'application/json',
-  'text/plain',
-  `${formType}; charset=utf-16`,
-  `${formType}; charset=iso-8859-1`,
-  '',
+  ...[formType, formType, formType, formType, 'multipart/form-data; boundary=x', 'application/json', 'text/plain', ''],
+  ...[`${formType}; charset=utf-16`, `${formType}; charset=iso-8859-1`],
 ]
 const languages = ['de', 'fr;q=0.5', '*', 'x'.repeat(2_000), '', ';;', 'en-US,en;q=0.9,__proto__;q=0.1']
 
 function formBody(fields: [string, string][], random: Random): string | Buffer {
   switch (random.below(25)) {
     case 0:
-      return `${queryOf(fields, random)}&${'a=1&'.repeat(random.pick([900, 1_100, 50_000]) as number)}`
+      return `${queryOf(fields, random)}&${'a=1&'.repeat(random.one([900, 1_100, 50_000]))}`
     case 1:
-      return `${queryOf(fields, random)}&x=${'y'.repeat(random.pick([20_000, 200_000, 2_000_000]) as number)}`
+      return `${queryOf(fields, random)}&x=${'y'.repeat(random.one([20_000, 200_000, 2_000_000]))}`
     case 2:
       return Buffer.from([0xff, 0xfe, 0x00, 0x61, 0x3d])
     case 3:
@@ -40,140 +32,80 @@ function formBody(fields: [string, string][], random: Random): string | Buffer {
 const faceOf = (path: string): Face => (/^\/(oauth|confirm)/.test(path) ? 'oauth' : 'page')
 
 export function page(stage: Stage, random: Random): HostileRequest {
-  const { path, form } = random.pick(stage.pages) as Stage['pages'][number]
-  const method = random.pick(['GET', 'POST', 'POST', 'POST', 'HEAD', 'PUT', 'OPTIONS', 'DELETE']) as string
-  const at = random.below(path.length)
-  const target =
-    random.below(4) > 0
-      ? path
-      : (random.pick([
-          `${path.slice(0, at)}${encodedHostile(random)}`,
-          `${path}?${queryOf([], random, 1)}`,
-          `${path}/`,
-          `${path}${path}`,
-          path.toUpperCase(),
-        ]) as string)
-  const headers: Sent['headers'] = [
-    ['Accept', random.pick(['text/html', 'text/html', '*/*', 'application/json', '']) as string],
-  ]
+  const { path, form } = random.one(stage.pages)
+  const method = random.one(['GET', 'POST', 'POST', 'POST', 'HEAD', 'PUT', 'OPTIONS', 'DELETE'])
+  const cut = `${path.slice(0, random.below(path.length))}${encodedHostile(random)}`
+  const others = [cut, `${path}?${queryOf([], random, 1)}`, `${path}/`, `${path}${path}`, path.toUpperCase()]
+  const target = random.below(4) > 0 ? path : random.one(others)
+  const headers: Sent['headers'] = [['Accept', random.one(['text/html', 'text/html', '*/*', 'application/json', ''])]]
   const kind = random.below(10)
   if (kind < 7) headers.push(['Cookie', stage.cookie])
   else if (kind === 7) headers.push(['Cookie', stage.cookie.replace(/.(?=;|$)/g, 'A')])
   else if (kind === 8)
     headers.push(['Cookie', Buffer.from(hostileText(random).replace(/[\r\n\0]/g, '') || 'x').subarray(0, 4_000)])
-  if (random.below(6) === 0) headers.push(['Accept-Language', random.pick(languages) as string])
-  if (random.below(8) === 0)
-    headers.push(['Sec-Fetch-Site', random.pick(['cross-site', 'same-origin', 'none', 'x']) as string])
+  if (random.below(6) === 0) headers.push(['Accept-Language', random.one(languages)])
+  if (random.below(8) === 0) headers.push(['Sec-Fetch-Site', random.one(['cross-site', 'same-origin', 'none', 'x'])])
   if (method === 'GET' || method === 'HEAD') return exchange('page', faceOf(path), { method, target, headers })
-  headers.push(['Content-Type', random.pick(formTypes) as string])
+  headers.push(['Content-Type', random.one(formTypes)])
   return exchange('page', faceOf(path), { method, target, headers, body: formBody(Object.entries(form), random) })
 }
 
 /** Signing in, with keys that are none. */
 export function door(stage: Stage, random: Random): HostileRequest {
-  const { path, form } = random.pick(stage.pages.filter(({ form }) => 'form_token' in form)) as Stage['pages'][number]
-  const key = random.pick([
-    stage.keys.full,
-    stage.keys.few,
-    `${stage.keys.full}x`,
-    hostileText(random),
-    '',
-    'usher_live_x',
-  ]) as string
-  const fields: [string, string][] = [
-    ['action', 'sign_in'],
-    ['key', key],
-    ['form_token', form.form_token ?? ''],
-  ]
-  const headers: Sent['headers'] = [
-    ['Accept', 'text/html'],
-    ['Cookie', stage.cookie],
-    ['Content-Type', formType],
-  ]
+  const { path, form } = random.one(stage.pages.filter(({ form }) => 'form_token' in form))
+  const { full, few } = stage.keys
+  const key = random.one([full, few, `${full}x`, hostileText(random), '', 'usher_live_x'])
+  const fields = Object.entries({ action: 'sign_in', key, form_token: form.form_token ?? '' })
+  const headers = Object.entries({ Accept: 'text/html', Cookie: stage.cookie, 'Content-Type': formType })
   return exchange('sign-in', 'oauth', { method: 'POST', target: path, headers, body: queryOf(fields, random) })
 }
+
+const oauthPaths = words('token register revoke auth jwks me introspection device sign-in/x auth/x')
+const grantTypes = ['authorization_code', 'refresh_token', 'client_credentials', 'password', '']
 
 export function oauth(stage: Stage, random: Random): HostileRequest {
   const { client } = stage
   const [, query = ''] = client.request.split('?')
   const fields = [...new URLSearchParams(query)]
-  const token: [string, string][] = [
-    [
-      'grant_type',
-      random.pick(['authorization_code', 'refresh_token', 'client_credentials', 'password', '']) as string,
-    ],
-    ['code', 'x'.repeat(43)],
-    ['refresh_token', 'x'.repeat(43)],
-    ['client_id', random.pick([client.id, 'unknown', 'https://client.invalid/metadata.json', '']) as string],
-    ['redirect_uri', client.redirectUri],
-    ['code_verifier', 'x'.repeat(43)],
-    ['resource', 'http://127.0.0.1/api/mcp/connect'],
-  ]
-  const form: Sent['headers'] = [['Content-Type', random.pick(formTypes) as string]]
-  if (random.below(8) === 0)
-    form.push([
-      'Authorization',
-      random.pick([
-        'Basic !!!',
-        'Basic eDp5',
-        'Bearer x',
-        `Basic ${Buffer.from('\0:\0').toString('base64')}`,
-        'DPoP x',
-      ]) as string,
-    ])
+  const secret = 'x'.repeat(43)
+  const token = Object.entries({
+    grant_type: random.one(grantTypes),
+    code: secret,
+    refresh_token: secret,
+    client_id: random.one([client.id, 'unknown', 'https://client.invalid/metadata.json', '']),
+    redirect_uri: client.redirectUri,
+    code_verifier: secret,
+    resource: 'http://127.0.0.1/api/mcp/connect',
+  })
+  const revoked = Object.entries({ token: secret, client_id: client.id, token_type_hint: 'refresh_token' })
+  const form: Sent['headers'] = [['Content-Type', random.one(formTypes)]]
+  const credentials = ['Basic !!!', 'Basic eDp5', 'Bearer x', `Basic ${btoa('\0:\0')}`, 'DPoP x']
+  if (random.below(8) === 0) form.push(['Authorization', random.one(credentials)])
   if (random.below(8) === 0) form.push(['DPoP', 'x.y.z'], ['Origin', 'https://evil.example'])
-  const html: Sent['headers'] = [
-    ['Accept', random.pick(['text/html', '*/*', 'application/json']) as string],
-    ['Cookie', stage.cookie],
-  ]
+  const html = Object.entries({ Accept: random.one(['text/html', '*/*', 'application/json']), Cookie: stage.cookie })
+  const post = (path: string, headers: Sent['headers'], body: string | Buffer) =>
+    exchange('oauth', 'oauth', { method: 'POST', target: `/oauth/${path}`, headers, body })
   switch (random.below(7)) {
     case 0:
-      return exchange('oauth', 'oauth', {
-        method: 'POST',
-        target: '/oauth/token',
-        headers: form,
-        body: formBody(token, random),
-      })
+      return post('token', form, formBody(token, random))
     case 1:
-      return exchange('oauth', 'oauth', {
-        method: 'POST',
-        target: '/oauth/revoke',
-        headers: form,
-        body: formBody(
-          [
-            ['token', 'x'.repeat(43)],
-            ['client_id', client.id],
-            ['token_type_hint', 'refresh_token'],
-          ],
-          random,
-        ),
-      })
+      return post('revoke', form, formBody(revoked, random))
     case 2:
+      return post('register', [['Content-Type', 'application/json']], metadata(random))
+    case 3: {
+      const target = `/oauth/${random.one(oauthPaths)}`
       return exchange('oauth', 'oauth', {
-        method: 'POST',
-        target: '/oauth/register',
-        headers: [['Content-Type', 'application/json']],
-        body: metadata(random),
-      })
-    case 3:
-      return exchange('oauth', 'oauth', {
-        method: random.pick(['GET', 'HEAD', 'PUT', 'OPTIONS']) as string,
-        target: `/oauth/${random.pick(['token', 'register', 'revoke', 'auth', 'jwks', 'me', 'introspection', 'device', '', 'sign-in/x', 'auth/x'])}`,
+        method: random.one(['GET', 'HEAD', 'PUT', 'OPTIONS']),
+        target,
         headers: html,
       })
+    }
     case 4:
-      return exchange('oauth', 'oauth', {
-        method: 'POST',
-        target: '/oauth/auth',
-        headers: [...html, ...form],
-        body: formBody(fields, random),
-      })
-    default:
-      return exchange('oauth', 'oauth', {
-        method: 'GET',
-        target: `/oauth/auth?${queryOf(fields, random)}`.slice(0, 14_000),
-        headers: html,
-      })
+      return post('auth', [...html, ...form], formBody(fields, random))
+    default: {
+      const target = `/oauth/auth?${queryOf(fields, random)}`.slice(0, 14_000)
+      return exchange('oauth', 'oauth', { method: 'GET', target, headers: html })
+    }
   }
 }
 

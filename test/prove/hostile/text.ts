@@ -1,7 +1,7 @@
 // Text of requests besides JSON: paths, queries and forms, well and badly encoded.
 
 import type { Random } from '../random.ts'
-import { hostileText } from './values.ts'
+import { hostileText, words } from './values.ts'
 
 /** Percent-encoded, byte by byte; a lone surrogate as the three bytes that no UTF-8 has. */
 export function encode(text: string): string {
@@ -19,23 +19,10 @@ export function encode(text: string): string {
     .join('')
 }
 
-const badlyEncoded = [
-  '%',
-  '%zz',
-  '%00',
-  '%c0%af',
-  '%e0%80%af',
-  '%ff%fe',
-  '%2e%2e%2f',
-  '%25',
-  '%u0041',
-  '+',
-  '%ed%a0%80',
-  '%f8%88%80%80%80',
-]
+const badlyEncoded = words('% %zz %00 %c0%af %e0%80%af %ff%fe %2e%2e%2f %25 %u0041 + %ed%a0%80 %f8%88%80%80%80')
 
 export const encodedHostile = (random: Random): string =>
-  random.below(3) === 0 ? (random.pick(badlyEncoded) as string) : encode(hostileText(random)).slice(0, 12_000)
+  random.below(3) === 0 ? random.one(badlyEncoded) : encode(hostileText(random)).slice(0, 12_000)
 
 /** `a=1&b=2`, with up to two of its parts spoilt. */
 export function queryOf(fields: [string, string][], random: Random, spoilt = random.below(3)): string {
@@ -45,22 +32,12 @@ export function queryOf(fields: [string, string][], random: Random, spoilt = ran
     const [name = 'x', value = ''] = (pairs[at] ?? '').split('=')
     const other = encodedHostile(random)
     const spoil = [
-      `${name}=${other}`,
-      `${name}=${other}`,
-      `${name}=${value}&${name}=${other}`,
-      `${name}[]=${value}&${name}[]=${other}`,
-      `${name}[a][b]=${other}`,
-      `${name}.a=${other}`,
-      `__proto__[${name}]=${other}`,
-      `constructor=${other}`,
-      `${name}`,
-      `=${other}`,
-      `${other}=${value}`,
-      '&&&',
+      ...[`${name}=${other}`, `${name}=${other}`, `${name}=${value}&${name}=${other}`, `${name}.a=${other}`],
+      ...[`${name}[]=${value}&${name}[]=${other}`, `${name}[a][b]=${other}`, `__proto__[${name}]=${other}`],
+      ...[`constructor=${other}`, `${name}`, `=${other}`, `${other}=${value}`, '&&&', `${name}=`],
       `${name}=${value},${other},${value}`,
-      `${name}=`,
     ]
-    pairs.splice(at, 1, random.pick(spoil) as string)
+    pairs.splice(at, 1, random.one(spoil))
   }
   return pairs.join('&')
 }
