@@ -8,8 +8,8 @@ import { scopes } from '../../src/operations/operation.ts'
 import { type MailServer, openMailServer, refuse } from '../courier/mail-server.ts'
 import { startWebhookReceiver, status } from '../support/webhook-receiver.ts'
 import { type Crowd, createCrowd, type Hall } from './clients.ts'
-import { type Aim, type Fault, wreak } from './faults.ts'
-import { checkHistory, type Problem } from './history.ts'
+import { type Aim, wreak } from './faults.ts'
+import { checkHistory, type Problem, type State } from './history.ts'
 import { changeKeys } from './keys.ts'
 import { createRandom } from './random.ts'
 import { checkRateLimits } from './rate-limits.ts'
@@ -89,38 +89,35 @@ export async function prove(dataDir: string, round: Round): Promise<Report> {
 
     isCalm = true
     await stack.settled()
-    return await withClient(stack.databaseUrl, async (client) => {
-      // What the dead have claimed, and what is in flight as well, may be claimed again.
-      const released = { from: crowd.now(), until: crowd.now() }
-      const problems = await comeToRest(client, true)
-      const mailed = mailedBy(mailServer, crowd)
-      const state = {
-        ...(await readState(client, {
-          prefix: `k${seed}`,
-          keys: [...new Set(crowd.history.map(({ key }) => key))],
-          received,
-          mailed,
-        })),
+    // What the dead have claimed, and what is in flight as well, may be claimed again.
+    const released = { from: crowd.now(), until: crowd.now() }
+    const end = await withClient(stack.databaseUrl, async (client) => {
+      const stuck = await comeToRest(client, true)
+      const found = await holdAgainst(client, crowd, {
+        prefix: `k${seed}`,
+        received,
+        mailServer,
         copies: copiesOf(stack),
         courierCuts: [...faults.filter(({ touchesCourier }) => touchesCourier), released],
-        trespasses: crowd.trespasses,
-      }
-      if (historyFile) {
-        appendFileSync(historyFile, crowd.history.map((attempt) => `${JSON.stringify(attempt)}\n`).join(''))
-      }
-      problems.push(...checkHistory(crowd.history, state))
-      if (isWhole) {
-        problems.push(...(await withClient(stack.superuserUrl, (superuser) => checkRateLimits(stack, send, superuser))))
-      }
-      return {
-        ...reportOf(crowd, problems, faults),
-        notifications: received.size,
-        emails: mailed.size,
-        repeated: [...mailed.values()].filter(({ length }) => length > 1).length,
-        keys: changedKeys,
-        copies: Object.values(stack.proxies).reduce((sum, { copies }) => sum + copies.length, 0),
-      }
+      })
+      return { ...found, problems: [...stuck, ...found.problems] }
     })
+    if (historyFile) {
+      appendFileSync(historyFile, crowd.history.map((attempt) => `${JSON.stringify(attempt)}\n`).join(''))
+    }
+    if (isWhole) {
+      end.problems.push(...(await withClient(stack.superuserUrl, (client) => checkRateLimits(stack, send, client))))
+    }
+    const { mailed, ...held } = end
+    return {
+      ...held,
+      faults: faults.map(({ what }) => what),
+      notifications: received.size,
+      emails: mailed.size,
+      repeated: [...mailed.values()].filter(({ length }) => length > 1).length,
+      keys: changedKeys,
+      copies: Object.values(stack.proxies).reduce((sum, { copies }) => sum + copies.length, 0),
+    }
   } finally {
     await stack.stop()
     await receiver.close()
@@ -128,20 +125,25 @@ export async function prove(dataDir: string, round: Round): Promise<Report> {
   }
 }
 
-/** What arrived, at times of the history. */
-export function mailedBy({ received }: MailServer, crowd: Crowd): Mailed {
-  const mailed: Mailed = new Map()
-  for (const { messageId = '', envelope, at } of received) {
-    const id = /^<([^@]+)@/.exec(messageId)?.[1] ?? messageId
-    mailed.set(id, [...(mailed.get(id) ?? []), { at: crowd.now() - (Date.now() - at), to: envelope.to }])
-  }
-  return mailed
-}
+type Seen = Pick<State, 'copies' | 'courierCuts'> & { prefix: string; received: Set<string>; mailServer: MailServer }
 
-function reportOf(crowd: Crowd, problems: Problem[], faults: Fault[]) {
+/** What was answered, against what is there and what was received in the end. */
+export async function holdAgainst(
+  database: pg.Client,
+  { history, trespasses, tally, now }: Crowd,
+  { prefix, received, mailServer, copies, courierCuts }: Seen,
+) {
+  const mailed: Mailed = new Map()
+  for (const { messageId = '', envelope, at } of mailServer.received) {
+    const id = /^<([^@]+)@/.exec(messageId)?.[1] ?? messageId
+    mailed.set(id, [...(mailed.get(id) ?? []), { at: now() - (Date.now() - at), to: envelope.to }])
+  }
+  const keys = [...new Set(history.map(({ key }) => key))]
+  const state = await readState(database, { prefix, keys, received, mailed })
+  const problems = checkHistory(history, { ...state, copies, courierCuts, trespasses })
   const outcomes: Record<string, number> = {}
-  for (const { outcome } of crowd.history) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
-  return { problems, calls: crowd.history.length, outcomes, faults: faults.map(({ what }) => what), tally: crowd.tally }
+  for (const { outcome } of history) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
+  return { problems, calls: history.length, outcomes, tally, mailed }
 }
 
 /** Of each key how often its request was sent once more than it came. */
@@ -189,12 +191,10 @@ export async function openHall(
        values ($1, 'Prove', 'prove', now() + interval '1 day', now() + interval '2 days', 24) returning id`,
       [organisation.id],
     )
-    const type = (name: string, price: number, quantity: number | null) =>
+    const type = (...values: [name: string, price: number, quantity: number | null]) =>
       one('insert into public.ticket_types (event_id, name, price, quantity) values ($1, $2, $3, $4) returning id', [
         eventId,
-        name,
-        price,
-        quantity,
+        ...values,
       ])
     const ticketTypeIds: Hall['ticketTypeIds'] = [
       await type('few', 0, 4),

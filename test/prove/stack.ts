@@ -1,7 +1,7 @@
 // Usher as it runs in production, each part a process that may die at any moment: Postgres, PostgREST, two API processes, the courier, and
 // Redis where it is installed. Each is started again when it ends. Between them, and before the mail service, are proxies.
 
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,7 +20,7 @@ import { type FailingProxy, startProxy } from './proxy.ts'
 
 export const repository = join(import.meta.dirname, '../..')
 /** That of bin/usher.js, which spares a process half of its start. */
-export const compileCache = join(repository, 'node_modules/.cache/usher')
+const compileCache = join(repository, 'node_modules/.cache/usher')
 const redisBinary = '/usr/bin/redis-server'
 const prlimitBinary = '/usr/bin/prlimit'
 
@@ -128,26 +128,17 @@ export async function startProveStack(dataDir: string, options: StackOptions): P
   const deployed = new Map<string, string>()
   const output = logFile === undefined ? 'ignore' : openSync(logFile, 'a')
   const node = (name: string, args: string[], env: NodeJS.ProcessEnv) => async (): Promise<Part> => {
-    const folder = deployed.get(name) ?? code
-    const child = spawn(process.execPath, ['--import', join(import.meta.dirname, 'shifted-clock.ts'), ...args], {
-      cwd: folder,
+    const child = spawnProgram(['--import', join(import.meta.dirname, 'shifted-clock.ts'), ...args], {
+      folder: deployed.get(name) ?? code,
       stdio: ['ignore', output, output],
       env: {
-        PATH: process.env.PATH,
-        HOME: process.env.HOME,
-        TMPDIR: process.env.TMPDIR,
-        SUPABASE_URL: '',
-        DATABASE_URL: '',
         USHER_DATA_DIR: dataDir,
         LOG_LEVEL: logFile === undefined ? 'fatal' : 'warn',
-        LOG_FORMAT: 'json',
         WEBHOOKS_TO_LOOPBACK: 'true',
         WEBHOOK_TIMEOUT_SECONDS: '2',
         SMTP_URL: `smtp://127.0.0.1:${toMail.port}`,
         MAIL_FROM: 'tickets@example.com',
         CLOCK_FILE: join(clocks, name),
-        // As for `usher start`. Other code is elsewhere, and what is compiled of it would stay there.
-        ...(folder === repository && { NODE_COMPILE_CACHE: compileCache }),
         ...env,
       },
     })
@@ -196,18 +187,7 @@ export async function startProveStack(dataDir: string, options: StackOptions): P
   if (!isSmall) await keep('courier', node('courier', ['bin/usher.js', 'courier'], {}))
 
   const settled = async () => {
-    const deadline = Date.now() + 240_000
-    for (const port of ports.api) {
-      const isReady = () =>
-        fetch(`http://127.0.0.1:${port}/health`, { signal: AbortSignal.timeout(2000) }).then(
-          ({ ok }) => ok,
-          () => false,
-        )
-      while (!(await isReady())) {
-        if (Date.now() > deadline) throw new Error('The API does not come back.')
-        await sleep(50)
-      }
-    }
+    for (const port of ports.api) await untilHealthy(`http://127.0.0.1:${port}`)
   }
 
   return {
@@ -280,6 +260,32 @@ export async function startProveStack(dataDir: string, options: StackOptions): P
       for (const proxy of [...Object.values(proxies), toRedis]) await proxy.close()
       rmSync(clocks, { recursive: true, force: true })
     },
+  }
+}
+
+/** A process of Usher's own, of this code or another. */
+export function spawnProgram(
+  args: string[],
+  { folder = repository, stdio, env }: { folder?: string; stdio: StdioOptions; env: NodeJS.ProcessEnv },
+): ChildProcess {
+  const { PATH, HOME, TMPDIR } = process.env
+  // As for `usher start`. Other code is elsewhere, and what is compiled of it would stay there.
+  const cache = folder === repository && { NODE_COMPILE_CACHE: compileCache }
+  const all = { PATH, HOME, TMPDIR, SUPABASE_URL: '', DATABASE_URL: '', LOG_FORMAT: 'json', ...cache, ...env }
+  return spawn(process.execPath, args, { cwd: folder, stdio, env: all })
+}
+
+/** @param isGone it has ended, so that there is no need to wait. */
+export async function untilHealthy(url: string, isGone = () => false): Promise<void> {
+  const deadline = Date.now() + 240_000
+  const isReady = () =>
+    fetch(`${url}/health`, { signal: AbortSignal.timeout(2000) }).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  while (!(await isReady())) {
+    if (Date.now() > deadline || isGone()) throw new Error('The API does not come.')
+    await sleep(50)
   }
 }
 

@@ -1,12 +1,10 @@
 // The API as a process of its own, as `usher start` runs it, of which memory and handles can be measured.
 
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../../../src/local/ports.ts'
 import { startEmbeddedStack } from '../../../src/local/stack.ts'
-import { compileCache, repository } from '../stack.ts'
+import { spawnProgram, untilHealthy } from '../stack.ts'
 import type { Measured, Target } from './hostile.ts'
 
 export type ApiProcess = Target & Required<Pick<Target, 'measure' | 'complaints'>> & { stop(): Promise<void> }
@@ -16,22 +14,9 @@ export async function startApiProcess(dataDir: string): Promise<ApiProcess> {
   const stack = await startEmbeddedStack({ dataDir, progress: () => {} })
   const port = await freePort()
   const gauge = join(import.meta.dirname, 'gauge.ts')
-  const child = spawn(process.execPath, ['--expose-gc', '--import', gauge, 'scripts/dev-api.ts'], {
-    cwd: repository,
+  const child = spawnProgram(['--expose-gc', '--import', gauge, 'scripts/dev-api.ts'], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    env: {
-      PATH: process.env.PATH,
-      HOME: process.env.HOME,
-      TMPDIR: process.env.TMPDIR,
-      SUPABASE_URL: '',
-      DATABASE_URL: '',
-      USHER_DATA_DIR: dataDir,
-      PORT: `${port}`,
-      DELIVERIES: 'false',
-      LOG_LEVEL: 'error',
-      LOG_FORMAT: 'json',
-      NODE_COMPILE_CACHE: compileCache,
-    },
+    env: { USHER_DATA_DIR: dataDir, PORT: `${port}`, DELIVERIES: 'false', LOG_LEVEL: 'error' },
   })
   const kill = () => void child.kill('SIGKILL')
   process.once('exit', kill)
@@ -41,16 +26,9 @@ export async function startApiProcess(dataDir: string): Promise<ApiProcess> {
     said += text
   })
   const apiUrl = `http://127.0.0.1:${port}`
-  const isReady = () =>
-    fetch(`${apiUrl}/health`).then(
-      ({ ok }) => ok,
-      () => false,
-    )
-  const deadline = Date.now() + 120_000
-  while (!(await isReady())) {
-    if (Date.now() > deadline || child.exitCode !== null) throw new Error(`The API does not start: ${said}`)
-    await sleep(100)
-  }
+  await untilHealthy(apiUrl, () => child.exitCode !== null).catch((error) => {
+    throw new Error(`${error.message} ${said}`)
+  })
 
   return {
     apiUrl,

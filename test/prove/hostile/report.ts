@@ -1,5 +1,6 @@
 // A round against the API as a process, in words.
 
+import { conclude } from '../report.ts'
 import { describe, hostile, type Report, type Round } from './hostile.ts'
 import { startApiProcess } from './process.ts'
 import { targets } from './rest.ts'
@@ -11,15 +12,13 @@ export async function proveHostile(dataDir: string, round: Round, say: (line: st
   try {
     const report = await hostile(api, { ...round, say: (line) => say(`  ${line}`) })
     for (const line of linesOf(report)) say(line)
-    return report.problems.length === 0
+    return conclude(report.problems)
   } finally {
     await api.stop()
   }
 }
 
-function* linesOf({ problems, requests, seconds, kinds, statuses, succeeded, slowest, measured }: Report) {
-  // Those of requests were said when they came.
-  for (const problem of problems.filter((line) => !line.startsWith('--seed')).slice(0, 40)) yield problem
+function* linesOf({ requests, seconds, kinds, statuses, succeeded, slowest, measured }: Report) {
   const tally = (of: Map<string, number>) =>
     [...of]
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -33,5 +32,4 @@ function* linesOf({ problems, requests, seconds, kinds, statuses, succeeded, slo
   yield `${succeeded.size} of ${names.size} operations succeeded at least once${never.length > 0 ? `; never: ${never.join(', ')}` : ''}.`
   for (const { after, memory } of measured.filter((_, i, all) => i === 1 || i === all.length - 1))
     yield `After ${after}: ${describe(memory)}.`
-  yield problems.length === 0 ? 'Nothing is wrong.' : `${problems.length} problems.`
 }

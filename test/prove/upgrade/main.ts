@@ -1,11 +1,11 @@
-// npm run prove -- --upgrade [--seed 1] [--mutants [--only name]]: each upgrade since the baseline, a dump that is restored, and what must
-// not leave it. With --mutants: broken ones, and what noticed.
+// `npm run prove -- --upgrade`: each upgrade since the baseline, a dump that is restored, and what must not leave it. With --mutants: broken
+// ones, and what noticed.
 
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Problem } from '../history.ts'
-import type { Restoring } from './restored.ts'
-import { restoreElsewhere } from './restored.ts'
+import { conclude, doubt, lineOf } from '../report.ts'
+import { type Restoring, restoreElsewhere } from './restored.ts'
 import { databaseWith, rollThrough } from './rounds.ts'
 import { type ExtraMigration, migrationFiles, type Step, stepsSinceBaseline } from './versions.ts'
 
@@ -28,7 +28,7 @@ const brokenMigrations: Record<string, ExtraMigration[]> = {
   ),
 }
 
-const brokenCopies: Record<string, Restoring['mutate']> = {
+const brokenCopies: Record<string, NonNullable<Restoring['mutate']>> = {
   'nothing holds the deliveries of a copy': (database) =>
     database.query(
       "create or replace function private.is_held() returns boolean language plpgsql stable set search_path = '' as $$ begin return false; end $$",
@@ -59,24 +59,15 @@ export async function proveUpgrade(folder: string, seed: number, isDoubted: bool
     })
 
   if (isDoubted) {
-    const broken = [
-      ...Object.entries(brokenMigrations).map(([name, migrations]) => [name, () => roll([], migrations, 20)] as const),
-      ...Object.entries(brokenCopies).map(
-        ([name, mutate]) => [name, () => restoring(mutate === undefined ? {} : { mutate })] as const,
-      ),
-    ]
-    let isEachCaught = true
-    for (const [name, run] of broken.filter(([name]) => name.includes(only))) {
-      const startedAt = performance.now()
-      const found = (await run()).problems.filter(({ rule }) => rule !== 'log')
-      const by = new Set(found.map(({ rule, about }) => `${rule}: ${about}`))
-      isEachCaught &&= by.size > 0
-      const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
-      console.log(
-        `${by.size > 0 ? 'caught ' : 'MISSED '} ${name} (${seconds} s): ${[...by].join('; ') || 'by nothing'}`,
-      )
+    const noticed = async (round: Promise<{ problems: Problem<string>[] }>) => {
+      const found = (await round).problems.filter(({ rule }) => rule !== 'log')
+      return new Set(found.map(({ rule, about }) => `${rule}: ${about}`))
     }
-    return isEachCaught
+    const broken = {
+      ...mapped(brokenMigrations, (migrations) => () => noticed(roll([], migrations, 20))),
+      ...mapped(brokenCopies, (mutate) => () => noticed(restoring({ mutate }))),
+    }
+    return doubt(broken, only)
   }
 
   console.log(`Seed ${seed}. Again: npm run prove -- --upgrade --seed ${seed}`)
@@ -96,10 +87,11 @@ export async function proveUpgrade(folder: string, seed: number, isDoubted: bool
     )
     problems.push(...report.problems)
   }
-  for (const { rule, about, detail } of problems.slice(0, 50)) console.log(`${rule}: ${about}: ${detail}`)
-  console.log(problems.length === 0 ? 'Nothing is wrong.' : `${problems.length} problems.`)
-  return problems.length === 0
+  return conclude(problems.map(lineOf))
 }
+
+const mapped = <T, U>(all: Record<string, T>, of: (one: T) => U): Record<string, U> =>
+  Object.fromEntries(Object.entries(all).map(([name, one]) => [name, of(one)]))
 
 async function inFolder<T>(path: string, work: (path: string) => Promise<T>): Promise<T> {
   await mkdir(path)

@@ -97,11 +97,8 @@ export async function restoreElsewhere(dataDir: string, folder: string, round: R
     add('story', 'in the copy', (await tell('later')).problems)
     await sleep(2000)
     add('sent from a copy', 'webhooks', received().slice(before.webhooks.length))
-    add(
-      'sent from a copy',
-      'e-mails',
-      mail.received.slice(before.emails).map(({ subject }) => subject ?? ''),
-    )
+    const subjects = mail.received.slice(before.emails).map(({ subject }) => subject ?? '')
+    add('sent from a copy', 'e-mails', subjects)
     add('restore', 'invariants', await disagreements(stack))
     add('silent copy', 'who looks is told', await untold(stack, copy, logFile))
 
@@ -113,31 +110,17 @@ export async function restoreElsewhere(dataDir: string, folder: string, round: R
     await nothingPending(stack)
     const sent = received().slice(before.webhooks.length)
     const times = Map.groupBy(sent, (id) => id)
-    add(
-      'webhook lost',
-      'after the release',
-      pending.notifications.filter((id) => !times.has(id)),
-    )
-    add(
-      'sent twice',
-      'webhooks',
-      [...times].filter(([, all]) => all.length > 1).map(([id]) => id),
-    )
-    add(
-      'sent twice',
-      'webhooks that were sent before the dump',
-      [...times.keys()].filter((id) => before.webhooks.includes(id)),
-    )
+    const lost = pending.notifications.filter((id) => !times.has(id))
+    add('webhook lost', 'after the release', lost)
+    const doubled = [...times].flatMap(([id, all]) => (all.length > 1 || before.webhooks.includes(id) ? [id] : []))
+    add('sent twice', 'webhooks', doubled)
     const emails = await withClient(stack.databaseUrl, (database) =>
       database.query<{ id: string }>("select id from public.emails where status = 'sent' and sent_at > $1", [
         pending.at,
       ]),
     )
-    add(
-      'e-mail lost',
-      'after the release',
-      pending.emails.filter((id) => !emails.rows.some((row) => row.id === id)),
-    )
+    const unsentEmails = pending.emails.filter((id) => !emails.rows.some((row) => row.id === id))
+    add('e-mail lost', 'after the release', unsentEmails)
     const news = mail.received.length - before.emails
     if (news !== emails.rows.length) add('sent twice', 'e-mails', [`${news} came, of ${emails.rows.length}`])
     add('restore', 'invariants', await disagreements(stack))
@@ -202,23 +185,17 @@ async function restoreInto({ databaseUrl, superuserUrl }: Urls, dumped: string, 
 }
 
 /** Waits until everything was sent. It leaves claims alone, which would be sent twice. */
-const nothingPending = (urls: Urls) =>
-  none(
-    urls,
-    `select from public.webhook_deliveries where status = 'pending'
-     union all select from public.notifications where queued_for is not null
-     union all select from public.emails where status = 'queued'`,
-  )
-
-async function none({ databaseUrl }: Urls, sql: string): Promise<void> {
-  const deadline = Date.now() + 120_000
-  await withClient(databaseUrl, async (database) => {
-    while ((await database.query(sql)).rowCount !== 0) {
-      if (Date.now() > deadline) throw new Error(`There are still rows: ${sql}`)
+const nothingPending = ({ databaseUrl }: Urls): Promise<void> =>
+  withClient(databaseUrl, async (database) => {
+    const deadline = Date.now() + 120_000
+    for (;;) {
+      const { notifications, emails } = await pendingIn(database)
+      if (notifications.length + emails.length === 0) return
+      if (Date.now() > deadline)
+        throw new Error(`${notifications.length} notifications and ${emails.length} e-mails stay`)
       await sleep(50)
     }
   })
-}
 
 const disagreements = ({ databaseUrl }: Urls): Promise<string[]> =>
   withClient(databaseUrl, async (database) =>

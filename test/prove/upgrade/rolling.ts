@@ -7,12 +7,11 @@ import { applyMigrations } from '../../../src/local/migrate.ts'
 import { openMailServer } from '../../courier/mail-server.ts'
 import { startWebhookReceiver, status } from '../../support/webhook-receiver.ts'
 import { type Crowd, createCrowd } from '../clients.ts'
-import { checkHistory, type Problem } from '../history.ts'
-import { comeToRest, connected, mailedBy, openHall, withClient } from '../prove.ts'
+import type { Problem } from '../history.ts'
+import { comeToRest, connected, holdAgainst, openHall, withClient } from '../prove.ts'
 import { createRandom } from '../random.ts'
 import { createSend } from '../send.ts'
 import { type ProveStack, startProveStack } from '../stack.ts'
-import { readState } from '../state.ts'
 import { fillTheRest } from './fill.ts'
 import { missingWebhooks, tellStory } from './story.ts'
 
@@ -106,14 +105,15 @@ export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> 
     await working
     return await withClient(stack.databaseUrl, async (database) => {
       problems.push(...(await comeToRest(database, false)))
-      const state = await readState(database, {
+      const received = new Set(receiver.received.map(({ headers }) => String(headers['webhook-id'])))
+      const { mailed, ...end } = await holdAgainst(database, crowd, {
         prefix,
-        keys: [...new Set(crowd.history.map(({ key }) => key))],
-        received: new Set(receiver.received.map(({ headers }) => String(headers['webhook-id']))),
-        mailed: mailedBy(mailServer, crowd),
+        received,
+        mailServer,
+        copies: {},
+        courierCuts: [],
       })
-      const { trespasses } = crowd
-      problems.push(...checkHistory(crowd.history, { ...state, copies: {}, courierCuts: [], trespasses }))
+      problems.push(...end.problems)
       add('unanswered', 'a call, though nothing was killed', unanswered(crowd))
       // What the parts said meanwhile, to find the cause by.
       if (problems.length > 0) {
@@ -123,20 +123,7 @@ export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> 
       const { rows } = await database.query<{ count: number }>(
         "select sum(n_live_tup)::int as count from pg_stat_user_tables where schemaname in ('public', 'private')",
       )
-      const outcomes: Record<string, number> = {}
-      // Of an edit in SQL that changes a limit the history does not say how it ended.
-      for (const { operation, outcome } of crowd.history) {
-        if (operation !== 'edit in SQL') outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
-      }
-      return {
-        problems,
-        calls: crowd.history.length,
-        outcomes,
-        notifications: receiver.received.length,
-        rows: rows[0]?.count ?? 0,
-        retries,
-        tally: crowd.tally,
-      }
+      return { ...end, problems, notifications: receiver.received.length, rows: rows[0]?.count ?? 0, retries }
     })
   } finally {
     await stack.stop()
