@@ -6,7 +6,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const longest = [
   'gateway/database-health',
   'embedded/stack',
-  'courier/chaos',
   'prove/',
   'browser/door-page',
   'browser/door-shift',

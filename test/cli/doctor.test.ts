@@ -28,9 +28,7 @@ import { startSupabaseGateway } from '../support/supabase-gateway.ts'
 import { cleanUp, freePort, temporaryFolder, usher, usherProcess } from './support.ts'
 
 const publishableKey = 'sb_publishable_for_the_tests'
-const otherSigningKey = JSON.stringify(
-  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }),
-)
+const otherKey = JSON.stringify(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }))
 
 let folder: string
 let stack: EmbeddedStack
@@ -119,11 +117,10 @@ async function run(...statements: string[]): Promise<void> {
 }
 
 /** Changes the project for one test. */
-async function change(broken: string, mended: string): Promise<NodeJS.ProcessEnv> {
+async function change(broken: string, mended: string): Promise<void> {
   const reload = "notify pgrst, 'reload schema'"
   await run(broken, reload)
   onTestFinished(() => run(mended, reload))
-  return {}
 }
 
 async function emptyDatabase(): Promise<string> {
@@ -149,6 +146,14 @@ async function underAnotherHost(): Promise<string> {
   await once(forwarder, 'listening')
   onTestFinished(() => void forwarder.close())
   return `http://127.0.0.2:${(forwarder.address() as AddressInfo).port}`
+}
+
+const wrongPassword = () => stack.databaseUrl.replace(/:[^:@]+@/, ':x@')
+
+function tenMinutesFast(): NodeJS.ProcessEnv {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
+  onTestFinished(() => void vi.useRealTimers())
+  return {}
 }
 
 const nothing = async () => `127.0.0.1:${await freePort()}`
@@ -197,25 +202,11 @@ describe('it finds, and says how to mend,', () => {
       'another publishable key',
       () => ({ SUPABASE_PUBLISHABLE_KEY: 'x' }),
       'project_key',
-      /SUPABASE_PUBLISHABLE_KEY to the/,
+      /SUPABASE_PUBLISHABLE_KEY to/,
     ],
     ['another JWT secret', () => ({ SUPABASE_JWT_SECRET: 'x'.repeat(40) }), 'token', /SUPABASE_JWT_SECRET to its/],
-    [
-      'a signing key that was not imported',
-      () => ({ SUPABASE_SIGNING_KEY: otherSigningKey }),
-      'token',
-      /SUPABASE_SIGNING_KEY to a private .+ imported/,
-    ],
-    [
-      'a clock that is ten minutes fast',
-      () => {
-        vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
-        onTestFinished(() => void vi.useRealTimers())
-        return {}
-      },
-      'clock',
-      /Correct the clock/,
-    ],
+    ['a signing key not imported', () => ({ SUPABASE_SIGNING_KEY: otherKey }), 'token', /_SIGNING_KEY to .+ imported/],
+    ['a clock that is ten minutes fast', tenMinutesFast, 'clock', /Correct the clock/],
     [
       'a schema that is not exposed',
       () => serve({ PGRST_DB_SCHEMAS: 'public' }),
@@ -229,97 +220,91 @@ describe('it finds, and says how to mend,', () => {
       /npx supabase db push --remote/,
     ],
     [
-      'a function that is of another release',
-      () =>
-        change(
-          'alter function api.get_order rename to get_orders',
-          'alter function api.get_orders rename to get_order',
-        ),
-      'migrations',
-      /npx supabase db push --remote/,
-    ],
-    [
       'a pre-request hook that is not set',
       () => serve({ PGRST_DB_CONFIG: 'false' }),
       'pre_request',
-      /alter role authenticator set pgrst\.db_pre_request/,
-    ],
-    [
-      'a role that the Data API may not become',
-      () =>
-        change('revoke scope_orders_read from authenticator', 'grant scope_orders_read to authenticator with set true'),
-      'roles',
-      /grant scope_orders_read to authenticator/,
-    ],
-    [
-      'a role that may not execute the function of an operation',
-      () =>
-        change(
-          'revoke execute on function api.get_event(uuid) from scope_events_read',
-          'grant execute on function api.get_event(uuid) to scope_events_read',
-        ),
-      'grants',
-      /grant execute on function api\.get_event\(uuid\) to scope_events_read;/,
-    ],
-    [
-      'Realtime that came after the migrations',
-      () => change('create schema realtime; create table realtime.messages ()', 'drop schema realtime cascade'),
-      'realtime',
-      /select private\.set_up_realtime\(\);/,
-    ],
-    [
-      'a migration that is not applied',
-      () =>
-        change(
-          `create table public.kept_history as table supabase_migrations.schema_migrations;
-           delete from supabase_migrations.schema_migrations where version = (select max(version) from public.kept_history)`,
-          `insert into supabase_migrations.schema_migrations
-             select * from public.kept_history order by version desc limit 1;
-           drop table public.kept_history`,
-        ),
-      'migration_history',
-      /npx supabase db push --remote/,
+      /set pgrst\.db_pre/,
     ],
     [
       'a wrong password of the database',
-      () => ({ DATABASE_URL: stack.databaseUrl.replace(/:[^:@]+@/, ':x@') }),
+      () => ({ DATABASE_URL: wrongPassword() }),
       'database',
-      /connection string of the role postgres/,
-    ],
-    [
-      'no key that works',
-      () => change('update api_keys set expires_at = now()', 'update api_keys set expires_at = null'),
-      'keys',
-      /npx usher keys create/,
-    ],
-    [
-      'an organisation to which no guest can write',
-      () =>
-        change(
-          'update organisations set reply_to_email = null',
-          "update organisations set reply_to_email = 'hello@demo.example'",
-        ),
-      'contacts',
-      /--organisation demo --reply-to-email/,
+      /string of the role postg/,
     ],
     ['Redis that is away', async () => ({ REDIS_URL: `redis://${await nothing()}` }), 'redis', /REDIS_URL/],
     ['a public URL that leads nowhere', async () => ({ PUBLIC_URL: `http://${await nothing()}` }), 'public_url', /DNS/],
     ['a public URL of something else', () => ({ PUBLIC_URL: gateway.url }), 'public_url', /Set PUBLIC_URL/],
     [
-      'a public host that MCP refuses',
+      'a host that MCP refuses',
       async () => ({ PUBLIC_URL: await underAnotherHost() }),
       'mcp',
       /ALLOWED_HOSTS=127\.0\.0\.2/,
     ],
   ])('%s', async (_, arrange, check, fix) => {
-    const changes = await arrange()
-    // Until PostgREST has reloaded: each look is a whole examination.
-    await expect
-      .poll(() => faults(changes), { interval: 500 })
-      .toMatchObject([{ check, fix: expect.stringMatching(fix) }])
+    await expectFault(await arrange(), check, fix)
+  })
+
+  test.each<[string, broken: string, mended: string, check: string, RegExp]>([
+    [
+      'a function that is of another release',
+      'alter function api.get_order rename to get_orders',
+      'alter function api.get_orders rename to get_order',
+      'migrations',
+      /npx supabase db push --remote/,
+    ],
+    [
+      'a role that the Data API may not become',
+      'revoke scope_orders_read from authenticator',
+      'grant scope_orders_read to authenticator with set true',
+      'roles',
+      /grant scope_orders_read to authenticator/,
+    ],
+    [
+      'a role that may not execute the function of an operation',
+      'revoke execute on function api.get_event(uuid) from scope_events_read',
+      'grant execute on function api.get_event(uuid) to scope_events_read',
+      'grants',
+      /grant execute on function api\.get_event\(uuid\) to scope_events_read;/,
+    ],
+    [
+      'Realtime that came after the migrations',
+      'create schema realtime; create table realtime.messages ()',
+      'drop schema realtime cascade',
+      'realtime',
+      /select private\.set_up_realtime\(\);/,
+    ],
+    [
+      'a migration that is not applied',
+      `create table public.kept_history as table supabase_migrations.schema_migrations;
+       delete from supabase_migrations.schema_migrations where version = (select max(version) from public.kept_history)`,
+      `insert into supabase_migrations.schema_migrations select * from public.kept_history order by version desc limit 1;
+       drop table public.kept_history`,
+      'migration_history',
+      /npx supabase db push --remote/,
+    ],
+    [
+      'no key that works',
+      'update api_keys set expires_at = now()',
+      'update api_keys set expires_at = null',
+      'keys',
+      /npx usher keys create/,
+    ],
+    [
+      'an organisation to which no guest can write',
+      'update organisations set reply_to_email = null',
+      "update organisations set reply_to_email = 'hello@demo.example'",
+      'contacts',
+      /--organisation demo --reply-to-email/,
+    ],
+  ])('%s', async (_, broken, mended, check, fix) => {
+    await change(broken, mended)
+    await expectFault({}, check, fix)
   })
 })
 
+/** Once PostgREST has reloaded: each look is a whole examination. */
+const expectFault = (changes: NodeJS.ProcessEnv, check: string, fix: RegExp) =>
+  expect.poll(() => faults(changes), { interval: 500 }).toMatchObject([{ check, fix: expect.stringMatching(fix) }])
 test('it warns of e-mails that a mail service refuses after the login, with the error but without the address in it', async () => {
   await run(
     `insert into emails (organisation_id, attendee_id, attempts, last_error, last_attempt_at, next_attempt_at)

@@ -135,9 +135,7 @@ describe('the first start, with a PUBLIC_URL', () => {
           .end('{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
       })
     expect([await ask('tickets.example.com'), await ask('other.example.com')]).toEqual([200, 403])
-  })
-
-  test('records it for commands that are called without it', () => {
+    // For commands that are called without it.
     const { api } = JSON.parse(readFileSync(join(dataDir, 'running.json'), 'utf8'))
     expect(api).toMatchObject({ port, publicUrl: base })
   })
@@ -207,16 +205,6 @@ describe.skipIf(!hasTerminals && process.env.CI !== 'true')('in a terminal', () 
     expect(terminal.screen()).not.toContain('{"level"')
     terminal.type(ctrlC)
     await sleep(100)
-    terminal.type(ctrlC)
-    await expectNothingLeft()
-    await terminal.ended
-  })
-
-  test('two Ctrl-C while it starts end everything', async () => {
-    const terminal = terminalOf(directly)
-    await waitFor(() => terminal.screen().includes('Starting PostgREST'))
-    terminal.type(ctrlC)
-    await sleep(50)
     terminal.type(ctrlC)
     await expectNothingLeft()
     await terminal.ended

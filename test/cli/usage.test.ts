@@ -132,10 +132,7 @@ describe.concurrent('a wrong configuration', () => {
 describe.concurrent('with nothing running', () => {
   test.each([
     [['organisations', 'create', '--name', 'Acme', '--slug', 'acme']],
-    [key('--scopes', 'all')],
     [['keys', 'list', '--organisation', 'demo']],
-    [['keys', 'revoke', 'usher_live_abcdefgh']],
-    [['keys', 'rotate', 'usher_live_abcdefgh']],
   ])('%j ends with 1 and says how to start it', async (args) => {
     const { code, stdout, stderr } = await usher(args, dataDir)
     expect([code, stdout]).toEqual([1, ''])

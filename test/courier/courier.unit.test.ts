@@ -61,23 +61,21 @@ test('only the lanes that the poll names are claimed', async () => {
   expect(claimed).toEqual(['things'])
 })
 
-test('a claim that fails is tried again after a later poll, and a stop does not wait for that', async () => {
-  let claims = 0
-  const failing = lane({ claim: () => Promise.reject(new Error(`away ${++claims}`)) })
-  const courier = startCourier([failing], async () => ['things'], log)
-  await expect.poll(() => claims).toBe(2)
-  // The next would come in two seconds.
-  await courier.stop(60_000, nothing)
-  expect(claims).toBe(2)
-})
-
-test('a poll that fails is tried again, and a stop does not wait for that', async () => {
-  let polled = 0
-  const courier = startCourier([lane({})], () => Promise.reject(new Error(`away ${++polled}`)), log)
-  await expect.poll(() => polled).toBe(2)
-  await courier.stop(60_000, nothing)
-  expect(polled).toBe(2)
-})
+test.each(['claim', 'poll'])(
+  'a %s that fails is tried again later, and a stop does not wait for that',
+  async (part) => {
+    let tried = 0
+    const fail = () => Promise.reject(new Error(`away ${++tried}`))
+    const courier =
+      part === 'claim'
+        ? startCourier([lane({ claim: fail })], async () => ['things'], log)
+        : startCourier([lane({})], fail, log)
+    await expect.poll(() => tried).toBe(2)
+    // The next would come in two seconds.
+    await courier.stop(60_000, nothing)
+    expect(tried).toBe(2)
+  },
+)
 
 test('a backlog is claimed without waiting for a poll', async () => {
   const things = pile(199)
@@ -137,23 +135,17 @@ test.each([
   expect(claims).toBe(expected)
 })
 
-test('one run ends when nothing is due any more, with what was under way', async () => {
-  const things = pile(4)
+test('one run ends when nothing is due any more, with what was under way; or with its share; or with its time', async () => {
   const { deliver, delivered } = slowly(20)
-  expect(await runCourierOnce([lane({ ...things, deliver })], log, 10_000)).toEqual({ things: 4 })
+  expect(await runCourierOnce([lane({ ...pile(4), deliver })], log, 10_000)).toEqual({ things: 4 })
   expect(delivered()).toBe(4)
-})
 
-test('one run ends with its share', async () => {
   const things = pile(9)
   expect(await runCourierOnce([lane(things)], log, 10_000)).toEqual({ things: 5 })
   expect(things.claimed.reduce((sum, n) => sum + n)).toBe(5)
-})
 
-test('one run ends with its time', async () => {
-  const things = pile(9)
-  const run = runCourierOnce([lane({ ...things, deliver: () => sleep(1_000) })], log, 500)
-  expect(await run).toEqual({ things: 2 })
+  const slow = lane({ ...pile(9), deliver: () => sleep(1_000) })
+  expect(await runCourierOnce([slow], log, 500)).toEqual({ things: 2 })
 })
 
 test('one run that cannot claim says so, when what was under way is finished; what cannot be settled does not end it', async () => {

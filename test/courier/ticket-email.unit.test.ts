@@ -5,7 +5,7 @@ import type { Email } from '../../src/courier/email.ts'
 import { composeEmail } from '../../src/courier/emails/compose.ts'
 import type { PendingTicket } from '../../src/guests/pending.ts'
 import { readPng } from '../support/qr.ts'
-import { hostileNames, structureOf, visibleText } from './hostile.ts'
+import { hostileNames, visibleText } from './hostile.ts'
 import { type Changes, pendingTicket, sender } from './pending-ticket.ts'
 
 const compose = (changes: Changes = {}) => composeEmail(pendingTicket(changes), sender)
@@ -142,35 +142,20 @@ test('only an address of the web becomes a link', async () => {
 })
 
 describe('hostile text in every name', () => {
-  const composingHarmless = compose({
-    organisation: { name: 'A' },
-    event: { name: 'B', venue: { name: 'C', address: null, city: 'D', postcode: null, country: null } },
-    ticket_type: { name: 'E' },
-    order: { reference: 'F' },
-    attendee: { name: 'G', company: 'H' },
-  })
-
-  test.each(Object.entries(hostileNames))('%s', async (_, text) => {
-    const changes = {
-      organisation: { name: text },
-      event: { name: text, venue: { name: text, address: null, city: text, postcode: null, country: null } },
-      ticket_type: { name: text },
-      order: { reference: text },
-      attendee: { name: text, company: text },
-    }
-    const [email, harmless] = [await compose(changes), await composingHarmless]
+  test.each(Object.entries(hostileNames))('%s stays in its place, in headers and on its lines', async (_, text) => {
+    const named = (name: string): Changes => ({
+      organisation: { name },
+      event: { name, venue: { name, address: null, city: name, postcode: null, country: null } },
+      ticket_type: { name },
+      order: { reference: name },
+      attendee: { name, company: name },
+    })
+    const [email, harmless] = [await compose(named(text)), await compose(named('A'))]
     const headers = [email.subject, email.from.name, email.to.name, email.replyTo?.name].join('')
-
-    // Only mail at the place of an address for mail: a name that is cleared of breaks stays a name.
-    expect([email.from.address, email.to.address, email.replyTo?.address]).toEqual([
-      sender,
-      'ada@engines.example',
-      'hello@literaturhaus.example',
-    ])
+    expect([email.from.address, email.to.address]).toEqual([sender, 'ada@engines.example'])
     expect(headers).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u)
     expect(headers.isWellFormed()).toBe(true)
     for (const header of [email.subject, email.from.name, email.to.name]) expect(header.length).toBeLessThan(2000)
-    expect(structureOf(email.html)).toEqual(structureOf(harmless.html))
     // No line of the text can be mistaken for another: there are as many as with harmless names.
     expect(email.text.split(/[\r\n\u0085\u2028\u2029]/).length).toBe(harmless.text.split('\n').length)
   })

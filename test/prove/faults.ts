@@ -27,9 +27,18 @@ type Begun = { target: string; what: string; lasts?: Promise<void> | undefined }
 export async function wreak(
   stack: ProveStack,
   random: Random,
-  options: { pause: number; aim?: Aim | undefined; isOver(): boolean; now(): number; say(line: string): void },
+  options: {
+    pause: number
+    aim?: Aim | undefined
+    /** Parts that are killed for certain, before chance decides. */
+    kill?: string[] | undefined
+    isOver(): boolean
+    now(): number
+    say(line: string): void
+  },
 ): Promise<Fault[]> {
-  const { pause, aim, isOver, now, say } = options
+  const { pause, aim, kill = [], isOver, now, say } = options
+  const certain = [...kill]
   const done: Fault[] = []
   const lasting: Promise<void>[] = []
   const names = Object.keys(stack.proxies)
@@ -54,7 +63,7 @@ export async function wreak(
       return { target, what: `SIGSTOP ${target} ${milliseconds} ms${isThere ? '' : ', which did not run'}`, lasts }
     },
     kill() {
-      const target = random.one(stack.parts)
+      const target = certain.shift() ?? random.one(stack.parts)
       const isThere = stack.signal(target, 'SIGKILL')
       return { target, what: `SIGKILL ${target}${isThere ? '' : ', which did not run'}` }
     },
@@ -81,7 +90,7 @@ export async function wreak(
     await sleep(random.between(pause * 500, pause * 1500))
     if (isOver()) break
     const from = now()
-    const { target, what, lasts } = kinds[random.weighted(weights)]()
+    const { target, what, lasts } = kinds[certain.length > 0 ? 'kill' : random.weighted(weights)]()
     const fault = { what, from, until: from, touchesCourier: !courierStandsAside.includes(target) }
     done.push(fault)
     say(what)

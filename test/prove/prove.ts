@@ -6,7 +6,7 @@ import pg from 'pg'
 import { createOrganisation, issueKey } from '../../src/local/admin.ts'
 import { scopes } from '../../src/operations/operation.ts'
 import { type MailServer, openMailServer, refuse } from '../courier/mail-server.ts'
-import { startWebhookReceiver, status } from '../support/webhook-receiver.ts'
+import { hang, reset, startWebhookReceiver, status } from '../support/webhook-receiver.ts'
 import { type Crowd, createCrowd, type Hall } from './clients.ts'
 import { type Aim, wreak } from './faults.ts'
 import { checkHistory, type Problem, type State } from './history.ts'
@@ -28,6 +28,8 @@ export type Round = {
   /** Where the programs are; those of this repository if it is left out. */
   tree?: string | undefined
   aim?: Aim | undefined
+  /** Parts that are killed first. */
+  kill?: string[]
   /** Also what takes seconds: a table that is larger than a file may be where the disk is full, and what becomes of rate limits. */
   isWhole?: boolean
   historyFile?: string
@@ -50,9 +52,11 @@ export type Report = {
   tally: Map<string, number>
 }
 
+const failures = [status(500), hang, reset, status(302, { Location: '/elsewhere' })]
+
 /** @param dataDir a data directory whose database is migrated; everything in it may be changed. */
 export async function prove(dataDir: string, round: Round): Promise<Report> {
-  const { seed, seconds, pause, clients = 6, mutate, tree, aim, isWhole, historyFile, say = () => {} } = round
+  const { seed, seconds, pause, clients = 6, mutate, tree, aim, kill, isWhole, historyFile, say = () => {} } = round
   const random = createRandom(seed + 1)
   let isCalm = false
   const isUnwell = () => !isCalm && random.next() < 0.1
@@ -65,7 +69,7 @@ export async function prove(dataDir: string, round: Round): Promise<Report> {
     await stack.settled()
     const received = new Set<string>()
     receiver.answerWith((response, webhook) => {
-      if (isUnwell()) return status(500)(response, webhook)
+      if (isUnwell()) return random.one(failures)(response, webhook)
       received.add(String(webhook.headers['webhook-id']))
       status(204)(response, webhook)
     })
@@ -80,7 +84,7 @@ export async function prove(dataDir: string, round: Round): Promise<Report> {
     const isOver = () => Date.now() > until
     const database = () => connected(stack.databaseUrl)
     const [faults, changedKeys] = await Promise.all([
-      wreak(stack, createRandom(seed), { pause, aim, isOver, now: crowd.now, say }),
+      wreak(stack, createRandom(seed), { pause, aim, kill, isOver, now: crowd.now, say }),
       changeKeys(send, crowd, database, createRandom(seed + 52), isOver),
       ...keys.map((_, i) => crowd.work(i, createRandom(seed + 100 + i), isOver)),
       crowd.edit(createRandom(seed + 50), database, isOver),
