@@ -29,6 +29,3 @@ export type Errand = {
 /** The wordings, with what was arranged in them. */
 export const saidOf = (errand: Errand, facts: Facts): string[] =>
   errand.says.map((words) => words.replaceAll(/\{(\w+)\}/g, (_, name: string) => facts[name] ?? `{${name}}`))
-
-// Errands are about next year, so that they never are about the past.
-export const year = new Date().getUTCFullYear() + 1

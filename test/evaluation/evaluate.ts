@@ -1,4 +1,4 @@
-// `npm run evaluate`: plays the errands with a model that the environment names, or serves them to whoever plays them by hand. See README.md.
+// `npm run evaluate`: plays the errands with a model that the environment names, or serves them to be played by hand. See README.md.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -23,16 +23,36 @@ import { openSession, type Turn } from './session.ts'
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
+    help: { type: 'boolean', default: false },
     errand: { type: 'string' },
     wording: { type: 'string' },
     serve: { type: 'string' },
-    list: { type: 'string' },
     check: { type: 'string' },
     again: { type: 'string' },
     shortest: { type: 'boolean', default: false },
     confirmations: { type: 'string', default: 'asked' },
   },
 })
+const help = `Usage: npm run evaluate -- [options]
+
+Gives a model the errands of an organiser (test/evaluation/errands), each in three wordings, and judges what
+became of the data and what the model answered. Starts an Usher of its own, which sends nothing.
+
+  (none)                  Plays with the model that EVALUATE_URL (of chat completions), EVALUATE_MODEL and
+                          EVALUATE_KEY name. Takes as long as the model does.
+  --shortest              Walks the shortest path of each errand instead, without a model. 20 seconds.
+  --errand NAME           Only this errand.
+  --wording N             Only this wording, 1 to 3.
+  --confirmations WHICH   asked: a person confirms what cannot be undone (default). none: nobody is asked.
+
+Play by hand, or with an agent that has a shell
+  --serve PORT                           Prints an address, a key and words for each errand; runs until stopped.
+  --check PORT NAME N 'ANSWER'           Judges one errand; with - the answer is read from standard input.
+  --check PORT                           Judges all that were played.
+  --again PORT NAME N                    Arranges one again.
+
+Each line printed: right or WRONG, calls, refused calls, bytes, tokens, errand and wording.`
+
 const confirmations = confirmationsOfKeys.find((which) => which === values.confirmations)
 const wording = values.wording === undefined ? undefined : Number(values.wording)
 
@@ -44,9 +64,9 @@ try {
 }
 
 async function run(): Promise<void> {
+  if (values.help) return console.log(help)
   if (confirmations === undefined) throw new Error(`--confirmations is one of ${confirmationsOfKeys.join(', ')}.`)
   if (values.serve !== undefined) await serve(Number(values.serve))
-  else if (values.list !== undefined) console.log(JSON.stringify(await ask(values.list, 'errands'), null, 2))
   else if (values.again !== undefined)
     console.log(JSON.stringify(await ask(values.again, `again/${positionals.join('/')}`)))
   else if (values.check !== undefined) await check(values.check)

@@ -6,6 +6,9 @@ import type pg from 'pg'
 import { type Confirmations, issueKey } from '../../src/local/admin.ts'
 import { type Scope, scopes } from '../../src/operations/operation.ts'
 
+// Errands are about next year, so that they never are about the past.
+export const year = new Date().getUTCFullYear() + 1
+
 export type Database = Pick<pg.Pool, 'query'>
 
 type TicketType = {
@@ -35,6 +38,8 @@ type NewOrder = {
 }
 export type ArrangedOrder = { id: string; reference: string; attendeeIds: string[] }
 
+const ticketsOfConferences = { Standard: { price: 4900 }, VIP: { price: 59900 } }
+
 export type Organisation = Awaited<ReturnType<typeof createOrganisation>>
 
 export async function createOrganisation(database: Database, apiUrl: string) {
@@ -47,6 +52,28 @@ export async function createOrganisation(database: Database, apiUrl: string) {
   )
   const key = (name: string, granted: readonly Scope[] = scopes, confirmations: Confirmations = 'none') =>
     issueKey(database as pg.ClientBase, { organisation: slug, name, scopes: [...granted], confirmations })
+
+  /** In Berlin, in euros. Times are anything that Postgres reads. */
+  async function event({ name, starts, ends, ticketTypes, capacity, venue, status = 'published' }: NewEvent) {
+    const event = await row<{ id: string }>(
+      `insert into public.events (organisation_id, name, starts_at, ends_at, timezone, capacity, venue_name, created_at)
+         values ($1, $2, $3, $4, 'Europe/Berlin', $5, $6, now() - interval '7 days') returning id`,
+      [id, name, starts, ends, capacity, venue],
+    )
+    const ids: Record<string, string> = {}
+    for (const [position, [type, { price = 0, quantity, sales_end_at }]] of Object.entries(ticketTypes).entries()) {
+      const added = await row<{ id: string }>(
+        `insert into public.ticket_types (event_id, name, price, quantity, sales_end_at, position)
+           values ($1, $2, $3, $4, $5, $6) returning id`,
+        [event.id, type, price, quantity, sales_end_at, position],
+      )
+      ids[type] = added.id
+    }
+    if (status === 'published') {
+      await database.query("update public.events set status = 'published' where id = $1", [event.id])
+    }
+    return { id: event.id, ticketTypes: ids } satisfies ArrangedEvent
+  }
 
   return {
     id,
@@ -72,26 +99,16 @@ export async function createOrganisation(database: Database, apiUrl: string) {
       if (!response.ok) throw new Error(`${method} ${path}: ${await response.text()}`)
     },
 
-    /** In Berlin, in euros. Times are anything that Postgres reads. */
-    async event({ name, starts, ends, ticketTypes, capacity, venue, status = 'published' }: NewEvent) {
-      const event = await row<{ id: string }>(
-        `insert into public.events (organisation_id, name, starts_at, ends_at, timezone, capacity, venue_name, created_at)
-         values ($1, $2, $3, $4, 'Europe/Berlin', $5, $6, now() - interval '7 days') returning id`,
-        [id, name, starts, ends, capacity, venue],
+    event,
+    /** Two days in May, as most errands have them. */
+    conference: (name = 'Rust Days', ticketTypes: NewEvent['ticketTypes'] = ticketsOfConferences) =>
+      event({ name, starts: `${year}-05-14T09:00:00+02:00`, ends: `${year}-05-15T18:00:00+02:00`, ticketTypes }),
+
+    async waits(of: ArrangedEvent, ticketType: string, { name, email }: Guest): Promise<void> {
+      await database.query(
+        'insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) values ($1, $2, $3, $4)',
+        [of.id, of.ticketTypes[ticketType], name, email],
       )
-      const ids: Record<string, string> = {}
-      for (const [position, [type, { price = 0, quantity, sales_end_at }]] of Object.entries(ticketTypes).entries()) {
-        const added = await row<{ id: string }>(
-          `insert into public.ticket_types (event_id, name, price, quantity, sales_end_at, position)
-           values ($1, $2, $3, $4, $5, $6) returning id`,
-          [event.id, type, price, quantity, sales_end_at, position],
-        )
-        ids[type] = added.id
-      }
-      if (status === 'published') {
-        await database.query("update public.events set status = 'published' where id = $1", [event.id])
-      }
-      return { id: event.id, ticketTypes: ids } satisfies ArrangedEvent
     },
 
     async order(event: ArrangedEvent, { guests, buyer, paid, sendEmail = true }: NewOrder): Promise<ArrangedOrder> {

@@ -60,14 +60,13 @@ describe('a model that is configured', () => {
 
   test('reads its mistakes as answers, and is wrong with what differs', async () => {
     const round = await arrange(errandOf('cancel-one-of-group'), studio, apiUrl)
-    const { attendeeOfMelba } = await studio
-      .query("select id from public.attendees where organisation_id = $1 and name = 'Melba Roy'", [
-        round.organisationId,
-      ])
-      .then(({ rows }) => ({ attendeeOfMelba: rows[0].id }))
+    const { rows } = await studio.query(
+      "select id from public.attendees where organisation_id = $1 and name = 'Melba Roy'",
+      [round.organisationId],
+    )
     const model = await standIn([
       ['cancel_ticket', {}],
-      ['cancel_attendee', { attendee: attendeeOfMelba }],
+      ['cancel_attendee', { attendee: rows[0].id }],
     ])
     const { turns, answer } = await play(model, studio, round, 1, apiUrl)
     expect(turns.map(({ isError }) => isError)).toEqual([true, false])

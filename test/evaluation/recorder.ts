@@ -47,28 +47,20 @@ const forward = (
     request(new URL(url, apiUrl), options, resolve).on('error', reject).end(body)
   })
 
-/** Requests and answers may be one message or a batch, the answers also a stream of events. */
+/** The call that was sent, if it is one; its answer may also be a stream of events. */
 function turnsIn(sent: string, answered: string): Turn[] {
-  const requests = messagesIn(sent)
-  const answers = messagesIn(answered)
-  return requests.flatMap(({ id, method, params }) => {
-    if (method !== 'tools/call') return []
-    const { result, error } = answers.find((answer) => answer.id === id) ?? {}
-    const text = result === undefined ? JSON.stringify(error ?? answered) : textOf(result.content)
-    return [
-      { tool: params?.name, args: params?.arguments ?? {}, text, isError: result?.isError ?? result === undefined },
-    ]
-  })
+  const [{ id, method, params } = {}] = messagesIn(sent)
+  if (method !== 'tools/call') return []
+  const { result, error } = messagesIn(answered).find((answer) => answer.id === id) ?? {}
+  const text = result === undefined ? JSON.stringify(error ?? answered) : textOf(result.content)
+  return [{ tool: params?.name, args: params?.arguments ?? {}, text, isError: result?.isError ?? result === undefined }]
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON-RPC as anybody may send it.
 function messagesIn(text: string): any[] {
-  const parts =
-    text.startsWith('{') || text.startsWith('[')
-      ? [text]
-      : [...text.matchAll(/^data: ?(.*)$/gm)].map(([, data = '']) => data)
+  const parts = text.startsWith('{') ? [text] : [...text.matchAll(/^data: ?(.*)$/gm)].map(([, data = '']) => data)
   try {
-    return parts.flatMap((part) => JSON.parse(part))
+    return parts.map((part) => JSON.parse(part))
   } catch {
     return []
   }

@@ -10,65 +10,14 @@ export type State = Record<string, Row[]>
 export type Matcher = (value: unknown) => boolean
 
 const consequences = ['api_keys', 'notifications', 'audit_entries', 'emails']
-const derived = [
-  ...[
-    'organisation_id',
-    'version',
-    'source',
-    'api_key_id',
-    'recorded_by',
-    'position',
-    'slug',
-    'currency',
-    'search_text',
-  ],
-  ...[
-    'created_at',
-    'updated_at',
-    'published_at',
-    'cancelled_at',
-    'completed_at',
-    'erased_at',
-    'checked_in_at',
-    'offered_at',
-  ],
-  ...[
-    'offer_expires_at',
-    'payment_remind_at',
-    'payment_reminded_at',
-    'payment_check_at',
-    'last_attempt_at',
-    'next_attempt_at',
-  ],
-  ...[
-    'attempts',
-    'claim',
-    'claimed_until',
-    'email_lower',
-    'ticket_token',
-    'ticket_email_status',
-    'ticket_email_sent_at',
-  ],
-  ...[
-    'ticket_email_last_error',
-    'quantity_sold',
-    'quantity_held',
-    'times_redeemed',
-    'subtotal',
-    'discount_total',
-    'total',
-  ],
-  ...[
-    'amount_paid',
-    'amount_voided',
-    'amount_refunded',
-    'payment_method',
-    'admission_key',
-    'scanned_at',
-    'device',
-    'discount',
-  ],
-]
+const derived = `
+  organisation_id version source api_key_id recorded_by position slug currency search_text created_at updated_at published_at cancelled_at
+  completed_at erased_at checked_in_at offered_at offer_expires_at payment_remind_at payment_reminded_at payment_check_at last_attempt_at
+  next_attempt_at attempts claim claimed_until email_lower ticket_token ticket_email_status ticket_email_sent_at ticket_email_last_error
+  quantity_sold quantity_held times_redeemed subtotal discount_total total amount_paid amount_voided amount_refunded payment_method
+  admission_key scanned_at device discount`
+  .trim()
+  .split(/\s+/)
 
 export async function stateOf(database: Database, organisationId: string): Promise<State> {
   const { rows: tables } = await database.query<{ table_name: string }>(

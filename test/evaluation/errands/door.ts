@@ -1,6 +1,6 @@
 // Errands at the door, while an event is on.
 
-import { type Errand, type Step, year } from '../errand.ts'
+import type { Errand, Step } from '../errand.ts'
 import { guest, type Organisation } from '../organisation.ts'
 import { add, present, the } from '../state.ts'
 
@@ -97,12 +97,7 @@ const vipEntrance: Errand = {
     `Whoever tries "VIP entrance" at Rust Days with an ordinary ticket has to be turned away; for now that entrance does not exist in the system.`,
   ],
   async arrange(organisation) {
-    await organisation.event({
-      name: 'Rust Days',
-      starts: `${year}-05-14T09:00:00+02:00`,
-      ends: `${year}-05-15T18:00:00+02:00`,
-      ticketTypes: { Standard: { price: 4900 }, VIP: { price: 59900 } },
-    })
+    await organisation.conference()
     return {}
   },
   shortest: () => [
@@ -129,12 +124,7 @@ const twoDaysAtTheDoor: Errand = {
     `With the same ticket, a guest of Rust Days is to get through the "Main door" on day one and again on day two – though not a second time on either day. Please prepare that door.`,
   ],
   async arrange(organisation) {
-    await organisation.event({
-      name: 'Rust Days',
-      starts: `${year}-05-14T09:00:00+02:00`,
-      ends: `${year}-05-15T18:00:00+02:00`,
-      ticketTypes: { Standard: { price: 4900 } },
-    })
+    await organisation.conference('Rust Days', { Standard: { price: 4900 } })
     return {}
   },
   shortest: () => [

@@ -1,7 +1,7 @@
 // Errands about events: set up, moved, repeated, filled, cancelled.
 
-import { type Errand, type Step, year } from '../errand.ts'
-import { guest } from '../organisation.ts'
+import type { Errand, Step } from '../errand.ts'
+import { guest, year } from '../organisation.ts'
 import { add, at, between, emailed, like, the } from '../state.ts'
 
 const applyPlan: Step = ({ data }) => ['apply_event', { plan_id: data.plan_id }]
@@ -198,12 +198,7 @@ const cancelAndTell: Errand = {
     await organisation.order(event, { guests: [guest('Ada Lovelace')], paid: 4900 })
     await organisation.order(event, { guests: [guest('Grace Hopper')], sendEmail: false })
     await organisation.order(other, { guests: [guest('Alan Turing')] })
-    for (const name of ['Mary Jackson', 'Annie Easley']) {
-      await organisation.database.query(
-        'insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) values ($1, $2, $3, $4)',
-        [event.id, event.ticketTypes.Captain, name, guest(name).email],
-      )
-    }
+    for (const name of ['Mary Jackson', 'Annie Easley']) await organisation.waits(event, 'Captain', guest(name))
     // One place: Mary, who came first, is offered it.
     await organisation.database.query('update public.ticket_types set quantity = 1 where id = $1', [
       event.ticketTypes.Captain,
@@ -245,10 +240,7 @@ const biggerRoom: Errand = {
     const names = ['Ada Reader', 'Barbara Reader', 'Chien Reader', 'Dorothy Reader', 'Edsger Reader']
     await organisation.order(event, { guests: names.map((name) => guest(name)) })
     for (const name of ['Frances Allen', 'Grace Hopper', 'Hedy Lamarr']) {
-      await organisation.database.query(
-        'insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) values ($1, $2, $3, $4)',
-        [event.id, event.ticketTypes.Seat, name, guest(name).email],
-      )
+      await organisation.waits(event, 'Seat', guest(name))
     }
     return {}
   },
@@ -276,18 +268,8 @@ const closeTicketType: Errand = {
     `From now on nobody new is to come to Rust Days on a Student ticket; close that type for good.`,
   ],
   async arrange(organisation) {
-    const event = await organisation.event({
-      name: 'Rust Days',
-      starts: `${year}-05-14T09:00:00+02:00`,
-      ends: `${year}-05-15T18:00:00+02:00`,
-      ticketTypes: { Standard: { price: 29900 }, Student: { price: 4900 } },
-    })
-    await organisation.event({
-      name: 'Go Days',
-      starts: `${year}-09-14T09:00:00+02:00`,
-      ends: `${year}-09-15T18:00:00+02:00`,
-      ticketTypes: { Student: { price: 4900 } },
-    })
+    const event = await organisation.conference('Rust Days', { Standard: { price: 29900 }, Student: { price: 4900 } })
+    await organisation.conference('Go Days', { Student: { price: 4900 } })
     await organisation.order(event, { guests: [guest('Ada Lovelace', 'Student')], paid: 4900 })
     return {}
   },
@@ -308,12 +290,7 @@ const figures: Errand = {
     `I'm writing the report on Rust Days and need three numbers for it: what has gone out in tickets, what's in the bank, what is yet to come.`,
   ],
   async arrange(organisation) {
-    const event = await organisation.event({
-      name: 'Rust Days',
-      starts: `${year}-05-14T09:00:00+02:00`,
-      ends: `${year}-05-15T18:00:00+02:00`,
-      ticketTypes: { Standard: { price: 29900 }, Student: { price: 4900 } },
-    })
+    const event = await organisation.conference('Rust Days', { Standard: { price: 29900 }, Student: { price: 4900 } })
     for (const name of ['Ada Lovelace', 'Grace Hopper', 'Joan Clarke']) {
       await organisation.order(event, { guests: [guest(name)], paid: 29900 })
     }

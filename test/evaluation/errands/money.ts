@@ -1,16 +1,8 @@
 // Errands about money: invoices, payments, refunds.
 
-import { type Errand, year } from '../errand.ts'
-import { guest, type Organisation } from '../organisation.ts'
+import type { Errand } from '../errand.ts'
+import { guest, year } from '../organisation.ts'
 import { add, at, between, emailed, like, the } from '../state.ts'
-
-const conference = (organisation: Organisation) =>
-  organisation.event({
-    name: 'Rust Days',
-    starts: `${year}-05-14T09:00:00+02:00`,
-    ends: `${year}-05-15T18:00:00+02:00`,
-    ticketTypes: { Standard: { price: 4900 }, VIP: { price: 59900 } },
-  })
 
 const whoHasNotPaid: Errand = {
   name: 'who-has-not-paid',
@@ -20,17 +12,12 @@ const whoHasNotPaid: Errand = {
     `Somebody owes us money for Rust Days. Who is it, and what sum are we waiting for from whom?`,
   ],
   async arrange(organisation) {
-    const event = await conference(organisation)
+    const event = await organisation.conference()
     await organisation.order(event, { guests: [guest('Ada Lovelace')], paid: 4900 })
     await organisation.order(event, { guests: [guest('Grace Hopper'), guest('Joan Clarke')], paid: 0 })
     await organisation.order(event, { guests: [guest('Edsger Dijkstra', 'VIP')], paid: 20000 })
     await organisation.order(event, { guests: [guest('Mary Jackson')] })
-    const other = await organisation.event({
-      name: 'Go Days',
-      starts: `${year}-09-14T09:00:00+02:00`,
-      ends: `${year}-09-15T18:00:00+02:00`,
-      ticketTypes: { Standard: { price: 7700 } },
-    })
+    const other = await organisation.conference('Go Days', { Standard: { price: 7700 } })
     await organisation.order(other, { guests: [guest('Alan Turing')], paid: 0 })
     return {}
   },
@@ -48,7 +35,7 @@ const groupByInvoice: Errand = {
     `Here is what I got by mail, please take care of it: "Dear organisers, we'd like to have Standard tickets for Rust Days for our colleagues Melba Roy <melba@acme.example>, Raye Montague <raye@acme.example> and Annie Easley <annie@acme.example>. Kindly bill us. Petra Klein, Acme AG, accounts@acme.example"`,
   ],
   async arrange(organisation) {
-    await conference(organisation)
+    await organisation.conference()
     return {}
   },
   shortest: () => [
@@ -98,7 +85,7 @@ const invoicePaid: Errand = {
     `147 € have come in quoting {reference} (the bank's own number of it is NL-2291-77). They should get their tickets now.`,
   ],
   async arrange(organisation) {
-    const event = await conference(organisation)
+    const event = await organisation.conference()
     const { reference } = await organisation.order(event, {
       buyer: { name: 'Petra Klein', email: 'accounts@acme.example', company: 'Acme AG' },
       guests: [guest('Melba Roy'), guest('Raye Montague'), guest('Annie Easley')],
@@ -131,7 +118,7 @@ const refund: Errand = {
     `The books should say that Grace's money for Joan's cancelled ticket (order {reference}) has gone back to her: 49 €, as in our credit note CN-31. I made the bank transfer this morning.`,
   ],
   async arrange(organisation) {
-    const event = await conference(organisation)
+    const event = await organisation.conference()
     const { reference, attendeeIds } = await organisation.order(event, {
       guests: [guest('Grace Hopper'), guest('Joan Clarke')],
       paid: 9800,
@@ -164,7 +151,7 @@ const wrongPayment: Errand = {
     `{reference} is shown as paid although these people have not sent us a cent; somebody here put a transfer on the wrong order. Set it right, I confirm.`,
   ],
   async arrange(organisation) {
-    const event = await conference(organisation)
+    const event = await organisation.conference()
     const { reference } = await organisation.order(event, { guests: [guest('Ada Lovelace')], paid: 4900 })
     await organisation.order(event, { guests: [guest('Grace Hopper')], paid: 4900 })
     return { reference }
@@ -191,7 +178,7 @@ const moreTime: Errand = {
     `{reference} must not expire before 6 pm on 30 April ${year} (Berlin), they have asked us for patience with the invoice.`,
   ],
   async arrange(organisation) {
-    const event = await conference(organisation)
+    const event = await organisation.conference()
     const { id, reference } = await organisation.order(event, { guests: [guest('Ada Lovelace')], paid: 0 })
     await organisation.database.query(
       "update public.orders set payment_due_at = now() + interval '6 days' where id = $1",
@@ -215,7 +202,7 @@ const misspeltBuyer: Errand = {
     `Whatever we still send about order {reference} has to reach ada@engines.example; the address that we have for it bounces. It is for Engines Ltd, by the way.`,
   ],
   async arrange(organisation) {
-    const event = await conference(organisation)
+    const event = await organisation.conference()
     const { reference } = await organisation.order(event, {
       buyer: { name: 'Ada Lovelace', email: 'ada@engnies.example' },
       guests: [guest('Raye Montague')],
@@ -243,7 +230,7 @@ const overdue: Errand = {
     `I'm told that some of our customers did not pay in time. Who? If ACME is among them, have them back: they get a fortnight from today (they know already, don't write to them).`,
   ],
   async arrange(organisation) {
-    const event = await conference(organisation)
+    const event = await organisation.conference()
     const acme = { name: 'Petra Klein', email: 'accounts@acme.example', company: 'ACME' }
     const globex = { name: 'Hank Scorpio', email: 'accounts@globex.example', company: 'Globex' }
     const initech = { name: 'Bill Lumbergh', email: 'accounts@initech.example', company: 'Initech' }
@@ -300,7 +287,7 @@ const remindEverybody: Errand = {
     `Nobody who owes us something for Rust Days should be able to say that we did not remind them today.`,
   ],
   async arrange(organisation) {
-    const event = await conference(organisation)
+    const event = await organisation.conference()
     await organisation.order(event, { guests: [guest('Ada Lovelace')], paid: 4900 })
     await organisation.order(event, { guests: [guest('Grace Hopper')], paid: 0 })
     await organisation.order(event, { guests: [guest('Edsger Dijkstra', 'VIP')], paid: 20000 })

@@ -1,16 +1,8 @@
 // Errands about webhooks, e-mails that did not arrive, the audit trail, and files for others.
 
-import { type Errand, year } from '../errand.ts'
-import { guest, type Organisation } from '../organisation.ts'
+import type { Errand } from '../errand.ts'
+import { guest, year } from '../organisation.ts'
 import { add, optional, the } from '../state.ts'
-
-const conference = (organisation: Organisation, name = 'Rust Days') =>
-  organisation.event({
-    name,
-    starts: `${year}-05-14T09:00:00+02:00`,
-    ends: `${year}-05-15T18:00:00+02:00`,
-    ticketTypes: { Standard: { price: 4900 }, VIP: { price: 59900 } },
-  })
 
 const endpointForCrm: Errand = {
   name: 'endpoint-for-crm',
@@ -20,7 +12,7 @@ const endpointForCrm: Errand = {
     `I want the CRM (it listens at https://crm.example.com/usher) to know at once when a registration is done and paid, and when a guest has walked in through the door. Nothing else, it's easily confused. Tell me what to put into its field "signing secret".`,
   ],
   async arrange(organisation) {
-    await conference(organisation)
+    await organisation.conference()
     return {}
   },
   shortest: () => [
@@ -51,7 +43,7 @@ const failedWebhook: Errand = {
     `There's a hole in accounting where a webhook of ours should be. They've fixed something on their side and would like to have that one again. And I'd like to know what their server said back then.`,
   ],
   async arrange(organisation) {
-    const event = await conference(organisation)
+    const event = await organisation.conference()
     for (const url of ['https://crm.example.com/usher', 'https://accounting.example.com/hooks']) {
       await organisation.database.query(
         "insert into public.webhook_endpoints (organisation_id, url, types) values ($1, $2, '{order.completed}')",
@@ -96,8 +88,8 @@ const bouncedEmails: Errand = {
     `To whom at Rust Days do I have to hand the ticket in person because our mail doesn't reach them?`,
   ],
   async arrange(organisation) {
-    const event = await conference(organisation)
-    const other = await conference(organisation, 'Go Days')
+    const event = await organisation.conference()
+    const other = await organisation.conference('Go Days')
     const bounced = [
       ...(await organisation.order(event, { guests: [{ name: 'Mary Jackson', email: 'mary@nasa.exmaple' }] }))
         .attendeeIds,
@@ -127,7 +119,7 @@ const whoChangedThePrice: Errand = {
     `Somebody must have tampered with what we charge for Standard at Rust Days. I want to know who it was, and the old and the new price.`,
   ],
   async arrange(organisation) {
-    const event = await conference(organisation)
+    const event = await organisation.conference()
     await organisation.as('Website sync', 'PATCH', `/ticket-types/${event.ticketTypes.Standard}`, { price: 3900 })
     await organisation.as('Box office', 'PATCH', `/ticket-types/${event.ticketTypes.VIP}`, { quantity: 30 })
     return {}
@@ -146,7 +138,7 @@ const guestsAsAFile: Errand = {
     `I have to hand the guests of Rust Days over to somebody who works with spreadsheets. Only people who still have a ticket, please; and I need to know how many there are to order the badges.`,
   ],
   async arrange(organisation) {
-    const [event, other] = [await conference(organisation), await conference(organisation, 'Go Days')]
+    const [event, other] = [await organisation.conference(), await organisation.conference('Go Days')]
     const guests = Array.from({ length: 12 }, (_, i) => guest(`Guest Number${String.fromCharCode(65 + i)}`))
     await organisation.order(event, { guests })
     const { attendeeIds } = await organisation.order(event, { guests: [guest('Ada Lovelace')] })
@@ -169,7 +161,7 @@ const booksOfSeptember: Errand = {
     `For the books: I need what we received and returned in September of ${year - 2}, Berlin time, as a file for accounting. They'd like the number of entries with it.`,
   ],
   async arrange(organisation) {
-    const event = await conference(organisation)
+    const event = await organisation.conference()
     const paid = async (amount: number, at: string) => {
       const { id } = await organisation.order(event, { guests: [guest('Ada Lovelace')], paid: 0 })
       await organisation.database.query(
