@@ -1,8 +1,8 @@
 // A guest who has not paid, at the door: what is due is taken where the link may take money, once, and never without a network.
 
 import type { Page } from 'playwright-core'
-import { expect, inject, onTestFinished, test } from 'vitest'
-import { hasBrowser } from '../../scripts/support/browser.ts'
+import { expect, inject, onTestFinished } from 'vitest'
+import { inBrowser } from '../support/browser.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestGuest } from '../support/organisation.ts'
 import { addAttendee, pay } from '../support/studio.ts'
@@ -45,57 +45,54 @@ const paymentsOf = async ({ orderId }: TestGuest) =>
 
 const take = (page: Page) => page.getByRole('button', { name: 'Take the payment' })
 
-test.skipIf(!hasBrowser)(
-  'what is due for the order is taken by card, then the guest is in, and so may the others',
-  async () => {
-    const { ada, bob, telephone } = await group()
-    const { context, page } = await telephone()
+inBrowser('what is due for the order is taken by card, then the guest is in, and so may the others', async () => {
+  const { ada, bob, telephone } = await group()
+  const { context, page } = await telephone()
 
-    await context.setOffline(true)
-    await typeCode(page, ada.code)
-    await shown(page, 'unpaid')
-    await page.locator('.verdict').getByText('Without a network, no payment can be recorded').waitFor()
-    expect(await take(page).count()).toBe(0)
-    await next(page)
-    await context.setOffline(false)
-    await page.getByText('to upload').waitFor({ state: 'detached' })
+  await context.setOffline(true)
+  await typeCode(page, ada.code)
+  await shown(page, 'unpaid')
+  await page.locator('.verdict').getByText('Without a network, no payment can be recorded').waitFor()
+  expect(await take(page).count()).toBe(0)
+  await next(page)
+  await context.setOffline(false)
+  await page.getByText('to upload').waitFor({ state: 'detached' })
 
-    // A part came at the bank, which is no change of a ticket.
-    await pay(ada.orderId, 1000)
-    await page.getByRole('button', { name: 'Search' }).click()
-    await page.keyboard.insertText('ada unp')
-    await page.keyboard.press('Enter')
-    await page.evaluate("dispatchEvent(new Event('online'))")
-    await page.getByRole('button', { name: 'Take the payment: €88.00' }).waitFor()
-    await expectReadable(page, ...schemes)
-    await page.getByRole('button', { name: 'Back' }).click()
-    await page.getByRole('button', { name: 'Close' }).click()
+  // A part came at the bank, which is no change of a ticket.
+  await pay(ada.orderId, 1000)
+  await page.getByRole('button', { name: 'Search' }).click()
+  await page.keyboard.insertText('ada unp')
+  await page.keyboard.press('Enter')
+  await page.evaluate("dispatchEvent(new Event('online'))")
+  await page.getByRole('button', { name: 'Take the payment: €88.00' }).waitFor()
+  await expectReadable(page, ...schemes)
+  await page.getByRole('button', { name: 'Back' }).click()
+  await page.getByRole('button', { name: 'Close' }).click()
 
-    await typeCode(page, ada.code)
-    await shown(page, 'unpaid')
-    await take(page).click()
-    await page.getByText('Take €88.00 from Ada Unpaid.').waitFor()
-    await page.getByText('the whole order of 2 tickets').waitFor()
-    expect(await page.getByRole('button', { name: 'Cancel this registration' }).count()).toBe(0)
-    await expectReadable(page, ...schemes)
-    // Whoever turns away has paid nothing.
-    await page.keyboard.press('Escape')
-    await typeCode(page, ada.code)
-    await take(page).click()
-    await page.getByRole('button', { name: '€88.00 paid by card' }).click()
-    await shown(page, 'welcome')
-    expect(await paymentsOf(ada)).toEqual([
-      { method: 'invoice', amount: 1000, status: 'completed' },
-      { method: 'card', amount: 8800, status: 'completed' },
-    ])
-    await next(page)
-    await context.setOffline(true)
-    await typeCode(page, bob.code)
-    await shown(page, 'welcome')
-  },
-)
+  await typeCode(page, ada.code)
+  await shown(page, 'unpaid')
+  await take(page).click()
+  await page.getByText('Take €88.00 from Ada Unpaid.').waitFor()
+  await page.getByText('the whole order of 2 tickets').waitFor()
+  expect(await page.getByRole('button', { name: 'Cancel this registration' }).count()).toBe(0)
+  await expectReadable(page, ...schemes)
+  // Whoever turns away has paid nothing.
+  await page.keyboard.press('Escape')
+  await typeCode(page, ada.code)
+  await take(page).click()
+  await page.getByRole('button', { name: '€88.00 paid by card' }).click()
+  await shown(page, 'welcome')
+  expect(await paymentsOf(ada)).toEqual([
+    { method: 'invoice', amount: 1000, status: 'completed' },
+    { method: 'card', amount: 8800, status: 'completed' },
+  ])
+  await next(page)
+  await context.setOffline(true)
+  await typeCode(page, bob.code)
+  await shown(page, 'welcome')
+})
 
-test.skipIf(!hasBrowser)('a link that may not take money offers no payment', async () => {
+inBrowser('a link that may not take money offers no payment', async () => {
   const { organisation, ada, telephone } = await group()
   const { page } = await telephone(await organisation.key('checkin:write'))
   await typeCode(page, ada.code)
@@ -104,7 +101,7 @@ test.skipIf(!hasBrowser)('a link that may not take money offers no payment', asy
   expect(await take(page).count()).toBe(0)
 })
 
-test.skipIf(!hasBrowser)('two doors that take the payment of one order at once record it once', async () => {
+inBrowser('two doors that take the payment of one order at once record it once', async () => {
   const { ada, telephone } = await group()
   const pages = [(await telephone()).page, (await telephone()).page]
   const areSent = Promise.withResolvers<void>()
@@ -133,7 +130,7 @@ test.skipIf(!hasBrowser)('two doors that take the payment of one order at once r
   await expectReadable(late, ...schemes)
 })
 
-test.skipIf(!hasBrowser)('a payment whose answer is lost is sent again as it was, also after a reload', async () => {
+inBrowser('a payment whose answer is lost is sent again as it was, also after a reload', async () => {
   const { ada, telephone } = await group()
   const { page } = await telephone()
   await page.route(

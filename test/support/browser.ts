@@ -3,8 +3,8 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { expect } from 'vitest'
-import { openBrowser } from '../../scripts/support/browser.ts'
+import { expect, test } from 'vitest'
+import { hasBrowser, openBrowser } from '../../scripts/support/browser.ts'
 import { cameraArguments } from '../../scripts/support/ticket-film.ts'
 
 /** What the camera shows, once somebody has written it: see `filmTicket`. */
@@ -21,3 +21,6 @@ export function sharedBrowser(): Promise<Browser> {
 /** Waits until the promise that the expression gives is one of true: `waitForFunction` takes any promise for a yes. */
 export const becomesTrue = (page: Page, expression: string): Promise<void> =>
   expect.poll(() => page.evaluate(expression)).toBe(true)
+
+/** A test that a machine without a browser skips. */
+export const inBrowser = test.skipIf(!hasBrowser)
