@@ -738,18 +738,6 @@ inBrowser(
     const undo = page.getByRole('button', { name: 'Undo', exact: true })
     const takeBack = page.getByRole('button', { name: 'Undo check-in' })
 
-    // A name that was heard wrong, and an order that is read out.
-    const { reference } = await row<{ reference: string }>('select reference from public.orders where id = $1', [
-      zoe?.orderId,
-    ])
-    await page.getByRole('button', { name: 'Search' }).click()
-    await page.getByRole('searchbox').fill('Soe Nexd')
-    await page.getByText('Nobody on the list has this name. Similar:').waitFor()
-    expect(await page.locator('.found strong').allInnerTexts()).toEqual(['Zoe Next'])
-    await page.getByRole('searchbox').fill(reference.toLowerCase())
-    expect(await page.locator('.found strong').allInnerTexts()).toEqual(['Zoe Next'])
-    await page.getByRole('button', { name: 'Close' }).click()
-
     // At once: nobody else was there since.
     await typeCode(page, zoe?.code ?? '')
     await shown(page, 'welcome')

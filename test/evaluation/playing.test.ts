@@ -41,7 +41,7 @@ describe('a model that is configured', () => {
   })
 
   test('has a person who confirms what it asks them to, which is no call', async () => {
-    const round = await arrange(errandOf('erase-a-person'), studio, apiUrl)
+    const round = await arrange(errandOf('erase-everything'), studio, apiUrl)
     const steps = round.errand.shortest(round.facts)
     // What it was asked to confirm, it sends again.
     const last = steps.at(-1) as Call

@@ -89,33 +89,6 @@ const whoCameToday: Errand = {
 
 const applyPlan: Step = ({ data }) => ['apply_event', { plan_id: data.plan_id }]
 
-const vipEntrance: Errand = {
-  name: 'vip-entrance',
-  says: [
-    'Rust Days: add check-in point "VIP entrance", VIP tickets only.',
-    `At Rust Days there's going to be a separate door around the back that we call "VIP entrance", and the scanner there is to let in people with a VIP ticket and nobody else. Could you set that up?`,
-    `Whoever tries "VIP entrance" at Rust Days with an ordinary ticket has to be turned away; for now that entrance does not exist in the system.`,
-  ],
-  async arrange(organisation) {
-    await organisation.conference()
-    return {}
-  },
-  shortest: () => [
-    ['apply_event', { event: 'Rust Days', check_in_points: [{ name: 'VIP entrance', ticket_types: ['VIP'] }] }],
-    applyPlan,
-  ],
-  becomes(state) {
-    add(state, 'check_in_points', {
-      name: 'VIP entrance',
-      event_id: the(state.events, { name: 'Rust Days' }).id,
-      ticket_type_ids: [the(state.ticket_types, { name: 'VIP' }).id],
-      opens_at: null,
-      closes_at: null,
-      status: 'active',
-    })
-  },
-}
-
 const twoDaysAtTheDoor: Errand = {
   name: 'two-days-at-the-door',
   says: [
@@ -142,4 +115,4 @@ const twoDaysAtTheDoor: Errand = {
   },
 }
 
-export const doorErrands = [checkInByName, undoCheckIn, whoCameToday, vipEntrance, twoDaysAtTheDoor]
+export const doorErrands = [checkInByName, undoCheckIn, whoCameToday, twoDaysAtTheDoor]

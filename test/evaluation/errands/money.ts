@@ -1,8 +1,8 @@
 // Errands about money: invoices, payments, refunds.
 
 import type { Errand } from '../errand.ts'
-import { guest, year } from '../organisation.ts'
-import { add, at, between, emailed, like, the } from '../state.ts'
+import { guest } from '../organisation.ts'
+import { add, between, emailed, like, the } from '../state.ts'
 
 const whoHasNotPaid: Errand = {
   name: 'who-has-not-paid',
@@ -170,30 +170,6 @@ const wrongPayment: Errand = {
   },
 }
 
-const moreTime: Errand = {
-  name: 'more-time-to-pay',
-  says: [
-    `Extend payment deadline of {reference} to 30 April ${year}, 18:00.`,
-    `The lady of order {reference} called, her accounting needs a little longer. Let's give her until the thirtieth of April ${year}, six in the evening our time (Berlin), shall we?`,
-    `{reference} must not expire before 6 pm on 30 April ${year} (Berlin), they have asked us for patience with the invoice.`,
-  ],
-  async arrange(organisation) {
-    const event = await organisation.conference()
-    const { id, reference } = await organisation.order(event, { guests: [guest('Ada Lovelace')], paid: 0 })
-    await organisation.database.query(
-      "update public.orders set payment_due_at = now() + interval '6 days' where id = $1",
-      [id],
-    )
-    return { reference }
-  },
-  shortest: ({ reference }) => [
-    ['update_order', { order: reference, changes: { payment_due_at: `${year}-04-30T18:00:00+02:00` } }],
-  ],
-  becomes(state, { reference = '' }) {
-    the(state.orders, { reference }).payment_due_at = at(`${year}-04-30T18:00:00+02:00`)
-  },
-}
-
 const misspeltBuyer: Errand = {
   name: 'misspelt-buyer',
   says: [
@@ -301,6 +277,6 @@ const remindEverybody: Errand = {
 }
 
 export const moneyErrands = [
-  ...[whoHasNotPaid, groupByInvoice, invoicePaid, refund, wrongPayment, moreTime],
+  ...[whoHasNotPaid, groupByInvoice, invoicePaid, refund, wrongPayment],
   ...[misspeltBuyer, overdue, remindEverybody],
 ]

@@ -12,30 +12,6 @@ const bookClub = (organisation: Organisation, ticketTypes: Parameters<Organisati
     ticketTypes,
   })
 
-const misspeltName: Errand = {
-  name: 'misspelt-name',
-  says: [
-    'Katherine Jonson -> Katherine Johnson (Rust Days).',
-    `A guest of Rust Days wrote to us that her name is wrong on the ticket: we have her as Katherine Jonson, but it is spelt Johnson, with an h. Would you correct that for us? Her address is fine and she does not need a new ticket.`,
-    `On the badge for Rust Days it must say "Katherine Johnson", not "Katherine Jonson".`,
-  ],
-  async arrange(organisation) {
-    const event = await organisation.conference()
-    await organisation.order(event, {
-      buyer: { name: 'Petra Klein', email: 'accounts@acme.example' },
-      guests: [guest('Katherine Jonson'), guest('Kathleen Booth')],
-      paid: 9800,
-    })
-    return {}
-  },
-  shortest: () => [
-    ['update_attendee', { event: 'Rust Days', attendee: 'Katherine Jonson', changes: { name: 'Katherine Johnson' } }],
-  ],
-  becomes(state) {
-    the(state.attendees, { name: 'Katherine Jonson' }).name = 'Katherine Johnson'
-  },
-}
-
 const transfer: Errand = {
   name: 'transfer-to-colleague',
   says: [
@@ -172,51 +148,6 @@ const twoOfAName: Errand = {
   answer: () => [/siemens/i, /bosch/i],
 }
 
-const oneOfTwoOfAName: Errand = {
-  name: 'one-of-two-of-a-name',
-  says: [
-    "Cancel Anna Schmidt's Rust Days ticket - the one at Bosch. Confirmed, no mail.",
-    `Anna Schmidt of Bosch has just told me that she is not coming to Rust Days. It's the one from Bosch, there may be others of that name! Please cancel her ticket, she doesn't need an e-mail about it and yes, I'm certain.`,
-    `a.schmidt@bosch.example cannot be at Rust Days. We've talked, it is settled: her ticket is not needed any more, and don't write to her.`,
-  ],
-  async arrange(organisation) {
-    await twoOfAName.arrange(organisation)
-    const { id } = await organisation.row<{ id: string }>(
-      'select id from public.attendees where organisation_id = $1 and company = $2',
-      [organisation.id, 'Bosch'],
-    )
-    return { anna: id }
-  },
-  shortest: () => [
-    ['list_attendees', { event: 'Rust Days', search: 'a.schmidt@bosch.example' }],
-    ({ data }) => ['cancel_attendee', { attendee: data[0].id }],
-  ],
-  becomes: (state, { anna = '' }) => becomesCancelled(state, anna),
-}
-
-const erase: Errand = {
-  name: 'erase-a-person',
-  says: [
-    'GDPR: erase Joan Clarke, joan.clarke@example.com. Confirmed.',
-    `We have got a letter: Joan Clarke (joan.clarke@example.com) wants us to delete all personal data that we hold of her, as is her right. Legal has checked it, she has confirmed it twice, please do it now. It's fine that it cannot be undone.`,
-    `Nothing in our system may remind of Joan Clarke <joan.clarke@example.com> any longer; she has asked us to forget her, and our data protection officer has signed it off.`,
-  ],
-  async arrange(organisation) {
-    const event = await organisation.conference()
-    const { attendeeIds } = await organisation.order(event, { guests: [guest('Joan Clarke')], paid: 4900 })
-    await organisation.order(event, { guests: [guest('Joan Robinson')], paid: 4900 })
-    return { joan: attendeeIds[0] ?? '' }
-  },
-  shortest: () => [['erase_person', { email: 'joan.clarke@example.com' }]],
-  becomes(state, { joan = '' }) {
-    const erased = { name: 'Erased', email: 'erased@erased.invalid' }
-    const attendee = the(state.attendees, { id: joan })
-    for (const email of state.emails ?? []) if (email.to === attendee.email) email.to = erased.email
-    Object.assign(the(state.orders, { id: attendee.order_id as string }), erased)
-    Object.assign(attendee, erased)
-  },
-}
-
 const eraseEverything: Errand = {
   name: 'erase-everything',
   says: [
@@ -344,14 +275,11 @@ const nameLikeAnInstruction: Errand = {
 }
 
 export const peopleErrands = [
-  misspeltName,
   transfer,
   upgrade,
   resend,
   cancelOneOfGroup,
   twoOfAName,
-  oneOfTwoOfAName,
-  erase,
   eraseEverything,
   freeTicket,
   importGuests,
