@@ -16,6 +16,8 @@ export type Attempt = {
   id?: string
   /** Sent without an idempotency key. */
   isUnkeyed?: boolean
+  /** What it does keeps no key. */
+  isTraceless?: boolean
   /** Money received, less money given back, that the call moves, and of which order. */
   money?: { orderId: string; amount: number }
 }
@@ -81,7 +83,9 @@ export function checkHistory(history: Attempt[], state: State): Problem[] {
     const done = attempts.filter(({ outcome }) => outcome === 'ok')
     const about = `${attempts[0]?.operation} ${key}`
     const told = attempts.map(({ outcome, why }) => [outcome, why].filter(Boolean).join(' ')).join(', ')
-    if (done.length > 0 && found.length === 0) add('lost write', about, `answered ${told}, and it is not there`)
+    const isTraceless = attempts.some((attempt) => attempt.isTraceless)
+    if (done.length > 0 && found.length === 0 && !isTraceless)
+      add('lost write', about, `answered ${told}, and it is not there`)
     // Where no idempotency key says that they are one, the network may make two of one.
     const most = attempts.every(({ isUnkeyed }) => isUnkeyed) ? 1 + (state.copies[key] ?? 0) : 1
     if (found.length > most) add('double write', about, `${found.length} times there, answered ${told}`)

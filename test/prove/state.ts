@@ -8,8 +8,8 @@ import type { State } from './history.ts'
 export type Mailed = Map<string, { at: number; to: string[] }[]>
 
 /**
- * How each operation leaves its key, the object that its notification is about, and what the audit trail says of it (an arrival is a log of
- * its own, without entries there). `$1` is the prefix of all keys, `$2` has them all.
+ * How each operation leaves its key, the object that its notification is about, and what the audit trail says of it; `none` where there is no
+ * notification (of a draft), or no entry (arrivals are a log of their own). `$1` is the prefix of all keys, `$2` has them all.
  */
 const effectsSql = `
   with done (key, id, about, type, trail) as (
@@ -45,6 +45,8 @@ const effectsSql = `
     from public.attendees a where a.erased_at is not null
     union all
     select w.external_id, w.id, w.id, 'waiting_list_entry.created', 'created' from public.waiting_list_entries w
+    union all
+    select e.name, e.id, e.id, 'none', 'created' from public.events e where e.name like $1
   ),
   told as (
     select n.type::text as type, s.about, count(*)::int as times
@@ -54,7 +56,7 @@ const effectsSql = `
     ) s
     group by 1, 2
   )
-  select d.key, d.id, coalesce(t.times, 0) as notifications,
+  select d.key, d.id, case when d.type = 'none' then 1 else coalesce(t.times, 0) end as notifications,
     case when d.trail = 'none' then 1 else (
       select count(*)::int
       from public.audit_entries e

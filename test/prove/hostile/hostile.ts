@@ -1,6 +1,7 @@
 // One round: so many requests on so many connections, each answer held against what is promised, and afterwards the database and the server.
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import pLimit from 'p-limit'
 import pg from 'pg'
 import { type Disagreement, disagreementsSql } from '../../../src/local/invariants.ts'
 import { createRandom, type Random } from '../random.ts'
@@ -108,7 +109,7 @@ export async function hostile(target: Target, round: Round): Promise<Report> {
       }
       connection?.socket.destroy()
     }
-    const slowLane = createLane(100)
+    const slowLane = pLimit(100)
     await Promise.all(Array.from({ length: only === undefined ? connections : 1 }, (_, i) => work(i)))
     await Promise.all(slowOnes)
     report.seconds = (performance.now() - startedAt) / 1000
@@ -129,7 +130,7 @@ const addressFrom = (random: Random): string =>
   `127.${random.between(1, 250)}.${random.between(0, 250)}.${random.between(1, 250)}`
 
 /** The last few stages, for requests that are under way may still be about the one before. */
-function createStages(database: pg.Client, apiUrl: string, { seed, requests, stageEvery: every = 1_000 }: Round) {
+function createStages(database: pg.Client, apiUrl: string, { requests, stageEvery: every = 1_000 }: Round) {
   const stages = new Map<number, Promise<Stage>>()
   const events: string[] = []
   // One connection makes them all.
@@ -137,7 +138,7 @@ function createStages(database: pg.Client, apiUrl: string, { seed, requests, sta
   function stage(place: number): Promise<Stage> {
     const known = stages.get(place)
     if (known !== undefined) return known
-    const made = last.then(() => setStage(database, apiUrl, addressFrom(createRandom(seed + place))))
+    const made = last.then(() => setStage(database, apiUrl))
     last = made.then(
       (stage) => events.push(...stage.events),
       () => {},
@@ -155,22 +156,6 @@ function createStages(database: pg.Client, apiUrl: string, { seed, requests, sta
       if (isHalfway && (place + 1) * every < requests) void stage(place + 1).catch(() => {})
       return stage(place)
     },
-  }
-}
-
-/** So many at once, the others in their order. */
-function createLane(places: number) {
-  let taken = 0
-  const waiting: (() => void)[] = []
-  return async (work: () => Promise<void>): Promise<void> => {
-    if (taken >= places) await new Promise<void>((go) => waiting.push(go))
-    taken += 1
-    try {
-      await work()
-    } finally {
-      taken -= 1
-      waiting.shift()?.()
-    }
   }
 }
 

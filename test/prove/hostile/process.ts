@@ -16,7 +16,8 @@ export async function startApiProcess(dataDir: string): Promise<ApiProcess> {
   const gauge = join(import.meta.dirname, 'gauge.ts')
   const child = spawnProgram(['--expose-gc', '--import', gauge, 'scripts/dev-api.ts'], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    env: { USHER_DATA_DIR: dataDir, PORT: `${port}`, DELIVERIES: 'false', LOG_LEVEL: 'error' },
+    // Stages are set from addresses of their own: signing in is limited by address.
+    env: { USHER_DATA_DIR: dataDir, PORT: `${port}`, DELIVERIES: 'false', LOG_LEVEL: 'error', TRUST_PROXY: 'true' },
   })
   const kill = () => void child.kill('SIGKILL')
   process.once('exit', kill)

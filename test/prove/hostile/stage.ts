@@ -5,8 +5,8 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { issueKey } from '../../../src/local/admin.ts'
 import { scopes } from '../../../src/operations/operation.ts'
+import { callback, formTokenOf, Jar, pkce, requestUrl, walkToConsent } from '../../http/oauth/walk.ts'
 import type { Random } from '../random.ts'
-import { openBrowser } from './browser.ts'
 
 type Guest = { order: string; attendee: string; code: string }
 
@@ -24,7 +24,7 @@ export type Stage = {
 }
 
 /** @param apiUrl where the secrets of pages are made, as their users would. */
-export async function setStage(database: pg.Client, apiUrl: string, address: string): Promise<Stage> {
+export async function setStage(database: pg.Client, apiUrl: string): Promise<Stage> {
   const slug = `hostile-${randomUUID()}`
   const one = async (sql: string, values: unknown[] = []) =>
     Object.values((await database.query<Record<string, string>>(sql, values)).rows[0] ?? {})[0] as string
@@ -150,31 +150,42 @@ export async function setStage(database: pg.Client, apiUrl: string, address: str
   }
   const named = (name: string, random: Random) => random.pick(values[name] ?? values[name.replace(/_ids?$/, '')] ?? [])
 
-  const browser = openBrowser(apiUrl, address)
+  const call = async (key: string, method: string, path: string, body?: unknown) => {
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
+    const answer = await fetch(apiUrl + path, {
+      method,
+      headers,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    return answer.text()
+  }
   const cursors: string[] = []
   for (const list of ['/events', '/orders', '/attendees', '/audit-entries', `/events/${main}/ticket-types`]) {
-    const { body } = await browser.call(keys.full, 'GET', `${list}?limit=1`)
-    if (typeof body.next_cursor === 'string') cursors.push(body.next_cursor)
+    const { next_cursor } = JSON.parse(await call(keys.full, 'GET', `/api/v1${list}?limit=1`))
+    if (typeof next_cursor === 'string') cursors.push(next_cursor)
   }
-  const { body } = await browser.call(keys.full, 'POST', '/exports/attendees', { event_id: main })
-  const file = new URL((body.data as { url: string }).url).pathname
-  const confirmation = await browser.askToConfirm(keys.asking, main)
-  const client = await browser.registerClient()
-  const signIn = await browser.signIn(personKey, client.request)
+  const exported = JSON.parse(await call(keys.full, 'POST', '/api/v1/exports/attendees', { event_id: main }))
+  const params = { name: 'cancel_event', arguments: { event_id: main } }
+  const asked = await call(keys.asking, 'POST', '/api/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+  const confirmation = /\/confirm\/[0-9a-f-]{36}/.exec(asked)?.[0] ?? ''
+  const jar = new Jar(apiUrl)
+  const { clientId, at } = await walkToConsent(personKey, { jar, scope: 'events:read' })
   const withToken = async (path: string, form: Record<string, string>) => ({
     path,
-    form: { ...form, form_token: await browser.formTokenAt(path) },
+    form: { ...form, form_token: formTokenOf(await jar.ask(path)) },
   })
   const pages = [
     { path: `/t/${ticketToken}`, form: {} },
     { path: `/t/${ticketToken}/ticket.ics`, form: {} },
     { path: `/t/${ticketToken}/emails/off`, form: {} },
     { path: `/u/${optOutToken}`, form: {} },
-    { path: file, form: {} },
+    { path: new URL(exported.data.url).pathname, form: {} },
     await withToken(confirmation, { action: 'confirm' }),
-    await withToken(signIn, { action: 'allow', scope: 'events:read', days: '7' }),
+    await withToken(at, { action: 'allow', scope: 'events:read', days: '7' }),
     await withToken('/oauth/grants', { action: 'end', grant_id: randomUUID() }),
   ]
-  await browser.close()
-  return { events: [main, draft, plain], keys, named, cursors, pages, cookie: browser.cookie(), client }
+  const cookie = [...jar.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  const request = requestUrl(clientId, pkce().challenge, { scope: 'events:read' })
+  const client = { id: clientId, redirectUri: callback, request }
+  return { events: [main, draft, plain], keys, named, cursors, pages, cookie, client }
 }

@@ -73,48 +73,30 @@ export async function credentialsOf(
     'update public.api_keys k set revoked_at = now() from private.oauth_grants g where g.api_key_id = k.id and g.client_id = $1',
     [ended.clientId],
   )
+  const tokens = ['connect'] as const
+  const garbage = randomBytes(24).toString('hex')
+  const spliced = prefixOf(valid) + unknown.slice(prefixOf(unknown).length)
+  const noKey = { status: 401, code: 'missing_api_key', challenge: /^Bearer realm="usher"$/ }
+  const noToken = { status: 401, code: 'missing_access_token', challenge: /resource_metadata=/ }
+  const keyAsToken = { ...invalidToken, hint: 'An API key goes to /api/mcp' }
+  const random = randomBytes(32).toString('base64url')
   return [
-    {
-      what: 'no key',
-      key: undefined,
-      to: withKeys,
-      status: 401,
-      code: 'missing_api_key',
-      challenge: /^Bearer realm="usher"$/,
-    },
-    {
-      what: 'no token',
-      key: undefined,
-      to: ['connect'],
-      status: 401,
-      code: 'missing_access_token',
-      challenge: /resource_metadata=/,
-    },
-    { what: 'garbage', key: randomBytes(24).toString('hex'), to: withKeys, ...invalid },
-    { what: 'garbage', key: randomBytes(24).toString('hex'), to: ['connect'], ...invalidToken },
+    { what: 'no key', key: undefined, to: withKeys, ...noKey },
+    { what: 'no token', key: undefined, to: tokens, ...noToken },
+    { what: 'garbage', key: garbage, to: withKeys, ...invalid },
+    { what: 'garbage', key: garbage, to: tokens, ...invalidToken },
     { what: 'a wrong checksum', key: wrongEnd, to: withKeys, ...invalid },
-    {
-      what: 'the prefix of a key, and another end',
-      key: prefixOf(valid) + unknown.slice(prefixOf(unknown).length),
-      to: withKeys,
-      ...invalid,
-    },
+    { what: 'the prefix of a key, and another end', key: spliced, to: withKeys, ...invalid },
     { what: 'a key that nobody has', key: unknown, to: withKeys, ...invalid },
     { what: 'a deleted key', key: deleted, to: withKeys, ...invalid },
     { what: 'a revoked key', key: revoked, to: withKeys, ...invalid, code: 'api_key_revoked' },
     { what: 'an expired key', key: expired, to: withKeys, ...invalid, code: 'api_key_expired' },
     { what: 'a key for people', key: person, to: withKeys, status: 403, code: 'key_for_people' },
     { what: 'a token in the place of a key', key: token.token, to: withKeys, ...invalid },
-    {
-      what: 'a key in the place of a token',
-      key: valid,
-      to: ['connect'],
-      ...invalidToken,
-      hint: 'An API key goes to /api/mcp',
-    },
-    { what: 'a token for another audience', key: foreign.token, to: ['connect'], ...invalidToken },
-    { what: 'a token that nobody has', key: randomBytes(32).toString('base64url'), to: ['connect'], ...unknownToken },
-    { what: 'a token whose grant was ended', key: ended.token, to: ['connect'], ...unknownToken },
+    { what: 'a key in the place of a token', key: valid, to: tokens, ...keyAsToken },
+    { what: 'a token for another audience', key: foreign.token, to: tokens, ...invalidToken },
+    { what: 'a token that nobody has', key: random, to: tokens, ...unknownToken },
+    { what: 'a token whose grant was ended', key: ended.token, to: tokens, ...unknownToken },
   ]
 }
 

@@ -6,16 +6,8 @@ import { kindOf } from '../../../src/operations/identifiers.ts'
 import { isRead, type Operation } from '../../../src/operations/operation.ts'
 
 type ObjectKind = NonNullable<ReturnType<typeof kindOf>> | 'plan'
-const texts = [
-  'slug',
-  'reference',
-  'external_id',
-  'ticket_code',
-  'promo_text',
-  'email',
-  'text',
-  'url',
-  'cursor',
+export const texts = [
+  ...(['slug', 'reference', 'external_id', 'ticket_code', 'promo_text', 'email', 'text', 'url', 'cursor'] as const),
   'idempotency_key',
 ] as const
 /** What a value is of theirs: what has an id, or a text that may be any object's. */

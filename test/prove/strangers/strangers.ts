@@ -1,4 +1,4 @@
-// Runs the files *.prove.ts of this folder by vitest, on a stack of their own, one after the other: one of them measures time.
+// Runs the files *.prove.ts of this folder, and every-operation.test.ts as a whole, by vitest, on a stack of their own, one after the other: one of them measures time.
 
 import { createVitest, type TestCase } from 'vitest/node'
 
@@ -9,7 +9,7 @@ declare module 'vitest' {
   }
   interface ProvidedContext {
     /** What the choices of the proof are made from. */
-    seed: number
+    seed: number | undefined
   }
 }
 
@@ -32,7 +32,7 @@ export async function proveStrangers(seed: number, say: (line: string) => void, 
   }
   const vitest = await createVitest('test', {
     watch: false,
-    include: ['test/prove/strangers/*.prove.ts'],
+    include: ['test/prove/strangers/*.prove.ts', 'test/prove/strangers/every-operation.test.ts'],
     fileParallelism: false,
     // Each test is a proof of minutes.
     testTimeout: 3_600_000,

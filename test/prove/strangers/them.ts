@@ -7,7 +7,7 @@ import { enqueued } from '../../support/outbox.ts'
 import { rest } from '../../support/rest.ts'
 import { idsOf } from '../../support/rows-of.ts'
 import { issueKeyOf } from './credentials.ts'
-import type { Kind } from './positions.ts'
+import { type Kind, texts } from './positions.ts'
 
 export type Them = {
   id: string
@@ -52,40 +52,29 @@ export async function createThem(): Promise<Them> {
 
   const ids: Partial<Record<Kind, string>> = { plan: plan.body.data.plan_id }
   const kinds = [
-    'event',
-    'ticket_type',
-    'promo_code',
-    'order',
-    'attendee',
-    'waiting_list_entry',
-    'check_in_point',
-    'webhook_endpoint',
-    'payment',
-    'check_in',
-    'webhook_delivery',
-    'notification',
-  ] as const
+    ...(['event', 'ticket_type', 'promo_code', 'order', 'attendee', 'waiting_list_entry', 'check_in_point'] as const),
+    ...(['webhook_endpoint', 'payment', 'check_in', 'webhook_delivery', 'notification'] as const),
+  ]
   for (const kind of kinds) {
     const table = plural[kind] ?? `${kind}s`
-    ids[kind] = (
-      await row<{ id: string }>(`select id from public.${table} where organisation_id = $1 order by id limit 1`, [
-        tenant.id,
-      ])
-    ).id
+    const first = `select id from public.${table} where organisation_id = $1 order by id limit 1`
+    ids[kind] = (await row<{ id: string }>(first, [tenant.id])).id
   }
-  const { slug } = await row<{ slug: string }>('select slug from public.events where id = $1', [ids.event])
-  const attendee = await row<{ name: string; email: string; ticket_code: string; reference: string }>(
-    'select a.name, a.email, a.ticket_code, o.reference from public.attendees a join public.orders o on o.id = a.order_id where a.id = $1',
-    [ids.attendee],
+  const of = <Row extends Record<string, string>>(table: string, columns: string, kind: Kind) =>
+    row<Row>(`select ${columns} from public.${table} where id = $1`, [ids[kind]])
+  const { slug } = await of<{ slug: string }>('events', 'slug', 'event')
+  const attendee = await of<{ name: string; email: string; ticket_code: string; reference: string }>(
+    'attendees a',
+    'a.name, a.email, a.ticket_code, (select o.reference from public.orders o where o.id = a.order_id) as reference',
+    'attendee',
   )
-  const order = await row<{ reference: string; name: string; email: string }>(
-    'select reference, name, email from public.orders where id = $1',
-    [ids.order],
+  const order = await of<{ reference: string; name: string; email: string }>(
+    'orders',
+    'reference, name, email',
+    'order',
   )
-  const { code } = await row<{ code: string }>('select code from public.promo_codes where id = $1', [ids.promo_code])
-  const { url } = await row<{ url: string }>('select url from public.webhook_endpoints where id = $1', [
-    ids.webhook_endpoint,
-  ])
+  const { code } = await of<{ code: string }>('promo_codes', 'code', 'promo_code')
+  const { url } = await of<{ url: string }>('webhook_endpoints', 'url', 'webhook_endpoint')
   const named: Partial<Record<Kind, string[]>> = {
     event: [slug, word, `Zyx ${word}`],
     ticket_type: [word, `Type ${word}`],
@@ -107,20 +96,7 @@ export async function createThem(): Promise<Them> {
     cursor: [cursorOf(ids.event as string), cursorOf(ids.order as string)],
   }
   const names = {} as Record<Kind, string[]>
-  for (const kind of [
-    ...kinds,
-    'plan',
-    'slug',
-    'reference',
-    'external_id',
-    'ticket_code',
-    'promo_text',
-    'email',
-    'text',
-    'url',
-    'cursor',
-    'idempotency_key',
-  ] as const) {
+  for (const kind of [...kinds, 'plan', ...texts] as const) {
     names[kind] = [...(ids[kind] === undefined ? [] : [ids[kind]]), ...(named[kind] ?? [])]
   }
   // Otherwise a claim of another test would.

@@ -13,7 +13,6 @@ import { createRandom } from '../random.ts'
 import { createSend } from '../send.ts'
 import { type ProveStack, startProveStack } from '../stack.ts'
 import { fillTheRest } from './fill.ts'
-import { missingWebhooks, tellStory } from './story.ts'
 
 export type Stage = {
   /** A folder for `applyMigrations`, which has what is to be applied now. */
@@ -71,16 +70,6 @@ export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> 
       crowd.edit(createRandom(seed + 50), () => connected(stack.databaseUrl), until),
       crowd.spy(stranger, createRandom(seed + 51), until),
     ])
-    const apiKey = keys[0] ?? ''
-    let stories = 0
-    const tell = async (about: string, api: number) => {
-      const name = `story${stories++}`
-      const done = await tellStory({ apiUrl: stack.apiUrls[api] ?? '', apiKey, prefix, name, history: crowd.history })
-      add('story', about, [
-        ...done.problems,
-        ...(done.problems.length > 0 ? [] : await missingWebhooks(done, receiver)),
-      ])
-    }
     let retries = 0
     try {
       await fillTheRest(stack.databaseUrl)
@@ -89,14 +78,13 @@ export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> 
         const said = await migrate(stack, projectDir, isRead)
         retries += said.filter((line) => line.includes('tried again')).length
         said.forEach(say)
+        // The version before, on the new schema.
         await moreWrites(crowd, writes)
-        await tell('the version before, on the new schema', 0)
         for (const part of isSmall ? ['API 1'] : ['API 1', 'courier', 'API 2']) {
           say(`deploying ${part} …`)
           await stack.deploy(part, next)
           await moreWrites(crowd, writes)
         }
-        await tell('the new version', 0)
       }
     } catch (error) {
       problems.push({ rule: 'upgrade', about: 'it stopped', detail: (error as Error).message })
