@@ -6,6 +6,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const longest = [
   'gateway/database-health',
   'embedded/stack',
+  'courier/cancellations',
   'prove/',
   'browser/door-page',
   'browser/door-shift',
@@ -15,7 +16,6 @@ const longest = [
   'browser/ticket-page-browser',
   'http/key-attempts',
   'courier/end-to-end',
-  'courier/find-addresses',
   'cli/',
   'courier/edge-function',
   'mcp/',

@@ -7,41 +7,15 @@ import { createLog } from '../../src/process/log.ts'
 import { startMailServer } from './mail-server.ts'
 import { pendingTicket, sender } from './pending-ticket.ts'
 
-test('an e-mail that waits for its turn at a stop is neither sent nor recorded', async () => {
-  const held = Promise.withResolvers<void>()
+/** The queue of e-mails to a mail server, which takes each when it may. */
+async function openEmails(mayTake: Promise<void> = Promise.resolve()) {
   let arrived = 0
   const { url } = await startMailServer({
     onData(stream, _session, callback) {
       stream.resume().on('end', () => {
         arrived++
-        void held.promise.then(() => callback())
+        void mayTake.then(() => callback())
       })
-    },
-  })
-  const recorded: unknown[] = []
-  const { queues, close } = openQueues(
-    { ...readConfig({ SMTP_URL: url, MAIL_FROM: sender }), ownPorts: [] },
-    async (_fn, { results }) => void recorded.push(...(results as unknown[])),
-    createLog('silent'),
-  )
-  const emails = queues.find(({ name }) => name === 'ticket_emails') ?? expect.unreachable()
-  const pending = Array.from({ length: 6 }, () => pendingTicket())
-  const deliveries = pending.map((one) => emails.deliver(one))
-  await expect.poll(() => arrived).toBe(4)
-  await close()
-  held.resolve()
-  await Promise.all(deliveries)
-  expect(arrived).toBe(4)
-  expect(recorded).toHaveLength(4)
-  for (const one of recorded) expect(one).toHaveProperty('message_id')
-})
-
-test('tickets that go together are one message, and each is recorded with its result', async () => {
-  let arrived = 0
-  const { url } = await startMailServer({
-    onData(stream, _session, callback) {
-      arrived++
-      stream.resume().on('end', () => callback())
     },
   })
   const recorded: Record<string, unknown>[] = []
@@ -51,6 +25,25 @@ test('tickets that go together are one message, and each is recorded with its re
     createLog('silent'),
   )
   const emails = queues.find(({ name }) => name === 'ticket_emails') ?? expect.unreachable()
+  return { emails, close, recorded, arrived: () => arrived }
+}
+
+test('an e-mail that waits for its turn at a stop is neither sent nor recorded', async () => {
+  const held = Promise.withResolvers<void>()
+  const { emails, close, recorded, arrived } = await openEmails(held.promise)
+  const pending = Array.from({ length: 6 }, () => pendingTicket())
+  const deliveries = pending.map((one) => emails.deliver(one))
+  await expect.poll(arrived).toBe(4)
+  await close()
+  held.resolve()
+  await Promise.all(deliveries)
+  expect(arrived()).toBe(4)
+  expect(recorded).toHaveLength(4)
+  for (const one of recorded) expect(one).toHaveProperty('message_id')
+})
+
+test('tickets that go together are one message, and each is recorded with its result', async () => {
+  const { emails, close, recorded, arrived } = await openEmails()
   const other = {
     name: 'Grace',
     company: null,
@@ -65,5 +58,5 @@ test('tickets that go together are one message, and each is recorded with its re
   const [{ message_id } = {}] = recorded
   expect(message_id).toEqual(expect.any(String))
   expect(recorded).toEqual([pending.id, 'other'].map((email_id) => ({ email_id, claim, message_id })))
-  expect([arrived, emails.sizeOf?.(pending)]).toEqual([1, 2])
+  expect([arrived(), emails.sizeOf?.(pending)]).toEqual([1, 2])
 })

@@ -8,8 +8,9 @@ import PostalMime from 'postal-mime'
 import { expect, onTestFinished, test } from 'vitest'
 import { composeEmail } from '../../src/courier/emails/compose.ts'
 import { forgetErased } from '../../src/courier/mail/files.ts'
-import { MailError, openMail } from '../../src/courier/mail/index.ts'
+import { openMail } from '../../src/courier/mail/index.ts'
 import { readPng } from '../support/qr.ts'
+import { failure } from './mail-server.ts'
 import { pendingTicket, sender } from './pending-ticket.ts'
 
 async function folder(): Promise<string> {
@@ -68,9 +69,7 @@ test('a folder that cannot be written to is tried again later', async () => {
   await writeFile(occupied, 'a file')
   await chmod(occupied, 0o600)
   const attempt = openMail({ directory: occupied }).send(await composeEmail(pendingTicket(), sender))
-  const error = await attempt.catch((reason: unknown) => reason)
-  expect(error).toBeInstanceOf(MailError)
-  expect(error).toMatchObject({ permanent: false, message: expect.stringContaining('EEXIST') })
+  expect(await failure(attempt)).toMatchObject({ permanent: false, message: expect.stringContaining('EEXIST') })
 })
 
 test('an address that is none is refused as other transports refuse it', async () => {

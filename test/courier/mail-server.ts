@@ -4,9 +4,17 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
+import { MailError } from '../../src/courier/mail/index.ts'
 
 export type Received = Email & { envelope: { from: string; to: string[] }; raw: string; at: number }
+
+/** How sending fails, whatever sends. */
+export async function failure(attempt: Promise<unknown>): Promise<MailError> {
+  const error = await attempt.catch((reason: unknown) => reason)
+  expect(error).toBeInstanceOf(MailError)
+  return error as MailError
+}
 
 /** An answer that refuses: `refuse(550, 'No such user')`. */
 export const refuse = (responseCode: number, message: string) => Object.assign(new Error(message), { responseCode })

@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { composeEmail } from '../../src/courier/emails/compose.ts'
-import { MailError } from '../../src/courier/mail/index.ts'
 import { postmarkTransport } from '../../src/courier/mail/postmark.ts'
 import { readPng } from '../support/qr.ts'
 import { hostileNames } from './hostile.ts'
+import { failure } from './mail-server.ts'
 import { pendingEmails } from './pending-emails.ts'
 import { pendingTicket, sender } from './pending-ticket.ts'
 import { type Answer, accepted, refused, startPostmark } from './postmark-server.ts'
@@ -18,15 +18,6 @@ const anEmail = () => composeEmail(pendingTicket(), sender)
 async function serve(answer: Answer) {
   const { calls, options } = await startPostmark(answer)
   return { calls, mail: postmarkTransport({ postmarkToken: token }, options) }
-}
-
-async function failure(attempt: Promise<unknown>): Promise<MailError> {
-  const error = await attempt.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  )
-  expect(error).toBeInstanceOf(MailError)
-  return error as MailError
 }
 
 test('hands Postmark the whole e-mail, and answers the id that its webhooks will name', async () => {

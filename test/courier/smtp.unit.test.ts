@@ -4,10 +4,10 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { SMTPServerOptions } from 'smtp-server'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { composeEmail } from '../../src/courier/emails/compose.ts'
-import { MailError, openMail } from '../../src/courier/mail/index.ts'
+import { openMail } from '../../src/courier/mail/index.ts'
 import { readPng } from '../support/qr.ts'
 import { hostileNames } from './hostile.ts'
-import { openMailServer, refuse, startMailServer } from './mail-server.ts'
+import { failure, openMailServer, refuse, startMailServer } from './mail-server.ts'
 import { pendingEmails } from './pending-emails.ts'
 import { pendingTicket, sender } from './pending-ticket.ts'
 
@@ -20,15 +20,6 @@ function openSmtp(url: string) {
 async function serve(options?: SMTPServerOptions) {
   const server = await startMailServer(options)
   return { ...server, mail: openSmtp(server.url) }
-}
-
-async function failure(attempt: Promise<unknown>): Promise<MailError> {
-  const error = await attempt.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  )
-  expect(error).toBeInstanceOf(MailError)
-  return error as MailError
 }
 
 const anEmail = () => composeEmail(pendingTicket(), sender)
@@ -81,16 +72,6 @@ test('an e-mail about changes can be switched off by a click of the mail program
     [],
   ])
   expect(received[2]?.text).toContain('http://127.0.0.1:3000/u/7d1e9b')
-})
-
-test('tickets of one order to one address arrive as an e-mail each', async () => {
-  const { mail, received } = await serve()
-  const holders = ['Ada', 'Grace', 'Barbara']
-  const emails = await Promise.all(holders.map((name) => composeEmail(pendingTicket({ attendee: { name } }), sender)))
-  await Promise.all(emails.map((email) => mail.send(email)))
-  expect(received.map(({ envelope }) => envelope.to)).toEqual(holders.map(() => ['ada@engines.example']))
-  expect(received.map(({ to }) => to?.[0]?.name).sort()).toEqual([...holders].sort())
-  expect(new Set(received.map(({ messageId }) => messageId)).size).toBe(3)
 })
 
 test('connections are kept, for the next e-mail', async () => {

@@ -160,15 +160,12 @@ test('postgres is no superuser, and can do what migrations on hosted Supabase ca
   await expect(query(shared.databaseUrl, 'create table auth.mine ()')).rejects.toMatchObject({ code: '42501' })
 })
 
-test('tables made in public are open to the roles of the Data API, as on hosted Supabase', async () => {
+test('tables in public are open to the roles of the Data API, whose claims auth.uid(), auth.role() and auth.jwt() read', async () => {
   const open = await query(
     shared.databaseUrl,
     "select role from unnest(array['anon', 'authenticated', 'service_role']) as role where has_table_privilege(role, 'public.kept', 'delete')",
   )
   expect(open).toHaveLength(3)
-})
-
-test('auth.uid(), auth.role() and auth.jwt() read the claims of the request', async () => {
   const id = '00000000-0000-4000-8000-000000000001'
   const claims = JSON.stringify({ sub: id, role: 'authenticated', email: 'someone@example.com' })
   const [seen] = await query(
@@ -307,14 +304,12 @@ test('when Postgres or PostgREST ends unasked, it is started again in its place,
   expect(runningAmong(servers)).toEqual([])
 })
 
-test('data from a newer Usher is left alone', async () => {
+test('data from a newer Usher is left alone, and so is a database whose secrets are lost', async () => {
   const newer = "insert into supabase_migrations.schema_migrations (version) values ('29990101000000')"
   await query(shared.databaseUrl, newer)
   // What a start does, and before-baseline.test.ts has it refused there.
   await expect(applyMigrations(shared.databaseUrl)).rejects.toThrow(/made by a newer Usher.*29990101000000/)
-})
 
-test('a database whose secrets are lost is left alone', async () => {
   const dataDir = temporaryFolder()
   mkdirSync(join(dataDir, 'database'))
   await expect(start(dataDir)).rejects.toThrow(/secrets\.json is missing/)

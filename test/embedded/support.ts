@@ -10,8 +10,7 @@ import { createInterface } from 'node:readline'
 import { findDataDirectory } from '../../src/local/data-directory.ts'
 import { readRunRecord } from '../../src/local/run-record.ts'
 import { type EmbeddedStack, startEmbeddedStack } from '../../src/local/stack.ts'
-import { isRunning, type ProcessIdentity, stopProcess } from '../../src/process/processes.ts'
-import { recordOf } from '../support/data-directory.ts'
+import { stopProcess } from '../../src/process/processes.ts'
 
 const folders: string[] = []
 const stacks: EmbeddedStack[] = []
@@ -36,14 +35,7 @@ export async function start(dataDir: string, messages: string[] = []): Promise<E
   return stack
 }
 
-export function serversOf(dataDir: string): ProcessIdentity[] {
-  const { postgres, postgrest } = recordOf(dataDir)
-  return [postgres, postgrest].filter((server) => server !== undefined)
-}
-
-export function runningAmong(servers: ProcessIdentity[]): ProcessIdentity[] {
-  return servers.filter(isRunning)
-}
+export { runningAmong, serversOf } from '../cli/support.ts'
 
 /** Another process that runs the stack; resolves with the lines it writes to its standard error and output. */
 export function startElsewhere(dataDir: string): { child: ChildProcess; line: (wanted: RegExp) => Promise<string> } {
