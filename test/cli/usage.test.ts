@@ -56,24 +56,25 @@ test.each([['start'], ['courier']])(
   },
 )
 
-describe.concurrent('help', () => {
-  test.each([
-    [['start', '--help'], /GET \/health answers 200/],
-    [['organisations', '--help'], /create/],
-    [['organisations', 'create', '--help'], /Example:\n {2}\$ usher organisations create --name/],
-    [['keys', '--help'], /create[\s\S]+list[\s\S]+revoke[\s\S]+rotate/],
-    [['keys', 'create', '--help'], /Examples:[\s\S]+--scopes events:read,checkin:write[\s\S]+--person "Jane Doe"/],
-    [['keys', 'list', '--help'], /without their secrets/],
-    [['keys', 'revoke', '--help'], /first characters of the key/],
-    [['keys', 'rotate', '--help'], /such as 24h, 7d or 0s/],
-    [['doctor', '--help'], /sends no e-mail/],
-    [['db-url', '--help'], /Example:\n {2}\$ psql "\$\(usher db-url\)"/],
-  ])('%j explains itself on standard output', async (args, explanation) => {
-    const { code, stdout, stderr } = await usher(args, dataDir)
-    expect([code, stderr]).toEqual([0, ''])
-    expect(stdout).toMatch(/^Usage: usher/)
-    expect(stdout).toMatch(explanation)
-  })
+/** Of the command line, as its help names them: those below a command, and below those. */
+async function commandsBelow(path: string[]): Promise<string[][]> {
+  const { code, stdout, stderr } = await usher([...path, '--help'], dataDir)
+  expect([code, stderr]).toEqual([0, ''])
+  const [, listed = ''] = stdout.split('\nCommands:\n')
+  const names = [...listed.matchAll(/^ {2}([a-z][a-z-]*)/gm)].map(([, name = '']) => name)
+  const below = names.filter((name) => name !== 'help').map((name) => commandsBelow([...path, name]))
+  return [path, ...(await Promise.all(below)).flat()]
+}
+
+test('every command explains itself on standard output, in a sentence', async () => {
+  const commands = await commandsBelow([])
+  expect(commands.map((path) => path.join(' '))).toEqual(
+    expect.arrayContaining(['start', 'courier', 'doctor', 'db-url', 'import', 'door-link', 'keys rotate']),
+  )
+  for (const path of commands) {
+    const { stdout } = await usher([...path, '--help'], dataDir)
+    expect(stdout).toMatch(new RegExp(`^Usage: ${['usher', ...path].join(' ')} .*\n\n[A-Z].+`))
+  }
 })
 
 describe.concurrent('a wrong command', () => {
