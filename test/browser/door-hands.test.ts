@@ -11,9 +11,9 @@ import {
   expectReadable,
   newContext,
   next,
+  openDoor,
   pageOf,
   scanExternally,
-  setUp,
   shown,
   start,
   typeCode,
@@ -35,9 +35,7 @@ async function door(...names: string[]) {
   const context = await newContext()
   onTestFinished(() => context.close())
   const page = await pageOf(context)
-  await page.goto(link)
-  await setUp(page)
-  await page.getByText('Saved on this device').waitFor()
+  await openDoor(page, link)
   await start(page)
   return { event, guests, key, link, context, page }
 }

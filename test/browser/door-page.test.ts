@@ -13,6 +13,7 @@ import {
   expectReadable,
   newContext,
   next,
+  openDoor,
   pageOf,
   scanExternally,
   setUp,
@@ -64,9 +65,7 @@ async function scanning({ of = key } = {}) {
   const own = await organisation.event()
   const [first, second] = [await own.guest(), await own.guest()]
   const { context, page } = await telephone()
-  await page.goto(link(of, own.id))
-  await setUp(page)
-  await page.getByText('Saved on this device').waitFor()
+  await openDoor(page, link(of, own.id))
   await page.evaluate('navigator.serviceWorker.ready')
   await start(page)
   return { own, first, second, ...first, context, page }
@@ -82,9 +81,7 @@ inBrowser('two doors offline let a ticket in: each scan is uploaded once, one is
   const [slow, second] = doors
   await slow.page.clock.install({ time: Date.now() - 3_600_000 })
   const letIn = async ({ page, context }: (typeof doors)[number]) => {
-    await page.goto(link())
-    await setUp(page)
-    await page.getByText('Saved on this device').waitFor()
+    await openDoor(page, link())
     await page.evaluate('navigator.serviceWorker.ready')
     await start(page)
     await context.setOffline(true)
@@ -382,9 +379,7 @@ inBrowser('a revoked key, a full disk, a second tab and a cancelled event have t
   const { own, guest, unpaid } = await tickets()
   const revoked = await organisation.key('checkin:write')
   const { page, context } = await telephone()
-  await page.goto(link(revoked, own.id))
-  await setUp(page)
-  await page.getByText('Saved on this device').waitFor()
+  await openDoor(page, link(revoked, own.id))
   await choose(page)
   await start(page)
   await context.setOffline(true)
@@ -441,9 +436,7 @@ inBrowser('a new link has the rights of its own key, and nothing of an answer to
   const { id } = await organisation.event()
   const walkIns = await organisation.key('checkin:write', 'events:read', 'attendees:write', 'orders:write')
   const { page } = await telephone()
-  await page.goto(link(key, id))
-  await setUp(page)
-  await page.getByText('Saved on this device').waitFor()
+  await openDoor(page, link(key, id))
   const isOpened = Promise.withResolvers<void>()
   await page.route('**/check-in-conflicts*', async (route) => {
     if (!route.request().headers().authorization?.endsWith(key)) return route.continue()
@@ -528,9 +521,7 @@ inBrowser('where there are points one is chosen before anything is scanned, by s
       name,
     ])
   const { page } = await telephone()
-  await page.goto(link(key, own.id))
-  await setUp(page)
-  await page.getByText('Saved on this device').waitFor()
+  await openDoor(page, link(key, own.id))
   // Without points there is nothing to choose. One that is made during a shift interrupts nobody, until it begins anew.
   await start(page)
   const [{ id: gateId }] = [await point('Gate'), await point('Kiosk')]
@@ -567,9 +558,7 @@ inBrowser('where there are points one is chosen before anything is scanned, by s
   expect(await nameOfChosen()).toBe('Kiosk')
 
   const { page: other } = await ownTelephone()
-  await other.goto(`${link(key, own.id)}&point=${gateId}`)
-  await setUp(other)
-  await other.getByText('Saved on this device').waitFor()
+  await openDoor(other, `${link(key, own.id)}&point=${gateId}`)
   await other.reload()
   await other.getByRole('button', { name: 'Start scanning' }).waitFor()
   expect(await other.getByLabel('Check-in point').inputValue()).toBe(gateId)
@@ -682,9 +671,7 @@ inBrowser('a guest of an event that is not today is let in, and it is said when 
     "update public.events set starts_at = now() + interval '11 hours', ends_at = now() + interval '5 days' where id = $1",
     [own.id],
   )
-  await page.goto(link(key, own.id))
-  await setUp(page)
-  await page.getByText('Saved on this device').waitFor()
+  await openDoor(page, link(key, own.id))
   expect(await page.getByText('Starts only').count()).toBe(0)
   await studio.query(
     "update public.events set starts_at = date_trunc('hour', now()) + interval '26 hours' where id = $1",
@@ -730,9 +717,7 @@ inBrowser(
       ).is_in
     const said = () => page.locator('#said').textContent()
     const { page, context } = await telephone()
-    await page.goto(link(key, own.id))
-    await setUp(page)
-    await page.getByText('Saved on this device').waitFor()
+    await openDoor(page, link(key, own.id))
     await page.evaluate('navigator.serviceWorker.ready')
     await start(page)
     const undo = page.getByRole('button', { name: 'Undo', exact: true })

@@ -7,7 +7,7 @@ import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestGuest } from '../support/organisation.ts'
 import { addAttendee, pay } from '../support/studio.ts'
 import { schemes } from './accessibility.ts'
-import { expectReadable, newContext, next, pageOf, setUp, shown, start, typeCode } from './door-telephone.ts'
+import { expectReadable, newContext, next, openDoor, pageOf, shown, start, typeCode } from './door-telephone.ts'
 
 /** Two guests of one order of 98.00, of whom one is called Ada Unpaid. */
 async function group() {
@@ -26,9 +26,7 @@ async function group() {
     const context = await newContext()
     onTestFinished(() => context.close())
     const page = await pageOf(context)
-    await page.goto(`${inject('apiUrl')}/door#event=${event.id}&key=${key}`)
-    await setUp(page)
-    await page.getByText('Saved on this device').waitFor()
+    await openDoor(page, `${inject('apiUrl')}/door#event=${event.id}&key=${key}`)
     await start(page)
     return { context, page }
   }

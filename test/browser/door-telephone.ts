@@ -34,6 +34,12 @@ export const setUp = async (page: Page, device = '', keep = true) => {
   await page.getByLabel('Keep the guest list').setChecked(keep)
   await page.getByRole('button', { name: 'Continue' }).click()
 }
+/** Opens the page by its link for the first time, and waits until the list is there. */
+export async function openDoor(page: Page, link: string): Promise<void> {
+  await page.goto(link)
+  await setUp(page)
+  await page.getByText('Saved on this device').waitFor()
+}
 /** Where the event has points, one has to be chosen before anything is scanned. */
 export const choose = (page: Page, point = 'The whole event') => page.getByLabel('Check-in point').selectOption(point)
 export const start = (page: Page) => page.getByRole('button', { name: 'Start scanning' }).click()

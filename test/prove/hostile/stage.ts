@@ -3,8 +3,8 @@
 
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { issueKey } from '../../../src/local/admin.ts'
 import { scopes } from '../../../src/operations/operation.ts'
+import { createOrganisation, guest } from '../../evaluation/organisation.ts'
 import { callback, formTokenOf, Jar, pkce, requestUrl, walkToConsent } from '../../http/oauth/walk.ts'
 import type { Random } from '../random.ts'
 
@@ -25,81 +25,55 @@ export type Stage = {
 
 /** @param apiUrl where the secrets of pages are made, as their users would. */
 export async function setStage(database: pg.Client, apiUrl: string): Promise<Stage> {
-  const slug = `hostile-${randomUUID()}`
   const one = async (sql: string, values: unknown[] = []) =>
     Object.values((await database.query<Record<string, string>>(sql, values)).rows[0] ?? {})[0] as string
   await database.query(
     "insert into public.plans (name, rate_limit_per_minute) values ('hostile', 10000000) on conflict do nothing",
   )
-  const organisation = await one(
-    "insert into public.organisations (name, slug, plan) values ('Hostile', $1, 'hostile') returning id",
-    [slug],
-  )
-  const keyOf = (confirmations: 'asked' | 'none', of: readonly string[]) =>
-    issueKey(database, { organisation: slug, name: 'Hostile', scopes: of, confirmations })
+  const organisation = await createOrganisation(database, apiUrl)
+  await database.query("update public.organisations set plan = 'hostile' where id = $1", [organisation.id])
   const keys = {
-    full: await keyOf('none', scopes),
-    asking: await keyOf('asked', scopes),
-    few: await keyOf('none', ['events:read']),
+    full: await organisation.key('Hostile'),
+    asking: await organisation.key('Hostile', scopes, 'asked'),
+    few: await organisation.key('Hostile', ['events:read']),
   }
-  const personKey = await issueKey(database, { organisation: slug, name: 'Hostile', scopes, kind: 'person' })
+  const personKey = await organisation.personKey()
 
-  const event = async (name: string, capacity: number | null) =>
-    one(
-      `insert into public.events (organisation_id, name, slug, starts_at, ends_at, timezone, capacity)
-       values ($1, $2, $3, now() + interval '1 day', now() + interval '2 days', 'Europe/Berlin', $4) returning id`,
-      [organisation, name, `event-${randomUUID()}`, capacity],
-    )
-  const type = (of: string, name: string, quantity: number | null, price: number) =>
-    one('insert into public.ticket_types (event_id, name, quantity, price) values ($1, $2, $3, $4) returning id', [
-      of,
-      name,
-      quantity,
-      price,
-    ])
-  const main = await event('Main', 500)
-  const draft = await event('Draft', null)
-  const [free, priced, scarce] = [
-    await type(main, 'Free', null, 0),
-    await type(main, 'Priced', 400, 4900),
-    await type(main, 'Scarce', 1, 0),
-  ]
-  const plain = await event('Plain', null)
-  for (const without of [draft, plain]) await type(without, 'Draft', 5, 100)
-  await database.query("update public.events set status = 'published' where id = any ($1)", [[main, plain]])
-  const guest = async (ticketType: string, method: 'invoice' | null = null): Promise<Guest> => {
-    const order = await one(
-      "insert into public.orders (event_id, name, email, payment_method) values ($1, 'Guest', 'guest@example.com', $2) returning id",
-      [main, method],
-    )
-    const attendee = await one(
-      "insert into public.attendees (order_id, ticket_type_id, name, email) values ($1, $2, 'Guest', 'guest@example.com') returning id",
-      [order, ticketType],
-    )
-    return { order, attendee, code: await one('select ticket_code from public.attendees where id = $1', [attendee]) }
+  const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
+  const dates = { starts: inDays(1), ends: inDays(2) }
+  const ticketTypes = {
+    Free: {},
+    Priced: { price: 4900, quantity: 400 },
+    Scarce: { quantity: 1 },
+    Offered: { quantity: 1 },
   }
-  const guests = [await guest(free), await guest(free), await guest(scarce)]
+  const mainEvent = await organisation.event({ name: 'Main', ...dates, capacity: 500, ticketTypes })
+  const main = mainEvent.id
+  const sparse = { ...dates, ticketTypes: { Draft: { price: 100, quantity: 5 } } }
+  const { id: draft } = await organisation.event({ name: 'Draft', ...sparse, status: 'draft' })
+  const { id: plain } = await organisation.event({ name: 'Plain', ...sparse })
+  const { Free: free = '', Priced: priced = '', Scarce: scarce = '', Offered: offered = '' } = mainEvent.ticketTypes
+  const add = async (ticketType: string, paid?: number): Promise<Guest> => {
+    const person = { name: 'Guest', email: 'guest@example.com', ticketType }
+    const order = await organisation.order(mainEvent, { guests: [person], ...(paid !== undefined && { paid }) })
+    const [attendee = ''] = order.attendeeIds
+    const code = await one('select ticket_code from public.attendees where id = $1', [attendee])
+    return { order: order.id, attendee, code }
+  }
+  const guests = [await add('Free'), await add('Free'), await add('Scarce')]
+  // The first has paid a part, the fourth all, and the fifth did not in time.
   const payers: Guest[] = []
-  for (let i = 0; i < 5; i++) payers.push(await guest(priced, 'invoice'))
-  // The fourth has paid, the fifth did not in time.
-  await database.query('insert into public.payments (order_id, amount) values ($1, 4900)', [payers[3]?.order])
+  for (const paid of [2000, 0, 0, 4900, 0]) payers.push(await add('Priced', paid))
   await database.query('update public.orders set payment_due_at = now() where id = $1', [payers[4]?.order])
   await database.query('select private.expire_orders($1)', [[payers[4]?.order]])
-  const payment = await one('insert into public.payments (order_id, amount) values ($1, 2000) returning id', [
-    payers[0]?.order,
-  ])
-  const entry = await one(
-    "insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) values ($1, $2, 'Ann', 'ann@example.com') returning id",
-    [main, scarce],
-  )
+  const payment = await one('select id from public.payments where order_id = $1', [payers[0]?.order])
+  await organisation.waits(mainEvent, 'Scarce', guest('Ann'))
   // A place is offered to the second who waits.
-  const offered = await type(main, 'Offered', 1, 0)
-  await guest(offered)
-  const offer = await one(
-    "insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) values ($1, $2, 'Bea', 'bea@example.com') returning id",
-    [main, offered],
-  )
+  await add('Offered')
+  await organisation.waits(mainEvent, 'Offered', guest('Bea'))
   await database.query('update public.ticket_types set quantity = 2 where id = $1', [offered])
+  const entryOf = (type: string) => one('select id from public.waiting_list_entries where ticket_type_id = $1', [type])
+  const [entry, offer] = [await entryOf(scarce), await entryOf(offered)]
   const promo = await one(
     "insert into public.promo_codes (event_id, code, percent_off) values ($1, 'SPRING', 20) returning id",
     [main],
@@ -115,9 +89,9 @@ export async function setStage(database: pg.Client, apiUrl: string): Promise<Sta
   const endpoint = await one(
     `insert into public.webhook_endpoints (organisation_id, url, types)
      values ($1, 'https://hooks.example.com', '{order.created,order.completed}') returning id`,
-    [organisation],
+    [organisation.id],
   )
-  await guest(free)
+  await add('Free')
   await one('select private.enqueue_deliveries()')
   const delivery = await one('select id from public.webhook_deliveries where webhook_endpoint_id = $1', [endpoint])
   const ticketToken = await one('select ticket_token from public.attendees where id = $1', [guests[0]?.attendee])
