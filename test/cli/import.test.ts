@@ -36,6 +36,10 @@ const environmentOf = ({ key }: Pick<List, 'key'>, url = inject('apiUrl')) => ({
 const run = (list: List, path: string, ...more: string[]) =>
   usher(['import', path, '--event', list.event.id, ...more], folder, environmentOf(list))
 
+/** How a command ended, and what it said on standard error. */
+const expectSaid = ({ code, stderr }: { code: number | null; stderr: string }, expected: number, said: RegExp) =>
+  expect([code, stderr]).toEqual([expected, expect.stringMatching(said)])
+
 async function attendeesOf({ event }: List) {
   const { rows } = await studio.query(
     `select a.name, a.email, a.company, a.external_id, a.metadata, t.name as ticket_type
@@ -53,8 +57,7 @@ test('a German list is refused in Latin-1, and imported as it stands in UTF-8, a
   await list.event.ticketType({ name: 'Förderer' })
   const text =
     'Vorname;Nachname;E-Mail;Firma;Ticketart;Telefon\r\nZoë;Müller;zoe@example.com;"Müller; Söhne";förderer;\'+1\r\n=1+1;;sum@example.com;;General;2\r\n;;;;;\r\n'
-  const latin = await run(list, file(Buffer.from(text, 'latin1')), '--yes')
-  expect([latin.code, latin.stderr]).toEqual([2, expect.stringMatching(/is not UTF-8: see line 2\..+"CSV UTF-8"/)])
+  expectSaid(await run(list, file(Buffer.from(text, 'latin1')), '--yes'), 2, /is not UTF-8: see line 2\..+"CSV UTF-8"/)
   const path = file(`\ufeff${text}`)
   const first = await run(list, path, '--yes', '--metadata', '--map', 'Telefon=metadata.phone')
   expect([first.code, first.stdout]).toEqual([0, '2 guests in Test event: 2 new, 0 changed, 0 already there.\n'])
@@ -219,8 +222,11 @@ test('a dry run foresees each refusal, and the file of the refused is mended and
 test('a file for the refused that is there already is not touched', async () => {
   const list = await arrange()
   const precious = file('precious')
-  const { code, stderr } = await run(list, file('name,email\na,b\n'), '--yes', '--refused', precious)
-  expect([code, stderr]).toEqual([2, expect.stringMatching(/exists already\. Choose another name/)])
+  expectSaid(
+    await run(list, file('name,email\na,b\n'), '--yes', '--refused', precious),
+    2,
+    /exists already\. Choose another name/,
+  )
   expect(textOf(precious)).toBe('precious')
 })
 
@@ -362,11 +368,7 @@ test('in a terminal it asks first, and imports nobody without a yes', async () =
     return usher(args, folder, environmentOf(list), stdin)
   }
   for (const answer of ['\n', 'no\n', '']) {
-    const { code, stderr } = await answering(answer)
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringMatching(/Import 1 guest into Test event\? \[y\/N\] [\s\S]*Nobody was imported\.\n$/),
-    ])
+    expectSaid(await answering(answer), 1, /Import 1 guest into Test event\? \[y\/N\] [\s\S]*Nobody was imported\.\n$/)
   }
   expect(await attendeesOf(list)).toEqual([])
   expect(await answering('y\n')).toMatchObject({ code: 0, stdout: expect.stringContaining('1 new') })
@@ -453,26 +455,23 @@ describe('what cannot work ends with a sentence before anything is sent', () => 
   test('several ticket types, and none chosen', async () => {
     const several = await arrange()
     await several.event.ticketType({ name: 'VIP' })
-    const { code, stderr } = await run(several, file(good), '--yes')
-    expect([code, stderr]).toEqual([
+    expectSaid(
+      await run(several, file(good), '--yes'),
       2,
-      expect.stringMatching(/It has: General, VIP\. Choose one for all with --ticket-type/),
-    ])
+      /It has: General, VIP\. Choose one for all with --ticket-type/,
+    )
   })
 
   test('a key that lacks a scope, and one that is revoked', async () => {
     const key = await list.organisation.key('events:read')
-    const lacking = await run({ ...list, key }, file(good), '--yes')
-    expect([lacking.code, lacking.stderr]).toEqual([2, expect.stringMatching(/lacks the scope attendees:write/)])
+    expectSaid(await run({ ...list, key }, file(good), '--yes'), 2, /lacks the scope attendees:write/)
     const { body } = await rest(key)('GET', '/me')
     await studio.query('update public.api_keys set revoked_at = now() where id = $1', [body.data.id])
-    const revoked = await run({ ...list, key }, file(good), '--yes')
-    expect([revoked.code, revoked.stderr]).toEqual([2, expect.stringMatching(/revoked/)])
+    expectSaid(await run({ ...list, key }, file(good), '--yes'), 2, /revoked/)
   })
 
   test('nobody who could be asked, a key from standard input among them', async () => {
-    const { code, stderr } = await run(list, file(good))
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/nobody can be asked\. Add --yes, or --dry-run/)])
+    expectSaid(await run(list, file(good)), 2, /nobody can be asked\. Add --yes, or --dry-run/)
     const stdin = Object.assign(new PassThrough(), { isTTY: true })
     stdin.end(`${list.key}\n`)
     const args = ['import', file(good), '--event', list.event.id, '--key-file', '-', '--dry-run']
@@ -483,15 +482,10 @@ describe('what cannot work ends with a sentence before anything is sent', () => 
   test('an address at which nothing is, or something else', async () => {
     const path = file(good)
     const at = (url: string) => usher(['import', path, '--event', 'x', '--yes'], folder, environmentOf(list, url))
-    const nothing = await at(`http://127.0.0.1:${await freePort()}`)
-    expect([nothing.code, nothing.stderr]).toEqual([
-      1,
-      expect.stringMatching(/Usher cannot be reached at .+ECONNREFUSED/),
-    ])
+    expectSaid(await at(`http://127.0.0.1:${await freePort()}`), 1, /Usher cannot be reached at .+ECONNREFUSED/)
     const server = await listenOnLoopback(createServer((_, res) => res.writeHead(404).end('<html>')))
     onTestFinished(server.close)
-    const other = await at(server.url)
-    expect([other.code, other.stderr]).toEqual([2, expect.stringMatching(/no Usher answers/)])
+    expectSaid(await at(server.url), 2, /no Usher answers/)
   })
 
   test('and nobody was imported by any of these', async () => {
