@@ -125,9 +125,9 @@ function doubtMutants(): Promise<boolean> {
     const run = async () => {
       const by = new Set<string>()
       const tree = source && (await patchedTree(join(folder, 'tree'), source))
-      // What clients happen to do in a few seconds on a busy machine may not touch what is broken.
+      // What clients happen to do in a few seconds on a busy machine may not touch what is broken: then they get more.
       for (let round = 0; by.size === 0 && round < 3; round++) {
-        const how = { seed: seed + round, seconds: 8, pause: 0.5, mutate, tree, aim }
+        const how = { seed: seed + round, seconds: 8 * 2 ** round, pause: 0.5, mutate, tree, aim }
         const report = await withDataDirectory((dataDir) => prove(dataDir, how))
         for (const problem of report.problems) by.add(noticedBy(problem))
       }
