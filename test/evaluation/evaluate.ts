@@ -1,4 +1,4 @@
-// `npm run evaluate`: plays the errands with a model that the environment names, or serves them to be played by hand. See README.md.
+// `npm run evaluate`: serves the errands to whatever client plays them, and judges what became of them. See README.md.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,17 +15,15 @@ import { countTokens } from '../support/tokens.ts'
 import { costOf, median } from './cost.ts'
 import { errands } from './errands/index.ts'
 import type { Database } from './organisation.ts'
-import { choose, type Model, play } from './play.ts'
-import { arrange, judge, type Round, walk } from './round.ts'
+import { arrange, walk } from './round.ts'
 import { serveErrands, type Verdict } from './serve.ts'
-import { openSession, type Turn } from './session.ts'
+import { openSession } from './session.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    help: { type: 'boolean', default: false },
+    help: { type: 'boolean' },
     errand: { type: 'string' },
-    wording: { type: 'string' },
     serve: { type: 'string' },
     check: { type: 'string' },
     again: { type: 'string' },
@@ -38,23 +36,19 @@ const help = `Usage: npm run evaluate -- [options]
 Gives a model the errands of an organiser (test/evaluation/errands), each in three wordings, and judges what
 became of the data and what the model answered. Starts an Usher of its own, which sends nothing.
 
-  (none)                  Plays with the model that EVALUATE_URL (of chat completions), EVALUATE_MODEL and
-                          EVALUATE_KEY name. Takes as long as the model does.
-  --shortest              Walks the shortest path of each errand instead, without a model. 20 seconds.
-  --errand NAME           Only this errand.
-  --wording N             Only this wording, 1 to 3.
-  --confirmations WHICH   asked: a person confirms what cannot be undone (default). none: nobody is asked.
-
-Play by hand, or with an agent that has a shell
-  --serve PORT                           Prints an address, a key and words for each errand; runs until stopped.
+  --serve PORT                           Prints an address, a key and words for each errand, to be played by a
+                                         model in any MCP client; runs until stopped.
   --check PORT NAME N 'ANSWER'           Judges one errand; with - the answer is read from standard input.
   --check PORT                           Judges all that were played.
   --again PORT NAME N                    Arranges one again.
+  --confirmations WHICH                  asked: a person confirms what cannot be undone (default). none: nobody.
+  --shortest                             Walks the shortest path of each errand, without a model. 20 seconds.
+  --errand NAME                          Only this errand.
 
 Each line printed: right or WRONG, calls, refused calls, bytes, tokens, errand and wording.`
 
 const confirmations = confirmationsOfKeys.find((which) => which === values.confirmations)
-const wording = values.wording === undefined ? undefined : Number(values.wording)
+const chosen = errands.filter(({ name }) => values.errand === undefined || name === values.errand)
 
 try {
   await run()
@@ -64,20 +58,20 @@ try {
 }
 
 async function run(): Promise<void> {
-  if (values.help) return console.log(help)
   if (confirmations === undefined) throw new Error(`--confirmations is one of ${confirmationsOfKeys.join(', ')}.`)
   if (values.serve !== undefined) await serve(Number(values.serve))
   else if (values.again !== undefined)
     console.log(JSON.stringify(await ask(values.again, `again/${positionals.join('/')}`)))
   else if (values.check !== undefined) await check(values.check)
-  else await playAll()
+  else if (values.shortest) await walkAll()
+  else console.log(help)
 }
 
 /** Until it is stopped. */
 async function serve(port: number): Promise<void> {
   const stopping = stopSignal(() => process.exit(1))
   await withUsher(async (database, apiUrl) => {
-    const served = await serveErrands(errands, { database, apiUrl, port, ...(confirmations && { confirmations }) })
+    const served = await serveErrands(chosen, { database, apiUrl, port, ...(confirmations && { confirmations }) })
     console.log(JSON.stringify(served.entries(), null, 2))
     console.error(`${served.entries().length} errands are served: --check ${port} ERRAND WORDING ANSWER judges one.`)
     await untilAborted(stopping)
@@ -108,63 +102,22 @@ async function ask(port: string, path: string, body?: string): Promise<unknown> 
   return answer
 }
 
-async function playAll(): Promise<void> {
-  const model = values.shortest ? undefined : modelOfEnvironment()
-  // By its shortest path an errand is the same whatever its words.
-  const chosen = choose(errands, values.errand, values.shortest ? 1 : wording)
+async function walkAll(): Promise<void> {
   const stopping = stopSignal(() => process.exit(1))
   await withUsher(async (database, apiUrl) => {
     const verdicts: Verdict[] = []
-    for (const one of chosen) {
+    for (const errand of chosen) {
       if (stopping.aborted) break
-      const round = await arrange(one.errand, database, apiUrl, confirmations)
+      const round = await arrange(errand, database, apiUrl, confirmations)
       if (verdicts.length === 0) await printList(apiUrl, round.key)
-      const { turns, wrong, asked } = await (model === undefined
-        ? { ...(await walk(database, round, apiUrl)), asked: false }
-        : playAndJudge(model, database, round, one.wording, apiUrl))
+      const { turns, wrong } = await walk(database, round, apiUrl)
       const refused = turns.filter(({ isError }) => isError).length
-      const verdict = {
-        errand: one.errand.name,
-        wording: one.wording,
-        right: wrong.length === 0,
-        wrong,
-        refused,
-        asked,
-        ...costOf(turns),
-        made: turns,
-      }
-      verdicts.push(verdict)
-      print(verdict)
+      const right = wrong.length === 0
+      verdicts.push({ errand: errand.name, wording: 1, right, wrong, refused, ...costOf(turns), made: turns })
+      print(verdicts.at(-1) as Verdict)
     }
     summarise(verdicts)
   })
-}
-
-async function playAndJudge(
-  model: Model,
-  database: Database,
-  round: Round,
-  wording: number,
-  apiUrl: string,
-): Promise<{ turns: Turn[]; wrong: string[]; asked: boolean }> {
-  try {
-    const { turns, answer, asked } = await play(model, database, round, wording, apiUrl)
-    return { turns, wrong: await judge(database, round, answer), asked }
-  } catch (error) {
-    // The endpoint of the model fails at times: the other errands go on.
-    return { turns: [], wrong: [(error as Error).message], asked: false }
-  }
-}
-
-function modelOfEnvironment(): Model {
-  const { EVALUATE_URL: url, EVALUATE_MODEL: name, EVALUATE_KEY: key } = process.env
-  if (url === undefined || name === undefined) {
-    console.error(
-      'Set EVALUATE_URL (of chat completions), EVALUATE_MODEL and, if it wants one, EVALUATE_KEY; or see --serve in test/evaluation/README.md.',
-    )
-    process.exit(2)
-  }
-  return { url, name, key }
 }
 
 /** Runs an Usher on a data directory of its own, without a courier: nothing is sent. */
@@ -195,9 +148,9 @@ async function printList(apiUrl: string, key: string): Promise<void> {
   )
 }
 
-function print({ right, calls, refused, bytes, tokens, errand, wording, wrong, asked }: Verdict): void {
+function print({ right, calls, refused, bytes, tokens, errand, wording, wrong }: Verdict): void {
   const figures = [calls, refused, bytes, tokens].map((figure) => String(figure).padStart(6)).join('')
-  console.log(`${right ? 'right' : 'WRONG'} ${figures}  ${errand} ${wording}${asked ? ' (asked first)' : ''}`)
+  console.log(`${right ? 'right' : 'WRONG'} ${figures}  ${errand} ${wording}`)
   for (const sentence of wrong) console.log(`        ${sentence}`)
 }
 

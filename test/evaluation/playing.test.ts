@@ -1,83 +1,12 @@
-// Models let loose on the errands: by `play`, with a stand-in for the endpoint of a model, and by `serveErrands`, with any client.
+// Errands that are served to a model, whatever client it plays with.
 
-import { createServer } from 'node:http'
-import { json } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
-import { listenOnLoopback } from '../../scripts/support/listen.ts'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { studio } from '../support/database.ts'
-import type { Call, Step } from './errand.ts'
 import { errands } from './errands/index.ts'
-import { play } from './play.ts'
-import { arrange, judge } from './round.ts'
 import { serveErrands } from './serve.ts'
 import { openSession } from './session.ts'
 
 const apiUrl = inject('apiUrl')
-const errandOf = (name: string) => errands.find((errand) => errand.name === name) ?? errands[0]!
-
-describe('a model that is configured', () => {
-  test('is given the words, the tools and the answers, and judged by what it did and said', async () => {
-    const round = await arrange(errandOf('transfer-to-colleague'), studio, apiUrl)
-    const model = await standIn(round.errand.shortest(round.facts))
-    const { turns, answer } = await play(model, studio, round, 2, apiUrl)
-    expect(turns.map(({ tool }) => tool)).toEqual(['list_attendees', 'update_attendee'])
-    expect(await judge(studio, round, answer)).toEqual([])
-
-    const [first] = model.asked
-    expect(first).toMatchObject({ model: 'stand-in', messages: [{ role: 'system' }, { role: 'user' }] })
-    expect(first?.messages[0]?.content).toContain('Usher manages events')
-    expect(first?.messages[1]?.content).toContain('has come down with the flu')
-    expect(first?.tools.map(({ function: { name } }) => name)).toContain('update_attendee')
-  })
-
-  test('is told to go ahead where it asks before it acts', async () => {
-    const round = await arrange(errandOf('free-ticket'), studio, apiUrl)
-    const model = await standIn(round.errand.shortest(round.facts), { asking: true })
-    const { turns, answer, asked } = await play(model, studio, round, 1, apiUrl)
-    expect(asked).toBe(true)
-    expect(turns).toHaveLength(1)
-    expect(await judge(studio, round, answer)).toEqual([])
-    expect(answer).toMatch(/^Shall I\?/)
-  })
-
-  test('has a person who confirms what it asks them to, which is no call', async () => {
-    const round = await arrange(errandOf('erase-everything'), studio, apiUrl)
-    const steps = round.errand.shortest(round.facts)
-    // What it was asked to confirm, it sends again.
-    const last = steps.at(-1) as Call
-    const model = await standIn([...steps, last], { handingOver: true })
-    const { turns, answer } = await play(model, studio, round, 1, apiUrl)
-    expect(turns).toHaveLength(steps.length)
-    expect(await judge(studio, round, answer)).toEqual([])
-    expect(model.asked.at(-1)?.messages).toContainEqual({ role: 'user', content: 'I have confirmed it.' })
-  })
-
-  test('is not told so where nothing is to be done', async () => {
-    const round = await arrange(errandOf('two-of-a-name'), studio, apiUrl)
-    const model = await standIn([], { asking: true })
-    expect(await play(model, studio, round, 1, apiUrl)).toEqual({ turns: [], answer: 'Shall I?', asked: false })
-  })
-
-  test('reads its mistakes as answers, and is wrong with what differs', async () => {
-    const round = await arrange(errandOf('cancel-one-of-group'), studio, apiUrl)
-    const { rows } = await studio.query(
-      "select id from public.attendees where organisation_id = $1 and name = 'Melba Roy'",
-      [round.organisationId],
-    )
-    const model = await standIn([
-      ['cancel_ticket', {}],
-      ['cancel_attendee', { attendee: rows[0].id }],
-    ])
-    const { turns, answer } = await play(model, studio, round, 1, apiUrl)
-    expect(turns.map(({ isError }) => isError)).toEqual([true, false])
-    expect(await judge(studio, round, 'Done.')).toEqual([
-      expect.stringMatching(/attendees: status of "Melba Roy" is "cancelled", not "active"/),
-      expect.stringMatching(/attendees: status of "Raye Montague" is "active", not "cancelled"/),
-      expect.stringMatching(/the answer does not say/),
-    ])
-    expect(answer).toContain('Melba Roy')
-  })
-})
 
 describe('errands that are served', () => {
   let served: Awaited<ReturnType<typeof serveErrands>>
@@ -146,40 +75,3 @@ describe('errands that are served', () => {
     expect(await ask('verdicts/invoice-paid/9')).toHaveProperty('error')
   })
 })
-
-type Completion = {
-  model: string
-  messages: { role: string; content: string }[]
-  tools: { function: { name: string } }[]
-}
-
-/** An endpoint of chat completions whose model takes these steps, then repeats all that it has read. */
-async function standIn(steps: Step[], { asking = false, handingOver = false } = {}) {
-  const asked: Completion[] = []
-  const server = createServer(async (req, res) => {
-    const completion = (await json(req)) as Completion
-    asked.push(completion)
-    const read = completion.messages.filter(({ role }) => role === 'tool').map(({ content }) => content)
-    const step = steps[read.length]
-    const [tool, args] = (typeof step === 'function' ? step(JSON.parse(read.at(-1) ?? '')) : step) ?? []
-    const called = tool && {
-      name: tool,
-      arguments: JSON.stringify(args ?? {}),
-    }
-    const asks = asking && asked.length === 1
-    const last = completion.messages.at(-1)
-    const handsOver = handingOver && last?.role === 'tool' && last.content.includes('confirmation_required')
-    const message =
-      called && !asks && !handsOver
-        ? {
-            role: 'assistant',
-            content: null,
-            tool_calls: [{ id: `call-${read.length}`, type: 'function', function: called }],
-          }
-        : { role: 'assistant', content: asks ? 'Shall I?' : read.join('\n') }
-    res.setHeader('Content-Type', 'application/json').end(JSON.stringify({ choices: [{ index: 0, message }] }))
-  })
-  const { url, close } = await listenOnLoopback(server)
-  onTestFinished(close)
-  return { url: `${url}/v1/chat/completions`, name: 'stand-in', key: 'secret', asked }
-}

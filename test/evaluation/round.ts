@@ -67,10 +67,6 @@ export async function judge(database: Database, round: Round, answer: string): P
   ]
 }
 
-/** Whether everything is as it was arranged. */
-export const isUntouched = async (database: Database, { organisationId, before }: Round): Promise<boolean> =>
-  differences(before, await stateOf(database, organisationId)).length === 0
-
 /**
  * Runs the shortest path, and judges it. All that was read is said: that it is more than was asked for, no path can help.
  *

@@ -8,7 +8,6 @@ import type { Confirmations } from '../../src/local/admin.ts'
 import { type Cost, costOf } from './cost.ts'
 import { type Errand, saidOf } from './errand.ts'
 import type { Database } from './organisation.ts'
-import { choose } from './play.ts'
 import { record } from './recorder.ts'
 import { arrange, confirmFor, judge, type Round } from './round.ts'
 
@@ -19,8 +18,6 @@ export type Verdict = Cost & {
   right: boolean
   wrong: string[]
   refused: number
-  /** Of a model: it asked first. */
-  asked: boolean
   made: { tool: string; args: unknown; isError: boolean }[]
 }
 
@@ -49,14 +46,14 @@ export async function serveErrands(
     places.set(`${errand.name}/${wording}`, place)
     return place
   }
-  for (const { errand, wording } of choose(errands, undefined, undefined)) await prepare(errand, wording)
+  for (const errand of errands) for (const i of errand.says.keys()) await prepare(errand, i + 1)
 
   const verdictOf = async ({ round, entry: { errand, wording, key }, answer }: Place): Promise<Verdict> => {
     const turns = recorder.turnsOf(key)
     const wrong = await judge(database, round, answer)
     const made = turns.map(({ tool, args, isError }) => ({ tool, args, isError }))
     const refused = made.filter(({ isError }) => isError).length
-    return { errand, wording, right: wrong.length === 0, wrong, refused, asked: false, ...costOf(turns), made }
+    return { errand, wording, right: wrong.length === 0, wrong, refused, ...costOf(turns), made }
   }
   const entries = () => [...places.values()].map(({ entry }) => entry)
 
