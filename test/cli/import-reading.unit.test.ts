@@ -246,7 +246,11 @@ describe('columns', () => {
     ['name,email', 'Wer=name', /There is no column Wer\. Found: name, email\./],
     ['name,email,diet,Diet,diet', '', /Two columns are metadata\.diet/],
     [`name,email,${'x'.repeat(41)}`, '', /longer than a metadata key can be \(40 characters\)/],
-    [`name,email,${Array.from({ length: 51 }, (_, i) => `c${i}`)}`, '', /51 columns are more than the 50 metadata keys/],
+    [
+      `name,email,${Array.from({ length: 51 }, (_, i) => `c${i}`)}`,
+      '',
+      /51 columns are more than the 50 metadata keys/,
+    ],
   ])('%s %s are refused', (header, map, complaint) => {
     expect(() => found(header, map, true)).toThrow(complaint)
   })

@@ -23,7 +23,7 @@ async function generateTypes(): Promise<string> {
   return stdout
 }
 
-// As docs/organisers.md says what a row needs; whatever is left out is filled in.
+// As docs/guides/studio.md says what a row needs; whatever is left out is filled in.
 const program = (attendee: string) => `
 import { createClient } from '@supabase/supabase-js'
 import type { Database } from './database.ts'

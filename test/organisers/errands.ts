@@ -1,5 +1,5 @@
 // What organisers do with a two-day conference, in their own words and in the order in which it comes, each with the statement that
-// docs/organisers.md gives for it, and with all that follows. errands.test.ts runs them.
+// docs/guides/studio.md gives for it, and with all that follows. errands.test.ts runs them.
 //
 // In texts, ORG is the organisation, and {table.column name} what a person copies from the row of that name: {orders.reference Ada}.
 

@@ -19,7 +19,7 @@ import { migrationFiles } from './upgrade/versions.ts'
 
 const help = `Usage: npm run prove -- [part] [options]
 
-Proves what docs/reliability.md promises, against real processes in temporary folders. Every run draws its
+Proves what docs/contribute/reliability.md promises, against real processes in temporary folders. Every run draws its
 choices from a seed. Exits with 0 if nothing is wrong, otherwise with 1.
 
 Parts, and how long each takes on two idle cores

@@ -160,7 +160,7 @@ async function onNewCluster(path: string, original: string, work: (urls: Urls) =
   }
 }
 
-/** As docs/operations.md has it. */
+/** As docs/operate/backup.md has it. */
 async function restoreInto({ databaseUrl, superuserUrl }: Urls, dumped: string, over: boolean): Promise<void> {
   await withClient(superuserUrl, (database) => restore(database, dumped, over))
   await withClient(databaseUrl, (database) => database.query('select private.after_restore()'))
