@@ -1,5 +1,4 @@
-// Makes the SQL that pg-delta plans look like that of supabase/schemas: lower case, broken into lines, no needless quotes.
-// Never changes a string, a comment or the body of a function.
+// Makes pg-delta's SQL look like supabase/schemas. Never changes a string, a comment or the body of a function.
 
 import { formatSqlStatements } from '@supabase/pg-delta/sql-format'
 import { Client } from 'pg'

@@ -1,7 +1,6 @@
-// Takes the pictures of the door page for docs/guides/the-door.md: `npm run picture:door`. An Usher of its own, and a telephone
-// whose camera films a ticket.
+// Takes the pictures of the door page for docs/guides/the-door.md, by a telephone whose camera films a ticket.
 
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '../src/cli/config.ts'
@@ -41,7 +40,6 @@ try {
   const paid = await post(`/events/${eventId}/ticket-types`, { name: 'Dinner', price: 4900 })
   const unpaid = await register('Ada Müllner', { ticket_type_id: paid.id, payment_method: 'invoice' })
   await post(`/events/${eventId}/check-in-points`, { name: 'Main gate' })
-  await mkdir(folder, { recursive: true })
 
   const film = join(dataDir, 'ticket.y4m')
   await filmTicket(film, mary)

@@ -1,5 +1,4 @@
-// Takes the pictures of e-mails for the documentation: `npm run picture`, or `npm run picture KIND`. Composes one of each kind, as the
-// courier does, and takes a screenshot of it as wide as a telephone.
+// Takes pictures of an e-mail of each kind, or of one: `npm run picture KIND`. As the courier composes them, as wide as a telephone.
 
 import { join } from 'node:path'
 import { composeEmail } from '../src/courier/emails/compose.ts'
@@ -19,10 +18,8 @@ try {
       html,
     )
     await page.setContent(shown)
-    await page.screenshot({
-      path: join(import.meta.dirname, `../docs/guides/pictures/emails/${kind}.png`),
-      fullPage: true,
-    })
+    const path = join(import.meta.dirname, `../docs/guides/pictures/emails/${kind}.png`)
+    await page.screenshot({ path, fullPage: true })
   }
 } finally {
   await browser.close()

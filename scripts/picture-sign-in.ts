@@ -1,7 +1,6 @@
-// Takes the pictures of signing in and confirming for docs/guides/members.md: `npm run picture:sign-in`. An Usher of its own, and a
-// browser as wide as a telephone.
+// Takes the pictures of signing in and confirming for docs/guides/members.md, as wide as a telephone.
 
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,7 +26,6 @@ try {
   const { client_id } = (await registered.json()) as { client_id: string }
   const members = { response_type: 'code', client_id, redirect_uri, code_challenge_method: 'S256' }
   const request = new URLSearchParams({ ...members, code_challenge: 'x'.repeat(43) })
-  await mkdir(folder, { recursive: true })
 
   const browser = await openBrowser()
   const page = await browser.newPage({ viewport: { width: 390, height: 500 }, colorScheme: 'light' })

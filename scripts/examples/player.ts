@@ -1,5 +1,4 @@
-// Plays a story against a running server: sends each step as a REST request, and records the answers that are to be shown, in
-// the story's own identifiers and times.
+// Plays a story over REST against a running server, and records the answers in the identifiers and times of the story.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
