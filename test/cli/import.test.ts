@@ -32,7 +32,7 @@ async function arrange(): Promise<List> {
   return { organisation, event, key: await organisation.key('events:read', 'attendees:write', 'attendees:read') }
 }
 
-const environmentOf = ({ key }: Pick<List, 'key'>, url = inject('apiUrl')) => ({ USHER_URL: url, USHER_API_KEY: key })
+const environmentOf = ({ key }: Pick<List, 'key'>, url = inject('apiUrl')) => ({ USHER_URL: url, USHER_KEY: key })
 const run = (list: List, path: string, ...more: string[]) =>
   usher(['import', path, '--event', list.event.id, ...more], folder, environmentOf(list))
 
@@ -426,8 +426,8 @@ describe('what cannot work ends with a sentence before anything is sent', () => 
       2,
       /no ticket type Genral\. It has: General\./,
     ],
-    ['a key with a typing error', good, [], { USHER_API_KEY: 'usher_live_x' }, 2, /USHER_API_KEY holds no API key/],
-    ['no key', good, [], { USHER_API_KEY: '' }, 2, /A key is needed.+USHER_API_KEY.+--key-file/],
+    ['a key with a typing error', good, [], { USHER_KEY: 'usher_live_x' }, 2, /USHER_KEY holds no API key/],
+    ['no key', good, [], { USHER_KEY: '' }, 2, /A key is needed.+USHER_KEY.+--key-file/],
     ['no address', good, [], { USHER_URL: '' }, 2, /No Usher runs on .+--url https.+USHER_URL/],
     ['an address of something else', good, ['--url', 'ftp://example.com'], {}, 2, /is no address of an Usher/],
   ])('%s', async (_, content, options, env, code, complaint) => {

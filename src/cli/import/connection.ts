@@ -38,7 +38,7 @@ export async function connect(
   if (database !== undefined) return withKeyOfItsOwn(url, database, asked)
   throw new CommandError(
     2,
-    `${url} needs a key: set USHER_API_KEY, or give a file with --key-file (- reads standard input). It needs events:read and attendees:write.`,
+    `A key is needed for ${url}: set USHER_KEY, or give a file that holds it with --key-file (- reads standard input). It needs events:read and attendees:write.`,
   )
 }
 
@@ -48,21 +48,21 @@ function baseOf(url: string): string {
     throw new CommandError(2, `${url} is not the address of an Usher, such as https://usher.example.com.`)
   }
   if (parsed.username !== '' || parsed.password !== '') {
-    throw new CommandError(2, 'The address must not contain a user name or password: set the key in USHER_API_KEY.')
+    throw new CommandError(2, 'The address of Usher holds no user name or password: give the key by USHER_KEY.')
   }
   return parsed.href.replace(/\/+$/, '').replace(/\/api\/v1$/, '')
 }
 
 async function readKey(
   file: string | undefined,
-  { USHER_API_KEY }: NodeJS.ProcessEnv,
+  { USHER_KEY }: NodeJS.ProcessEnv,
   stdin: NodeJS.ReadableStream,
 ): Promise<string | undefined> {
-  const key = (file === undefined ? (USHER_API_KEY ?? '') : await readSecret(file, stdin)).trim()
+  const key = (file === undefined ? (USHER_KEY ?? '') : await readSecret(file, stdin)).trim()
   if (key === '' && file === undefined) return undefined
   if (isWellFormedKey(key)) return key
-  const where = file === undefined ? 'USHER_API_KEY' : file === '-' ? 'Standard input' : file
-  throw new CommandError(2, `${where} contains no complete API key, such as usher_live_….`)
+  const where = file === undefined ? 'USHER_KEY' : file === '-' ? 'Standard input' : file
+  throw new CommandError(2, `${where} holds no API key, which is like usher_live_…, or a part of it is missing.`)
 }
 
 async function readSecret(file: string, stdin: NodeJS.ReadableStream): Promise<string> {
