@@ -1,5 +1,4 @@
-// One event from its first draft to its end, told over REST to a running server: the examples in the API's documentation.
-// Whoever adds an operation adds a step that shows it and runs `npm run examples`. All times and people are the story's own.
+// One event from draft to end over REST: the examples of the documentation. A new operation adds a step; then run `npm run examples`.
 
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'

@@ -23,11 +23,11 @@ export function addImportCommand(usher: Command, terminal: Terminal): void {
     .option('--metadata', 'keep all other columns as metadata')
     .option('--external-id-prefix <text>', 'prefix of each external_id, which is unique to one event')
     .option('--send-email', 'e-mail new guests their tickets')
-    .option('--delimiter <character>', 'between the cells: a character, or tab (default: detected)', parseDelimiter)
-    .option('--refused <file>', 'where those who are refused are written (default: FILE.refused.csv)')
-    .option('--url <url>', 'where Usher is (default: USHER_URL, or the one that runs on this machine)')
+    .option('--delimiter <character>', 'cell separator: a character, or tab (default: detected)', parseDelimiter)
+    .option('--refused <file>', 'file for refused rows (default: FILE.refused.csv)')
+    .option('--url <url>', 'address of Usher (default: USHER_URL, or the Usher on this machine)')
     .option('--key-file <file>', 'file with the API key, - for standard input (default: USHER_KEY)')
-    .option('--organisation <slug>', 'owner of the event, where it is not told by a key')
+    .option('--organisation <slug>', 'owner of the event, if no key is given')
     .option('--json', 'print the counts as JSON')
     .addHelpText(
       'after',

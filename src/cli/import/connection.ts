@@ -62,7 +62,7 @@ async function readKey(
   if (key === '' && file === undefined) return undefined
   if (isWellFormedKey(key)) return key
   const where = file === undefined ? 'USHER_KEY' : file === '-' ? 'Standard input' : file
-  throw new CommandError(2, `${where} holds no API key, which is like usher_live_…, or a part of it is missing.`)
+  throw new CommandError(2, `${where} contains no complete API key, such as usher_live_….`)
 }
 
 async function readSecret(file: string, stdin: NodeJS.ReadableStream): Promise<string> {
