@@ -81,5 +81,5 @@ export function notAnId(argument: string, source: 'api' | 'mcp', inPath: string[
 export function whereToLook(argument: string, source: 'api' | 'mcp'): string | undefined {
   const kind = kindOf(argument) ?? (argument in identifiers ? (argument as Kind) : undefined)
   if (kind === undefined) return undefined
-  return `List those of your organisation with ${listOf(kind, source)}.`
+  return `${listOf(kind, source)} lists those of your organisation.`
 }

@@ -115,7 +115,7 @@ test.each(breakages)(
     carriedOutAnd(breaks)
     const { status, body } = await register()
     expect([status, body.error.code, body.error.retryable]).toEqual([503, 'outcome_unknown', false])
-    expect(body.error.hint).toContain('Look whether it was carried out')
+    expect(body.error.hint).toContain('Check whether it was carried out')
     expect(await event.sold()).toBe(2)
 
     carriedOutAnd(breaks)
@@ -181,12 +181,12 @@ test('a statement that ran out of its time is never sent again as it is: the ans
     expect([status, body.error.code, body.error.retryable]).toEqual([503, 'out_of_time', false])
     expect([headers.get('retry-after'), body.error.hint]).toEqual([null, expect.stringMatching(instead)])
   }
-  await outOfTime(register, /what holds it up/)
+  await outOfTime(register, /Find the blocking change/)
   await outOfTime(() => send('GET', '/attendees?search=jackson'), /smaller limit/)
   const attendees = [{ name: 'Mary Jackson', email: 'mary@example.com', external_id: 'one' }]
   await outOfTime(() => send('POST', `/events/${event.id}/attendees/import`, { attendees }), /in parts/)
   // It may be what others wait for.
-  await outOfTime(() => send('PATCH', `/events/${event.id}`, { name: 'Another' }), /too much for one request/)
+  await outOfTime(() => send('PATCH', `/events/${event.id}`, { name: 'Another' }), /too large for one request/)
   expect(asked).toEqual(['register_attendee', 'list_attendees', 'import_attendees', 'update_event'])
 })
 

@@ -118,7 +118,7 @@ test.each([
 ])('a batch of %s is refused', async (_what, batch, headers) => {
   const answer = await post(batch, { ...jsonHeaders(key), ...headers })
   expectRpcError(answer, invalidRequest)
-  expect(answer.body).toMatchObject({ error: { message: expect.stringContaining('batches') } })
+  expect(answer.body).toMatchObject({ error: { message: expect.stringContaining('Batches') } })
 })
 
 test.each([

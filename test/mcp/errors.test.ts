@@ -43,8 +43,8 @@ function comparable({ request_id: _, ...error }: ErrorBody): unknown {
     .replaceAll('"Idempotency-Key', '"idempotency_key')
     .replaceAll('(allowed: event_id, ', '(allowed: ')
     .replace(/ \w+ is not listed: [^.]*\./g, '')
-    .replace(/(list_\w+|get_\w+|GET \/api\/v1\/[^ ]+) shows/g, 'the list shows')
-    .replace(/what names (an? [a-z -]+) on one line/g, 'the id of $1')
+    .replace(/(list_\w+|get_\w+|GET \/api\/v1\/[^ ]+) (show|list)s/g, 'the list shows')
+    .replace(/the name of (an? [a-z -]+) on one line/g, 'the id of $1')
     .replace(/(?<=["; ])(event|ticket_type|attendee)_id(?=[" ])/g, '$1')
   const copy = JSON.parse(text) as { details?: { check_in?: Record<string, unknown>; fields?: unknown[] } }
   // The message has the sentences: over MCP they are not said twice.
@@ -245,9 +245,9 @@ test('a hint names a tool that is not listed with the way to it', async () => {
     return hint
   }
 
-  expect(await hintOf('')).toBe(`list_promo_codes shows those of your organisation. ${unlisted('default')}`)
+  expect(await hintOf('')).toBe(`list_promo_codes lists those of your organisation. ${unlisted('default')}`)
   expect(await hintOf('toolsets=door,orders')).toContain(unlisted('door,orders'))
-  expect(await hintOf('toolsets=all')).toBe('list_promo_codes shows those of your organisation.')
+  expect(await hintOf('toolsets=all')).toBe('list_promo_codes lists those of your organisation.')
   expect(await hintOf('', 'events:write')).toMatch(/list_promo_codes needs a key with events:read\.$/)
 })
 

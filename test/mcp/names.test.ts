@@ -261,7 +261,7 @@ test('what nothing is called is refused with the tool that lists them', async ()
     expect(refused.details, tool).toBeUndefined()
   }
   const nothing = await mcp.refusal('get_event', { event: 'qqq xxx' })
-  expect(nothing).toMatchObject({ code: 'not_found', hint: 'list_events shows those of your organisation.' })
+  expect(nothing).toMatchObject({ code: 'not_found', hint: 'list_events lists those of your organisation.' })
   expect(nothing.details).toBeUndefined()
 })
 
@@ -421,16 +421,16 @@ test('a name that is none is refused in words that help, by the name of the argu
   const { event, mcp } = await arrange()
   const cases: [string, Record<string, unknown>, string, RegExp][] = [
     ['get_event', { event: '' }, 'event', /list_events/],
-    ['get_event', { event: 'two\nlines' }, 'event', /what names an event on one line \(list_events/],
-    ['get_event', { event_id: 'x'.repeat(3000) }, 'event_id', /what names an event/],
+    ['get_event', { event: 'two\nlines' }, 'event', /the name of an event on one line \(list_events/],
+    ['get_event', { event_id: 'x'.repeat(3000) }, 'event_id', /the name of an event/],
     ['get_event', {}, 'event', /is required/],
     ['get_event', { event: 7 }, 'event', /must be text/],
     ['get_event', { event: event.id, event_id: event.id }, 'event', /must not be combined with event_id/],
-    ['get_ticket_type', { ticket_type: 'General', event: 7 }, 'event', /what names an event/],
+    ['get_ticket_type', { ticket_type: 'General', event: 7 }, 'event', /the name of an event/],
     ['void_payment', { payment_id: 'INV-7' }, 'payment_id', /the id of a payment \(get_order/],
     ['undo_check_in', { check_in_id: 'x' }, 'check_in_id', /the id of a check-in \(list_check_ins/],
     ['list_notifications', { after: 'x' }, 'after', /the id of a notification \(list_notifications/],
-    ['list_audit_entries', { object_id: 'x' }, 'object_id', /must be an id/],
+    ['list_audit_entries', { object_id: 'x' }, 'object_id', /must be the id/],
     ['get_event', { event: 'crm-77', evnt: 1 }, 'evnt', /is not a known field/],
   ]
   for (const [tool, args, param, message] of cases) {

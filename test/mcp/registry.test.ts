@@ -93,7 +93,7 @@ describe('what is listed is chosen', () => {
   test.each([
     [
       'toolsets=doors',
-      'There is no such toolset. toolsets must be of default, all, account, events, orders, attendees, waiting_list, door, webhooks.',
+      'There is no such toolset. Toolsets: default, all, account, events, orders, attendees, waiting_list, door, webhooks.',
     ],
     ['read_only=perhaps', 'read_only must be true or false.'],
   ])('%s is refused, and says what there is', async (query, message) => {

@@ -312,12 +312,12 @@ test('what no plan can be made of is refused at once', async () => {
   const many = Array.from({ length: 1000 }, (_, i) => ({ name: `Type ${i}` }))
   for (const [body, param, message] of [
     [{ event: draft.id, ticket_types: many }, 'ticket_types', /at most 100 ticket types/],
-    [{ event: 'FAIR', changes: { capacity: 1 } }, 'event', /Several/],
+    [{ event: 'FAIR', changes: { capacity: 1 } }, 'event', /More than one/],
     [{}, 'changes', /nothing to plan/],
     [{ event: draft.id, copy_of: draft.id }, 'event', /copy is a new event/],
-    [{ copy_of: draft.id }, 'move', /start of its own/],
+    [{ copy_of: draft.id }, 'move', /its own start/],
     [{ event: applied.event.id, move: 'P7D' }, 'move', /no start/],
-    [{ event: draft.id, move: 'P7D', changes: { starts_at: '2027-05-03T09:00:00Z' } }, 'move', /another time/],
+    [{ event: draft.id, move: 'P7D', changes: { starts_at: '2027-05-03T09:00:00Z' } }, 'move', /different times/],
     [{ changes: { name: 'New' }, move: 'P7D' }, 'move', /exists/],
     [{ event: draft.id, move: 'next week' }, 'move', /duration/],
     [{ event: draft.id, move: '2027-02-30' }, 'move', /duration, day or time/],

@@ -90,11 +90,11 @@ test('a change that only the stored rest of the object makes impossible is refus
     { fields: [{ param, message }] },
   ]
   expect(await change(`/events/${event.id}`, { ends_at: '2020-01-01T00:00:00Z' })).toEqual(
-    refused('ends_at', 'An event ends after it starts.'),
+    refused('ends_at', 'An event must end after it starts.'),
   )
   await send('PATCH', `/ticket-types/${event.ticketTypeId}`, { sales_start_at: '2027-01-01T00:00:00Z' })
   expect(await change(`/ticket-types/${event.ticketTypeId}`, { sales_end_at: '2026-12-31T00:00:00Z' })).toEqual(
-    refused('sales_end_at', 'A sale ends after it starts.'),
+    refused('sales_end_at', 'Sales must end after they start.'),
   )
 })
 

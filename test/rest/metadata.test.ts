@@ -39,7 +39,7 @@ test.each([
   const { status, body } = await rest(key)('POST', '/events', event(`{"${name}":${number}}`))
   expect(problemOf({ status, body })).toEqual(invalid(`metadata.${name}`))
   expect(body.error.message).toMatch(
-    /must be a number that is kept exactly: a whole number between -9007199254740991 and/,
+    /must be a number that can be stored exactly: a whole number between -9007199254740991 and/,
   )
   expect(await overMcp(key, `{"${name}":${number}}`)).toMatchObject({
     error: { code: 'validation_failed', param: `metadata.${name}`, message: body.error.message },

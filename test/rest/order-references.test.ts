@@ -75,7 +75,7 @@ test('what a person chose is no reference: the name of a guest, an external_id',
     expect(await send('GET', `/orders/${path}`)).toMatchObject({
       status: 404,
       body: {
-        error: { code: 'not_found', param: 'order_id', hint: 'GET /api/v1/orders shows those of your organisation.' },
+        error: { code: 'not_found', param: 'order_id', hint: 'GET /api/v1/orders lists those of your organisation.' },
       },
     })
   }

@@ -143,7 +143,7 @@ test('a refund that the bank sent back cannot be taken back: the refusals say so
   })
   await cancel()
   await refund({ amount: 4900 })
-  const sentBack = /A refund cannot be taken back yet: note one that the bank sent back in your books, and send it anew/
+  const sentBack = /A refund cannot be voided. If the bank sent it back, note that in your books and pay it again/
   expect((await pay(4900)).body.error).toMatchObject({
     code: 'nothing_due',
     hint: expect.stringMatching(sentBack),

@@ -45,7 +45,7 @@ test('a low price is warned of while no other says what is usual, and says what 
   expect(body.warnings).toEqual([
     {
       code: 'price_low',
-      message: 'The price is EUR 2.99: prices are in minor units. For EUR 299.00 send 29900.',
+      message: 'The price is EUR 2.99 because prices are in minor units. For EUR 299.00, send 29900.',
     },
   ])
   const vip = `/ticket-types/${body.data.id}`
@@ -60,7 +60,7 @@ test('a percentage below 1 is warned of', async () => {
   const path = `/events/${event.id}/promo-codes`
   const { body } = await send('POST', path, { code: 'QUARTER', percent_off: 0.25 })
   expect(body.warnings).toEqual([
-    { code: 'percent_off_low', message: 'The code takes off 0.25 percent: 25 takes a quarter off.' },
+    { code: 'percent_off_low', message: 'The code takes off 0.25 percent. To take off a quarter, send 25.' },
   ])
   expect(await warned('PATCH', `/promo-codes/${body.data.id}`, { max_redemptions: 5 })).toEqual([])
   expect(await warned('PATCH', `/promo-codes/${body.data.id}`, { percent_off: 0.5 })).toEqual(['percent_off_low'])
@@ -93,7 +93,7 @@ test('an offset that the zone does not have on that day is warned of, wherever a
   expect(body.warnings).toEqual([
     {
       code: 'offset_not_of_zone',
-      message: `starts_at was written as ${winter('+02:00')}, which is 2031-11-05 18:00 in Europe/Berlin, the time zone of the event.`,
+      message: `starts_at was sent as ${winter('+02:00')}, which is 2031-11-05 18:00 in Europe/Berlin, the time zone of the event.`,
     },
   ])
   // Without a zone the event has that of UTC.
@@ -209,7 +209,7 @@ test('a low amount says what to send, of a payment and of a refund', async () =>
     {
       code: 'amount_low',
       message:
-        'EUR 0.49 is recorded, and EUR 49.00 was due: amounts are in minor units. If that was received, void this payment and record 4900.',
+        'EUR 0.49 is recorded, and EUR 49.00 was due. Amounts are in minor units. If that is the amount received, void this payment and record 4900.',
     },
   ])
   await send('POST', `/orders/${orderId}/payments`, { amount: 4851 })
@@ -219,7 +219,7 @@ test('a low amount says what to send, of a payment and of a refund', async () =>
     {
       code: 'amount_low',
       message:
-        'EUR 0.49 is recorded, and EUR 49.00 was to be returned: amounts are in minor units. If that was returned, record another refund of 4851.',
+        'EUR 0.49 is recorded, and EUR 49.00 was to be returned. Amounts are in minor units. If that is the amount returned, record another refund of 4851.',
     },
   ])
 })
@@ -253,7 +253,7 @@ test('a refund that makes something due again is warned of, and one of what was 
   const { body } = await send('POST', ...refunding(stands, 1000))
   expect([body.data.amount_due, body.warnings]).toEqual([
     1000,
-    [{ code: 'due_again', message: expect.stringMatching(/^EUR 10.00 is due again, and reminders ask for it: /) }],
+    [{ code: 'due_again', message: expect.stringMatching(/^EUR 10.00 is due again and reminders will ask for it, /) }],
   ])
   const { body: more } = await send('POST', ...refunding(stands, 500))
   expect(more.warnings).toMatchObject([{ code: 'due_again', message: expect.stringMatching(/^EUR 5.00 /) }])
