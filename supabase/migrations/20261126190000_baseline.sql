@@ -1181,7 +1181,7 @@ begin
     case
       when jsonb_typeof(given -> v_column.name) = 'number' and (given ->> v_column.name)::numeric < 0 then
         format('The number in %s cannot be negative.', v_column.name)
-      else format('This is not a valid %s: %s', v_column.name, v_column.wanted)
+      else format('This value is not valid for %s: %s', v_column.name, v_column.wanted)
     end
   );
 end
@@ -3783,7 +3783,7 @@ comment on constraint ticket_types_price_is_bounded on public.ticket_types is
 comment on constraint ticket_types_quantity_is_not_negative on public.ticket_types is
   'A quantity must be at least 0. Leave it empty for no limit.';
 comment on constraint ticket_types_max_per_order_is_from_min_per_order on public.ticket_types is
-  'min_per_order must be at least 1, and max_per_order not below it. Leave max_per_order empty for no limit.';
+  'An order must allow at least 1 ticket of a type, and max_per_order must not be below min_per_order. Leave max_per_order empty for no limit.';
 comment on constraint ticket_types_sales_end_at_is_after_sales_start_at on public.ticket_types is
   'Sales must end after they start. Change sales_start_at and sales_end_at together.';
 comment on constraint ticket_types_external_id_is_bounded on public.ticket_types is 'external_id has 1 to 255 characters.';
@@ -4048,7 +4048,7 @@ comment on constraint promo_codes_code_is_one_word on public.promo_codes is
 comment on constraint promo_codes_percent_off_is_a_percentage on public.promo_codes is
   'A discount must be above 0 and at most 100 percent. 25 takes off a quarter.';
 comment on constraint promo_codes_amount_off_is_bounded on public.promo_codes is
-  'amount_off must be from 1 to 100000000000, in minor units: 500 is 5.00.';
+  'An amount off must be from 1 to 100000000000, in minor units: 500 is 5.00.';
 comment on constraint promo_codes_percent_off_or_amount_off_is_set on public.promo_codes is
   'A promo code needs a percentage or an amount. Set percent_off or amount_off.';
 comment on constraint promo_codes_amount_off_is_alone on public.promo_codes is
@@ -4056,7 +4056,7 @@ comment on constraint promo_codes_amount_off_is_alone on public.promo_codes is
 comment on constraint promo_codes_valid_until_is_after_valid_from on public.promo_codes is
   'A promo code must end after it starts. Change valid_from and valid_until together.';
 comment on constraint promo_codes_max_redemptions_is_positive on public.promo_codes is
-  'max_redemptions must be at least 1. Leave it empty for no limit, or disable the code.';
+  'A promo code must allow at least 1 use. Leave max_redemptions empty for no limit, or disable the code.';
 comment on table public.promo_codes is 'Discounts that buyers get with a code. Disable a code to refuse it from now on.';
 comment on column public.promo_codes.code is 'The code that the buyer types: one word, up to 50 characters. Case does not matter.';
 comment on column public.promo_codes.percent_off is 'Percentage off each ticket: above 0, up to 100, at most two decimals. Empty: see amount_off.';
@@ -11544,7 +11544,7 @@ begin
   select count(*) into v_count from public.emails e where e.organisation_id = v_organisation.id and e.status = 'queued';
   if v_count > 0 then
     perform private.refuse(
-      409, 'in_use', format('The organisation is in use: %s e-mails are waiting to be sent.', v_count), 'slug',
+      409, 'in_use', format('The organisation is in use: it has queued e-mails (%s).', v_count), 'slug',
       hint => 'Wait until they are sent or have failed, at most five days, or set their status to cancelled.'
     );
   end if;

@@ -100,7 +100,7 @@ test('a ticket of a row that was typed is sent, and so is one after the courier 
   process.kill(killed.pid, 'SIGKILL')
   await waitFor(() => started.stderr().includes('The courier runs again.'))
   expect(isRunning(killed)).toBe(false)
-  expect(started.stderr()).toContain('The courier ended unexpectedly (signal SIGKILL). Starting it again')
+  expect(started.stderr()).toContain('The courier stopped unexpectedly (signal SIGKILL). Restarting it')
   await registerBySql()
   await expect.poll(emails).toBe(2)
   await waitFor(() => started.stderr().includes('"msg":"e-mail"'))

@@ -103,7 +103,7 @@ async function answersTo(statements: string[], member?: Claims): Promise<Answer[
 const answerTo = async (statement: string, member?: Claims) => (await answersTo([statement], member))[0] as Answer
 
 /** Rows that are never changed are refused as such, whichever column it is. */
-const sealed = /^(.* log: |In email: Only those who switched off)/
+const sealed = /^(.* log: |In email: Only the recipient can switch)/
 
 const keys = ['event_id', 'order_id', 'ticket_type_id', 'organisation_id', 'payment_id', 'user_id', 'id']
 

@@ -79,7 +79,7 @@ describe('an endpoint added in Studio', () => {
       )
       await expect(insert, types).rejects.toMatchObject({
         code: 'PT422',
-        message: expect.stringContaining('This is no value for types'),
+        message: expect.stringContaining('This value is not valid for types'),
       })
     }
   })

@@ -31,7 +31,7 @@ test('data from before the baseline is refused and left alone', async () => {
 
   const refusal = await start(dataDir).catch((error: Error) => error.message)
   expect(refusal).toMatch(
-    /from before its first release.*Nothing in it was changed\. Set USHER_DATA_DIR to another folder/,
+    /from a version before the first release.*Nothing in it was changed\. Set USHER_DATA_DIR to another folder/,
   )
   expect(refusal).not.toContain('newer Usher')
 

@@ -37,7 +37,7 @@ test('a migration that waits behind a long transaction lets writers pass, and is
         projectDir,
         progress(message) {
           said.push(message)
-          if (!message.includes('tried again')) return
+          if (!message.includes('Trying again')) return
           // Nothing of it is there, nor does anybody wait for it: then the long transaction ends.
           void withClient(database.databaseUrl, async (writer) => {
             expect(await columns()).toEqual([])
@@ -47,7 +47,7 @@ test('a migration that waits behind a long transaction lets writers pass, and is
       })
     })
     expect(said[0]).toBe('Applying 1 migration …')
-    expect(said[1]).toContain('tried again')
+    expect(said[1]).toContain('Trying again')
     expect(await columns()).toEqual(['first', 'second'])
     await withClient(database.databaseUrl, async (client) => {
       expect((await client.query("select from public.organisations where slug = 'meanwhile'")).rowCount).toBe(1)

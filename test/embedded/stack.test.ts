@@ -86,7 +86,7 @@ test('a first start makes a database and a Data API, however often it was raced,
   await interrupted.line(/Applying/)
   const servers = serversOf(dataDir)
   interrupted.child.kill('SIGINT')
-  await interrupted.line(/Interrupted; everything begun was stopped/)
+  await interrupted.line(/Interrupted\. Everything started was stopped/)
   await ended(interrupted.child)
   expect(servers).toHaveLength(1)
   expect(runningAmong(servers)).toEqual([])
@@ -256,7 +256,7 @@ test('a second start is refused with the number of the process, and takes its pl
   // A stop while a part is being started again leaves nothing of it.
   const servers = serversOf(dataDir)
   for (const { pid } of servers) process.kill(pid, 'SIGKILL')
-  await expect.poll(() => messages.join()).toContain('Starting it again')
+  await expect.poll(() => messages.join()).toContain('Restarting it')
   const others = serversOf(dataDir)
   await stack.stop()
   expect(runningAmong([...servers, ...others])).toEqual([])
@@ -277,7 +277,7 @@ test('when Postgres or PostgREST ends unasked, it is started again in its place,
     process.kill(killed?.pid ?? 0, 'SIGKILL')
 
     await expect.poll(() => messages.at(-1)).toBe(`${name} runs again.`)
-    expect(messages.at(-2)).toBe(`${name} ended unexpectedly (signal SIGKILL). Starting it again (attempt 1) …`)
+    expect(messages.at(-2)).toBe(`${name} stopped unexpectedly (signal SIGKILL). Restarting it (attempt 1) …`)
     const { [part]: replacement, ...same } = recordOf(dataDir)
     expect(same).toEqual(others)
     expect(replacement).toMatchObject({ ...killed, pid: expect.any(Number) })
@@ -294,12 +294,12 @@ test('when Postgres or PostgREST ends unasked, it is started again in its place,
   const retake = setInterval(() => !squatter.listening && squatter.listen(squatted?.port, '127.0.0.1'), 1)
   process.kill(squatted?.pid ?? 0, 'SIGKILL')
   try {
-    expect(await stack.failed).toMatch(/^PostgREST ended unexpectedly \([\s\S]+, and starting it again did not help\./)
+    expect(await stack.failed).toMatch(/^PostgREST stopped unexpectedly \([\s\S]+ and could not be restarted\./)
   } finally {
     clearInterval(retake)
     squatter.close()
   }
-  expect(messages.filter((message) => /^PostgREST [\s\S]* Starting it again/.test(message))).toHaveLength(5)
+  expect(messages.filter((message) => /^PostgREST [\s\S]* Restarting it/.test(message))).toHaveLength(5)
   await stack.stop()
   expect(runningAmong(servers)).toEqual([])
 })
@@ -308,7 +308,7 @@ test('data from a newer Usher is left alone, and so is a database whose secrets 
   const newer = "insert into supabase_migrations.schema_migrations (version) values ('29990101000000')"
   await query(shared.databaseUrl, newer)
   // What a start does, and before-baseline.test.ts has it refused there.
-  await expect(applyMigrations(shared.databaseUrl)).rejects.toThrow(/made by a newer Usher.*29990101000000/)
+  await expect(applyMigrations(shared.databaseUrl)).rejects.toThrow(/from a newer Usher.*29990101000000/)
 
   const dataDir = temporaryFolder()
   mkdirSync(join(dataDir, 'database'))

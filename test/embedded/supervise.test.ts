@@ -53,7 +53,7 @@ function supervised({ beforeRestart = async () => {}, ...options }: Options) {
 test('one that ends again and again is given up after so many attempts in a row', async () => {
   const { started, reports, failed, killLast } = supervised({ restartDelaysMs: [0, 0], recoveredAfterMs: 60_000 })
   for (let i = 0; i < 3; i += 1) await killLast()
-  expect(await failed).toBe('Sleep ended unexpectedly (signal SIGKILL), and starting it again did not help.')
+  expect(await failed).toBe('Sleep stopped unexpectedly (signal SIGKILL) and could not be restarted.')
   expect(started).toHaveLength(3)
   expect(reports.filter((report) => report === 'Sleep runs again.')).toHaveLength(2)
 })

@@ -43,7 +43,7 @@ function comparable({ request_id: _, ...error }: ErrorBody): unknown {
     .replaceAll('"Idempotency-Key', '"idempotency_key')
     .replaceAll('(allowed: event_id, ', '(allowed: ')
     .replace(/ \w+ is not listed: [^.]*\./g, '')
-    .replace(/(list_\w+|get_\w+|GET \/api\/v1\/[^ ]+) (show|list)s/g, 'the list shows')
+    .replace(/(list_\w+|get_\w+|GET \/api\/v1\/[^ ]+) (show|list)s/g, 'the list lists')
     .replace(/the name of (an? [a-z -]+) on one line/g, 'the id of $1')
     .replace(/(?<=["; ])(event|ticket_type|attendee)_id(?=[" ])/g, '$1')
   const copy = JSON.parse(text) as { details?: { check_in?: Record<string, unknown>; fields?: unknown[] } }

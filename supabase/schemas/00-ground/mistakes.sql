@@ -197,7 +197,7 @@ begin
     case
       when jsonb_typeof(given -> v_column.name) = 'number' and (given ->> v_column.name)::numeric < 0 then
         format('The number in %s cannot be negative.', v_column.name)
-      else format('This is not a valid %s: %s', v_column.name, v_column.wanted)
+      else format('This value is not valid for %s: %s', v_column.name, v_column.wanted)
     end
   );
 end

@@ -47,7 +47,7 @@ begin
   select count(*) into v_count from public.emails e where e.organisation_id = v_organisation.id and e.status = 'queued';
   if v_count > 0 then
     perform private.refuse(
-      409, 'in_use', format('The organisation is in use: %s e-mails are waiting to be sent.', v_count), 'slug',
+      409, 'in_use', format('The organisation is in use: it has queued e-mails (%s).', v_count), 'slug',
       hint => 'Wait until they are sent or have failed, at most five days, or set their status to cancelled.'
     );
   end if;

@@ -52,7 +52,7 @@ comment on constraint ticket_types_price_is_bounded on public.ticket_types is
 comment on constraint ticket_types_quantity_is_not_negative on public.ticket_types is
   'A quantity must be at least 0. Leave it empty for no limit.';
 comment on constraint ticket_types_max_per_order_is_from_min_per_order on public.ticket_types is
-  'min_per_order must be at least 1, and max_per_order not below it. Leave max_per_order empty for no limit.';
+  'An order must allow at least 1 ticket of a type, and max_per_order must not be below min_per_order. Leave max_per_order empty for no limit.';
 comment on constraint ticket_types_sales_end_at_is_after_sales_start_at on public.ticket_types is
   'Sales must end after they start. Change sales_start_at and sales_end_at together.';
 comment on constraint ticket_types_external_id_is_bounded on public.ticket_types is 'external_id has 1 to 255 characters.';

@@ -46,7 +46,7 @@ comment on constraint promo_codes_code_is_one_word on public.promo_codes is
 comment on constraint promo_codes_percent_off_is_a_percentage on public.promo_codes is
   'A discount must be above 0 and at most 100 percent. 25 takes off a quarter.';
 comment on constraint promo_codes_amount_off_is_bounded on public.promo_codes is
-  'amount_off must be from 1 to 100000000000, in minor units: 500 is 5.00.';
+  'An amount off must be from 1 to 100000000000, in minor units: 500 is 5.00.';
 comment on constraint promo_codes_percent_off_or_amount_off_is_set on public.promo_codes is
   'A promo code needs a percentage or an amount. Set percent_off or amount_off.';
 comment on constraint promo_codes_amount_off_is_alone on public.promo_codes is
@@ -54,7 +54,7 @@ comment on constraint promo_codes_amount_off_is_alone on public.promo_codes is
 comment on constraint promo_codes_valid_until_is_after_valid_from on public.promo_codes is
   'A promo code must end after it starts. Change valid_from and valid_until together.';
 comment on constraint promo_codes_max_redemptions_is_positive on public.promo_codes is
-  'max_redemptions must be at least 1. Leave it empty for no limit, or disable the code.';
+  'A promo code must allow at least 1 use. Leave max_redemptions empty for no limit, or disable the code.';
 comment on table public.promo_codes is 'Discounts that buyers get with a code. Disable a code to refuse it from now on.';
 comment on column public.promo_codes.code is 'The code that the buyer types: one word, up to 50 characters. Case does not matter.';
 comment on column public.promo_codes.percent_off is 'Percentage off each ticket: above 0, up to 100, at most two decimals. Empty: see amount_off.';

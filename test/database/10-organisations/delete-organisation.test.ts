@@ -130,7 +130,7 @@ test('it is refused while somebody is at work with it, a guest may be on the way
      select organisation_id, 'event_cancelled', id from public.attendees where organisation_id = $1 returning id`,
     [organisation.id],
   )
-  expect((await refusal()).message).toBe('The organisation is in use: e-mails wait to be sent: 1.')
+  expect((await refusal()).message).toBe('The organisation is in use: it has queued e-mails (1).')
   await studio.query(
     "update public.emails set status = 'sent', sent_at = now(), next_attempt_at = null where id = $1",
     [id],

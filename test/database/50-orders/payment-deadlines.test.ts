@@ -339,7 +339,7 @@ test('a deadline that is over is refused wherever it is set, and one before the 
   const event = await organisation.event()
   const send = rest(await organisation.key('orders:read', 'orders:write'))
   const { id } = await unpaid(event)
-  const hint = expect.stringMatching(/expire_now in update_order, now\(\) by hand/)
+  const hint = expect.stringMatching(/send expire_now to update_order, or set now\(\) by hand/)
   const { over } = await row<{ over: string }>(
     "select private.rfc3339(created_at + interval '1 millisecond') as over from public.orders where id = $1",
     [id],

@@ -40,7 +40,7 @@ const schedule = "select private.schedule_courier('https://abc.supabase.co/funct
 test('where the extensions are not there, nothing is scheduled, in a sentence', async () => {
   const { rows } = await studio.query(schedule, ['secret'])
   expect(rows[0].said).toBe(
-    'Not scheduled: enable the extensions pg_cron, pg_net, supabase_vault first, or have something else call the function.',
+    'Not scheduled: enable the extensions pg_cron, pg_net, supabase_vault first, or call the function from elsewhere.',
   )
 })
 
