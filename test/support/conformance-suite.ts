@@ -15,12 +15,6 @@ const timeout = 120_000
 
 export type Revision = '2025-11-25' | '2026-07-28'
 
-export type Scenario = {
-  name: string
-  /** The revisions it belongs to, or `extension`. */
-  belongsTo: string[]
-}
-
 const CheckSchema = z.object({
   id: z.string(),
   status: z.enum(['SUCCESS', 'FAILURE', 'WARNING', 'SKIPPED', 'INFO']),
@@ -28,15 +22,6 @@ const CheckSchema = z.object({
   details: z.unknown().optional(),
 })
 export type Check = z.infer<typeof CheckSchema>
-
-/** Every scenario there is for a server. */
-export async function listScenarios(): Promise<Scenario[]> {
-  const listed = await conformance(['list', '--server'], tmpdir())
-  return [...listed.matchAll(/^ {2}- (\S+) \[(.+)\]$/gm)].map(([, name = '', belongsTo = '']) => ({
-    name,
-    belongsTo: belongsTo.split(','),
-  }))
-}
 
 /**
  * What the checks of each scenario of a revision reported, in that revision's way of talking. One process runs them all:
