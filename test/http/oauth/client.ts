@@ -2,8 +2,6 @@
 
 import { createServer } from 'node:http'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { BrowserContext, Page } from 'playwright-core'
 import { onTestFinished } from 'vitest'
 import { listenOnLoopback } from '../../../scripts/support/listen.ts'
@@ -70,61 +68,30 @@ export type Connected = {
   finish(answer: URL): Promise<void>
 }
 
-type Start = (url: URL, host: Host) => { finish(answer: URL): Promise<void>; connect(): Promise<Connected> }
-
-const v1: Start = (url, host) => {
-  const client = new ClientV1({ name: 'test', version: '1' })
-  const transport = new TransportV1(url, { authProvider: host as never })
-  const finish = ({ searchParams }: URL) => transport.finishAuth(searchParams.get('code') ?? '')
-  return {
-    finish,
-    async connect() {
-      await client.connect(transport)
-      onTestFinished(() => client.close())
-      return {
-        finish,
-        call: (name, args = {}) => client.callTool({ name, arguments: args }),
-        tools: async () => (await client.listTools()).tools.map(({ name }) => name),
-      }
-    },
-  }
-}
-
-const v2: Start = (url, host) => {
-  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' } })
-  const transport = new StreamableHTTPClientTransport(url, { authProvider: host as never })
-  const finish = ({ searchParams }: URL) => transport.finishAuth(searchParams)
-  return {
-    finish,
-    async connect() {
-      await client.connect(transport)
-      onTestFinished(() => client.close())
-      return {
-        finish,
-        call: (name, args = {}) => client.callTool({ name, arguments: args }),
-        tools: async () => (await client.listTools()).tools.map(({ name }) => name),
-      }
-    },
-  }
-}
-
-export const sdks = { 'sdk 1': v1, 'client 2': v2 }
-
 /** Connects; where the client has to send the person somewhere, they go there. */
 export async function connectBySigningIn(
-  start: Start,
   url: string,
   host: Host,
   goTo: (url: URL) => Promise<URL>,
 ): Promise<Connected> {
-  const first = start(new URL(url), host)
-  try {
-    return await first.connect()
-  } catch (error) {
-    if (host.sentTo === undefined) throw error
+  const start = () => {
+    const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' } })
+    const transport = new StreamableHTTPClientTransport(new URL(url), { authProvider: host as never })
+    return { client, transport }
   }
-  await first.finish(await goTo(take(host)))
-  return start(new URL(url), host).connect()
+  const first = start()
+  await first.client.connect(first.transport).catch((error) => {
+    if (host.sentTo === undefined) throw error
+  })
+  await first.transport.finishAuth((await goTo(take(host))).searchParams)
+  const { client, transport } = start()
+  await client.connect(transport)
+  onTestFinished(() => client.close())
+  return {
+    finish: ({ searchParams }) => transport.finishAuth(searchParams),
+    call: (name, args = {}) => client.callTool({ name, arguments: args }),
+    tools: async () => (await client.listTools()).tools.map(({ name }) => name),
+  }
 }
 
 export function take(host: Host): URL {
