@@ -5,7 +5,6 @@ import type { Socket } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { pino } from 'pino'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { recordHash } from '../../../src/apps/sign-in/adapter.ts'
 import { prefixOf } from '../../../src/gateway/api-key.ts'
 import { createAddresses } from '../../../src/http/addresses.ts'
 import type { FetchDocument } from '../../../src/process/outbound/fetch-document.ts'
@@ -25,6 +24,7 @@ import {
   refreshGrant,
   register,
   requestUrl,
+  signIn,
   walkToConsent,
 } from './walk.ts'
 
@@ -48,6 +48,9 @@ const grantsOf = async (of: string) =>
       [prefixOf(of)],
     )
   ).rows
+
+const revoke = async (token: string, client_id: string) =>
+  (await fetch(`${issuer()}/revoke`, { method: 'POST', body: new URLSearchParams({ token, client_id }) })).status
 
 describe('where a client wants the person to be returned to', () => {
   test.each([
@@ -132,17 +135,11 @@ test('an answer names its issuer, so that a client of two servers knows which on
   expect([refused.searchParams.get('iss'), refused.searchParams.get('error')]).toEqual([issuer(), 'access_denied'])
 })
 
-test('tokens for another resource are not given', async () => {
-  for (const resource of ['https://evil.example/mcp', `${url}/api/mcp`, `${url}/api/v1`]) {
-    const { location } = await new Jar(url).ask(requestUrl(clientId, pkce().challenge, { resource }))
-    expect(new URL(location).searchParams.get('error')).toBe('invalid_target')
-  }
-})
-
-test('tokens for two resources at once are not given, not even for the first', async () => {
-  const resources = [`${url}/api/mcp/connect`, 'https://evil.example/mcp']
-  for (const two of [resources, resources.toReversed(), [resources[0], resources[0]]]) {
-    const query = two.map((resource) => `&resource=${encodeURIComponent(resource as string)}`).join('')
+test('tokens for another resource are not given, nor for two at once', async () => {
+  const [own, other] = [`${url}/api/mcp/connect`, 'https://evil.example/mcp']
+  const wrong = [[other], [`${url}/api/mcp`], [`${url}/api/v1`], [own, other], [other, own], [own, own]]
+  for (const resources of wrong) {
+    const query = resources.map((resource) => `&resource=${encodeURIComponent(resource)}`).join('')
     const { location } = await new Jar(url).ask(requestUrl(clientId, pkce().challenge) + query)
     expect(new URL(location, url).searchParams.get('error')).toBe('invalid_target')
   }
@@ -150,7 +147,7 @@ test('tokens for two resources at once are not given, not even for the first', a
   const code = (await decide(walk)).searchParams.get('code') as string
   const form = { grant_type: 'authorization_code', code, client_id: walk.clientId, redirect_uri: callback }
   const body = new URLSearchParams({ ...form, code_verifier: walk.verifier })
-  for (const resource of resources) body.append('resource', resource)
+  for (const resource of [own, other]) body.append('resource', resource)
   const answer = await fetch(`${issuer()}/token`, { method: 'POST', body })
   expect([answer.status, await answer.json()]).toMatchObject([400, { error: 'invalid_target' }])
 })
@@ -160,30 +157,27 @@ describe('a code', () => {
     const walk = await walkToConsent(key, { jar: new Jar(url) })
     const answer = await decide(walk)
     const other = (await register(url)).body.client_id
-    const wrong = [
+    for (const members of [
       { client_id: other },
       { code_verifier: pkce().verifier },
       { code_verifier: undefined },
       { redirect_uri: 'http://127.0.0.1:2727/callback' },
-      { resource: 'https://evil.example/' },
-    ]
-    for (const members of wrong.slice(0, 4)) {
+    ]) {
       expect((await codeGrant(walk, answer, members)).body).toMatchObject({ error: 'invalid_grant' })
     }
     expect((await codeGrant(walk, answer)).status).toBe(200)
     const second = await walkToConsent(key, { jar: new Jar(url) })
-    expect((await codeGrant(second, await decide(second), wrong[4])).status).toBe(400)
+    const elsewhere = { resource: 'https://evil.example/' }
+    expect((await codeGrant(second, await decide(second), elsewhere)).status).toBe(400)
   })
 
   test('that is used twice ends everything it had given', async () => {
-    const walk = await walkToConsent(key, { jar: new Jar(url) })
-    const answer = await decide(walk)
-    const { body } = await codeGrant(walk, answer)
-    expect((await callWith(body.access_token, url)).status).toBe(200)
+    const { walk, answer, access_token, refresh_token } = await signIn(url, key)
+    expect((await callWith(access_token, url)).status).toBe(200)
     expect((await codeGrant(walk, answer)).body.error).toBe('invalid_grant')
-    await callWith(body.access_token, url)
-    expect((await callWith(body.access_token, url)).status).toBe(401)
-    expect((await refreshGrant(walk, body.refresh_token as string)).status).toBe(400)
+    await callWith(access_token, url)
+    expect((await callWith(access_token, url)).status).toBe(401)
+    expect((await refreshGrant(walk, refresh_token)).status).toBe(400)
   })
 
   test('that two requests use at once is good for one of them at most', async () => {
@@ -210,14 +204,8 @@ describe('a code', () => {
 })
 
 describe('tokens', () => {
-  async function signedIn(of = key) {
-    const walk = await walkToConsent(of, { jar: new Jar(url) })
-    const { body } = await codeGrant(walk, await decide(walk))
-    return { walk, ...(body as { access_token: string; refresh_token: string }) }
-  }
-
   test('are good at their own address only, and keys are not taken there', async () => {
-    const { access_token } = await signedIn()
+    const { access_token } = await signIn(url, key)
     expect((await callWith(access_token, url)).status).toBe(200)
     expect((await callWith(access_token, url, '/api/mcp')).status).toBe(401)
     expect((await fetch(`${url}/api/v1/me`, { headers: { Authorization: `Bearer ${access_token}` } })).status).toBe(401)
@@ -227,29 +215,11 @@ describe('tokens', () => {
     expect(await callWith(access_token, other.url)).toMatchObject({ status: 401 })
   })
 
-  test('a refresh token that is replayed ends its family', async () => {
-    const { walk, refresh_token } = await signedIn()
-    const { body } = await refreshGrant(walk, refresh_token)
-    expect((await callWith(body.access_token, url)).status).toBe(200)
-    await studio.query(
-      "update private.oauth_records set consumed_at = now() - interval '11 seconds' where id_hash = decode($1, 'hex')",
-      [recordHash('RefreshToken', refresh_token)],
-    )
-    expect((await refreshGrant(walk, refresh_token)).body.error).toBe('invalid_grant')
-    expect((await refreshGrant(walk, body.refresh_token as string)).body.error).toBe('invalid_grant')
-    expect((await callWith(body.access_token, url)).text).toContain('api_key_revoked')
-  })
-
   test('an access token ends after its hour, and another client cannot renew or revoke it', async () => {
-    const { walk, access_token, refresh_token } = await signedIn()
+    const { walk, access_token, refresh_token } = await signIn(url, key)
     const other = { ...walk, clientId }
     expect((await refreshGrant(other, refresh_token)).body.error).toBe('invalid_grant')
-    const revoke = (client: string) =>
-      fetch(`${issuer()}/revoke`, {
-        method: 'POST',
-        body: new URLSearchParams({ token: refresh_token, client_id: client }),
-      })
-    expect((await revoke(clientId)).status).toBe(200)
+    expect(await revoke(refresh_token, clientId)).toBe(200)
     expect((await callWith(access_token, url)).status).toBe(200)
     await studio.query(
       `update private.oauth_records r set expires_at = now() from public.api_keys k
@@ -258,12 +228,12 @@ describe('tokens', () => {
     )
     const fresh = await ownApp({ publicUrl: url })
     expect((await callWith(access_token, fresh.url)).status).toBe(401)
-    expect((await revoke(walk.clientId)).status).toBe(200)
+    expect(await revoke(refresh_token, walk.clientId)).toBe(200)
     expect((await refreshGrant(walk, refresh_token)).body.error).toBe('invalid_grant')
   })
 
   test('the database holds none of them, nor a code or cookie', async () => {
-    const { walk, access_token, refresh_token } = await signedIn()
+    const { walk, access_token, refresh_token } = await signIn(url, key)
     const undecided = await walkToConsent(key, { jar: new Jar(url) })
     const cookies = [walk, undecided].flatMap(({ jar }) => [...jar.cookies.values()])
     const secrets = [access_token, refresh_token, walk.verifier, ...cookies]
@@ -279,18 +249,16 @@ describe('tokens', () => {
 describe('a grant', () => {
   const change = (of: string, set: string) =>
     studio.query(`update public.api_keys set ${set} where prefix = $1`, [prefixOf(of)])
-  async function granted(chosen: string[] = ['events:read', 'orders:read']) {
+  async function granted() {
     const own = await organisation.personKey()
-    const walk = await walkToConsent(own, { jar: new Jar(url) })
-    const { body } = await codeGrant(walk, await decide(walk, { scope: chosen }))
-    return { own, walk, token: body.access_token as string }
+    return { own, ...(await signIn(url, own, { scope: ['events:read', 'orders:read'] })) }
   }
 
   test.each([
     ['is revoked', 'revoked_at = now()'],
     ['ends by rotation', 'expires_at = now()'],
   ])('ends at once when its key %s', async (_how, set) => {
-    const { own, token } = await granted()
+    const { own, access_token: token } = await granted()
     expect((await callWith(token, url)).status).toBe(200)
     await change(own, set)
     expect((await callWith(token, url)).text).toMatch(/api_key_(revoked|expired)/)
@@ -298,7 +266,7 @@ describe('a grant', () => {
   })
 
   test('shrinks with its key, never grows with it, and ends when nothing is left', async () => {
-    const { own, token } = await granted()
+    const { own, access_token: token } = await granted()
     await change(own, `scopes = '{events:write,orders:read}'`)
     expect((await grantsOf(own))[0]).toMatchObject({ scopes: '{orders:read}', revoked_at: null })
     expect((await callWith(token, url)).text).toContain('missing_scope')
@@ -309,13 +277,10 @@ describe('a grant', () => {
   })
 
   test('is in the audit trail: made and ended with the key that was signed in with, or by its client', async () => {
-    const own = await organisation.personKey()
+    const { own, walk, refresh_token } = await granted()
     const parent = await row<{ id: string }>('select id from public.api_keys where prefix = $1', [prefixOf(own)])
-    const walk = await walkToConsent(own, { jar: new Jar(url) })
-    const { body } = await codeGrant(walk, await decide(walk))
     const [grant] = await grantsOf(own)
-    const revoked = new URLSearchParams({ token: body.refresh_token as string, client_id: walk.clientId })
-    expect((await fetch(`${issuer()}/revoke`, { method: 'POST', body: revoked })).status).toBe(200)
+    expect(await revoke(refresh_token, walk.clientId)).toBe(200)
     const { rows } = await studio.query(
       'select action, actor, api_key_id from public.audit_entries where object_id = $1 order by id',
       [grant.id],
@@ -327,9 +292,8 @@ describe('a grant', () => {
   })
 
   test('shares the rate limit of its key with the others: who holds one cannot make more of it', async () => {
-    const { own, token } = await granted()
-    const walk = await walkToConsent(own, { jar: new Jar(url) })
-    const second = (await codeGrant(walk, await decide(walk))).body.access_token
+    const { own, access_token: token } = await granted()
+    const { access_token: second } = await signIn(url, own)
     const first = (await callWith(token, url)).left
     expect(first).toBeGreaterThan(0)
     expect((await callWith(second, url)).left).toBe(first - 1)
@@ -338,8 +302,7 @@ describe('a grant', () => {
 
   test('cannot be given more than its key has, in Studio or by a form', async () => {
     const own = await organisation.personKey('events:read')
-    const walk = await walkToConsent(own, { jar: new Jar(url) })
-    await decide(walk, { scope: ['events:read', 'orders:write'] })
+    await signIn(url, own, { scope: ['events:read', 'orders:write'] })
     const [grant] = await grantsOf(own)
     expect(grant.scopes).toBe('{events:read}')
     await expect(edit('api_keys', grant.id, `scopes = '{events:read,orders:write}'`)).rejects.toThrow(/lacks/)
@@ -347,7 +310,7 @@ describe('a grant', () => {
   })
 
   test('asked for more, names every scope that is wanted, but not one that its key lacks', async () => {
-    const { own, token } = await granted()
+    const { own, access_token: token } = await granted()
     const refused = await callWith(token, url, undefined, 'create_event')
     expect(refused.status).toBe(403)
     expect(refused.challenge).toContain('error="insufficient_scope", scope="events:read orders:read events:write"')
@@ -489,7 +452,8 @@ test('metadata that is nested too deeply is refused', async () => {
 })
 
 test('what Postgres could not keep is refused, and never a fault of the server', async () => {
-  const metadata = [
+  const named = (members: object) => JSON.stringify(members).slice(0, 80)
+  for (const members of [
     { client_name: 'a\0b' },
     { redirect_uris: Array.from({ length: 20 }, (_, i) => `https://client.example/${i}${'x'.repeat(1_900)}`) },
     { redirect_uris: Array.from({ length: 21 }, (_, i) => `https://client.example/${i}`) },
@@ -498,32 +462,27 @@ test('what Postgres could not keep is refused, and never a fault of the server',
     { jwks: { keys: [{ kty: 'EC', x: '\0' }] } },
     { jwks: { keys: ['\ud800'] } },
     { client_name: 7 },
-  ]
-  for (const members of metadata)
-    expect((await register(url, members)).status, JSON.stringify(members).slice(0, 80)).toBeLessThan(500)
-  for (const members of [
-    { state: 'a\0b' },
-    { prompt: '\0' },
-    { resource: '\0' },
-    { client_id: '\0' },
-    { state: 'x'.repeat(10_000) },
-    { state: 'x'.repeat(2_001) },
   ]) {
-    const asked = await new Jar(url).ask(requestUrl(clientId, pkce().challenge, members))
-    expect(asked.status, JSON.stringify(members).slice(0, 80)).toBeLessThan(500)
-    if ('state' in members) expect([asked.status, asked.location]).toEqual([400, ''])
+    expect((await register(url, members)).status, named(members)).toBeLessThan(500)
   }
-  const long = await new Jar(url).ask(requestUrl(clientId, pkce().challenge, { state: 'x'.repeat(2_001) }))
-  expect(long.text).toContain('state may have at most 2000 characters.')
-  for (const sent of [
-    { client_id: '\0' },
-    { client_id: 'é' },
-    { code: '\0' },
-    { redirect_uri: '\0' },
-    { resource: '\0' },
-  ]) {
-    const walk = { jar: new Jar(url), clientId, verifier: '\0', at: '', page: await new Jar(url).ask('/oauth/grants') }
-    expect((await codeGrant(walk, new URL('http://x/?code=x'), sent)).status).toBe('client_id' in sent ? 401 : 400)
+  const ask = (members: Record<string, string | undefined>) =>
+    new Jar(url).ask(requestUrl(clientId, pkce().challenge, members))
+  for (const members of [{ prompt: '\0' }, { resource: '\0' }, { client_id: '\0' }])
+    expect((await ask(members)).status, named(members)).toBeLessThan(500)
+  for (const state of ['a\0b', 'x'.repeat(10_000), 'x'.repeat(2_001)]) {
+    const { status, location } = await ask({ state })
+    expect([status, location]).toEqual([400, ''])
+  }
+  expect((await ask({ state: 'x'.repeat(2_001) })).text).toContain('state may have at most 2000 characters.')
+  const walk = { jar: new Jar(url), clientId, verifier: '\0', at: '', page: await new Jar(url).ask('/oauth/grants') }
+  for (const [name, value, status] of [
+    ['client_id', '\0', 401],
+    ['client_id', 'é', 401],
+    ['code', '\0', 400],
+    ['redirect_uri', '\0', 400],
+    ['resource', '\0', 400],
+  ] as const) {
+    expect((await codeGrant(walk, new URL('http://x/?code=x'), { [name]: value })).status, name).toBe(status)
   }
 })
 
@@ -672,18 +631,15 @@ test('keys, codes and tokens are in no line of the log', async () => {
   const lines: string[] = []
   const { url } = await ownApp({ log: pino({ level: 'trace' }, { write: (line) => void lines.push(line) }) })
   const own = await organisation.personKey()
-  const walk = await walkToConsent(own, { jar: new Jar(url) })
-  const answer = await decide(walk)
-  const { body } = await codeGrant(walk, answer)
-  await callWith(body.access_token, url)
-  await refreshGrant(walk, body.refresh_token as string)
-  await refreshGrant(walk, body.refresh_token as string)
+  const { walk, answer, access_token, refresh_token } = await signIn(url, own)
+  await callWith(access_token, url)
+  for (const _ of [1, 2]) await refreshGrant(walk, refresh_token)
   const uid = walk.at.split('/').at(-1) as string
   const secrets = [
     own,
     answer.searchParams.get('code') as string,
-    body.access_token,
-    body.refresh_token,
+    access_token,
+    refresh_token,
     walk.verifier,
     uid,
     ...walk.jar.cookies.values(),

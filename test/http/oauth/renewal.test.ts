@@ -8,7 +8,7 @@ import { row, studio } from '../../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../../support/organisation.ts'
 import { appOfThisFile } from '../../support/own-app.ts'
 import { edit } from '../../support/studio.ts'
-import { callWith, codeGrant, decide, Jar, refreshGrant, walkToConsent } from './walk.ts'
+import { callWith, codeGrant, decide, Jar, refreshGrant, signIn, walkToConsent } from './walk.ts'
 
 const lines: string[] = []
 const log = pino({ level: 'warn' }, { write: (line) => void lines.push(line) })
@@ -21,14 +21,12 @@ beforeAll(async () => {
 
 async function signedIn() {
   const key = await organisation.personKey()
-  const walk = await walkToConsent(key, { jar: new Jar(url) })
-  const answer = await decide(walk)
-  const { body } = await codeGrant(walk, answer)
+  const signedIn = await signIn(url, key)
   const { id: grantId } = await row<{ id: string }>(
     "select g.id from public.api_keys g join public.api_keys k on k.id = g.parent_id where g.kind = 'grant' and k.prefix = $1",
     [prefixOf(key)],
   )
-  return { walk, answer, grantId, ...(body as { access_token: string; refresh_token: string }) }
+  return { ...signedIn, grantId }
 }
 
 /** As if it had been used so long ago. */
@@ -108,8 +106,9 @@ test('of a grant the newest hundred access tokens are kept, and every refresh to
   await addTokens('AccessToken', 120, grantId)
   // The code, 100 access tokens, and all that renew.
   expect(await recordsOf(grantId)).toBe(1 + 100 + 2 + 120)
-  // So a thief who renews often is noticed all the same.
+  // So a thief who renews often is noticed all the same, and nothing of the family is left.
   expect((await refreshGrant(walk, refresh_token)).body.error).toBe('invalid_grant')
+  expect((await refreshGrant(walk, body.refresh_token as string)).body.error).toBe('invalid_grant')
   expect((await callWith(body.access_token, url)).status).toBe(401)
 })
 

@@ -139,6 +139,14 @@ export const codeGrant = (walk: Walk, answer: URL, more: Record<string, string |
 export const refreshGrant = (walk: Walk, refreshToken: string) =>
   exchange(walk.jar.apiUrl, { grant_type: 'refresh_token', refresh_token: refreshToken, client_id: walk.clientId })
 
+/** From the request to the tokens. */
+export async function signIn(apiUrl: string, key: string, form: Record<string, string | string[]> = {}) {
+  const walk = await walkToConsent(key, { jar: new Jar(apiUrl) })
+  const answer = await decide(walk, form)
+  const { body } = await codeGrant(walk, answer)
+  return { walk, answer, ...(body as { access_token: string; refresh_token: string }) }
+}
+
 /** The status of a call with a token, and what is said of it. */
 export async function callWith(
   token: string | undefined,
