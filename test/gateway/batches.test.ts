@@ -1,41 +1,24 @@
 // Registrations and scans that arrive together share RPCs: counted on the way to PostgREST.
 
-import { createServer, request } from 'node:http'
-import { json } from 'node:stream/consumers'
-import { expect, inject, onTestFinished, test } from 'vitest'
-import { listenOnLoopback } from '../../scripts/support/listen.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
 import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { createOrganiser } from '../support/organiser.ts'
 import { ownApp } from '../support/own-app.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
+import { type Breaks, raised, watchedDataApi } from '../support/watched-data-api.ts'
 
-/** The app in front of PostgREST, through a server that counts the calls of each function, and may break them: by an error that it answers
- * instead, or by closing the connection. */
-async function counted(breaks: (path: string) => boolean | { code: string } = () => false, delayMs = 0) {
-  const { hostname, port } = new URL(inject('dataApiUrl'))
+/** The app in front of PostgREST: counts the calls of each function, and may break or delay them. */
+async function counted(breaks: Record<string, Breaks> = {}, delayMs = 0) {
   const rpcs: Record<string, number> = {}
   const batches: Record<string, unknown>[][] = []
-  const server = createServer((req, res) => {
-    const path = req.url?.replace('/rpc/', '') ?? ''
-    rpcs[path] = (rpcs[path] ?? 0) + 1
-    const broken = breaks(path)
-    if (broken === true) return void res.destroy()
-    if (broken !== false) {
-      const error = JSON.stringify({ ...broken, message: 'as it is' })
-      return void req.resume().on('end', () => res.writeHead(500, { 'Content-Type': 'application/json' }).end(error))
-    }
-    const upstream = request({ hostname, port, method: req.method, path: req.url, headers: req.headers }, (answer) => {
-      setTimeout(() => {
-        res.writeHead(answer.statusCode ?? 502, answer.headers)
-        answer.pipe(res)
-      }, delayMs)
-    })
-    req.pipe(upstream)
-    if (path.startsWith('register_attendees'))
-      void json(req).then((body) => batches.push((body as { calls: [] }).calls))
+  const dataApi = await watchedDataApi(async (fn, res, body) => {
+    rpcs[fn] = (rpcs[fn] ?? 0) + 1
+    if (fn === 'register_attendees') batches.push(JSON.parse(body).calls)
+    await breaks[fn]?.(res)
+    await sleep(delayMs)
   })
-  const dataApi = await listenOnLoopback(server)
   onTestFinished(dataApi.close)
   return { rpcs, batches, ...(await ownApp({ dataApiUrl: dataApi.url })) }
 }
@@ -118,8 +101,8 @@ test('keys of two organisations never share an RPC, nor do calls that may be rep
 })
 
 test('a batch whose answer is lost tells each of its callers so, and repeating them with their keys registers nobody twice', async () => {
-  let broken = true
-  const { url } = await counted((path) => broken && path === 'register_attendees')
+  const broken: Record<string, Breaks> = { register_attendees: (res) => res.destroy() }
+  const { url } = await counted(broken)
   const { event, register } = await onSale()
   const send = (i: number) => register(url, i, { 'Idempotency-Key': `${i}` })
   const answers = await times(30, send)
@@ -127,13 +110,13 @@ test('a batch whose answer is lost tells each of its callers so, and repeating t
   expect(lost).toBeGreaterThan(0)
   expect(alone + lost).toBe(30)
   expect(answers.filter(({ status }) => status !== 201).every(({ body }) => body.error.retryable)).toBe(true)
-  broken = false
+  delete broken.register_attendees
   expect(tally(await times(30, send))).toEqual({ 201: 30 })
   expect(await event.sold()).toBe(30)
 })
 
 test('a batch that runs out of its time may be sent again: each call alone had the time', async () => {
-  const { url } = await counted((path) => path === 'register_attendees' && { code: '57014' })
+  const { url } = await counted({ register_attendees: raised(500, '57014') })
   const { event, register } = await onSale()
   const answers = await times(12, (i) => register(url, i))
   const refused = answers.filter(({ status }) => status !== 201)
@@ -143,18 +126,9 @@ test('a batch that runs out of its time may be sent again: each call alone had t
 })
 
 test('a key that is revoked is refused in the middle of a batch, and nothing of the batch is done', async () => {
-  let revoke = async () => {}
-  const { url } = await counted((path) => {
-    if (path === 'register_attendees') void revoke()
-    return false
-  })
   const { organisation, event, register } = await onSale()
-  revoke = async () => {
-    await studio.query(
-      'update public.api_keys set revoked_at = now() where organisation_id = $1 and revoked_at is null',
-      [organisation.id],
-    )
-  }
+  const revoke = 'update public.api_keys set revoked_at = now() where organisation_id = $1 and revoked_at is null'
+  const { url } = await counted({ register_attendees: () => studio.query(revoke, [organisation.id]) })
   const answers = await times(30, (i) => register(url, i))
   const counts = tally(answers)
   expect(Object.keys(counts).every((outcome) => ['201', 'api_key_revoked'].includes(outcome))).toBe(true)
@@ -162,7 +136,7 @@ test('a key that is revoked is refused in the middle of a batch, and nothing of 
 })
 
 test('reads of the same thing share RPCs; none is answered from before it arrived, and no other key gets the answer', async () => {
-  const { url, rpcs } = await counted(undefined, 50)
+  const { url, rpcs } = await counted({}, 50)
   const { event, key, organisation } = await onSale()
   const read = (by = key) => rest(by, url)('GET', `/events/${event.id}`)
   await read()

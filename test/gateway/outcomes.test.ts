@@ -1,43 +1,25 @@
 // What a caller is answered when the connection to the database breaks, or Postgres ends the transaction for another: whether the request
 // may be sent again, and that it then happens once.
 
-import { createServer, request, type ServerResponse } from 'node:http'
-import { pipeline } from 'node:stream'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import { listenOnLoopback } from '../../scripts/support/listen.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { during, studio } from '../support/database.ts'
 import { jsonHeaders, post, toolCall } from '../support/mcp.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
 import { appOfThisFile, ownApp } from '../support/own-app.ts'
 import { rest } from '../support/rest.ts'
-
-type Breaks = (res: ServerResponse) => unknown
-
-const json = (status: number, body: object) => (res: ServerResponse) =>
-  res.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
-const raised = (status: number, code: string, message = 'as it is') => json(status, { code, message })
+import { type Breaks, raised, watchedDataApi } from '../support/watched-data-api.ts'
 
 /** PostgREST, but the next calls of functions other than resolve_api_key are carried out and answered as told, in order. */
 async function startBreaking() {
-  const { hostname, port } = new URL(inject('dataApiUrl'))
   const told: { carryOut: boolean; breaks: Breaks }[] = []
   const asked: string[] = []
-  const server = createServer((req, res) => {
-    const fn = req.url?.replace('/rpc/', '') ?? ''
-    const next = fn === 'resolve_api_key' ? undefined : told.shift()
+  const dataApi = await watchedDataApi((fn, res) => {
     asked.push(fn)
-    if (next?.carryOut === false) return void req.resume().on('end', () => next.breaks(res))
-    const upstream = request({ hostname, port, method: req.method, path: req.url, headers: req.headers }, (answer) => {
-      if (next !== undefined) return void answer.resume().on('end', () => next.breaks(res))
-      // The caller may have gone meanwhile.
-      if (res.destroyed) return void answer.resume()
-      res.writeHead(answer.statusCode ?? 502, answer.headers)
-      pipeline(answer, res, () => {})
-    })
-    upstream.on('error', () => res.destroy())
-    pipeline(req, upstream, () => {})
+    const next = fn === 'resolve_api_key' ? undefined : told.shift()
+    if (next?.carryOut !== false) return next?.breaks
+    next.breaks(res)
   })
-  return { told, asked, ...(await listenOnLoopback(server)) }
+  return { told, asked, ...dataApi }
 }
 
 const dataApi = await startBreaking()
@@ -90,9 +72,9 @@ const breakages: [string, Breaks][] = [
     'breaks off in the answer',
     (res) => res.writeHead(200, { 'Content-Length': 100 }).write('{"data', () => res.destroy()),
   ],
-  ['says what PostgREST says of a lost connection', json(400, { code: '', message: '', details: null, hint: null })],
+  ['says what PostgREST says of a lost connection', raised(400, '', '')],
   ['is a gateway that says 502', (res) => res.writeHead(502).end('<html>Bad Gateway</html>')],
-  ['is a gateway that says 504', json(504, { message: 'The upstream server is timing out' })],
+  ['is a gateway that says 504', raised(504, '', 'The upstream server is timing out')],
   ['says 57P01', raised(500, '57P01', 'terminating connection due to administrator command')],
   ['says 08006', raised(503, '08006', 'server closed the connection unexpectedly')],
   ['says that PostgREST lost its connection', raised(503, 'PGRST001')],

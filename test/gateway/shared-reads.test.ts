@@ -1,49 +1,32 @@
 // Different reads of a key that arrive together share RPCs, and each is answered as if it had come alone.
 
-import { createServer, request } from 'node:http'
-import { json } from 'node:stream/consumers'
-import { expect, inject, onTestFinished, test } from 'vitest'
-import { listenOnLoopback } from '../../scripts/support/listen.ts'
+import { expect, onTestFinished, test } from 'vitest'
 import { studio } from '../support/database.ts'
 import { jsonHeaders, post, toolCall } from '../support/mcp.ts'
 import { createOrganiser } from '../support/organiser.ts'
 import { ownApp } from '../support/own-app.ts'
 import { rest } from '../support/rest.ts'
+import { type Breaks, raised, watchedDataApi } from '../support/watched-data-api.ts'
 
 type Calls = { operation: string; args: Record<string, unknown> }[]
 
-/** The app in front of PostgREST, through a server that notes what is asked, holds functions until they are released, and may answer an
- * error in place of one. */
-async function watched(error: Record<string, { code: string }> = {}) {
-  const { hostname, port } = new URL(inject('dataApiUrl'))
+/** The app in front of PostgREST: notes what is asked, holds functions until they are released, and may break them. */
+async function watched(breaks: Record<string, Breaks> = {}) {
   const asked: string[] = []
   const shared: Calls[] = []
   const held = new Map<string, PromiseWithResolvers<void>>()
-  const server = createServer(async (req, res) => {
-    const name = req.url?.replace('/rpc/', '') ?? ''
-    asked.push(name)
-    const body = await json(req)
-    if (name === 'read_calls') shared.push((body as { calls: Calls }).calls)
-    await held.get(name)?.promise
-    if (error[name]) {
-      return void res
-        .writeHead(500, { 'Content-Type': 'application/json' })
-        .end(JSON.stringify({ ...error[name], message: 'as it is' }))
-    }
-    const headers = { ...req.headers }
-    const upstream = request({ hostname, port, method: req.method, path: req.url, headers }, (answer) => {
-      res.writeHead(answer.statusCode ?? 502, answer.headers)
-      answer.pipe(res)
-    })
-    upstream.end(JSON.stringify(body))
+  const dataApi = await watchedDataApi(async (fn, res, body) => {
+    asked.push(fn)
+    if (fn === 'read_calls') shared.push(JSON.parse(body).calls)
+    await held.get(fn)?.promise
+    breaks[fn]?.(res)
   })
-  const dataApi = await listenOnLoopback(server)
   onTestFinished(dataApi.close)
-  const hold = (name: string) => {
+  const hold = (fn: string) => {
     const gate = Promise.withResolvers<void>()
-    held.set(name, gate)
+    held.set(fn, gate)
     return () => {
-      held.delete(name)
+      held.delete(fn)
       gate.resolve()
     }
   }
@@ -153,7 +136,7 @@ test('a list that takes long holds neither objects nor other lists', async () =>
 })
 
 test.each(['57014', 'PGRST202', '22P05'])('when shared reads meet %s, each is sent by itself', async (code) => {
-  const { url, shared } = await watched({ read_calls: { code } })
+  const { url, shared } = await watched({ read_calls: raised(500, code) })
   const { event, key } = await shop()
   const paths = Array.from({ length: 20 }, (_, i) => `/events/${i % 2 ? event.id : unknown.slice(0, -2) + (10 + i)}`)
   const answers = await sendUntil(

@@ -1,14 +1,14 @@
 // Wrong keys are counted per address. All tests share one address: those that need it over its limit share an app, and so a counter, and
 // the others have one of their own.
 
-import { createServer, request } from 'node:http'
-import { afterAll, expect, inject, onTestFinished, test } from 'vitest'
-import { listenOnLoopback } from '../../scripts/support/listen.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { createKey } from '../../src/gateway/api-key.ts'
 import { jsonHeaders, post, toolCall } from '../support/mcp.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { appOfThisFile, ownApp } from '../support/own-app.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
+import { watchedDataApi } from '../support/watched-data-api.ts'
 
 const allowed = 60
 
@@ -22,13 +22,11 @@ async function guess(url: string, times: number): Promise<Array<[number, string]
   return answers
 }
 
-/** The app in front of PostgREST, through a server that counts how often keys are resolved, and how many at once. */
+/** The app in front of PostgREST, which counts how often keys are resolved, and how many at once. */
 async function counted(serve = ownApp, atTheEnd = onTestFinished as (close: () => Promise<void>) => void) {
-  const { hostname, port } = new URL(inject('dataApiUrl'))
   const seen = { resolved: 0, underWay: 0, most: 0 }
-  const server = createServer((req, res) => {
-    const resolves = req.url === '/rpc/resolve_api_key'
-    if (resolves) {
+  const dataApi = await watchedDataApi(async (fn, res) => {
+    if (fn === 'resolve_api_key') {
       seen.resolved += 1
       seen.underWay += 1
       seen.most = Math.max(seen.most, seen.underWay)
@@ -36,15 +34,8 @@ async function counted(serve = ownApp, atTheEnd = onTestFinished as (close: () =
         seen.underWay -= 1
       })
     }
-    const upstream = request({ hostname, port, method: req.method, path: req.url, headers: req.headers }, (answer) => {
-      setTimeout(() => {
-        res.writeHead(answer.statusCode ?? 502, answer.headers)
-        answer.pipe(res)
-      }, 5)
-    })
-    req.pipe(upstream)
+    await sleep(5)
   })
-  const dataApi = await listenOnLoopback(server)
   atTheEnd(dataApi.close)
   return { seen, ...(await serve({ dataApiUrl: dataApi.url })) }
 }
