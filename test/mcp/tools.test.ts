@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { restRequestOf } from '../../scripts/support/rest-request.ts'
-import { EventSchema } from '../../src/operations/events.ts'
 import { operations as all } from '../../src/operations/index.ts'
 import { isList, isRead } from '../../src/operations/operation.ts'
 import { row, studio } from '../support/database.ts'
@@ -115,14 +114,7 @@ describe.each(clients)('$client speaking $revision', ({ revision, connect }) => 
 
     const first = await mcp.call('list_events', { limit: 1 })
     const second = await mcp.call('list_events', { limit: 1, cursor: first.next_cursor })
-    const ids = [first, second].map(({ data }) =>
-      EventSchema.pick({ id: true })
-        .strip()
-        .array()
-        .parse(data)
-        .map(({ id }) => id),
-    )
-    expect(ids).toEqual([[newer.id], [event.id]])
+    expect([first.data, second.data]).toMatchObject([[{ id: newer.id }], [{ id: event.id }]])
     expect(second).toMatchObject({ has_more: false })
     expect(second).not.toHaveProperty('next_cursor')
   })
