@@ -2,7 +2,7 @@
 // client would send. Every answer is held against what the operation declares.
 
 import { request } from 'node:http'
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { Client, type ClientOptions, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect, inject, onTestFinished } from 'vitest'
@@ -10,6 +10,7 @@ import * as z from 'zod'
 import type { ErrorBody } from '../../src/gateway/api-error.ts'
 import { operations } from '../../src/operations/index.ts'
 import type { Operation } from '../../src/operations/operation.ts'
+import { ErrorAnswer } from './rest.ts'
 import { validator, validatorV1 } from './schema-validators.ts'
 
 type Arguments = Record<string, unknown>
@@ -88,44 +89,27 @@ export async function connectV1(
 
 /** The current package, pinned to one revision: 2026-07-28 is discovered, anything earlier is initialised. */
 export function speaking(revision: string): Connect {
-  return async (key, apiUrl = inject('apiUrl'), atEnd = onTestFinished, query = '') => {
-    const client = new Client(
-      { name: 'test', version: '1' },
-      revision >= '2026-07-28'
-        ? { jsonSchemaValidator: validator, versionNegotiation: { mode: { pin: revision } } }
-        : { jsonSchemaValidator: validator, supportedProtocolVersions: [revision] },
-    )
-    return connectCurrent(client, key, apiUrl, atEnd, query)
-  }
+  return connectCurrent(
+    revision >= '2026-07-28'
+      ? { versionNegotiation: { mode: { pin: revision } } }
+      : { supportedProtocolVersions: [revision] },
+  )
 }
 
 /** The current package as a host would use it: it finds out by itself what the server speaks. */
-export async function negotiating(key: string, apiUrl = inject('apiUrl')): Promise<McpCaller> {
-  return connectCurrent(
-    new Client(
-      { name: 'test', version: '1' },
-      { jsonSchemaValidator: validator, versionNegotiation: { mode: 'auto' } },
-    ),
-    key,
-    apiUrl,
-    onTestFinished,
-  )
-}
+export const negotiating = connectCurrent({ versionNegotiation: { mode: 'auto' } })
 
-async function connectCurrent(
-  client: Client,
-  key: string,
-  apiUrl: string,
-  atEnd: AtEnd,
-  query = '',
-): Promise<McpCaller> {
-  const url = new URL(`${apiUrl}/api/mcp?${query}`)
-  await client.connect(new StreamableHTTPClientTransport(url, { requestInit: bearing(key) }))
-  atEnd(() => client.close())
-  const { tools } = await client.listTools()
-  return caller(client.getNegotiatedProtocolVersion(), client.getServerCapabilities(), tools, (name, args) =>
-    client.callTool({ name, arguments: args }),
-  )
+function connectCurrent(options: ClientOptions): Connect {
+  return async (key, apiUrl = inject('apiUrl'), atEnd = onTestFinished, query = '') => {
+    const client = new Client({ name: 'test', version: '1' }, { jsonSchemaValidator: validator, ...options })
+    const url = new URL(`${apiUrl}/api/mcp?${query}`)
+    await client.connect(new StreamableHTTPClientTransport(url, { requestInit: bearing(key) }))
+    atEnd(() => client.close())
+    const { tools } = await client.listTools()
+    return caller(client.getNegotiatedProtocolVersion(), client.getServerCapabilities(), tools, (name, args) =>
+      client.callTool({ name, arguments: args }),
+    )
+  }
 }
 
 const ToolResult = z.looseObject({
@@ -135,18 +119,6 @@ const ToolResult = z.looseObject({
   ),
   structuredContent: z.record(z.string(), z.unknown()).optional(),
   isError: z.boolean().optional(),
-})
-
-const ErrorAnswer = z.strictObject({
-  error: z.strictObject({
-    code: z.string().regex(/^[a-z_]+$/),
-    message: z.string().min(1),
-    param: z.string().optional(),
-    details: z.unknown().optional(),
-    hint: z.string().optional(),
-    retryable: z.boolean(),
-    request_id: z.string().min(1),
-  }),
 })
 
 function caller(

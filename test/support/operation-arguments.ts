@@ -192,11 +192,7 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     return { order_id: orderId, attendee_id: attendeeId, kind: 'ticket', status: 'queued', limit: 5 }
   },
   resend_email: async (event) => ({
-    email_id: (
-      await row<{ id: string }>('select id from public.emails where attendee_id = $1', [
-        (await event.guest()).attendeeId,
-      ])
-    ).id,
+    email_id: await idOf('select id from public.emails where attendee_id = $1', [(await event.guest()).attendeeId]),
   }),
   list_check_in_points: async (event) => {
     await checkInPoint(event)
@@ -266,11 +262,8 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     await event.guest()
     const of = 'select organisation_id as organisation from public.webhook_endpoints where id = $1'
     await enqueued((await row<{ organisation: string }>(of, [endpoint])).organisation)
-    const delivery = await row<{ id: string }>(
-      'select id from public.webhook_deliveries where webhook_endpoint_id = $1',
-      [endpoint],
-    )
-    return { webhook_delivery_id: delivery.id }
+    const delivery = 'select id from public.webhook_deliveries where webhook_endpoint_id = $1'
+    return { webhook_delivery_id: await idOf(delivery, [endpoint]) }
   },
   redeliver_webhooks: async (event) => ({
     webhook_endpoint_id: await webhookEndpoint(event),
@@ -293,50 +286,35 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
   undo_check_in: async (event) => ({ check_in_id: await acceptedScan(event) }),
 }
 
-async function promoCode(event: TestEvent): Promise<string> {
-  const { id } = await row<{ id: string }>(
-    `insert into public.promo_codes (event_id, code, percent_off) select $1, $2, 20 returning id`,
-    [event.id, randomUUID()],
-  )
-  return id
-}
+const idOf = async (insert: string, values: unknown[]) => (await row<{ id: string }>(insert, values)).id
 
-async function webhookEndpoint(event: TestEvent): Promise<string> {
-  const { id } = await row<{ id: string }>(
+const promoCode = ({ id }: TestEvent) =>
+  idOf('insert into public.promo_codes (event_id, code, percent_off) values ($1, $2, 20) returning id', [
+    id,
+    randomUUID(),
+  ])
+
+const webhookEndpoint = ({ id }: TestEvent) =>
+  idOf(
     `insert into public.webhook_endpoints (organisation_id, url, types)
      select e.organisation_id, 'https://hooks.example.com', '{order.created,order.completed}'
      from public.events e where e.id = $1 returning id`,
-    [event.id],
+    [id],
   )
-  return id
-}
 
-async function checkInPoint(event: TestEvent): Promise<string> {
-  const { id } = await row<{ id: string }>(
-    `insert into public.check_in_points (event_id, name) select $1, 'Gate 1' returning id`,
-    [event.id],
-  )
-  return id
-}
+const checkInPoint = ({ id }: TestEvent) =>
+  idOf("insert into public.check_in_points (event_id, name) values ($1, 'Gate 1') returning id", [id])
 
 /** A guest let in by hand, in Studio. */
 async function acceptedScan(event: TestEvent): Promise<string> {
   const { code } = await event.guest()
-  const { id } = await row<{ id: string }>(`insert into public.check_ins (event_id, code) select $1, $2 returning id`, [
-    event.id,
-    code,
-  ])
-  return id
+  return idOf('insert into public.check_ins (event_id, code) values ($1, $2) returning id', [event.id, code])
 }
 
 /** A payment that completed its order. */
 async function paidIn(event: TestEvent): Promise<string> {
   const { orderId } = await event.payer()
-  const { id } = await row<{ id: string }>(
-    `insert into public.payments (order_id, amount) select $1, 4900 returning id`,
-    [orderId],
-  )
-  return id
+  return idOf('insert into public.payments (order_id, amount) values ($1, 4900) returning id', [orderId])
 }
 
 const sellOut = (ticketTypeId: string) =>
@@ -345,9 +323,8 @@ const sellOut = (ticketTypeId: string) =>
 /** Somebody who waits for the ticket type of the event. */
 export async function waitingListEntry(event: TestEvent, email = `${randomUUID()}@example.com`): Promise<string> {
   await sellOut(event.ticketTypeId)
-  const { id } = await row<{ id: string }>(
-    `insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) select $1, $2, 'Annie Easley', $3 returning id`,
+  return idOf(
+    `insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) values ($1, $2, 'Annie Easley', $3) returning id`,
     [event.id, event.ticketTypeId, email],
   )
-  return id
 }

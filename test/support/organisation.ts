@@ -45,25 +45,16 @@ export async function createOrganisation({ plan = 'enterprise' } = {}): Promise<
     `insert into public.organisations (name, slug, plan) select $1, $1, $2 returning id`,
     [slug, plan],
   )
+  const keys =
+    (more: { name: string; kind?: 'person'; confirmations?: 'none' }) =>
+    (...chosen: Scope[]) =>
+      issueKey(ofKnownRight, { organisation: slug, scopes: chosen.length > 0 ? chosen : scopes, ...more })
   return {
     id,
     slug,
-    key: (...chosen) =>
-      issueKey(ofKnownRight, {
-        organisation: slug,
-        name: 'test',
-        scopes: chosen.length > 0 ? chosen : scopes,
-        confirmations: 'none',
-      }),
-    personKey: (...chosen) =>
-      issueKey(ofKnownRight, {
-        organisation: slug,
-        name: 'Jane Doe',
-        scopes: chosen.length > 0 ? chosen : scopes,
-        kind: 'person',
-      }),
-    askingKey: (...chosen) =>
-      issueKey(ofKnownRight, { organisation: slug, name: 'Assistant', scopes: chosen.length > 0 ? chosen : scopes }),
+    key: keys({ name: 'test', confirmations: 'none' }),
+    personKey: keys({ name: 'Jane Doe', kind: 'person' }),
+    askingKey: keys({ name: 'Assistant' }),
     event: (options) => createEvent(id, options),
   }
 }

@@ -14,10 +14,10 @@ export type RestAnswer = {
   body: any
 }
 
-const ErrorAnswer = z.strictObject({
+export const ErrorAnswer = z.strictObject({
   error: z.strictObject({
     code: z.string().regex(/^[a-z_]+$/),
-    message: z.string(),
+    message: z.string().min(1),
     param: z.string().optional(),
     details: z.unknown().optional(),
     hint: z.string().optional(),
