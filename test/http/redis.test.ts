@@ -3,12 +3,12 @@
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { pino } from 'pino'
 import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createKey } from '../../src/gateway/api-key.ts'
 import { createLimitStores } from '../../src/http/middleware/rate-limit.ts'
+import { freePort } from '../../src/local/ports.ts'
 import { jsonHeaders, post, toolCall } from '../support/mcp.ts'
 import { ownApp } from '../support/own-app.ts'
 import { organisationAllowed } from '../support/plan.ts'
@@ -32,15 +32,6 @@ async function stop({ process }: Redis): Promise<void> {
   if (process.exitCode !== null || process.signalCode !== null) return
   process.kill('SIGKILL')
   await once(process, 'exit')
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
 }
 
 /** One instance of the API, with its own connection to Redis. */
@@ -112,59 +103,58 @@ describe.skipIf(!installed)(title, () => {
     expect(names.join(' ')).not.toContain('usher_live_')
   })
 
-  test('while Redis is away each copy limits for itself and says so, and together again when it is back', async () => {
-    const mortal = await startRedis()
-    onTestFinished(() => stop(mortal))
+  /** Two copies on a Redis of their own, and the log of the first. */
+  async function copiesOn() {
+    const own = await startRedis()
+    onTestFinished(() => stop(own))
     const lines: string[] = []
     const log = pino({ base: null }, { write: (line: string) => void lines.push(line) })
-    const [one, two] = [await copyOfTheApp(mortal, log), await copyOfTheApp(mortal)]
+    const [one, two] = [await copyOfTheApp(own, log), await copyOfTheApp(own)]
     const me = (key: string, url: string) => rest(key, url)('GET', '/me')
+    return {
+      ...{ own, one, two },
+      says: (what: string) => lines.filter((line) => line.includes(what)).length,
+      async statuses(key: string, ...urls: string[]) {
+        const answers: number[] = []
+        for (const url of urls) answers.push((await me(key, url)).status)
+        return answers
+      },
+      async togetherAgain() {
+        const fresh = await (await organisationAllowed(9)).key()
+        await me(fresh, one)
+        return (await me(fresh, two)).headers.get('ratelimit')
+      },
+    }
+  }
+
+  test('while Redis is away each copy limits for itself and says so, and together again when it is back', async () => {
+    const { own, one, two, says, statuses, togetherAgain } = await copiesOn()
     const key = await (await organisationAllowed(2)).key()
-    const statuses = async (...urls: string[]) => {
-      const answers: number[] = []
-      for (const url of urls) answers.push((await me(key, url)).status)
-      return answers
-    }
-    expect(await statuses(one, two, one)).toEqual([200, 200, 429])
+    expect(await statuses(key, one, two, one)).toEqual([200, 200, 429])
+    await stop(own)
+    expect(await statuses(key, one, one, one)).toEqual([200, 200, 429])
+    expect(await statuses(key, two, two, two)).toEqual([200, 200, 429])
+    expect(says('Redis is away')).toBe(1)
 
-    await stop(mortal)
-    expect(await statuses(one, one, one)).toEqual([200, 200, 429])
-    expect(await statuses(two, two, two)).toEqual([200, 200, 429])
-    expect(lines.filter((line) => line.includes('Redis is away'))).toHaveLength(1)
-
-    const again = await startRedis(Number(new URL(mortal.url).port))
+    const again = await startRedis(Number(new URL(own.url).port))
     onTestFinished(() => stop(again))
-    const remaining = async () => {
-      const fresh = await (await organisationAllowed(9)).key()
-      await me(fresh, one)
-      return (await me(fresh, two)).headers.get('ratelimit')
-    }
-    await expect.poll(remaining).toContain('r=7')
-    expect(lines.filter((line) => line.includes('Redis is back'))).toHaveLength(1)
+    await expect.poll(togetherAgain).toContain('r=7')
+    expect(says('Redis is back')).toBe(1)
   })
 
   test('while Redis is silent each copy limits for itself and says so, and together again when it answers', async () => {
-    const stopped = await startRedis()
-    onTestFinished(() => stop(stopped))
-    const lines: string[] = []
-    const log = pino({ base: null }, { write: (line: string) => void lines.push(line) })
-    const [one, two] = [await copyOfTheApp(stopped, log), await copyOfTheApp(stopped)]
-    stopped.process.kill('SIGSTOP')
+    const { own, one, two, says, togetherAgain } = await copiesOn()
+    own.process.kill('SIGSTOP')
     const key = await (await organisationAllowed(2)).key()
     for (const url of [one, two]) {
       const answers = await Promise.all(Array.from({ length: 6 }, () => rest(key, url)('GET', '/me')))
       expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 429, 429, 429, 429])
     }
-    expect(lines.filter((line) => line.includes('Redis is silent'))).toHaveLength(1)
+    expect(says('Redis is silent')).toBe(1)
 
-    stopped.process.kill('SIGCONT')
-    const remaining = async () => {
-      const fresh = await (await organisationAllowed(9)).key()
-      await rest(fresh, one)('GET', '/me')
-      return (await rest(fresh, two)('GET', '/me')).headers.get('ratelimit')
-    }
-    await expect.poll(remaining).toContain('r=7')
-    expect(lines.filter((line) => line.includes('Redis answers again'))).toHaveLength(1)
+    own.process.kill('SIGCONT')
+    await expect.poll(togetherAgain).toContain('r=7')
+    expect(says('Redis answers again')).toBe(1)
   })
 })
 
