@@ -54,6 +54,9 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
 })
 
 const id = '01926b5c-0000-7000-8000-000000000000'
+const ids = { event_id: id, ticket_type_id: id }
+const mary = { name: 'Mary', email: 'mary@example.com' }
+const guest = { ...ids, ...mary }
 
 test.each<[string, Input, Input]>([
   // Filters, choices and lists.
@@ -62,8 +65,8 @@ test.each<[string, Input, Input]>([
   // Texts that may be null, or must have a letter.
   [
     'register_attendee',
-    { ...guest(), company: '', external_id: '', promo_code: '', payment_method: '', attendees: null },
-    guest(),
+    { ...guest, company: '', external_id: '', promo_code: '', payment_method: '', attendees: null },
+    guest,
   ],
   [
     'create_promo_code',
@@ -74,23 +77,19 @@ test.each<[string, Input, Input]>([
   // In the items of a list.
   [
     'register_attendee',
-    {
-      event_id: id,
-      ticket_type_id: id,
-      attendees: [{ name: 'Mary', email: 'mary@example.com', ticket_type_id: null, metadata: null }],
-    },
-    { event_id: id, ticket_type_id: id, attendees: [{ name: 'Mary', email: 'mary@example.com' }] },
+    { ...ids, attendees: [{ ...mary, ticket_type_id: null, metadata: null }] },
+    { ...ids, attendees: [mary] },
   ],
   [
     'import_attendees',
     {
       event_id: id,
       attendees: [
-        { name: 'Mary', email: 'mary@example.com', ticket_type_id: null },
+        { ...mary, ticket_type_id: null },
         { name: 1, metadata: null },
       ],
     },
-    { event_id: id, attendees: [{ name: 'Mary', email: 'mary@example.com' }, { name: 1 }] },
+    { event_id: id, attendees: [mary, { name: 1 }] },
   ],
 ])('%s takes what says nothing as if it were left out: %j', (name, input, same) => {
   const operation = operationOf(name)
@@ -102,7 +101,7 @@ test.each<[string, Input, string[]]>([
   // An empty text is no number, no truth value and no list; where one is needed, it is missing.
   ['list_events', { limit: '' }, ['limit']],
   ['cancel_event', { event_id: id, dry_run: '' }, ['dry_run']],
-  ['register_attendee', { ...guest(), name: '' }, ['name']],
+  ['register_attendee', { ...guest, name: '' }, ['name']],
   // Of a change null clears, or is refused.
   [
     'update_attendee',
@@ -116,7 +115,7 @@ test.each<[string, Input, string[]]>([
 })
 
 test('what an import takes an empty text for is left to the database', () => {
-  const attendees = [{ name: 'Mary', email: 'mary@example.com', company: '' }]
+  const attendees = [{ ...mary, company: '' }]
   expect(outcome(operationOf('import_attendees'), { event_id: id, attendees })).toMatchObject({ attendees })
 })
 
@@ -124,7 +123,3 @@ test('null clears what may be null, and metadata keeps its nulls', () => {
   const changes = { company: null, metadata: { seat: null } }
   expect(outcome(operationOf('update_attendee'), { attendee_id: id, changes })).toMatchObject({ changes })
 })
-
-function guest() {
-  return { event_id: id, ticket_type_id: id, name: 'Mary', email: 'mary@example.com' }
-}

@@ -12,31 +12,10 @@ const at = (timezone: string, starts_at: string | null, ends_at: string | null) 
 
 describe('an event within a day', () => {
   test.each([
-    ['Europe/Berlin', '2027-05-01T17:00:00Z', '2027-05-01T20:30:00Z', 'Saturday 1 May 2027', '19:00 – 22:30', 'UTC+2'],
-    [
-      'Europe/Berlin',
-      '2027-01-15T17:00:00Z',
-      '2027-01-15T20:30:00Z',
-      'Friday 15 January 2027',
-      '18:00 – 21:30',
-      'UTC+1',
-    ],
-    [
-      'America/New_York',
-      '2027-07-05T01:00:00Z',
-      '2027-07-05T03:00:00Z',
-      'Sunday 4 July 2027',
-      '21:00 – 23:00',
-      'UTC-4',
-    ],
-    [
-      'Asia/Kolkata',
-      '2027-03-01T20:00:00Z',
-      '2027-03-01T21:15:00Z',
-      'Tuesday 2 March 2027',
-      '01:30 – 02:45',
-      'UTC+5:30',
-    ],
+    ['Europe/Berlin', '2027-05-01T17:00Z', '2027-05-01T20:30Z', 'Saturday 1 May 2027', '19:00 – 22:30', 'UTC+2'],
+    ['Europe/Berlin', '2027-01-15T17:00Z', '2027-01-15T20:30Z', 'Friday 15 January 2027', '18:00 – 21:30', 'UTC+1'],
+    ['America/New_York', '2027-07-05T01:00Z', '2027-07-05T03:00Z', 'Sunday 4 July 2027', '21:00 – 23:00', 'UTC-4'],
+    ['Asia/Kolkata', '2027-03-01T20:00Z', '2027-03-01T21:15Z', 'Tuesday 2 March 2027', '01:30 – 02:45', 'UTC+5:30'],
   ])('%s from %s', (zone, start, end, date, time, offset) => {
     expect(at(zone, start, end)).toEqual({ lines: [date, time], zone: `${zone} (${offset})` })
   })

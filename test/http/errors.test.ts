@@ -133,18 +133,15 @@ describe('bodies', () => {
     expect(codeOf(await send('POST', '/check-ins', padded(maximumBytes + 1)))).toEqual([413, 'payload_too_large'])
   })
 
-  test('a small body that unpacks to a large one is answered 413', async () => {
-    const bomb = new Uint8Array(gzipSync(JSON.stringify({ event_id: event.id, code: 'x'.repeat(10 * maximumBytes) })))
-    expect(bomb.length).toBeLessThan(maximumBytes)
-    expect(codeOf(await sendBytes(bomb, { 'Content-Encoding': 'gzip' }))).toEqual([413, 'payload_too_large'])
-  })
-
   test.each([
+    ['gzip', gzipSync],
     ['br', brotliCompressSync],
     ['deflate', deflateSync],
     ['zstd', zstdCompressSync],
-  ])('so is one in %s', async (encoding, compress) => {
-    const bomb = new Uint8Array(compress(Buffer.from(JSON.stringify({ code: 'x'.repeat(10 * maximumBytes) }))))
+  ])('a small body in %s that unpacks to a large one is answered 413', async (encoding, compress) => {
+    const text = JSON.stringify({ event_id: event.id, code: 'x'.repeat(10 * maximumBytes) })
+    const bomb = new Uint8Array(compress(Buffer.from(text)))
+    expect(bomb.length).toBeLessThan(maximumBytes)
     expect(codeOf(await sendBytes(bomb, { 'Content-Encoding': encoding }))).toEqual([413, 'payload_too_large'])
   })
 
@@ -182,15 +179,12 @@ describe('bodies', () => {
     expect([...codeOf(answer), answer.body.error.param]).toEqual([422, 'validation_failed', 'event_id'])
   })
 
-  test('so it is not among the fields that an unknown one may have meant', async () => {
-    const messageOf = async (answer: Promise<RestAnswer>) => (await answer).body.error.message
-    const cancel = `/events/${event.id}/cancel`
-    expect(await messageOf(send('POST', cancel, { colour: 'red' }))).toBe(
-      'colour is not a known field (allowed: dry_run, notify, message)',
-    )
-    expect(await messageOf(send('GET', `/events/${event.id}?colour=red`))).toBe(
-      'colour is not a known field (none are allowed here)',
-    )
+  test.each([
+    ['POST', '/cancel', { colour: 'red' }, 'allowed: dry_run, notify, message'],
+    ['GET', '?colour=red', undefined, 'none is allowed here'],
+  ])('so it is not among those that an unknown one may have meant: %s %s', async (method, path, body, meant) => {
+    const answer = await send(method, `/events/${event.id}${path}`, body)
+    expect(answer.body.error.message).toBe(`colour is not a known field (${meant})`)
   })
 
   test.each([
