@@ -8,14 +8,13 @@ import { listenOnLoopback } from '../../scripts/support/listen.ts'
 
 /** @param stripped a path: what is not below it, the proxy answers itself. */
 export async function headerAddingProxy(
-  target: string,
+  target: string | (() => string),
   added: Record<string, string>,
   stripped = '',
 ): Promise<{ url: string; close(): Promise<void> }> {
-  const { hostname, port } = new URL(target)
-
   const proxy = createServer((req, res) => {
     if (!req.url?.startsWith(`${stripped}/`)) return void res.writeHead(404).end()
+    const { hostname, port } = new URL(typeof target === 'string' ? target : target())
     const path = req.url.slice(stripped.length)
     // Given as a flat list, headers are written as they stand: node:http adds no Host and merges nothing.
     const headers = [...req.rawHeaders, ...Object.entries(added).flat()]

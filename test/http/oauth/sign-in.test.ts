@@ -1,8 +1,6 @@
 // Signing in from the official client, with nothing but the address, in a browser.
 
-import { createServer, request } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
-import { pipeline } from 'node:stream'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest'
 import { hasBrowser } from '../../../scripts/support/browser.ts'
@@ -10,6 +8,7 @@ import { listenOnLoopback } from '../../../scripts/support/listen.ts'
 import { prefixOf } from '../../../src/gateway/api-key.ts'
 import { createDocumentFetcher } from '../../../src/process/outbound/fetch-document.ts'
 import { row, studio } from '../../support/database.ts'
+import { headerAddingProxy } from '../../support/header-adding-proxy.ts'
 import { createOrganisation } from '../../support/organisation.ts'
 import { ownApp } from '../../support/own-app.ts'
 import { vouchedFor } from '../../support/self-signed.ts'
@@ -110,28 +109,12 @@ test.skipIf(!hasBrowser || !certificate)(
   },
 )
 
-/** In front of several processes, each of which gets one request after the other. */
-async function inTurn(): Promise<{ url: string; processes: string[] }> {
+test.skipIf(!hasBrowser)('two processes share each step of a sign-in', async () => {
   const processes: string[] = []
   let count = 0
-  const proxy = createServer((req, res) => {
-    const { hostname, port } = new URL(processes[count++ % processes.length] as string)
-    const upstream = request(
-      { agent: false, hostname, port, method: req.method, path: req.url, headers: req.headers },
-      (answer) => {
-        res.writeHead(answer.statusCode ?? 502, answer.rawHeaders)
-        pipeline(answer, res, () => {})
-      },
-    )
-    req.pipe(upstream)
-  })
-  const { url, close } = await listenOnLoopback(proxy)
+  // One request after the other.
+  const { url, close } = await headerAddingProxy(() => processes[count++ % 2] as string, {})
   onTestFinished(close)
-  return { url, processes }
-}
-
-test.skipIf(!hasBrowser)('two processes share each step of a sign-in', async () => {
-  const { url, processes } = await inTurn()
   for (const _ of [1, 2]) processes.push((await ownApp({ publicUrl: url })).url)
   const organisation = await createOrganisation()
   const key = await organisation.personKey()
