@@ -1,7 +1,6 @@
 // Which error comes first: the key, then its rate limit, then its scope, then everything else. A key that was revoked while the
 // gateway remembers it gets 401 and nothing else.
 
-import { request } from 'node:http'
 import { expect, inject, test } from 'vitest'
 import { prefixOf } from '../../src/gateway/api-key.ts'
 import { studio } from '../support/database.ts'
@@ -16,17 +15,13 @@ const revoke = (key: string) =>
 type Sent = { method: string; path: string; body?: string; type?: string; headers?: Record<string, string> }
 
 async function send(key: string, { method, path, body, type = json, headers = {} }: Sent) {
-  return new Promise<{ status: number; challenge: string | undefined; text: string }>((resolve, reject) => {
-    const sent = { Authorization: `Bearer ${key}`, ...(body !== undefined && { 'Content-Type': type }), ...headers }
-    const req = request(inject('apiUrl') + path, { method, headers: sent, agent: false }, (res) => {
-      let text = ''
-      res.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk
-      })
-      res.on('end', () => resolve({ status: res.statusCode ?? 0, challenge: res.headers['www-authenticate'], text }))
-    })
-    req.on('error', reject).end(body)
+  const response = await fetch(inject('apiUrl') + path, {
+    method,
+    headers: { Authorization: `Bearer ${key}`, ...(body !== undefined && { 'Content-Type': type }), ...headers },
+    ...(body !== undefined && { body }),
   })
+  const challenge = response.headers.get('www-authenticate')
+  return { status: response.status, challenge, text: await response.text() }
 }
 
 const api = (method: string, path: string, more: Partial<Sent> = {}): Sent => ({

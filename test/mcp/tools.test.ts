@@ -98,45 +98,36 @@ describe('each operation', () => {
   )
 })
 
-describe.each(clients)('$client speaking $revision', ({ revision, connect }) => {
-  test('speaks it', async () => {
-    const { event, key } = await arrange()
-    const mcp = await connect(key)
-    expect(mcp.revision).toBe(revision)
-    const { body } = await rest(key)('GET', `/events/${event.id}`)
-    expect(differences(await mcp.call('get_event', { event_id: event.id }), body)).toEqual([])
-  })
-
-  test('pages are walked by sending next_cursor back', async () => {
+test.each(clients)(
+  '$client speaking $revision reads, walks pages by next_cursor, and registers and scans as MCP',
+  async ({ revision, connect }) => {
     const { organisation, event, key } = await arrange()
     const newer = await organisation.event()
     const mcp = await connect(key)
+    expect(mcp.revision).toBe(revision)
+    // No extension.
+    expect(mcp.capabilities).toEqual({ tools: {}, prompts: {}, resources: {} })
+    const { body } = await rest(key)('GET', `/events/${event.id}`)
+    expect(differences(await mcp.call('get_event', { event_id: event.id }), body)).toEqual([])
 
     const first = await mcp.call('list_events', { limit: 1 })
     const second = await mcp.call('list_events', { limit: 1, cursor: first.next_cursor })
     expect([first.data, second.data]).toMatchObject([[{ id: newer.id }], [{ id: event.id }]])
     expect(second).toMatchObject({ has_more: false })
     expect(second).not.toHaveProperty('next_cursor')
-  })
 
-  test('an order remembers that it was registered over MCP, and a scan that it was made there', async () => {
-    const { event, key } = await arrange()
-    const mcp = await connect(key)
-    const registered = await mcp.call('register_attendee', {
-      event_id: event.id,
-      ticket_type_id: event.ticketTypeId,
-      ...mary,
-    })
-    const order = registered.data as { id: string; attendees: { id: string; ticket_code: string }[] }
+    const guest = { event_id: event.id, ticket_type_id: event.ticketTypeId, ...mary }
+    const { data: order } = (await mcp.call('register_attendee', guest)) as {
+      data: { id: string; attendees: [{ id: string; ticket_code: string }] }
+    }
+    const [{ id, ticket_code: code }] = order.attendees
     expect(order).toMatchObject({ status: 'completed', total: 0, attendees: [{ name: mary.name }] })
     expect(await row('select source from public.orders where id = $1', [order.id])).toEqual({ source: 'mcp' })
-
-    const scanned = await mcp.call('check_in', { event_id: event.id, code: order.attendees[0]?.ticket_code })
-    const checkIn = scanned.data as { id: string }
-    expect(checkIn).toMatchObject({ result: 'accepted', attendee: { id: order.attendees[0]?.id } })
-    expect(await row('select source from public.check_ins where id = $1', [checkIn.id])).toEqual({ source: 'mcp' })
-  })
-})
+    const { data: scan } = await mcp.call('check_in', { event_id: event.id, code })
+    expect(scan).toMatchObject({ result: 'accepted', attendee: { id } })
+    expect(await row('select source from public.check_ins where attendee_id = $1', [id])).toEqual({ source: 'mcp' })
+  },
+)
 
 test('an idempotency key used over REST is known over MCP: a retry may change interface', async () => {
   const { event, key } = await arrange()

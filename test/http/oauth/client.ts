@@ -35,11 +35,6 @@ export class Host {
       token_endpoint_auth_method: 'none',
     }
   }
-  discovered: unknown
-  saveDiscoveryState = (state: unknown) => {
-    this.discovered = state
-  }
-  discoveryState = () => this.discovered as never
   clientInformation = () => this.registered
   saveClientInformation = (information: { client_id: string }) => {
     this.registered = information
