@@ -8,7 +8,7 @@ import type { ErrorBody } from '../../src/gateway/api-error.ts'
 import { DataApi } from '../../src/gateway/data-api.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
 import type { Scope } from '../../src/operations/operation.ts'
-import { row, studio } from '../support/database.ts'
+import { idOf, studio } from '../support/database.ts'
 import { connectForAll, connectV1, jsonHeaders, type McpCaller, post, toolCall } from '../support/mcp.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
 import { ownApp } from '../support/own-app.ts'
@@ -55,13 +55,8 @@ function comparable({ request_id: _, ...error }: ErrorBody): unknown {
 
 const paramOf = (field: unknown) => (typeof field === 'string' ? field : (field as { param: string }).param)
 
-const scanned = async ({ event }: Arranged, code: string) => {
-  const scan = await row<{ id: string }>('insert into public.check_ins (event_id, code) values ($1, $2) returning id', [
-    event.id,
-    code,
-  ])
-  return scan.id
-}
+const scanned = ({ event }: Arranged, code: string) =>
+  idOf('insert into public.check_ins (event_id, code) values ($1, $2) returning id', [event.id, code])
 
 // One of each form that a refusal has.
 const refusals: Array<[tool: string, code: string, when: string, arguments_: (it: Arranged) => Promise<Arguments>]> = [

@@ -29,6 +29,10 @@ export async function row<T extends pg.QueryResultRow>(sql: string, values: unkn
   return rows[0]
 }
 
+/** The id of the row that a statement inserts or finds. */
+export const idOf = async (sql: string, values: unknown[] = []): Promise<string> =>
+  (await row<{ id: string }>(sql, values)).id
+
 /** To use in a statement that takes rows out of a log, as the purge does and no person can: `delete from … using ${asPurge}`. */
 export const asPurge = "(select set_config('usher.erasing', 'on', true) offset 0) as as_purge"
 

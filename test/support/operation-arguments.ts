@@ -1,7 +1,7 @@
 // For each operation, arguments that succeed on a published event. A new operation needs a line here.
 
 import { randomUUID } from 'node:crypto'
-import { row, studio } from './database.ts'
+import { idOf, row, studio } from './database.ts'
 import type { TestEvent } from './organisation.ts'
 import { enqueued } from './outbox.ts'
 
@@ -285,8 +285,6 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
   },
   undo_check_in: async (event) => ({ check_in_id: await acceptedScan(event) }),
 }
-
-const idOf = async (insert: string, values: unknown[]) => (await row<{ id: string }>(insert, values)).id
 
 const promoCode = ({ id }: TestEvent) =>
   idOf('insert into public.promo_codes (event_id, code, percent_off) values ($1, $2, 20) returning id', [

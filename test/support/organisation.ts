@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { issueKey } from '../../src/local/admin.ts'
 import { type Scope, scopes } from '../../src/operations/operation.ts'
-import { row, studio } from './database.ts'
+import { idOf, row, studio } from './database.ts'
 
 export type TestOrganisation = {
   id: string
@@ -21,12 +21,14 @@ export type TestOrganisation = {
 /** madeAt: before the times that its scans have. */
 export type EventOptions = { capacity?: number; quantity?: number; status?: 'draft' | 'published'; madeAt?: string }
 
+export type TicketTypeOptions = { quantity?: number; price?: number; name?: string }
+
 export type TestGuest = { orderId: string; attendeeId: string; code: string }
 
 export type TestEvent = {
   id: string
   ticketTypeId: string
-  ticketType(options?: { quantity?: number; price?: number; name?: string }): Promise<string>
+  ticketType(options?: TicketTypeOptions): Promise<string>
   /** A guest with a ticket, added in Studio. */
   guest(options?: { ticketTypeId?: string }): Promise<TestGuest>
   /** The same, but the ticket costs 49.00 and is to be paid by invoice. */
@@ -41,10 +43,10 @@ const ofKnownRight = {
 
 export async function createOrganisation({ plan = 'enterprise' } = {}): Promise<TestOrganisation> {
   const slug = `test-${randomUUID()}`
-  const { id } = await row<{ id: string }>(
-    `insert into public.organisations (name, slug, plan) select $1, $1, $2 returning id`,
-    [slug, plan],
-  )
+  const id = await idOf('insert into public.organisations (name, slug, plan) values ($1, $1, $2) returning id', [
+    slug,
+    plan,
+  ])
   const keys =
     (more: { name: string; kind?: 'person'; confirmations?: 'none' }) =>
     (...chosen: Scope[]) =>
@@ -63,33 +65,33 @@ async function createEvent(
   organisationId: string,
   { capacity, quantity, status = 'published', madeAt = 'now' }: EventOptions = {},
 ): Promise<TestEvent> {
-  const { id } = await row<{ id: string }>(
+  const id = await idOf(
     `insert into public.events (organisation_id, name, slug, starts_at, ends_at, timezone, capacity, created_at)
      select $1, 'Test event', $2, now() + interval '1 day', now() + interval '2 days', 'Europe/Berlin', $3, $4 returning id`,
     [organisationId, `event-${randomUUID()}`, capacity ?? null, madeAt],
   )
-  const ticketType = async (options: { quantity?: number; price?: number; name?: string } = {}) =>
-    (
-      await row<{ id: string }>(
-        `insert into public.ticket_types (event_id, name, quantity, price) select $1, $2, $3, $4 returning id`,
-        [id, options.name ?? 'General', options.quantity ?? null, options.price ?? 0],
-      )
-    ).id
+  const ticketType = ({ quantity, price = 0, name = 'General' }: TicketTypeOptions = {}) =>
+    idOf('insert into public.ticket_types (event_id, name, quantity, price) values ($1, $2, $3, $4) returning id', [
+      id,
+      name,
+      quantity ?? null,
+      price,
+    ])
   const ticketTypeId = await ticketType(quantity === undefined ? {} : { quantity })
   if (status === 'published') await studio.query(`update public.events set status = 'published' where id = $1`, [id])
 
   const add = async (of: string, paymentMethod: 'invoice' | null): Promise<TestGuest> => {
-    const order = await row<{ id: string }>(
+    const orderId = await idOf(
       `insert into public.orders (event_id, name, email, payment_method)
-       select $1, 'Guest', 'guest@example.com', $2 returning id`,
+       values ($1, 'Guest', 'guest@example.com', $2) returning id`,
       [id, paymentMethod],
     )
     const attendee = await row<{ id: string; ticket_code: string }>(
       `insert into public.attendees (order_id, ticket_type_id, name, email)
        select $1, $2, 'Guest', 'guest@example.com' returning id, ticket_code`,
-      [order.id, of],
+      [orderId, of],
     )
-    return { orderId: order.id, attendeeId: attendee.id, code: attendee.ticket_code }
+    return { orderId, attendeeId: attendee.id, code: attendee.ticket_code }
   }
 
   return {

@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { notificationTypes } from '../../src/operations/webhook-endpoints.ts'
-import { row, studio } from './database.ts'
+import { idOf, studio } from './database.ts'
 
 export type Told = { type: string; data: Record<string, unknown> }
 
@@ -38,12 +38,11 @@ export async function addEndpoint(
   types: string[] = everyType,
   status: 'enabled' | 'disabled' = 'enabled',
 ): Promise<string> {
-  const { id } = await row<{ id: string }>(
+  return idOf(
     `insert into public.webhook_endpoints (organisation_id, url, types, status)
      select $1, 'https://hooks.example.com/usher', $2::public.notification_type[], $3 returning id`,
     [organisationId, types, status],
   )
-  return id
 }
 
 /** Makes the deliveries of what is queued, as a claim does. Another test may be making them. */

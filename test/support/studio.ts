@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { refusalOf, row, studio } from './database.ts'
+import { idOf, refusalOf, row, studio } from './database.ts'
 import type { TestEvent } from './organisation.ts'
 
 type Table =
@@ -44,7 +44,7 @@ export async function addOrder(
     await studio.query('update public.ticket_types set price = $2 where id = $1', [ticketTypeIds[0], subtotal])
   }
   const promoCode = discount > 0 ? await addPromoCode(event, (discount * 100) / subtotal) : null
-  const { id } = await row<{ id: string }>(
+  const id = await idOf(
     `insert into public.orders (event_id, name, email, payment_method, promo_code, send_email)
      select $1, 'Buyer', 'buyer@example.com', $2, $3, $4 returning id`,
     [event.id, subtotal > 0 ? 'invoice' : null, promoCode, sendEmail],
@@ -68,14 +68,12 @@ export async function addPromoCode(event: TestEvent, percentOff: number): Promis
 export const pay = (orderId: string, amount: number, hand: Hand = studio) =>
   hand.query('insert into public.payments (order_id, amount) values ($1, $2)', [orderId, amount])
 
-export async function addAttendee(orderId: string, ticketTypeId: string): Promise<string> {
-  const { id } = await row<{ id: string }>(
+export const addAttendee = (orderId: string, ticketTypeId: string): Promise<string> =>
+  idOf(
     `insert into public.attendees (order_id, ticket_type_id, name, email)
-     select $1, $2, 'Guest', 'guest@example.com' returning id`,
+     values ($1, $2, 'Guest', 'guest@example.com') returning id`,
     [orderId, ticketTypeId],
   )
-  return id
-}
 
 /** Statements that stand or fall together, as in the SQL editor. */
 export async function inOneTransaction<T>(work: (hand: Hand) => Promise<T>): Promise<T> {
