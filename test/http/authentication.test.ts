@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { createKey, prefixOf } from '../../src/gateway/api-key.ts'
 import { operations } from '../../src/operations/index.ts'
 import { row, studio } from '../support/database.ts'
+import { jsonHeaders, post } from '../support/mcp.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { appOfThisFile } from '../support/own-app.ts'
 import { type RestAnswer, rest as restTo } from '../support/rest.ts'
@@ -50,20 +51,14 @@ test.each([
 
 test('a key for people calls nothing, over REST or MCP, remembered or not, and once it is revoked it says that', async () => {
   const key = await (await createOrganisation()).personKey()
-  const post = () =>
-    fetch(`${url}/api/mcp`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
-    })
   for (const _ of ['first', 'remembered']) {
     const { status, body } = await rest(key)('GET', '/me')
     expect([status, body.error]).toMatchObject([
       403,
       { code: 'key_for_people', hint: expect.stringContaining('--name') },
     ])
-    const overMcp = await post()
-    expect([overMcp.status, await overMcp.json()]).toMatchObject([403, { error: { code: 'key_for_people' } }])
+    const overMcp = await post({ jsonrpc: '2.0', id: 1, method: 'tools/list' }, jsonHeaders(key), { apiUrl: url })
+    expect(overMcp).toMatchObject({ status: 403, body: { error: { code: 'key_for_people' } } })
   }
   await change(key, 'revoked_at = now()')
   expectRefused(await rest(key)('GET', '/me'), 'api_key_revoked')

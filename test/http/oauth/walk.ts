@@ -153,11 +153,12 @@ export async function callWith(
   apiUrl: string,
   path = '/api/mcp/connect',
   tool = 'list_events',
+  args: object = {},
 ) {
   const response = await fetch(apiUrl + path, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', ...(token !== undefined && { Authorization: `Bearer ${token}` }) },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: tool, arguments: {} } }),
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: tool, arguments: args } }),
   })
   const left = /r=(\d+)/.exec(response.headers.get('ratelimit') ?? '')?.[1]
   const challenge = response.headers.get('www-authenticate')
