@@ -1,13 +1,13 @@
 // What a key may do: its scopes as they are now, whatever the gateway remembers of them.
 
-import { beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { restRequestOf } from '../../scripts/support/rest-request.ts'
 import { prefixOf } from '../../src/gateway/api-key.ts'
 import { operations } from '../../src/operations/index.ts'
 import { type Scope, scopes } from '../../src/operations/operation.ts'
 import { studio } from '../support/database.ts'
 import { examples } from '../support/operation-arguments.ts'
-import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
+import { createOrganisation } from '../support/organisation.ts'
 import { createOrganiser } from '../support/organiser.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 
@@ -23,12 +23,11 @@ function expectMissing(scope: Scope, { status, body }: RestAnswer): void {
 
 async function arrange(...chosen: Scope[]) {
   const { event, key } = await createOrganiser({}, ...chosen)
-  return { event, key, send: (name: string) => sendExample(key, name, event) }
-}
-
-async function sendExample(key: string, name: string, event: TestEvent): Promise<RestAnswer> {
-  const { method, path, body, headers } = restRequestOf(name, (await examples[name]?.(event)) ?? {})
-  return rest(key)(method, path, body, headers)
+  const send = async (name: string): Promise<RestAnswer> => {
+    const { method, path, body, headers } = restRequestOf(name, (await examples[name]?.(event)) ?? {})
+    return rest(key)(method, path, body, headers)
+  }
+  return { event, key, send }
 }
 
 const allBut = (scope: Scope) => scopes.filter((s) => s !== scope)
@@ -54,23 +53,9 @@ const toRead: Record<string, Scope[]> = {
   redeliver_webhook: ['orders:read'],
 }
 
-describe('with one scope', () => {
-  let organisation: TestOrganisation
-  beforeAll(async () => {
-    organisation = await createOrganisation()
-  })
-
-  test.each(scoped)('$name needs nothing but $scope, and to read what it tells of', async ({ name, scope }) => {
-    const key = await keyWith(scope, ...(toRead[name] ?? []))
-    expect((await sendExample(key, name, await organisation.event())).status).toBeLessThan(300)
-  })
-
-  const keys = new Map<string, Promise<string>>()
-  const keyWith = (...chosen: Scope[]) => {
-    const known = keys.get(`${chosen}`) ?? organisation.key(...chosen)
-    keys.set(`${chosen}`, known)
-    return known
-  }
+test.each(scoped)('$name needs nothing but $scope, and to read what it tells of', async ({ name, scope }) => {
+  const { send } = await arrange(scope, ...(toRead[name] ?? []))
+  expect((await send(name)).status).toBeLessThan(300)
 })
 
 test.each(operations.filter(({ scope }) => scope === null))('$name needs no scope at all', async ({ name }) => {
