@@ -107,13 +107,9 @@ describe('bodies', () => {
     'text/plain',
     'application/x-www-form-urlencoded',
     'multipart/form-data; boundary=x',
-    'application/xml',
     'application/json-patch+json',
-    'application/json; charset=iso-8859-1',
     'application/json; charset=latin1',
-    'application/json; charset=utf-7',
     'application/json; charset=utf-16',
-    'application/json; charset=utf-32le',
     'application/json; charset=nonsense',
   ])('a body of type %s is answered 415', async (type) => {
     expect(codeOf(await register(guest(), { 'Content-Type': type }))).toEqual([415, 'unsupported_media_type'])

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as z from 'zod'
 
-const cli = createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/dist/index.js')
+export const cli = createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/dist/index.js')
 
 /** More than ten times what a revision takes when nothing else runs. */
 const timeout = 120_000
@@ -31,14 +31,19 @@ export async function runScenarios(url: string, revision: Revision): Promise<Map
   const folder = await mkdtemp(join(tmpdir(), 'usher-conformance-'))
   try {
     await conformance(['server', '--url', url, '--suite', 'all', '--spec-version', revision, '-o', folder], folder)
-    const results = (await readdir(folder)).map(async (result): Promise<[string, Check[]]> => {
-      const checks = await readFile(join(folder, result, 'checks.json'), 'utf8')
-      return [nameOf(result), CheckSchema.array().parse(JSON.parse(checks))]
-    })
-    return new Map(await Promise.all(results))
+    return await checksIn(folder)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+/** What was written into a folder, by scenario. */
+export async function checksIn(folder: string): Promise<Map<string, Check[]>> {
+  const results = (await readdir(folder)).map(async (result): Promise<[string, Check[]]> => {
+    const checks = await readFile(join(folder, result, 'checks.json'), 'utf8')
+    return [nameOf(result), CheckSchema.array().parse(JSON.parse(checks))]
+  })
+  return new Map(await Promise.all(results))
 }
 
 /** From `server-tools-list-2026-11-20T21-07-09-718Z`. */

@@ -1,19 +1,15 @@
 // The official conformance suite's scenarios for authorization servers, in the newest revision. Which there are, it says itself.
 
 import { spawn } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../../../src/local/ports.ts'
+import { checksIn, cli } from '../../support/conformance-suite.ts'
 import { createOrganisation } from '../../support/organisation.ts'
 import { ownApp } from '../../support/own-app.ts'
 import { decide, formTokenOf, Jar, register } from './walk.ts'
-
-const cli = createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/dist/index.js')
-
-type Check = { id: string; status: string; errorMessage?: string }
 
 test('metadata and the grant of a code are what the revision asks for', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'usher-conformance-'))
@@ -45,9 +41,7 @@ test('metadata and the grant of a code are what the revision asks for', async ()
   suite.stdout.on('data', listen)
   suite.stderr.on('data', listen)
   await ended
-  const checks: Check[] = []
-  for (const result of await readdir(folder))
-    checks.push(...JSON.parse(await readFile(join(folder, result, 'checks.json'), 'utf8')))
+  const checks = [...(await checksIn(folder)).values()].flat()
   expect(sent).toBe(true)
   expect(checks.length).toBeGreaterThan(1)
   expect(checks.filter(({ status }) => status !== 'SUCCESS' && status !== 'INFO')).toEqual([])
