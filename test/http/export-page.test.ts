@@ -136,12 +136,9 @@ test('neither the address nor anything of the file is logged', async () => {
 test('housekeeping forgets links an hour after they expired', async () => {
   const { make } = await arrange()
   const [old, recent] = [await make(), await make()]
-  await studio.query("update private.export_links set expires_at = now() - interval '61 minutes' where id = $1", [
-    old.id,
-  ])
-  await studio.query("update private.export_links set expires_at = now() - interval '59 minutes' where id = $1", [
-    recent.id,
-  ])
+  const expired = 'update private.export_links set expires_at = now() - $2::interval where id = $1'
+  await studio.query(expired, [old.id, '61 minutes'])
+  await studio.query(expired, [recent.id, '59 minutes'])
   await studio.query('select api.purge()')
   const { rows } = await studio.query('select id from private.export_links where id = any ($1)', [[old.id, recent.id]])
   expect(rows).toEqual([{ id: recent.id }])
