@@ -1,13 +1,13 @@
 // What is logged: enough to find a request again, and nothing of what was in it. An app of the file's own logs everything
 // it can, at the most talkative level.
 
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import express from 'express'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { listenOnLoopback } from '../../scripts/support/listen.ts'
@@ -263,16 +263,11 @@ test.each([
 })
 
 /** Bytes as they are: no HTTP library would send such headers. */
-async function sendRaw(url: string, text: string): Promise<string> {
+async function sendRaw(url: string, request: string): Promise<string> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
-  let received = ''
-  socket.setEncoding('utf8').on('data', (chunk: string) => {
-    received += chunk
-  })
-  socket.write(text)
-  await once(socket, 'close')
-  return received
+  socket.write(request)
+  return text(socket)
 }
 
 test('a key that is sent as the id of a request stays out of the log and of the answer', async () => {
