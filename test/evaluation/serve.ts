@@ -1,15 +1,14 @@
-// Errands for whoever plays them by hand or with an agent: an organisation and a key for each errand and wording, and a verdict for
-// what was made of it. The verdicts have a port of their own, which players are not told.
+// Stands before the API for models that play errands with any MCP client: an organisation and a key for each errand and wording. Notes each
+// call by its key, presses the button of a confirmation, and judges what was made of an errand at /verdicts.
 
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { listenOnLoopback } from '../../scripts/support/listen.ts'
-import type { Confirmations } from '../../src/local/admin.ts'
 import { type Cost, costOf } from './cost.ts'
 import { type Errand, saidOf } from './errand.ts'
 import type { Database } from './organisation.ts'
-import { record } from './recorder.ts'
 import { arrange, confirmFor, judge, type Round } from './round.ts'
+import { type Turn, textOf } from './session.ts'
 
 export type Entry = { errand: string; wording: number; says: string; key: string; url: string }
 export type Verdict = Cost & {
@@ -18,77 +17,81 @@ export type Verdict = Cost & {
   right: boolean
   wrong: string[]
   refused: number
-  made: { tool: string; args: unknown; isError: boolean }[]
+  made: Pick<Turn, 'tool' | 'args' | 'isError'>[]
 }
-
-/** The answer is empty until there is one. */
-type Place = { round: Round; entry: Entry; answer: string }
+type Place = { round: Round; wording: number; says: string; turns: Turn[] }
 
 export async function serveErrands(
   errands: readonly Errand[],
-  {
-    database,
-    apiUrl,
-    port,
-    confirmations,
-  }: { database: Database; apiUrl: string; port?: number; confirmations?: Confirmations },
-): Promise<{ url: string; entries(): Entry[]; close(): Promise<void> }> {
-  const places = new Map<string, Place>()
-  const recorder = await record(apiUrl, async (key, turn) => {
-    const place = [...places.values()].find(({ round }) => round.key === key)
-    return place === undefined || !(await confirmFor(place.round, turn))
-  })
-  const prepare = async (errand: Errand, wording: number): Promise<Place> => {
-    const round = await arrange(errand, database, apiUrl, confirmations)
-    const says = saidOf(errand, round.facts)[wording - 1] ?? ''
-    const entry = { errand: errand.name, wording, says, key: round.key, url: `${recorder.url}/api/mcp` }
-    const place = { round, entry, answer: '' }
-    places.set(`${errand.name}/${wording}`, place)
-    return place
+  { database, apiUrl, port }: { database: Database; apiUrl: string; port?: number },
+): Promise<{ url: string; entries: Entry[]; close(): Promise<void> }> {
+  const places: Place[] = []
+  for (const errand of errands) {
+    for (const i of errand.says.keys()) {
+      const round = await arrange(errand, database, apiUrl)
+      places.push({ round, wording: i + 1, says: saidOf(errand, round.facts)[i] ?? '', turns: [] })
+    }
   }
-  for (const errand of errands) for (const i of errand.says.keys()) await prepare(errand, i + 1)
 
-  const verdictOf = async ({ round, entry: { errand, wording, key }, answer }: Place): Promise<Verdict> => {
-    const turns = recorder.turnsOf(key)
+  const verdictOf = async ({ round, wording, turns }: Place, answer: string): Promise<Verdict> => {
     const wrong = await judge(database, round, answer)
     const made = turns.map(({ tool, args, isError }) => ({ tool, args, isError }))
     const refused = made.filter(({ isError }) => isError).length
-    return { errand, wording, right: wrong.length === 0, wrong, refused, ...costOf(turns), made }
+    return { errand: round.errand.name, wording, right: wrong.length === 0, wrong, refused, ...costOf(turns), made }
   }
-  const entries = () => [...places.values()].map(({ entry }) => entry)
 
-  const answerTo = async (method: string, path: string, body: string): Promise<unknown> => {
-    const [what = '', name = '', wording = ''] = path.split('/').slice(1)
-    if (what === 'errands') return entries()
-    if (what === 'verdicts' && name === '') {
-      const played = [...places.values()].filter(
-        ({ entry, answer }) => answer !== '' || recorder.turnsOf(entry.key).length > 0,
-      )
-      return Promise.all(played.map(verdictOf))
-    }
-    const place = places.get(`${name}/${wording}`)
-    if (place === undefined) return undefined
-    if (what === 'again') return (await prepare(place.round.errand, place.entry.wording)).entry
-    if (what !== 'verdicts') return undefined
-    if (method === 'POST') place.answer = body
-    return verdictOf(place)
-  }
   const server = createServer(async (req, res) => {
     try {
-      const answer = await answerTo(req.method ?? 'GET', req.url ?? '/', await text(req))
-      res.writeHead(answer === undefined ? 404 : 200, { 'Content-Type': 'application/json' })
-      res.end(JSON.stringify(answer ?? { error: 'There is no such errand and wording.' }))
+      const body = await text(req)
+      const [what, name, wording] = (req.url ?? '').split('/').slice(1)
+      if (what === 'verdicts') {
+        const place = places.find(({ round, wording: n }) => round.errand.name === name && n === Number(wording))
+        const verdict = place && (await verdictOf(place, body))
+        res.writeHead(verdict ? 200 : 404).end(JSON.stringify(verdict ?? 'There is no such errand and wording.'))
+        return
+      }
+      const answer = await forward(apiUrl, req, body)
+      const answered = await answer.text()
+      const place = places.find(({ round }) => req.headers.authorization === `Bearer ${round.key}`)
+      const turn = turnIn(body, answered)
+      // Before the player reads the answer.
+      if (place && turn && !(await confirmFor(place.round, turn))) place.turns.push(turn)
+      res.writeHead(answer.status, Object.fromEntries(answer.headers)).end(answered)
     } catch (error) {
-      res.writeHead(500, { 'Content-Type': 'application/json' }).end(JSON.stringify({ error: String(error) }))
+      res.writeHead(502).end(String(error))
     }
   })
   const { url, close } = await listenOnLoopback(server, port)
-  return {
-    url,
-    entries,
-    async close() {
-      await close()
-      await recorder.close()
-    },
+  const entries = places.map(({ round, wording, says }) => ({
+    ...{ errand: round.errand.name, wording, says, key: round.key, url: `${url}/api/mcp` },
+  }))
+  return { url, entries, close }
+}
+
+function forward(apiUrl: string, { method = 'GET', url = '/', headers }: IncomingMessage, body: string) {
+  const { host, connection, 'content-length': _, 'transfer-encoding': __, ...others } = headers
+  return fetch(new URL(url, apiUrl), {
+    method,
+    headers: { ...(others as Record<string, string>), 'accept-encoding': 'identity' },
+    ...(body !== '' && { body }),
+  })
+}
+
+/** The call that was sent, if it is one; its answer may also be a stream of events. */
+function turnIn(sent: string, answered: string): Turn | undefined {
+  const [{ id, method, params } = {}] = messagesIn(sent)
+  if (method !== 'tools/call') return undefined
+  const { result, error } = messagesIn(answered).find((answer) => answer.id === id) ?? {}
+  const text = result === undefined ? JSON.stringify(error ?? answered) : textOf(result.content)
+  return { tool: params?.name, args: params?.arguments ?? {}, text, isError: result?.isError ?? result === undefined }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: JSON-RPC as anybody may send it.
+function messagesIn(text: string): any[] {
+  const parts = text.startsWith('{') ? [text] : [...text.matchAll(/^data: ?(.*)$/gm)].map(([, data = '']) => data)
+  try {
+    return parts.map((part) => JSON.parse(part))
+  } catch {
+    return []
   }
 }
