@@ -3779,7 +3779,7 @@ create table public.ticket_types (
 comment on constraint ticket_types_name_is_one_line on public.ticket_types is
   'A name is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
 comment on constraint ticket_types_price_is_bounded on public.ticket_types is
-  'A price must be from 0 to 100000000000, in minor units: 4900 is 49.00. 0 is free.';
+  'A price must be from 0 to 100000000000. It is in minor units: 4900 is 49.00. 0 is free.';
 comment on constraint ticket_types_quantity_is_not_negative on public.ticket_types is
   'A quantity must be at least 0. Leave it empty for no limit.';
 comment on constraint ticket_types_max_per_order_is_from_min_per_order on public.ticket_types is
@@ -4044,11 +4044,11 @@ create table public.promo_codes (
   constraint promo_codes_ticket_type_ids_are_bounded check (cardinality(ticket_type_ids) <= 100)
 );
 comment on constraint promo_codes_code_is_one_word on public.promo_codes is
-  'A promo code is one word of 1 to 50 letters, digits or signs, without spaces and invisible characters. Remove these.';
+  'A promo code must be one word of 1 to 50 letters, digits or signs. Remove spaces and invisible characters.';
 comment on constraint promo_codes_percent_off_is_a_percentage on public.promo_codes is
   'A discount must be above 0 and at most 100 percent. 25 takes off a quarter.';
 comment on constraint promo_codes_amount_off_is_bounded on public.promo_codes is
-  'An amount off must be from 1 to 100000000000, in minor units: 500 is 5.00.';
+  'An amount off must be from 1 to 100000000000. It is in minor units: 500 is 5.00.';
 comment on constraint promo_codes_percent_off_or_amount_off_is_set on public.promo_codes is
   'A promo code needs a percentage or an amount. Set percent_off or amount_off.';
 comment on constraint promo_codes_amount_off_is_alone on public.promo_codes is

@@ -119,10 +119,7 @@ describe.concurrent('organisations create', () => {
 
 describe.concurrent('what is refused ends with 1 and a sentence:', () => {
   test.each([
-    [
-      'organisations create --name Again --slug demo',
-      /^An organisation with this slug exists already\. Choose another/,
-    ],
+    ['organisations create --name Again --slug demo', /^An organisation already has this slug\. Choose another/],
     [
       'organisations create --name Acme --slug Acme',
       /^--slug takes lower-case letters, digits and hyphens, at most 63/,
@@ -217,7 +214,7 @@ describe.concurrent('organisations delete', () => {
     expect(await remove('another')).toEqual({
       code: 2,
       stdout: '',
-      stderr: `Nothing was deleted: --confirm is to repeat the slug, ${slug}.\n`,
+      stderr: `Nothing was deleted: repeat the slug with --confirm ${slug}.\n`,
     })
     expect(await remove(slug)).toEqual({
       code: 1,
@@ -259,7 +256,7 @@ describe.concurrent('door-link', () => {
     const link = new URL(stdout.trim())
     // On whatever port the server runs, and by the clock of the event.
     expect([link.origin, link.pathname, link.search]).toEqual([running.url, '/door', ''])
-    expect(stderr).toMatch(/Good until \w{3}, \d+ \w+ \d{4}, \d\d:\d\d GMT-5\. /)
+    expect(stderr).toMatch(/Valid until \w{3}, \d+ \w+ \d{4}, \d\d:\d\d GMT-5\. /)
     const { event, key } = Object.fromEntries(new URLSearchParams(link.hash.slice(1)))
     expect(event).toBe(id)
     expect(stderr).toContain('▀')
@@ -433,7 +430,7 @@ describe.concurrent('keys revoke', () => {
     expect(await statusOf(key)).toBe(401)
     const again = await run('keys', 'revoke', key)
     expect(again.stdout).toMatch(
-      new RegExp(`^${prefixOf(key)} \\(Test key\\) of ${slug} was revoked before: \\d{4}-\\S+Z\\.\n$`),
+      new RegExp(`^${prefixOf(key)} \\(Test key\\) of ${slug} is already revoked, since \\d{4}-\\S+Z\\.\n$`),
     )
     const unknown = createKeyText()
     for (const command of ['revoke', 'rotate']) {

@@ -176,7 +176,7 @@ test('--deep recounts what is derived, and names what is not as counted', async 
   const found = await deep()
   expect(found).toMatchObject([{ status: 'failed' }])
   expect(found[0]?.message).toMatch(
-    /^Not so: quantity_sold is how many hold a ticket\. In ticket_types: [0-9a-f-]{36}: \d+, expected \d+\.$/,
+    /^Violated: quantity_sold is how many hold a ticket\. In ticket_types: [0-9a-f-]{36}: \d+, expected \d+\.$/,
   )
 })
 
@@ -315,7 +315,7 @@ test('it warns of e-mails that a mail service refuses after the login, with the 
     {
       check: 'emails',
       status: 'warning',
-      message: '1 e-mail has failed and is tried again. The last error: SMTP: 553 <…@demo.example> is not yours',
+      message: '1 e-mail has failed and is being retried. Last error: SMTP: 553 <…@demo.example> is not yours',
       fix: expect.stringContaining('"No mail leaves"'),
     },
   ])

@@ -50,7 +50,7 @@ test.each([['start'], ['courier']])(
     const { code, stdout, stderr } = await usherProcess([command], dataDir, proxied)
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toMatch(
-      /^HTTP_PROXY and NODE_USE_ENV_PROXY are set, .+ Set NO_PROXY=127\.0\.0\.1,localhost beside them\.\n$/,
+      /^HTTP_PROXY and NODE_USE_ENV_PROXY are set, .+ Set NO_PROXY=127\.0\.0\.1,localhost as well\.\n$/,
     )
     expect(existsSync(dataDir)).toBe(false)
   },
@@ -115,7 +115,7 @@ describe.concurrent('a wrong configuration', () => {
     const env = { PORT: '3000', METRICS_PORT: '3000', TRUST_PROXY: 'true' }
     const { code, stdout, stderr } = await usherProcess(['start'], dataDir, env)
     expect([code, stdout]).toEqual([2, ''])
-    expect(stderr).toMatch(/^Warning: TRUST_PROXY=true .+\nMETRICS_PORT is 3000, as is PORT\. .+\n$/)
+    expect(stderr).toMatch(/^Warning: TRUST_PROXY=true .+\nMETRICS_PORT and PORT are both 3000\. .+\n$/)
   })
 
   test('a command that needs the database says which variable is missing beside SUPABASE_URL', async () => {
@@ -126,7 +126,7 @@ describe.concurrent('a wrong configuration', () => {
     }
     const { code, stdout, stderr } = await usher(['keys', 'list', '--organisation', 'demo'], dataDir, env)
     expect([code, stdout]).toEqual([2, ''])
-    expect(stderr).toMatch(/^DATABASE_URL must be set beside SUPABASE_URL/)
+    expect(stderr).toMatch(/^DATABASE_URL must be set with SUPABASE_URL/)
   })
 })
 
@@ -157,7 +157,7 @@ test('a taken port ends the start with 1 before anything else is begun, and name
 
   const { code, stdout, stderr } = await usherProcess(['start'], dataDir, { PORT: String(port) })
   expect([code, stdout]).toEqual([1, ''])
-  expect(stderr).toBe(`Port ${port} on 127.0.0.1 is taken by another program. Stop it, or set PORT to a free port.\n`)
+  expect(stderr).toBe(`Another program uses port ${port} on 127.0.0.1. Stop it, or set PORT to a free port.\n`)
 })
 
 test.each([

@@ -168,7 +168,12 @@ describe('deleting what is in use', () => {
     ['promo_codes', /^The promo code is in use/, /^Disable it instead/],
     ['orders', /^The order is in use/, /^Cancel it instead/],
     ['attendees', /^The attendee is in use/, /^Cancel the ticket instead/],
-    ['attendees', /^A valid ticket cannot be deleted/, /^Set status to cancelled instead; .* erase_attendee/, 'unpaid'],
+    [
+      'attendees',
+      /^A valid ticket cannot be deleted/,
+      /^Set status to cancelled instead\. .* erase_attendee/,
+      'unpaid',
+    ],
   ] as const)('of %s is refused, and the hint says what to do instead: %s', async (...of) => {
     const [table, message, hint, id = table] = of
     const ids = await world()

@@ -177,7 +177,7 @@ describe('bodies', () => {
 
   test.each([
     ['POST', '/cancel', { colour: 'red' }, 'allowed: dry_run, notify, message'],
-    ['GET', '?colour=red', undefined, 'none is allowed here'],
+    ['GET', '?colour=red', undefined, 'none are allowed here'],
   ])('so it is not among those that an unknown one may have meant: %s %s', async (method, path, body, meant) => {
     const answer = await send(method, `/events/${event.id}${path}`, body)
     expect(answer.body.error.message).toBe(`colour is not a known field (${meant})`)

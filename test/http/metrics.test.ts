@@ -126,6 +126,6 @@ test.each([
 test('a port that is taken stops the start, by the name of its variable', async () => {
   const { port } = new URL(usher.metricsUrl ?? '')
   await expect(begin({ METRICS_PORT: port, USHER_DATA_DIR: join(dataDir, 'another') })).rejects.toThrow(
-    `Port ${port} on 127.0.0.1 is taken by another program. Stop it, or set METRICS_PORT to a free port.`,
+    `Another program uses port ${port} on 127.0.0.1. Stop it, or set METRICS_PORT to a free port.`,
   )
 })

@@ -219,7 +219,7 @@ test('what nothing is called is refused with the tool that lists them', async ()
   const { event, mcp } = await arrange()
   await register(event, { name: 'Mary Jackson', email: 'mary@example.com' })
   const cases: [string, Record<string, unknown>, string, RegExp][] = [
-    ['get_event', { event: 'Sumer Fete 27' }, 'event', /^list_events shows those of your organisation\.$/],
+    ['get_event', { event: 'Sumer Fete 27' }, 'event', /^list_events lists those of your organisation\.$/],
     ['get_attendee', { attendee: 'Mary Jaxson' }, 'attendee', /list_attendees/],
     ['get_attendee', { attendee: 'Jackson' }, 'attendee', /list_attendees/],
     ['get_order', { order: 'Marie Jackson' }, 'order', /list_orders/],

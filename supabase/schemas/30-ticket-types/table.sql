@@ -48,7 +48,7 @@ create table public.ticket_types (
 comment on constraint ticket_types_name_is_one_line on public.ticket_types is
   'A name is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
 comment on constraint ticket_types_price_is_bounded on public.ticket_types is
-  'A price must be from 0 to 100000000000, in minor units: 4900 is 49.00. 0 is free.';
+  'A price must be from 0 to 100000000000. It is in minor units: 4900 is 49.00. 0 is free.';
 comment on constraint ticket_types_quantity_is_not_negative on public.ticket_types is
   'A quantity must be at least 0. Leave it empty for no limit.';
 comment on constraint ticket_types_max_per_order_is_from_min_per_order on public.ticket_types is
