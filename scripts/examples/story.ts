@@ -394,8 +394,10 @@ async function lookingBack(
   database: pg.ClientBase,
   endpointId: string,
 ): Promise<void> {
-  // As the courier does.
-  await database.query('select private.enqueue_deliveries()')
+  // As the courier does, some at a time.
+  const queued = 'select from public.notifications n where $1 = any (n.queued_for)'
+  while ((await database.query(queued, [endpointId])).rowCount)
+    await database.query('select private.enqueue_deliveries()')
   const { data } = await show('list_webhook_deliveries', 'The latest two', {
     webhook_endpoint_id: endpointId,
     limit: 2,

@@ -134,12 +134,12 @@ describe.skipIf(!installed)(title, () => {
     await stop(own)
     expect(await statuses(key, one, one, one)).toEqual([200, 200, 429])
     expect(await statuses(key, two, two, two)).toEqual([200, 200, 429])
-    expect(says('Redis is away')).toBe(1)
+    expect(says('Redis is unreachable')).toBe(1)
 
     const again = await startRedis(Number(new URL(own.url).port))
     onTestFinished(() => stop(again))
     await expect.poll(togetherAgain).toContain('r=7')
-    expect(says('Redis is back')).toBe(1)
+    expect(says('Redis is reachable again')).toBe(1)
   })
 
   test('while Redis is silent each copy limits for itself and says so, and together again when it answers', async () => {
@@ -150,7 +150,7 @@ describe.skipIf(!installed)(title, () => {
       const answers = await Promise.all(Array.from({ length: 6 }, () => rest(key, url)('GET', '/me')))
       expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 429, 429, 429, 429])
     }
-    expect(says('Redis is silent')).toBe(1)
+    expect(says('Redis does not answer')).toBe(1)
 
     own.process.kill('SIGCONT')
     await expect.poll(togetherAgain).toContain('r=7')

@@ -53,14 +53,14 @@ test('what is kept may be said later, by update_order and by hand, and is taken 
   expect(await retain(1)).toMatchObject({
     code: 'validation_failed',
     param: 'amount_retained',
-    hint: 'At most 0 in all, of which 0 is retained already, in minor units.',
+    hint: 'At most 0 in total, including 0 already retained, in minor units.',
   })
   await send('POST', `/orders/${id}/cancel`)
   await refund(17_900)
   expect(await order()).toMatchObject({ payment_status: 'refund_due', amount_refundable: 2000 })
   expect(await retain(2001)).toMatchObject({
     param: 'amount_retained',
-    hint: 'At most 2000 in all, of which 0 is retained already, in minor units.',
+    hint: 'At most 2000 in total, including 0 already retained, in minor units.',
   })
   expect(await retain(2000, { dry_run: true })).toMatchObject({
     effect: { refund_due: -2000 },

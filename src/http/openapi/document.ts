@@ -51,7 +51,7 @@ export function describeApi(operations: readonly Operation[], publicUrl = ''): O
       contact: { name: 'The operator of this server, who issued your API key' },
       license: { name: 'All rights reserved', identifier: 'LicenseRef-UNLICENSED' },
     },
-    servers: [{ url: `${path}/api/v1`, description: 'This server.', 'x-internal': false }],
+    servers: [{ url: `${path}/api/v1`, description: 'This server, in production or local.', 'x-internal': false }],
     security: [{ api_key: [] }],
     tags: tagsAt(url),
     paths: pathsOf(operations),

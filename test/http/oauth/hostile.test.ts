@@ -473,7 +473,7 @@ test('what Postgres could not keep is refused, and never a fault of the server',
     const { status, location } = await ask({ state })
     expect([status, location]).toEqual([400, ''])
   }
-  expect((await ask({ state: 'x'.repeat(2_001) })).text).toContain('state may have at most 2000 characters.')
+  expect((await ask({ state: 'x'.repeat(2_001) })).text).toContain('state must have at most 2000 characters.')
   const walk = { jar: new Jar(url), clientId, verifier: '\0', at: '', page: await new Jar(url).ask('/oauth/grants') }
   for (const [name, value, status] of [
     ['client_id', '\0', 401],

@@ -43,7 +43,7 @@ const invalidToken = {
   code: 'invalid_access_token',
   challenge: /error="invalid_token".*resource_metadata=/,
 }
-const unknownToken = { ...invalidToken, hint: 'it has expired, or what it stands for was ended' }
+const unknownToken = { ...invalidToken, hint: 'it has expired, or its grant has ended' }
 
 const change = (key: string, assignment: string) =>
   studio.query(`update public.api_keys set ${assignment} where prefix = $1`, [prefixOf(key)])
@@ -78,7 +78,7 @@ export async function credentialsOf(
   const spliced = prefixOf(valid) + unknown.slice(prefixOf(unknown).length)
   const noKey = { status: 401, code: 'missing_api_key', challenge: /^Bearer realm="usher"$/ }
   const noToken = { status: 401, code: 'missing_access_token', challenge: /resource_metadata=/ }
-  const keyAsToken = { ...invalidToken, hint: 'An API key goes to /api/mcp' }
+  const keyAsToken = { ...invalidToken, hint: 'Send API keys to /api/mcp' }
   const random = randomBytes(32).toString('base64url')
   return [
     { what: 'no key', key: undefined, to: withKeys, ...noKey },
