@@ -1,5 +1,4 @@
-// Lints the OpenAPI document with Redocly and Spectral, `npm run lint:openapi`: every recommended rule (config/redocly.yaml,
-// config/spectral.yaml), and a warning fails as an error does. Both run on this machine alone.
+// Lints the OpenAPI document with Redocly and Spectral by every recommended rule: `npm run lint:openapi`. A warning fails as an error does.
 
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,4 @@
-// Records the examples of the documentation: `npm run examples`. Plays the story against a server on a stack of its own, and writes
-// what it answered to docs/reference/examples.json. No courier runs beside it: what is pending stays as the story left it.
+// Records the answers to the story in docs/reference/examples.json: `npm run examples`. No courier runs, so what is pending stays.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
