@@ -79,7 +79,8 @@ export async function prove(dataDir: string, round: Round): Promise<Report> {
     if (mutate) await withClient(stack.superuserUrl, mutate)
 
     const send = createSend(stack.apiUrls)
-    const crowd = createCrowd(hall, send, keys, `k${seed}`)
+    const prefix = `k${seed}`
+    const crowd = createCrowd(hall, send, keys, prefix)
     const until = Date.now() + seconds * 1000
     const isOver = () => Date.now() > until
     const database = () => connected(stack.databaseUrl)
@@ -98,10 +99,10 @@ export async function prove(dataDir: string, round: Round): Promise<Report> {
     const end = await withClient(stack.databaseUrl, async (client) => {
       const stuck = await comeToRest(client, true)
       const found = await holdAgainst(client, crowd, {
-        prefix: `k${seed}`,
+        prefix,
         received,
         mailServer,
-        copies: copiesOf(stack),
+        copies: copiesOf(stack, prefix),
         courierCuts: [...faults.filter(({ touchesCourier }) => touchesCourier), released],
       })
       return { ...found, problems: [...stuck, ...found.problems] }
@@ -150,11 +151,15 @@ export async function holdAgainst(
   return { problems, calls: history.length, outcomes, tally, mailed }
 }
 
-/** Of each key how often its request was sent once more than it came. */
-function copiesOf({ proxies }: ProveStack): Record<string, number> {
+/** Of each key how often its request was sent once more than it came: found by its idempotency key, or without one by its metadata. */
+function copiesOf({ proxies }: ProveStack, prefix: string): Record<string, number> {
   const copies: Record<string, number> = {}
+  const sent = new RegExp(`"prove":"(?<traced>[^"]+)"|${prefix} \\d+ (?<keyed>[^"\\r\\n]+) \\d+`, 'g')
   for (const request of Object.values(proxies).flatMap((proxy) => proxy.copies)) {
-    for (const [, key = ''] of request.matchAll(/"prove":"([^"]+)"/g)) copies[key] = (copies[key] ?? 0) + 1
+    for (const { groups } of request.matchAll(sent)) {
+      const key = groups?.keyed ?? groups?.traced ?? ''
+      copies[key] = (copies[key] ?? 0) + 1
+    }
   }
   return copies
 }
