@@ -44,7 +44,8 @@ export async function tellStory(apiUrl: string, databaseUrl: string): Promise<Ex
     await checkingIn(player, event, codes)
 
     await player.chapter('2027-06-12T17:00:00Z')
-    await lookingBack(player, database, endpointId)
+    await makeDeliveries(database, organisation.id)
+    await lookingBack(player, endpointId)
     await exporting(player, event)
     await closing(player, event)
     return player.recorded
@@ -389,17 +390,17 @@ async function subscribing({ play, show, refuse }: Player): Promise<string> {
   return endpoint.id
 }
 
-async function lookingBack(
-  { show, refuse, untilListed }: Player,
-  database: pg.ClientBase,
-  endpointId: string,
-): Promise<void> {
-  // As the courier does, some at a time.
-  const queued = 'select from public.notifications n where $1 = any (n.queued_for)'
-  while ((await database.query(queued, [endpointId])).rowCount)
+/** As the courier does, some at a time. */
+async function makeDeliveries(database: pg.ClientBase, organisationId: string): Promise<void> {
+  const queued = 'select from public.notifications n where n.queued_for is not null and n.organisation_id = $1'
+  while ((await database.query(queued, [organisationId])).rowCount)
     await database.query('select private.enqueue_deliveries()')
-  const { data } = await show('list_webhook_deliveries', 'The latest two', {
+}
+
+async function lookingBack({ show, refuse, untilListed }: Player, endpointId: string): Promise<void> {
+  const { data } = await show('list_webhook_deliveries', 'The latest two of a type', {
     webhook_endpoint_id: endpointId,
+    type: 'order.completed',
     limit: 2,
   })
   await show('redeliver_webhook', 'Once more', { webhook_delivery_id: data[0].id })
