@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { notificationTypes } from '../../src/operations/webhook-endpoints.ts'
-import { idOf, studio } from './database.ts'
+import { during, idOf, studio } from './database.ts'
 
 export type Told = { type: string; data: Record<string, unknown> }
 
@@ -74,6 +74,21 @@ export async function lockOutbox(client: pg.ClientBase, ...also: string[]): Prom
       if (!(error instanceof pg.DatabaseError && error.code === lockNotAvailable)) throw error
       await client.query('rollback to unlocked')
       await sleep(10)
+    }
+  }
+}
+
+/** Empties a table, and does not queue for its lock: whoever comes after would wait as well. */
+export async function truncate(tables: string): Promise<void> {
+  for (;;) {
+    try {
+      return await during(async (client) => {
+        await client.query("set local lock_timeout = '20ms'")
+        await client.query(`truncate ${tables}`)
+      })
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError && error.code === lockNotAvailable)) throw error
+      await sleep(20)
     }
   }
 }

@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { PendingWebhook as Pending } from '../../../src/courier/send-webhook.ts'
 import { studio } from '../../support/database.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../../support/organisation.ts'
-import { addEndpoint, lockOutbox } from '../../support/outbox.ts'
+import { addEndpoint, enqueued, lockOutbox } from '../../support/outbox.ts'
 import { type AsCourier, first, rolledBack } from '../as-courier.ts'
 
 /** Whether the result disabled the endpoint. */
@@ -401,6 +401,7 @@ test('two couriers do not claim at once: one waits for the other, so that togeth
   const event = await organisation.event()
   await addEndpoints(organisation.id, 3)
   for (let i = 0; i < 5; i++) await event.guest()
+  await enqueued(organisation.id)
   const [one, other] = await Promise.all([studio.connect(), studio.connect()])
   const claim = async (client: typeof one) => {
     await client.query('begin')
