@@ -22,6 +22,8 @@ type KeyHolder = {
 export type Tokens = {
   /** For what precedes authentication: resolving keys and tokens, signing in, and pages whose address is a secret. */
   forGateway(): Promise<string>
+  /** For what a guest does on a page whose address is a secret. */
+  forGuest(): Promise<string>
   /** For claiming and settling deliveries. It names the installation, by which SQL decides whether they are held. */
   forCourier(): Promise<string>
   forPrincipal(holder: KeyHolder, role: string, source: Source): Promise<string>
@@ -58,6 +60,7 @@ export async function createTokens(
 
   return {
     forGateway: () => mint({ role: 'gateway' }),
+    forGuest: () => mint({ role: 'gateway', guest: true, source: 'page', ...links }),
     forCourier: () => mint({ role: 'courier', ...links, ...(installation.length > 0 && { installation }) }),
     forPrincipal: (holder, role, source) =>
       mint({

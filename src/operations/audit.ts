@@ -31,11 +31,11 @@ const AuditEntrySchema = z.strictObject({
   action: z.enum(['created', 'updated', 'deleted', 'confirmed']),
   object_type: z.enum(objectTypes),
   object_id: z.string().describe('Identifier of the object.'),
-  actor: z.enum(['api_key', 'member', 'studio', 'courier']),
+  actor: z.enum(['api_key', 'member', 'studio', 'courier', 'guest']),
   actor_name: z.string().nullable().describe('Current name of the API key, or name or e-mail address of the member.'),
   api_key_id: z.string().nullable().describe('The API key, if any.'),
   user_id: z.string().nullable().describe('The signed-in member, if any.'),
-  source: z.enum(['api', 'mcp', 'studio']),
+  source: z.enum(['api', 'mcp', 'studio', 'page']),
   changes: z
     .record(z.string(), z.unknown())
     .nullable()

@@ -19,7 +19,7 @@ export const paymentStatuses = [
   'refunded',
 ] as const
 
-const sources = ['api', 'mcp', 'studio'] as const
+const sources = ['api', 'mcp', 'studio', 'page'] as const
 
 /** What a payment and a refund have alike. */
 const movedMoney = {

@@ -106,7 +106,7 @@ language plpgsql stable set search_path = ''
 as $$ begin return (nullif(current_setting('request.jwt.claims', true), '')::json ->> 'api_key_id')::uuid; end $$;
 grant execute on function private.current_api_key_id to api_key, authenticated;
 
-create type public.request_source as enum ('api', 'mcp', 'studio');
+create type public.request_source as enum ('api', 'mcp', 'studio', 'page');
 
 -- Whether a person writes a row: in Studio, in the SQL editor, or signed in. Not an API key, the gateway or the courier.
 create function private.is_by_hand() returns boolean
@@ -370,6 +370,56 @@ create function private.clock_time(moment timestamptz, timezone text) returns te
 language plpgsql stable set search_path = ''
 as $$ begin return to_char(moment at time zone timezone, 'YYYY-MM-DD HH24:MI') || ' ' || timezone; end $$;
 grant execute on function private.clock_time to scope_events_write;
+
+-- schemas/00-ground/links.sql
+
+-- Links that stand in e-mails alone: their secret is computed from what they open, so nothing is kept of them, and a link ends with any of the
+-- facts that it is made of.
+
+-- One row.
+create table private.link_keys (
+  is_only boolean not null default true,
+  secret text not null default private.random_token() || private.random_token(),
+  constraint link_keys_pkey primary key (is_only),
+  constraint link_keys_is_one_row check (is_only)
+);
+comment on table private.link_keys is 'Signs links in e-mails. A new secret invalidates all links sent before.';
+revoke all on private.link_keys from anon, authenticated, service_role;
+alter table private.link_keys enable row level security;
+insert into private.link_keys default values;
+
+-- The id, and half of a hash of the facts. Half, so that nobody goes on hashing from there. Null where a fact is null.
+create function private.link_token(id uuid, variadic facts text[]) returns text
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select replace(link_token.id::text, '-', '')
+      || left(encode(sha256(convert_to(array_to_string(k.secret || facts, ' '), 'UTF8')), 'hex'), 32)
+    from private.link_keys k
+    where array_position(facts, null) is null
+  );
+end
+$$;
+
+-- What a link may open; null where it is malformed. Whoever asks compares the whole token.
+create function private.id_of_link(token text) returns uuid
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case when token ~ '^[0-9a-f]{64}$' then left(token, 32)::uuid end;
+end
+$$;
+
+-- The address of a page, such as /u/TOKEN. The database does not know where the API is: its tokens say so. Null in a session without one.
+create function private.link_url(path text, token text) returns text
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.claims() ->> 'public_url' || '/' || path || '/' || token;
+end
+$$;
+grant execute on function private.link_url to scope_attendees_read, scope_attendees_write;
 
 -- schemas/00-ground/refusals.sql
 
@@ -6914,28 +6964,12 @@ begin
 end
 $$;
 
--- One row, written with the first e-mail that can be switched off.
-create table private.opt_out_keys (
-  is_only boolean not null default true,
-  secret text not null default private.random_token() || private.random_token(),
-  constraint opt_out_keys_pkey primary key (is_only),
-  constraint opt_out_keys_is_one_row check (is_only)
-);
-comment on table private.opt_out_keys is 'Signs opt-out links. A new secret invalidates all links sent before.';
-revoke all on private.opt_out_keys from anon, authenticated, service_role;
-alter table private.opt_out_keys enable row level security;
-
--- The ticket by which an address is meant, and half of a hash: nothing is kept until somebody switches off, a new ticket code leaves the link
--- as it is, and another address or an erasure ends it. Half, so that nobody goes on hashing from there.
+-- The ticket by which an address is meant. A new ticket code leaves the link as it is; another address or an erasure ends it.
 create function private.opt_out_token(attendee public.attendees) returns text
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return (
-    select replace(attendee.id::text, '-', '')
-      || left(encode(sha256(convert_to(concat_ws(' ', k.secret, attendee.id, attendee.email_lower), 'UTF8')), 'hex'), 32)
-    from private.opt_out_keys k
-  );
+  return private.link_token(attendee.id, attendee.id::text, attendee.email_lower);
 end
 $$;
 
@@ -6945,13 +6979,8 @@ as $$
 declare
   v_attendee public.attendees;
 begin
-  if token ~ '^[0-9a-f]{64}$' then
-    select a.* into v_attendee from public.attendees a where a.id = left(token, 32)::uuid and a.erased_at is null;
-    if private.opt_out_token(v_attendee) = token then
-      return v_attendee;
-    end if;
-  end if;
-  return null;
+  select a.* into v_attendee from public.attendees a where a.id = private.id_of_link(token) and a.erased_at is null;
+  return case when private.opt_out_token(v_attendee) = token then v_attendee end;
 end
 $$;
 
@@ -7464,7 +7493,7 @@ grant execute on function api.expire_waiting_list_offers to courier;
 -- it: cancelling an event is one entry, not one for each of its orders. Values of secrets and ticket codes are left out.
 
 create type public.audit_action as enum ('created', 'updated', 'deleted', 'confirmed');
-create type public.audit_actor as enum ('api_key', 'member', 'studio', 'courier');
+create type public.audit_actor as enum ('api_key', 'member', 'studio', 'courier', 'guest');
 create type public.audit_object as enum (
   'organisation', 'member', 'api_key', 'event', 'ticket_type', 'promo_code', 'order', 'payment', 'payment_void', 'refund',
   'attendee', 'check_in', 'check_in_point', 'webhook_endpoint', 'waiting_list_entry', 'export'
@@ -7483,6 +7512,7 @@ begin
   return case
     when v_claims ? 'api_key_id' then 'api_key'
     when v_claims ->> 'role' = 'courier' then 'courier'
+    when v_claims ? 'guest' then 'guest'
     when v_claims ->> 'role' = 'authenticated' then 'member'
     else 'studio'
   end::public.audit_actor;
@@ -7506,7 +7536,7 @@ create table public.audit_entries (
 );
 comment on table public.audit_entries is 'Audit trail: who changed which object, when and from where. Written by Usher only.';
 comment on column public.audit_entries.created_at is 'When it was done.';
-comment on column public.audit_entries.actor is 'API key, signed-in member, Studio or SQL user, or courier.';
+comment on column public.audit_entries.actor is 'API key, signed-in member, Studio or SQL user, courier, or guest on a page.';
 comment on column public.audit_entries.action is 'created, updated, deleted, or confirmed by a person over MCP.';
 comment on column public.audit_entries.object_type is 'Kind of object.';
 comment on column public.audit_entries.object_id is 'The object; for a member, their user_id.';
@@ -10121,9 +10151,6 @@ as $$
 declare
   v_emails integer;
 begin
-  if private.can_be_switched_off(kind) then
-    insert into private.opt_out_keys default values on conflict do nothing;
-  end if;
   insert into public.emails (organisation_id, kind, attendee_id, waiting_list_entry_id, order_id, previous, message, next_attempt_at)
   select
     r.organisation_id,
@@ -16941,15 +16968,34 @@ grant execute on function public.the_attendee to authenticated;
 
 -- The ticket page: what the holder of a ticket sees at /t/TOKEN, without a key. The token is attendees.ticket_token.
 
--- The database does not know where the API is: its tokens say so. Null in a session without one.
 create function private.ticket_url(ticket_token text) returns text
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return private.claims() ->> 'public_url' || '/t/' || ticket_token;
+  return private.link_url('t', ticket_token);
 end
 $$;
 grant execute on function private.ticket_url to scope_attendees_read, scope_attendees_write;
+
+-- The link by which a holder acts on the ticket. It ends with the ticket code and the address, so with a ticket that is passed on.
+create function private.guest_token(attendee public.attendees) returns text
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.link_token(attendee.id, 'guest', attendee.id::text, attendee.email_lower, attendee.ticket_token);
+end
+$$;
+
+create function private.attendee_of_link(token text) returns public.attendees
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = private.id_of_link(token) and a.erased_at is null;
+  return case when private.guest_token(v_attendee) = token then v_attendee end;
+end
+$$;
 
 -- Null where no ticket has the token: it never existed, was replaced by a reissue, or its holder was erased. The ticket code is there only
 -- while it admits.
@@ -20720,7 +20766,7 @@ begin
     ),
     'waiting_list_entry', case when v_entry.id is not null then private.waiting_list_entry_json(v_entry) end,
     'opt_out_url', case when private.can_be_switched_off(email.kind)
-      then private.claims() ->> 'public_url' || '/u/' || private.opt_out_token(v_attendee) end
+      then private.link_url('u', private.opt_out_token(v_attendee)) end
   );
 end
 $$;

@@ -195,5 +195,5 @@ test('the key of the links is one for the installation, and stays', async () => 
   await arrange()
   const again = await pendingChange(guests[0]?.id as string, inject('apiUrl'))
   expect(again.opt_out_url).toBe(links[0])
-  expect((await row<{ n: number }>('select count(*)::integer as n from private.opt_out_keys')).n).toBe(1)
+  expect((await row<{ n: number }>('select count(*)::integer as n from private.link_keys')).n).toBe(1)
 })

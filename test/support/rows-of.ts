@@ -21,7 +21,7 @@ const ofNobody = [
   'private.installations',
   'private.oauth_clients',
   'private.object_names',
-  'private.opt_out_keys',
+  'private.link_keys',
   'private.personal_columns',
 ]
 

@@ -35,7 +35,7 @@ language plpgsql stable set search_path = ''
 as $$ begin return (nullif(current_setting('request.jwt.claims', true), '')::json ->> 'api_key_id')::uuid; end $$;
 grant execute on function private.current_api_key_id to api_key, authenticated;
 
-create type public.request_source as enum ('api', 'mcp', 'studio');
+create type public.request_source as enum ('api', 'mcp', 'studio', 'page');
 
 -- Whether a person writes a row: in Studio, in the SQL editor, or signed in. Not an API key, the gateway or the courier.
 create function private.is_by_hand() returns boolean

@@ -155,9 +155,6 @@ as $$
 declare
   v_emails integer;
 begin
-  if private.can_be_switched_off(kind) then
-    insert into private.opt_out_keys default values on conflict do nothing;
-  end if;
   insert into public.emails (organisation_id, kind, attendee_id, waiting_list_entry_id, order_id, previous, message, next_attempt_at)
   select
     r.organisation_id,

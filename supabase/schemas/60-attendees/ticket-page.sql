@@ -1,14 +1,33 @@
 -- The ticket page: what the holder of a ticket sees at /t/TOKEN, without a key. The token is attendees.ticket_token.
 
--- The database does not know where the API is: its tokens say so. Null in a session without one.
 create function private.ticket_url(ticket_token text) returns text
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return private.claims() ->> 'public_url' || '/t/' || ticket_token;
+  return private.link_url('t', ticket_token);
 end
 $$;
 grant execute on function private.ticket_url to scope_attendees_read, scope_attendees_write;
+
+-- The link by which a holder acts on the ticket. It ends with the ticket code and the address, so with a ticket that is passed on.
+create function private.guest_token(attendee public.attendees) returns text
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.link_token(attendee.id, 'guest', attendee.id::text, attendee.email_lower, attendee.ticket_token);
+end
+$$;
+
+create function private.attendee_of_link(token text) returns public.attendees
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = private.id_of_link(token) and a.erased_at is null;
+  return case when private.guest_token(v_attendee) = token then v_attendee end;
+end
+$$;
 
 -- Null where no ticket has the token: it never existed, was replaced by a reissue, or its holder was erased. The ticket code is there only
 -- while it admits.

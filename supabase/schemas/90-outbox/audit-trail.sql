@@ -2,7 +2,7 @@
 -- it: cancelling an event is one entry, not one for each of its orders. Values of secrets and ticket codes are left out.
 
 create type public.audit_action as enum ('created', 'updated', 'deleted', 'confirmed');
-create type public.audit_actor as enum ('api_key', 'member', 'studio', 'courier');
+create type public.audit_actor as enum ('api_key', 'member', 'studio', 'courier', 'guest');
 create type public.audit_object as enum (
   'organisation', 'member', 'api_key', 'event', 'ticket_type', 'promo_code', 'order', 'payment', 'payment_void', 'refund',
   'attendee', 'check_in', 'check_in_point', 'webhook_endpoint', 'waiting_list_entry', 'export'
@@ -21,6 +21,7 @@ begin
   return case
     when v_claims ? 'api_key_id' then 'api_key'
     when v_claims ->> 'role' = 'courier' then 'courier'
+    when v_claims ? 'guest' then 'guest'
     when v_claims ->> 'role' = 'authenticated' then 'member'
     else 'studio'
   end::public.audit_actor;
@@ -44,7 +45,7 @@ create table public.audit_entries (
 );
 comment on table public.audit_entries is 'Audit trail: who changed which object, when and from where. Written by Usher only.';
 comment on column public.audit_entries.created_at is 'When it was done.';
-comment on column public.audit_entries.actor is 'API key, signed-in member, Studio or SQL user, or courier.';
+comment on column public.audit_entries.actor is 'API key, signed-in member, Studio or SQL user, courier, or guest on a page.';
 comment on column public.audit_entries.action is 'created, updated, deleted, or confirmed by a person over MCP.';
 comment on column public.audit_entries.object_type is 'Kind of object.';
 comment on column public.audit_entries.object_id is 'The object; for a member, their user_id.';

@@ -201,7 +201,7 @@ begin
     ),
     'waiting_list_entry', case when v_entry.id is not null then private.waiting_list_entry_json(v_entry) end,
     'opt_out_url', case when private.can_be_switched_off(email.kind)
-      then private.claims() ->> 'public_url' || '/u/' || private.opt_out_token(v_attendee) end
+      then private.link_url('u', private.opt_out_token(v_attendee)) end
   );
 end
 $$;

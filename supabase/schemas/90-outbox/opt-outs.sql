@@ -87,28 +87,12 @@ begin
 end
 $$;
 
--- One row, written with the first e-mail that can be switched off.
-create table private.opt_out_keys (
-  is_only boolean not null default true,
-  secret text not null default private.random_token() || private.random_token(),
-  constraint opt_out_keys_pkey primary key (is_only),
-  constraint opt_out_keys_is_one_row check (is_only)
-);
-comment on table private.opt_out_keys is 'Signs opt-out links. A new secret invalidates all links sent before.';
-revoke all on private.opt_out_keys from anon, authenticated, service_role;
-alter table private.opt_out_keys enable row level security;
-
--- The ticket by which an address is meant, and half of a hash: nothing is kept until somebody switches off, a new ticket code leaves the link
--- as it is, and another address or an erasure ends it. Half, so that nobody goes on hashing from there.
+-- The ticket by which an address is meant. A new ticket code leaves the link as it is; another address or an erasure ends it.
 create function private.opt_out_token(attendee public.attendees) returns text
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return (
-    select replace(attendee.id::text, '-', '')
-      || left(encode(sha256(convert_to(concat_ws(' ', k.secret, attendee.id, attendee.email_lower), 'UTF8')), 'hex'), 32)
-    from private.opt_out_keys k
-  );
+  return private.link_token(attendee.id, attendee.id::text, attendee.email_lower);
 end
 $$;
 
@@ -118,13 +102,8 @@ as $$
 declare
   v_attendee public.attendees;
 begin
-  if token ~ '^[0-9a-f]{64}$' then
-    select a.* into v_attendee from public.attendees a where a.id = left(token, 32)::uuid and a.erased_at is null;
-    if private.opt_out_token(v_attendee) = token then
-      return v_attendee;
-    end if;
-  end if;
-  return null;
+  select a.* into v_attendee from public.attendees a where a.id = private.id_of_link(token) and a.erased_at is null;
+  return case when private.opt_out_token(v_attendee) = token then v_attendee end;
 end
 $$;
 
