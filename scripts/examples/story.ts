@@ -323,6 +323,24 @@ async function checkingIn({ play, show, refuse }: Player, event: Event, [mary, d
     ],
   })
   await show('list_check_ins', 'The latest two', { limit: 2 })
+  const { data: diet } = await show('create_question', 'Diet, in two languages', {
+    event_id: event.id,
+    key: 'diet',
+    type: 'one_of',
+    label: 'Diet',
+    translations: { de: { label: 'Ernährung', options: { everything: 'Alles' } } },
+    options: [
+      { key: 'everything', label: 'Everything' },
+      { key: 'vegan', label: 'Vegan' },
+    ],
+    at_door: true,
+  })
+  await show('list_questions', 'One', { event_id: event.id })
+  await show('update_question', 'No longer asked', {
+    question_id: diet.id,
+    changes: { status: 'archived' },
+    if_version: 1,
+  })
   const { data: gate } = await show('create_check_in_point', 'A gate that lets in again', {
     event_id: event.id,
     name: 'Main gate',

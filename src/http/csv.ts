@@ -60,10 +60,10 @@ async function* linesOf(pages: AsyncIterable<Row[]>, columns: string[]): AsyncGe
 }
 
 function fieldOf(row: Row, column: string): unknown {
-  if (!column.startsWith('metadata.')) return row[column]
-  const metadata = (row.metadata ?? {}) as Row
-  const key = column.slice('metadata.'.length)
-  return Object.hasOwn(metadata, key) ? metadata[key] : undefined
+  const [, name = '', key = ''] = /^(metadata|answers)[.](.+)$/s.exec(column) ?? []
+  if (name === '') return row[column]
+  const object = (row[name] ?? {}) as Row
+  return Object.hasOwn(object, key) ? object[key] : undefined
 }
 
 /** Metadata as a whole is JSON, and empty where it is. */

@@ -8,6 +8,7 @@ import { one, timestamp } from './fields.ts'
 import { flag, line, oneOf } from './inputs.ts'
 import type { Operation } from './operation.ts'
 import { promoCodeFields, promoCodeStatuses } from './promo-codes.ts'
+import { questionFields, questionStatuses } from './questions.ts'
 import { ticketTypeFields, ticketTypeStatuses } from './ticket-types.ts'
 
 /** A list may be this long. */
@@ -36,10 +37,11 @@ const itemsOf = <Shape extends z.core.$ZodShape>(fields: Shape, kind: string) =>
 
 const { ticket_type_ids: _codes, percent_off, amount_off, ...codeFields } = promoCodeFields
 const { ticket_type_ids: _points, ...gateFields } = pointFields
+const { ticket_type_ids: _questions, ...askedFields } = questionFields
 
 const StepSchema = z.strictObject({
   action: z.enum(['create', 'change', 'archive', 'refuse']),
-  kind: z.enum(['event', 'ticket_type', 'promo_code', 'check_in_point']),
+  kind: z.enum(['event', 'ticket_type', 'promo_code', 'check_in_point', 'question']),
   name: z.string().nullable(),
   id: z.guid().optional().describe('After applying: the id of a created object.'),
   status: z.string().optional().describe('Archived or disabled, and unchanged by the step.'),
@@ -84,7 +86,7 @@ export const applyEvent = {
   name: 'apply_event',
   title: 'Plan and apply an event',
   description:
-    'Sets up, changes, moves, copies or publishes an event; adds ticket types, promo codes, check-in points. The first call changes nothing and answers a plan. If it matches the request, send its plan_id alone; else ask the person. New places are offered to the waiting list. Example: {"event":"Data Days","changes":{"status":"published"},"ticket_types":[{"name":"VIP","price":29900}],"promo_codes":[{"code":"TEN","percent_off":10,"ticket_types":["VIP"]}]}. On plan_outdated plan again.',
+    'Sets up, changes, moves, copies or publishes an event; adds ticket types, promo codes, check-in points, questions. The first call changes nothing and answers a plan. If it matches the request, send its plan_id alone; else ask the person. New places are offered to the waiting list. Example: {"event":"Data Days","changes":{"status":"published"},"ticket_types":[{"name":"VIP","price":29900}],"promo_codes":[{"code":"TEN","percent_off":10,"ticket_types":["VIP"]}]}. On plan_outdated plan again.',
   method: 'POST',
   path: '/event-plans',
   errors: ['not_found', 'plan_outdated', 'already_exists', 'ambiguous_name'],
@@ -128,6 +130,14 @@ export const applyEvent = {
         },
         'check-in points',
       ).describe('For a door over several days: one point with once_per_day.'),
+      questions: itemsOf(
+        {
+          ...askedFields,
+          ticket_types: ticketTypes,
+          status: z.enum(questionStatuses, 'must be active or archived'),
+        },
+        'questions',
+      ).describe('Questions to guests, matched by key.'),
       archive_missing: flag.describe('true: archives objects missing from the given lists.'),
       notify: notify.describe('Who is e-mailed about new dates, name or place, in ten minutes.'),
       plan_id: line(50).describe('Applies this plan.'),

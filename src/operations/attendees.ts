@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { amountRetained, changesOf, dryRun, dryRunFirst, effect, ifVersions, notice, readAgain } from './changes.ts'
 import { salesClosed } from './error-codes.ts'
 import { currency, id, money, one, ownFields, timestamp, versioned } from './fields.ts'
-import { emailAddress, flag, line, oneOf, ownInputs } from './inputs.ts'
+import { answersInput, emailAddress, flag, line, oneOf, ownInputs } from './inputs.ts'
 import { emailFilter, forSync, listOf, nextPage, paging, searchInput, updatedSince } from './lists.ts'
 import { names, type Operation } from './operation.ts'
 import { KeptSchema } from './people.ts'
@@ -27,6 +27,7 @@ export const guestFields = {
   name: line(200).describe('Name of the person.'),
   email: emailAddress,
   company: line(200).nullable().describe('Company of the person.'),
+  answers: answersInput,
   ...ownInputs,
 }
 
@@ -65,6 +66,10 @@ export const AttendeeSchema = z.strictObject({
   cancelled_at: timestamp.nullable(),
   erased_at: timestamp.nullable().describe('When the personal data was erased.'),
   ...ownFields,
+  answers: z
+    .record(z.string(), z.unknown())
+    .describe('By key of the question. Those of sensitive questions only in list_attendees and get_attendee.'),
+  unanswered: z.array(z.string()).describe('Keys of required questions without an answer.'),
   ...versioned,
 })
 
@@ -93,6 +98,8 @@ export const listAttendees = {
     email: emailFilter,
     reference: line(20).optional().describe('Of the order with this reference.'),
     external_id: line(255).optional().describe('Your own identifier.'),
+    answer: line(200).optional().describe('Only with this answer at event_id: diet:vegan.'),
+    unanswered: flag.optional().describe('true: at event_id, only those with an unanswered required question.'),
     updated_since: updatedSince,
     ...paging,
   }),

@@ -20,6 +20,7 @@ const objectTypes = [
   'attendee',
   'check_in',
   'check_in_point',
+  'question',
   'webhook_endpoint',
   'waiting_list_entry',
   'export',

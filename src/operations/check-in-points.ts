@@ -5,7 +5,7 @@ import * as z from 'zod'
 import { attendeeStatuses } from './attendees.ts'
 import { changesOf, ifVersions, readAgain } from './changes.ts'
 import { eventStatuses } from './events.ts'
-import { currency, deleted, id, money, one, timestamp, versioned } from './fields.ts'
+import { answersAtDoor, currency, deleted, id, money, one, timestamp, versioned } from './fields.ts'
 import { line, oneOf, ticketTypeIds, timestampInput } from './inputs.ts'
 import { listOf, paging } from './lists.ts'
 import type { Operation } from './operation.ts'
@@ -147,6 +147,7 @@ const DoorTicketSchema = z.strictObject({
       }),
     )
     .describe('Accepted and not undone; the latest one for the whole event and at a point with re_entry.'),
+  answers: answersAtDoor,
 })
 
 export const DoorListSchema = z.strictObject({

@@ -2,7 +2,7 @@
 
 import * as z from 'zod'
 import { attendeeStatuses } from './attendees.ts'
-import { id, one, timestamp } from './fields.ts'
+import { answersAtDoor, id, one, timestamp } from './fields.ts'
 import { flag, integer, line, oneOf, oneRequired, onlyOne, timestampInput } from './inputs.ts'
 import { itemsOnAPage, listOf, nextPage, paging, searchInput } from './lists.ts'
 import { names, type Operation } from './operation.ts'
@@ -35,6 +35,7 @@ export const DoorAttendeeSchema = z.strictObject({
   status: z.enum(attendeeStatuses),
   ticket_type: z.strictObject({ object: z.literal('ticket_type'), id: id('ticket type'), name: z.string() }),
   checked_in_at: timestamp.nullable().describe('First check-in at any point.'),
+  answers: answersAtDoor,
 })
 
 export const CheckInSchema = z.strictObject({

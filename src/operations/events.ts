@@ -149,6 +149,19 @@ export const EventSummarySchema = z.strictObject({
       }),
     )
     .describe('The 200 most used.'),
+  questions: z
+    .array(
+      z.strictObject({
+        id: id('question'),
+        key: z.string(),
+        label: z.string(),
+        answered: z.int(),
+        options: z.array(z.strictObject({ key: z.string(), label: z.string(), answered: z.int() })).nullable(),
+      }),
+    )
+    .describe(
+      'Questions in use, with tickets that answered, by choice where there are choices; without cancelled tickets.',
+    ),
   ticket_emails: z
     .strictObject({ bounced: z.int(), failed: z.int() })
     .describe('Tickets whose e-mail did not arrive: list_attendees finds them by event_id and ticket_email_status.'),

@@ -14,7 +14,7 @@ const attendeeColumns = names(`
   id event_id event timezone order_id order_reference ticket_type_id ticket_type
   name email company status price price_decimal discount discount_decimal currency
   checked_in_at checked_in_at_local cancelled_at cancelled_at_local erased_at erased_at_local
-  external_id metadata created_at created_at_local updated_at updated_at_local
+  external_id metadata created_at created_at_local updated_at updated_at_local answers
 `)
 
 const orderColumns = names(`
@@ -41,14 +41,16 @@ const checkInColumns = names(`
   created_at created_at_local
 `)
 
-/** Columns, in the order in which the file is to have them. A key of metadata is a column of its own where it is named. */
+/** Columns, in the order in which the file is to have them. A key of metadata or answers is a column of its own where it is named. */
 function columnsFrom(columns: readonly string[]) {
-  const ofMetadata = columns.includes('metadata') ? `|metadata[.][^${control}]+` : ''
+  const objects = ['metadata', 'answers'].filter((name) => columns.includes(name))
+  const keys = objects.length === 0 ? '' : `|(${objects.join('|')})[.][^${control}]+`
+  const named = objects.map((name) => `${name}.KEY`).join(' or ')
   const plain = columns.filter((name) => !/_(local|decimal)$/.test(name))
-  const error = `must be ${plain.join(', ')}${ofMetadata && ', metadata.KEY'}, *_local or *_decimal`
+  const error = `must be ${plain.join(', ')}${named && `, ${named}`}, *_local or *_decimal`
   const column = z
     .string()
-    .regex(new RegExp(`^(${columns.join('|')}${ofMetadata})$`), error)
+    .regex(new RegExp(`^(${columns.join('|')}${keys})$`), error)
     .check(characters(50))
     .refine((name) => name.isWellFormed(), error)
   return z
@@ -56,7 +58,7 @@ function columnsFrom(columns: readonly string[]) {
     .min(1, 'must name at least one column')
     .max(100, 'must name at most 100 columns')
     .optional()
-    .describe(`Columns in the order of the file${ofMetadata && '; metadata.KEY for one key'}.`)
+    .describe(`Columns in the order of the file${named && `; ${named} for one key`}.`)
 }
 
 const ExportSchema = z.strictObject({

@@ -27,3 +27,8 @@ export const one = (item: z.ZodObject) => z.strictObject({ data: item })
 /** The body of the answer to a deletion. */
 export const deleted = (object: string, of: string) =>
   one(z.strictObject({ object: z.literal(object), id: id(of), deleted: z.literal(true) }))
+
+/** What the door sees of an attendee's answers. */
+export const answersAtDoor = z
+  .array(z.strictObject({ label: z.string(), answer: z.string() }))
+  .describe('Answers to questions with at_door, in words.')

@@ -17,6 +17,7 @@ export const identifiers = {
   event: { noun: 'an event', tool: 'list_events', isNamed: true },
   ticket_type: { noun: 'a ticket type', tool: 'list_ticket_types', isNamed: true },
   promo_code: { noun: 'a promo code', tool: 'list_promo_codes', isNamed: true },
+  question: { noun: 'a question', tool: 'list_questions', isNamed: true },
   order: { noun: 'an order', tool: 'list_orders', isNamed: true },
   attendee: { noun: 'an attendee', tool: 'list_attendees', isNamed: true },
   waiting_list_entry: { noun: 'a waiting-list entry', tool: 'list_waiting_list_entries', isNamed: true },

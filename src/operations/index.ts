@@ -16,6 +16,7 @@ import * as orders from './orders.ts'
 import * as paymentReminders from './payment-reminders.ts'
 import * as people from './people.ts'
 import * as promoCodes from './promo-codes.ts'
+import * as questions from './questions.ts'
 import * as registrations from './registrations.ts'
 import * as ticketTypes from './ticket-types.ts'
 import * as waitingList from './waiting-list.ts'
@@ -42,6 +43,9 @@ const declared: readonly Operation[] = [
   promoCodes.getPromoCode,
   promoCodes.createPromoCode,
   promoCodes.updatePromoCode,
+  questions.listQuestions,
+  questions.createQuestion,
+  questions.updateQuestion,
   registrations.registerAttendee,
   registrations.importAttendees,
   waitingList.listWaitingListEntries,

@@ -141,6 +141,23 @@ export const metadataInput = z
   .meta({ maxProperties: 50 })
   .describe('Merged; null removes keys.')
 
+/** Answers to the questions of an event, which Postgres checks by the type of each. */
+export const answersInput = z
+  .record(
+    z.string().check(characters(40, 'must have keys of at most 40 characters')),
+    z.union([
+      paragraphs(5000),
+      z.number().min(least, numberKept).max(most, numberKept),
+      z.boolean(),
+      z.array(line(100)).max(50, 'must be at most 50'),
+      z.null(),
+    ]),
+    'must be an object',
+  )
+  .refine((value) => Object.keys(value).length <= 50, 'must have at most 50 keys')
+  .meta({ maxProperties: 50 })
+  .describe('By key of the question (list_questions); null takes one back.')
+
 /** What the organiser puts on an object. */
 export const ownInputs = { external_id: externalIdInput, metadata: metadataInput }
 

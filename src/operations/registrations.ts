@@ -22,6 +22,7 @@ const Registration = z
     name: guestFields.name,
     email: guestFields.email,
     company: guestFields.company,
+    answers: guestFields.answers,
     attendees: z
       .array(Guest)
       .min(1, 'must name at least one attendee')

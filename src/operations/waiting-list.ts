@@ -36,7 +36,8 @@ export const WaitingListEntrySchema = z.strictObject({
 
 const entryEssentials = names('id name email ticket_type.name status position offered_at offer_expires_at')
 
-const entryFields = { ...guestFields, email: emailAddress.describe('Address for the offer.') }
+const { answers: _, ...waiting } = guestFields
+const entryFields = { ...waiting, email: emailAddress.describe('Address for the offer.') }
 
 export const joinWaitingList = {
   name: 'join_waiting_list',

@@ -3592,6 +3592,7 @@ begin
   from public.waiting_list_entries w
   where w.event_id = old.id and e.object_id = w.id and e.changes is not null;
   delete from public.waiting_list_entries w where w.event_id = old.id;
+  delete from public.questions q where q.event_id = old.id;
   delete from public.check_in_points p where p.event_id = old.id;
   delete from public.promo_codes c where c.event_id = old.id;
   delete from public.ticket_types t where t.event_id = old.id;
@@ -4256,6 +4257,310 @@ create trigger promo_codes_110_limit before update of max_redemptions on public.
     409, 'limit_below_redeemed', 'The limit cannot be less than the uses so far.', '', 'max_redemptions', 'times_redeemed'
   );
 
+-- schemas/35-questions/questions.sql
+
+-- Questions that an event asks its guests, and the operations on them. A question is fixed in what it is called by (key) and its type; whatever
+-- else changes, answers that were given stay. The answers are columns of attendees, whoever writes them: 60-attendees/answers.sql.
+
+create type public.question_type as enum (
+  'text', 'long_text', 'number', 'yes_no', 'one_of', 'several_of', 'date', 'email', 'phone', 'country'
+);
+-- Where a guest is asked: while registering, later on the ticket page, or at both.
+create type public.question_ask as enum ('registration', 'ticket_page', 'both');
+create type public.question_status as enum ('active', 'archived');
+
+-- Words of a question in other languages: { de: { label, help, options: { KEY: label } } }, each member where there is one.
+create function private.are_translations(translations jsonb) returns boolean
+language plpgsql immutable strict set search_path = ''
+as $$
+begin
+  return jsonb_typeof(translations) = 'object' and translations - enum_range(null::public.locale)::text[] = '{}' and coalesce((
+    select bool_and(
+      jsonb_typeof(t.value) = 'object' and t.value - '{label,help,options}'::text[] = '{}'
+      and (t.value -> 'label' is null or jsonb_typeof(t.value -> 'label') = 'string' and private.is_one_line(t.value ->> 'label', 300))
+      and (t.value -> 'help' is null or jsonb_typeof(t.value -> 'help') = 'string' and private.is_one_line(t.value ->> 'help', 1000))
+      and (t.value -> 'options' is null or jsonb_typeof(t.value -> 'options') = 'object' and not exists (
+        select from jsonb_each(t.value -> 'options') o where jsonb_typeof(o.value) <> 'string' or not private.is_one_line(o.value #>> '{}', 200)
+      ))
+    )
+    from jsonb_each(translations) t
+  ), true);
+end
+$$;
+grant execute on function private.are_translations to api_key, authenticated;
+
+-- The choices of a question: 1 to 50, each { key, label }, with keys of their own.
+create function private.are_options(options jsonb) returns boolean
+language plpgsql immutable strict set search_path = ''
+as $$
+begin
+  return case when jsonb_typeof(options) = 'array' then jsonb_array_length(options) between 1 and 50 and (
+    select count(distinct o ->> 'key') = count(*) and bool_and(
+      jsonb_typeof(o) = 'object' and o - '{key,label}'::text[] = '{}' and jsonb_typeof(o -> 'key') = 'string'
+      and private.is_one_line(o ->> 'key', 100) and jsonb_typeof(o -> 'label') = 'string' and private.is_one_line(o ->> 'label', 200)
+    )
+    from jsonb_array_elements(options) o
+  ) else false end;
+end
+$$;
+grant execute on function private.are_options to api_key, authenticated;
+
+create table public.questions (
+  label text not null,
+  key text not null,
+  event_id uuid not null,
+  type public.question_type not null default 'text',
+  required boolean not null default false,
+  ask public.question_ask not null default 'both',
+  options jsonb,
+  help text,
+  translations jsonb not null default '{}',
+  ticket_type_ids uuid[] not null default '{}',
+  at_door boolean not null default false,
+  sensitive boolean not null default false,
+  delete_after_days integer,
+  position integer not null default 0,
+  status public.question_status not null default 'active',
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  version integer not null default 1,
+  constraint questions_pkey primary key (id),
+  constraint questions_event_id_key_key unique (event_id, key),
+  constraint questions_event_id_fkey foreign key (event_id, organisation_id) references public.events (id, organisation_id),
+  constraint questions_key_is_a_word check (key ~ '^[a-z][a-z0-9_]{0,39}$'),
+  constraint questions_label_is_one_line check (private.is_one_line(label, 300)),
+  constraint questions_help_is_one_line check (private.is_one_line(help, 1000)),
+  constraint questions_translations_are_by_language check (private.are_translations(translations)),
+  constraint questions_options_are_of_choices check ((type in ('one_of', 'several_of')) = (options is not null)),
+  constraint questions_options_have_keys_and_labels check (private.are_options(options)),
+  constraint questions_ticket_type_ids_are_bounded check (cardinality(ticket_type_ids) <= 100),
+  constraint questions_delete_after_days_is_of_sensitive check (sensitive = (delete_after_days is not null)),
+  constraint questions_at_door_is_not_sensitive check (not (at_door and sensitive)),
+  constraint questions_delete_after_days_are_at_most_ten_years check (delete_after_days between 0 and 3650),
+  constraint questions_position_is_not_negative check (position >= 0)
+);
+comment on table public.questions is 'Questions of an event to its guests. The answers are in answers and sensitive_answers of attendees. Archive a question to stop asking it.';
+comment on column public.questions.label is 'The question, in the language of the event: one line of up to 300 characters.';
+comment on column public.questions.key is 'Key of its answers: up to 40 lower-case letters, digits and underscores, the first a letter. Fixed.';
+comment on column public.questions.type is 'text, long_text, number, yes_no, one_of, several_of, date, email, phone or country. Fixed.';
+comment on column public.questions.required is 'Whether a guest must answer on a page. Other writers may leave it open: see unanswered of the attendee.';
+comment on column public.questions.ask is 'registration, ticket_page or both.';
+comment on column public.questions.options is 'Choices of one_of and several_of: a list of { key, label }.';
+comment on column public.questions.help is 'Explanation below the question: one line of up to 1000 characters.';
+comment on column public.questions.translations is 'Words in other languages, such as {"de": {"label": "Ernährung", "options": {"vegan": "Vegan, bitte"}}}.';
+comment on column public.questions.ticket_type_ids is 'Ticket types whose holders are asked, up to 100. Empty: all of the event.';
+comment on column public.questions.at_door is 'Whether the door sees the answer.';
+comment on column public.questions.sensitive is 'Whether the answer is kept out of e-mails, webhooks and logs, and deleted after the event. Fixed.';
+comment on column public.questions.delete_after_days is 'For a sensitive question: days after the event until its answers are deleted, 0 to 3650.';
+comment on column public.questions.position is 'Position in the list, from 0.';
+comment on column public.questions.status is 'active or archived. An archived question is no longer asked; its answers stay.';
+comment on constraint questions_key_is_a_word on public.questions is
+  'A key has up to 40 lower-case letters, digits and underscores, the first a letter. Write it as in diet or shirt_size.';
+comment on constraint questions_label_is_one_line on public.questions is
+  'label must be one line of 1 to 300 characters. Write at least one letter, and no line breaks.';
+comment on constraint questions_help_is_one_line on public.questions is
+  'help must be one line of 1 to 1000 characters. Leave it empty for none.';
+comment on constraint questions_translations_are_by_language on public.questions is
+  'translations must be an object by language, each with label, help or options. Write {"de": {"label": "Ernährung"}}.';
+comment on constraint questions_options_are_of_choices on public.questions is
+  'one_of and several_of need options, other types take none. Set options, or leave them empty.';
+comment on constraint questions_options_have_keys_and_labels on public.questions is
+  'options must be a list of 1 to 50 choices with a key of their own. Write [{"key": "vegan", "label": "Vegan"}].';
+comment on constraint questions_delete_after_days_is_of_sensitive on public.questions is
+  'A sensitive question needs delete_after_days, any other has none. Set both, or neither.';
+comment on constraint questions_delete_after_days_are_at_most_ten_years on public.questions is
+  'delete_after_days must be from 0 to 3650. Set the number of days after the event.';
+
+comment on constraint questions_at_door_is_not_sensitive on public.questions is
+  'The door shows no sensitive answer. Set at_door or sensitive, not both.';
+
+create function private.tg_questions__assert_event() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if not exists (select from public.events e where e.id = new.event_id and e.organisation_id = new.organisation_id) then
+    perform private.refuse_not_found('event_id');
+  -- A form has all of them.
+  elsif (select count(*) from public.questions q where q.event_id = new.event_id) >= 50 then
+    perform private.refuse_value('event_id', 'An event has at most 50 questions.', 'Change one instead.', "row" => to_jsonb(new));
+  end if;
+  perform private.refuse_taken('key', q.id, q.created_at, q.xmin) from public.questions q where q.event_id = new.event_id and q.key = new.key;
+  return new;
+end
+$$;
+
+select private.keep_table('public.questions', filled => '{organisation_id}', fixed => '{organisation_id,event_id,key,type,sensitive}',
+  fixed_hints => '{"type": "Archive the question and add another.", "sensitive": "Archive the question and add another.", "key": "Archive the question and add another."}',
+  versioned => true, of_event => true);
+create trigger questions_110_event before insert on public.questions
+  for each row execute function private.tg_questions__assert_event();
+
+create policy questions_select_own on public.questions for select
+  to scope_events_read, scope_events_write, scope_attendees_read, scope_attendees_write, scope_checkin_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy questions_insert_own on public.questions for insert to scope_events_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy questions_update_own on public.questions for update to scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy questions_select_membership on public.questions for select to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager,door,viewer}')));
+create policy questions_insert_membership on public.questions for insert to authenticated
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
+create policy questions_update_membership on public.questions for update to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select on public.questions to scope_events_read, scope_events_write, scope_attendees_read, scope_attendees_write, scope_checkin_write, authenticated;
+grant insert (organisation_id, event_id, key, label, help, translations, type, options, required, ask, ticket_type_ids, at_door, sensitive, delete_after_days, position)
+  on public.questions to scope_events_write, authenticated;
+grant update (label, help, translations, options, required, ask, ticket_type_ids, at_door, delete_after_days, position, status)
+  on public.questions to scope_events_write, authenticated;
+
+create function private.question_json(question public.questions) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'question',
+    'id', question.id,
+    'event_id', question.event_id,
+    'key', question.key,
+    'label', question.label,
+    'help', question.help,
+    'translations', question.translations,
+    'type', question.type,
+    'options', question.options,
+    'required', question.required,
+    'ask', question.ask,
+    'ticket_type_ids', question.ticket_type_ids,
+    'at_door', question.at_door,
+    'sensitive', question.sensitive,
+    'delete_after_days', question.delete_after_days,
+    'position', question.position,
+    'status', question.status,
+    'version', question.version,
+    'created_at', private.rfc3339(question.created_at),
+    'updated_at', private.rfc3339(question.updated_at)
+  );
+end
+$$;
+grant execute on function private.question_json to scope_events_read, scope_events_write;
+
+-- In their order. A cursor is the id of the last item, and stands for the present position of that item.
+create function api.list_questions(event_id uuid, cursor text default null, "limit" integer default null) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_last public.questions;
+begin
+  if not exists (select from public.events e where e.id = list_questions.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  select q.* into v_last from public.questions q where q.id = private.decode_cursor(cursor);
+  return private.page(
+    array(
+      select private.question_json(q) from public.questions q
+      where q.event_id = list_questions.event_id and ((q.position, q.id) > (v_last.position, v_last.id)) is not false
+      order by q.position, q.id
+      limit v_size + 1
+    ),
+    v_size
+  );
+end
+$$;
+comment on function api.list_questions is 'Questions of an event in their order: { data, has_more, next_cursor }. 404 not_found.';
+grant execute on function api.list_questions to scope_events_read;
+
+create function api.create_question(
+  event_id uuid,
+  key text,
+  label text,
+  type public.question_type default null,
+  help text default null,
+  translations jsonb default null,
+  options jsonb default null,
+  required boolean default null,
+  ask public.question_ask default null,
+  ticket_type_ids uuid[] default null,
+  at_door boolean default null,
+  sensitive boolean default null,
+  delete_after_days integer default null,
+  "position" integer default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_question public.questions;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  insert into public.questions (
+    organisation_id, event_id, key, label, help, translations, type, options, required, ask, ticket_type_ids, at_door, sensitive, delete_after_days, position
+  )
+  values (
+    private.current_organisation_id(), create_question.event_id, create_question.key, create_question.label, create_question.help,
+    coalesce(create_question.translations, '{}'),
+    coalesce(create_question.type, 'text'), create_question.options, coalesce(create_question.required, false),
+    coalesce(create_question.ask, 'both'), coalesce(create_question.ticket_type_ids, '{}'), coalesce(create_question.at_door, false),
+    coalesce(create_question.sensitive, false), create_question.delete_after_days, coalesce(create_question.position, 0)
+  )
+  returning * into v_question;
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.question_json(v_question)));
+end
+$$;
+comment on function api.create_question is
+  'Adds a question to an event: 201. 404 not_found; 409 already_exists (key); 422 validation_failed.';
+grant execute on function api.create_question to scope_events_write;
+
+create function api.update_question(
+  question_id uuid,
+  changes jsonb,
+  if_version integer[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_question public.questions;
+  v_new public.questions;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  select q.* into v_question from public.questions q where q.id = update_question.question_id for no key update;
+  if not found then
+    perform private.refuse_not_found('question_id');
+  end if;
+  perform private.assert_version(v_question.version, if_version);
+  v_new := jsonb_populate_record(v_question, changes);
+  update public.questions q set
+    label = v_new.label,
+    help = v_new.help,
+    translations = v_new.translations,
+    options = v_new.options,
+    required = v_new.required,
+    ask = v_new.ask,
+    ticket_type_ids = v_new.ticket_type_ids,
+    at_door = v_new.at_door,
+    delete_after_days = v_new.delete_after_days,
+    position = v_new.position,
+    status = v_new.status
+  where q.id = v_question.id
+  returning * into v_question;
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.question_json(v_question)));
+end
+$$;
+comment on function api.update_question is
+  'Changes fields of a question (status archived stops asking it; its answers stay): 200. 404 not_found; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_question to scope_events_write;
+
 -- schemas/50-orders/table.sql
 
 -- Orders: pending -> completed -> cancelled, or pending -> cancelled. An order completes when nothing is due. One that expired may be
@@ -4583,6 +4888,8 @@ create table public.attendees (
   erased_at timestamptz,
   external_id text,
   metadata jsonb not null default '{}',
+  answers jsonb not null default '{}',
+  sensitive_answers jsonb not null default '{}',
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   id uuid not null default private.uuid_v7(),
@@ -4606,13 +4913,16 @@ create table public.attendees (
   constraint attendees_discount_is_at_most_the_price check (discount between 0 and price),
   constraint attendees_company_is_one_line check (private.is_one_line(company, 200)),
   constraint attendees_external_id_is_bounded check (length(external_id) between 1 and 255),
-  constraint attendees_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
+  constraint attendees_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata)),
+  constraint attendees_answers_are_objects check (jsonb_typeof(answers) = 'object' and jsonb_typeof(sensitive_answers) = 'object')
 ) with (fillfactor = 50);
 comment on constraint attendees_company_is_one_line on public.attendees is
   'company is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
 comment on constraint attendees_external_id_is_bounded on public.attendees is 'external_id has 1 to 255 characters.';
 comment on constraint attendees_metadata_is_flat on public.attendees is
   'Metadata is a flat object of at most 50 keys. Its values are text, numbers that are kept exactly, true, false or null.';
+comment on constraint attendees_answers_are_objects on public.attendees is
+  'Answers must be an object by the keys of the questions. Write {"diet": "vegan"}.';
 comment on table public.attendees is 'Guests, each with a ticket. Set status to cancelled to free the place and stop admission. Only a cancelled attendee can be deleted.';
 comment on column public.attendees.name is 'Name of the person.';
 comment on column public.attendees.email is 'Address the ticket is sent to.';
@@ -4634,6 +4944,8 @@ comment on column public.attendees.cancelled_at is 'When it was cancelled. Kept 
 comment on column public.attendees.erased_at is 'When the personal data was erased, here and in every copy: see the function erase_attendee.';
 comment on column public.attendees.external_id is 'Your own identifier, unique within the organisation. When the API registers someone with it, a cancelled attendee gives it up.';
 comment on column public.attendees.metadata is 'Your own flat JSON object, at most 50 keys.';
+comment on column public.attendees.answers is 'Answers to the questions of the event, by key, such as {"diet": "vegan"}. Answers to sensitive questions move to sensitive_answers.';
+comment on column public.attendees.sensitive_answers is 'Answers to sensitive questions, which no e-mail, webhook or log contains. Deleted after the event.';
 comment on column public.attendees.promo_code_id is 'The promo code that was used. Kept by Usher.';
 comment on column public.attendees.waiting_list_entry_id is 'The waiting-list entry whose offer this ticket accepts.';
 comment on column public.attendees.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
@@ -4655,6 +4967,10 @@ create index attendees_organisation_id_email_lower_idx on public.attendees (orga
 -- For api.erased_emails.
 create index attendees_event_id_erased_at_idx on public.attendees (event_id, erased_at) where erased_at is not null;
 create index attendees_organisation_id_updated_at_idx on public.attendees (organisation_id, updated_at, id);
+-- For private.attendees_found.
+create index attendees_answers_idx on public.attendees using gin (uuid_hash(organisation_id), answers) where answers <> '{}';
+-- For private.delete_sensitive_answers.
+create index attendees_event_id_sensitive_answers_idx on public.attendees (event_id) where sensitive_answers <> '{}';
 -- For private.search_attendees. What is new waits in a list of at most 1 MB, which every search reads, so that a registration is not
 -- delayed by some fifty entries.
 create index attendees_search_text_idx on public.attendees
@@ -4667,6 +4983,8 @@ values
   ('attendees', 'company', 'null', 'company'),
   ('attendees', 'external_id', 'null', 'external_id'),
   ('attendees', 'metadata', '{}', 'metadata'),
+  ('attendees', 'answers', '{}', 'answers'),
+  ('attendees', 'sensitive_answers', '{}', null),
   ('attendees', 'ticket_email_last_error', 'null', null);
 
 -- Check-in accepts active tickets only, so a QR code or an e-mail of any other ticket is refused.
@@ -4689,7 +5007,7 @@ select private.keep_table('public.attendees', filled => '{organisation_id,event_
     "cancelled_at": "Set status to cancelled to cancel the ticket.",
     "checked_in_at": "Add a check-in, or set undone_at of the accepted one.", "inside": "Add a check-in, or set undone_at of the accepted one."
   }',
-  versioned => true, contact => true, uncounted => '{ticket_email_status,ticket_email_sent_at,ticket_email_last_error,search_text}',
+  versioned => true, contact => true, uncounted => '{sensitive_answers,ticket_email_status,ticket_email_sent_at,ticket_email_last_error,search_text}',
   -- A scan writes these alone, and pays for none of this.
   exempt => '{checked_in_at,inside,updated_at}',
   in_use => array[
@@ -4715,16 +5033,16 @@ grant select on public.attendees to scope_attendees_read, scope_attendees_write;
 grant select (
   id, organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, email_lower, company, price, discount, currency, promo_code_id,
   status, checked_in_at, checked_in, inside, ticket_email_status, ticket_email_sent_at, ticket_email_last_error, cancelled_at, erased_at, external_id,
-  metadata, version, created_at, updated_at
+  metadata, answers, sensitive_answers, version, created_at, updated_at
 ) on public.attendees to authenticated;
 -- Check-in shows who holds a ticket, not how to reach them.
 grant select (
   id, organisation_id, event_id, ticket_type_id, name, company, status, checked_in_at
 ) on public.attendees to scope_checkin_write;
 grant insert (
-  organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
+  organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata, answers
 ) on public.attendees to scope_attendees_write, authenticated;
-grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees
+grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata, answers, sensitive_answers) on public.attendees
   to scope_attendees_write, authenticated;
 grant update (ticket_type_id) on public.attendees to scope_attendees_write;
 
@@ -4741,7 +5059,8 @@ begin
       from jsonb_populate_record(a, private.with_merged_metadata(c.change, a.metadata)) n
     ),
     ticket_type_id = coalesce((c.change ->> 'ticket_type_id')::uuid, a.ticket_type_id),
-    ticket_code = case when (c.change ->> 'reissue_ticket')::boolean then null else a.ticket_code end
+    ticket_code = case when (c.change ->> 'reissue_ticket')::boolean then null else a.ticket_code end,
+    answers = a.answers || coalesce(nullif(c.change -> 'answers', 'null'), '{}')
   from unnest(changes) c (change)
   where a.id = (c.change ->> 'attendee_id')::uuid
   returning a.*;
@@ -4762,14 +5081,15 @@ end
 $$;
 grant execute on function private.names_of to scope_attendees_read, scope_attendees_write;
 
--- The ticket code admits its holder: with_code only for roles that handle tickets. with_url is false in webhooks. Whoever builds many
--- gives the names.
+-- The ticket code admits its holder: with_code only for roles that handle tickets. with_url is false in webhooks, with_sensitive true in reads of
+-- attendees alone. Whoever builds many gives the names.
 create function private.attendee_json(
   attendee public.attendees,
   with_code boolean default true,
   ticket_type_name text default null,
   reference text default null,
-  with_url boolean default true
+  with_url boolean default true,
+  with_sensitive boolean default false
 ) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -4808,6 +5128,8 @@ begin
     'erased_at', to_char(attendee.erased_at at time zone 'UTC', v_rfc3339),
     'external_id', attendee.external_id,
     'metadata', attendee.metadata,
+    'answers', case when with_sensitive then attendee.answers || attendee.sensitive_answers else attendee.answers end,
+    'unanswered', private.unanswered(attendee),
     'version', attendee.version,
     'created_at', to_char(attendee.created_at at time zone 'UTC', v_rfc3339),
     'updated_at', to_char(attendee.updated_at at time zone 'UTC', v_rfc3339)
@@ -7496,7 +7818,7 @@ create type public.audit_action as enum ('created', 'updated', 'deleted', 'confi
 create type public.audit_actor as enum ('api_key', 'member', 'studio', 'courier', 'guest');
 create type public.audit_object as enum (
   'organisation', 'member', 'api_key', 'event', 'ticket_type', 'promo_code', 'order', 'payment', 'payment_void', 'refund',
-  'attendee', 'check_in', 'check_in_point', 'webhook_endpoint', 'waiting_list_entry', 'export'
+  'attendee', 'question', 'check_in', 'check_in_point', 'webhook_endpoint', 'waiting_list_entry', 'export'
 );
 
 create function private.audit_actor() returns public.audit_actor
@@ -7567,7 +7889,7 @@ begin
     select jsonb_object_agg(
       f.key,
       case
-        when f.key in ('ticket_code', 'code') then '{}'
+        when f.key in ('ticket_code', 'code', 'sensitive_answers') then '{}'
         when new_row = '{}' then jsonb_build_object('from', f.value)
         else jsonb_build_object('from', f.value, 'to', new_row -> f.key)
       end
@@ -7658,7 +7980,7 @@ begin
     select t
     from unnest(enum_range(null::public.audit_object)) t
     where case
-      when t in ('event', 'ticket_type', 'promo_code', 'check_in_point') then 'events:read'
+      when t in ('event', 'ticket_type', 'promo_code', 'question', 'check_in_point') then 'events:read'
       when t in ('order', 'payment', 'payment_void', 'refund') then 'orders:read'
       when t in ('attendee', 'check_in', 'waiting_list_entry', 'export') then 'attendees:read'
       when t = 'webhook_endpoint' then 'events:write'
@@ -8322,6 +8644,218 @@ create trigger attendees_100_over before delete on public.attendees
     409, 'in_use', 'A valid ticket cannot be deleted, because its order depends on it.',
     'Set status to cancelled instead. To remove personal data, call erase_attendee.'
   );
+
+-- schemas/60-attendees/answers.sql
+
+-- Answers of attendees to the questions of their event (35-questions), whoever writes them: an object by the key of the question. What is
+-- given in answers is checked, null takes an answer back, and those of sensitive questions move to sensitive_answers, which no
+-- notification, audit entry, e-mail or outcome has. An answer that is written as it was is not checked again: the question may have changed.
+
+-- What is wrong with an answer, in a sentence; null: nothing.
+create function private.mistake_in_answer(question public.questions, answer jsonb) returns text
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_text constant text := case jsonb_typeof(answer) when 'string' then answer #>> '{}' end;
+  v_keys constant text[] := array(select o ->> 'key' from jsonb_array_elements(question.options) o);
+begin
+  return case
+    when question.type = 'text' and private.is_one_line(v_text, 500) is not true then 'This question takes one line of at most 500 characters.'
+    when question.type = 'long_text' and (v_text is null or length(v_text) not between 1 and 5000) then 'This question takes text of at most 5000 characters.'
+    when question.type = 'number' and (jsonb_typeof(answer) <> 'number' or not private.is_metadata(jsonb_build_object('n', answer))) then 'This question takes a number that is stored exactly.'
+    when question.type = 'yes_no' and jsonb_typeof(answer) <> 'boolean' then 'This question takes true or false.'
+    when question.type = 'one_of' and (v_text = any (v_keys)) is not true then 'This question takes the key of one of its options.'
+    when question.type = 'several_of' and (
+      jsonb_typeof(answer) <> 'array' or answer = '[]' or jsonb_array_length(answer) > cardinality(v_keys)
+      or (select count(distinct a) <> count(*) or not bool_and(jsonb_typeof(a) = 'string' and a #>> '{}' = any (v_keys)) from jsonb_array_elements(answer) a)
+    ) then 'This question takes a list of keys of its options, each once.'
+    when question.type = 'date' and (v_text ~ '^\d{4}-\d{2}-\d{2}$' and pg_input_is_valid(v_text, 'date')) is not true then 'This question takes a date, such as 2027-05-01.'
+    when question.type = 'email' and private.is_email_address(v_text) is not true then 'This question takes an e-mail address.'
+    when question.type = 'phone' and (v_text ~ '^\+?[0-9][0-9 ()/.-]{3,29}$') is not true then 'This question takes a telephone number, such as +49 40 123456.'
+    when question.type = 'country' and (v_text ~ '^[A-Z]{2}$') is not true then 'This question takes an ISO 3166 code of two capital letters, such as DE.'
+  end;
+end
+$$;
+
+-- Whether an attendee is asked a question, and has not answered it.
+create function private.is_unanswered(question public.questions, attendee public.attendees) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return question.event_id = attendee.event_id and question.status = 'active'
+    and (question.ticket_type_ids = '{}' or attendee.ticket_type_id = any (question.ticket_type_ids))
+    and not attendee.answers ? question.key and not attendee.sensitive_answers ? question.key
+    and attendee.status <> 'cancelled' and attendee.erased_at is null;
+end
+$$;
+
+-- The keys of required questions that an attendee is asked and has not answered.
+create function private.unanswered(attendee public.attendees) returns text[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return array(
+    select q.key from public.questions q
+    where q.event_id = attendee.event_id and q.required and private.is_unanswered(q, attendee)
+    order by q.position, q.id
+  );
+end
+$$;
+grant execute on function private.unanswered to scope_attendees_read, scope_attendees_write;
+
+-- What `answers` contain where the answer is KEY:VALUE; a choice of several is one of a list. Null without an answer.
+create function private.answer_sought(event_id uuid, answer text, unanswered boolean) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_value constant text := substr(answer, strpos(answer, ':') + 1);
+  v_question public.questions;
+begin
+  if answer is null then
+    if unanswered and event_id is null then
+      perform private.refuse_value('unanswered', 'unanswered needs event_id.', 'Name the event.');
+    end if;
+    return null;
+  end if;
+  select q.* into v_question
+  from public.questions q
+  where q.event_id = answer_sought.event_id and q.key = split_part(answer, ':', 1) and strpos(answer, ':') > 0;
+  if not found or v_question.sensitive then
+    perform private.refuse_value(
+      'answer', 'answer must name a question of event_id that is not sensitive.', 'Write it as in diet:vegan, beside event_id.'
+    );
+  end if;
+  return jsonb_build_object(v_question.key, case v_question.type
+    when 'several_of' then jsonb_build_array(v_value)
+    when 'yes_no' then to_jsonb(v_value in ('true', 'yes'))
+    when 'number' then case when pg_input_is_valid(v_value, 'numeric') then to_jsonb(v_value::numeric) end
+    else to_jsonb(v_value)
+  end);
+end
+$$;
+grant execute on function private.answer_sought to scope_attendees_read;
+
+-- What the door sees of the answers of an attendee, in words: [{ label, answer }]. Security definer: the door may not read answers.
+create function private.answers_at_door(attendee_id uuid) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(json_build_object('label', q.label, 'answer', (
+      select string_agg(coalesce(
+        (select o ->> 'label' from jsonb_array_elements(q.options) o where o ->> 'key' = v.value), case v.value when 'true' then '✓' when 'false' then '–' else v.value end
+      ), ', ')
+      from jsonb_array_elements_text(case jsonb_typeof(g.value) when 'array' then g.value else jsonb_build_array(g.value) end) v (value)
+    )) order by q.position, q.id), '[]')
+    from public.attendees a
+    join public.questions q on q.event_id = a.event_id and q.at_door and q.status = 'active'
+    cross join lateral (select a.answers -> q.key as value) g
+    where a.id = answers_at_door.attendee_id and g.value is not null
+  );
+end
+$$;
+grant execute on function private.answers_at_door to scope_checkin_write, scope_attendees_read;
+
+create function private.tg_attendees__answer() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_known jsonb := '{}';
+  v_given jsonb;
+  v_answer record;
+  v_mistake text;
+begin
+  if tg_op = 'UPDATE' then
+    v_known := old.answers || old.sensitive_answers;
+  end if;
+  v_given := jsonb_strip_nulls(new.sensitive_answers || new.answers);
+  for v_answer in
+    select g.key, g.value, q as question
+    from jsonb_each(v_given) g
+    left join public.questions q on q.event_id = new.event_id and q.key = g.key
+    where g.value is distinct from v_known -> g.key
+    limit 51
+  loop
+    v_mistake := case
+      when (v_answer.question).id is null then 'The event has no question with this key.'
+      when (v_answer.question).status = 'archived' then 'This question is archived.'
+      when (v_answer.question).ticket_type_ids <> '{}' and new.ticket_type_id <> all ((v_answer.question).ticket_type_ids)
+        then 'This question is not for this ticket type.'
+      else private.mistake_in_answer(v_answer.question, v_answer.value)
+    end;
+    if v_mistake is not null then
+      perform private.refuse_value(
+        case when new.sensitive_answers ? v_answer.key then 'sensitive_answers.' else 'answers.' end || left(v_answer.key, 40),
+        v_mistake, 'See the questions of the event: list_questions.', to_jsonb(new) - 'sensitive_answers'
+      );
+    end if;
+  end loop;
+  new.sensitive_answers := (
+    select coalesce(jsonb_object_agg(g.key, g.value), '{}')
+    from jsonb_each(v_given) g
+    where exists (select from public.questions q where q.event_id = new.event_id and q.key = g.key and q.sensitive)
+  );
+  new.answers := v_given - array(select jsonb_object_keys(new.sensitive_answers));
+  return new;
+end
+$$;
+create trigger attendees_150_answer before insert or update of answers, sensitive_answers on public.attendees
+  for each row when (new.answers <> '{}' or new.sensitive_answers <> '{}') execute function private.tg_attendees__answer();
+
+-- How the guests of an event answered: of each question in use how many did, and of choices how often each. Tickets that are not cancelled.
+create function private.summary_of_questions(event_id uuid) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return (
+    with given as (
+      select g.key, g.value
+      from public.ticket_types t
+      join public.attendees a on a.ticket_type_id = t.id and a.status <> 'cancelled'
+      cross join lateral jsonb_each(a.answers || a.sensitive_answers) g
+      where t.event_id = summary_of_questions.event_id
+        -- Without questions no attendee is read.
+        and exists (select from public.questions q where q.event_id = summary_of_questions.event_id)
+    )
+    select coalesce(json_agg(json_build_object(
+      'id', q.id, 'key', q.key, 'label', q.label, 'answered', (select count(*) from given g where g.key = q.key),
+      'options', (
+        select json_agg(json_build_object('key', o.option ->> 'key', 'label', o.option ->> 'label', 'answered', (
+          select count(*) from given g where g.key = q.key and g.value @> (o.option -> 'key')
+        )) order by o.place)
+        from jsonb_array_elements(q.options) with ordinality o (option, place)
+      )
+    ) order by q.position, q.id), '[]')
+    from public.questions q
+    where q.event_id = summary_of_questions.event_id and q.status = 'active'
+  );
+end
+$$;
+grant execute on function private.summary_of_questions to scope_events_read;
+
+-- Deletes sensitive answers whose time is over. Returns how many. For api.purge.
+create function private.delete_sensitive_answers() returns integer
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_question record;
+  v_rows integer;
+  v_deleted integer := 0;
+begin
+  for v_question in
+    select q.event_id, q.key
+    from public.questions q
+    join public.events e on e.id = q.event_id
+    where q.sensitive and coalesce(e.ends_at, e.cancelled_at) < now() - make_interval(days => q.delete_after_days)
+  loop
+    update public.attendees a set sensitive_answers = a.sensitive_answers - v_question.key
+    where a.event_id = v_question.event_id and a.sensitive_answers ? v_question.key;
+    get diagnostics v_rows = row_count;
+    v_deleted := v_deleted + v_rows;
+  end loop;
+  return v_deleted;
+end
+$$;
 
 -- schemas/60-attendees/places.sql
 
@@ -10418,6 +10952,12 @@ select private.audit_changes('public.events', 'event');
 
 select private.audit_changes('public.ticket_types', 'ticket_type');
 
+-- schemas/35-questions/audit.sql
+
+-- What the audit trail keeps of questions.
+
+select private.audit_changes('public.questions', 'question');
+
 -- schemas/40-promo-codes/audit.sql
 
 -- What the audit trail keeps of promo codes.
@@ -11192,6 +11732,17 @@ insert into private.object_names (kind, name, finders, finds, readers, shows) va
   ('ticket_type', 'price', null, null, '{events:read,events:write}', 'o.price'),
   ('ticket_type', 'event', null, null, null, $$private.object_shown('event', o.event_id, $2)$$);
 
+-- schemas/35-questions/names.sql
+
+-- What questions are called: see 00-ground/names.sql.
+
+create index questions_organisation_id_key_idx on public.questions (organisation_id, key);
+
+insert into private.object_names (kind, name, finders, finds, readers, shows) values
+  ('question', 'id', null, 'o.id = $5', null, 'o.id'),
+  ('question', 'key', '{events:read,events:write}', 'o.organisation_id = $1 and o.key = $3', '{events:read,events:write}', 'o.key'),
+  ('question', 'event', null, null, null, $$private.object_shown('event', o.event_id, $2)$$);
+
 -- schemas/40-promo-codes/names.sql
 
 -- What promo codes are called: see 00-ground/names.sql.
@@ -11533,7 +12084,7 @@ as $$
 declare
   v_tables constant regclass[] := '{
     public.webhook_deliveries, public.webhook_endpoints, public.emails, public.email_opt_outs, public.check_ins, public.refunds,
-    public.payment_voids, public.payments, public.attendees, public.waiting_list_entries, public.orders, public.check_in_points,
+    public.payment_voids, public.payments, public.attendees, public.waiting_list_entries, public.orders, public.check_in_points, public.questions,
     public.promo_codes, public.ticket_types, public.events, public.notifications, private.idempotency_records,
     private.event_plans, private.confirmations, private.export_links, public.api_keys,
     public.organisation_members
@@ -13100,6 +13651,7 @@ begin
       'devices_left_out', v_door.devices_left_out,
       'revenue', v_sales.revenue,
       'promo_codes', v_sales.promo_codes,
+      'questions', private.summary_of_questions(event.id),
       'ticket_emails', json_build_object(
         'bounced', coalesce(sum(k.emails_bounced), 0),
         'failed', coalesce(sum(k.emails_failed), 0)
@@ -15625,12 +16177,29 @@ end
 $$;
 grant execute on function private.page_of_attendees to scope_attendees_read;
 
--- Ids of all attendees that a search matches, or that were updated since a time: for what little of it is among the newest.
-create function private.attendees_found(event_id uuid, patterns text[], updated_since timestamptz) returns uuid[]
+-- Ids of all attendees that a search matches, that gave or owe an answer, or that were updated since a time: for what little of it is among
+-- the newest.
+create function private.attendees_found(event_id uuid, patterns text[], updated_since timestamptz, answer jsonb, unanswered boolean)
+returns uuid[]
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
-  if patterns is null then
+  if patterns is null and answer is not null then
+    return array(
+      select a.id
+      from public.attendees a
+      where uuid_hash(a.organisation_id) = uuid_hash(private.current_organisation_id()) and a.answers @> answer and a.answers <> '{}'
+        and (a.organisation_id = private.current_organisation_id()) is true
+    );
+  elsif patterns is null and unanswered then
+    return array(
+      select a.id
+      from public.ticket_types t
+      join public.attendees a on a.ticket_type_id = t.id
+      where t.event_id = attendees_found.event_id and t.organisation_id = private.current_organisation_id()
+        and exists (select from public.questions q where q.event_id = t.event_id and q.required and private.is_unanswered(q, a))
+    );
+  elsif patterns is null then
     return array(
       select a.id
       from public.attendees a
@@ -15669,7 +16238,9 @@ create function api.list_attendees(
   updated_since timestamptz default null,
   cursor text default null,
   "limit" integer default null,
-  inside boolean default null
+  inside boolean default null,
+  answer text default null,
+  unanswered boolean default null
 ) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -15686,21 +16257,22 @@ declare
     when external_id is not null then array(select a.id from public.attendees a where a.external_id = list_attendees.external_id)
     when email is not null then array(select a.id from public.attendees a where a.email_lower = lower(list_attendees.email))
   end;
+  -- KEY:VALUE, as one of several choices as well.
+  v_answer jsonb := private.answer_sought(event_id, answer, unanswered);
   v_chunk integer;
   v_ids uuid[];
   v_bytes integer := private.page_bytes();
   v_attendee public.attendees;
-  v_item json;
   v_items json[] := '{}';
 begin
   -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not, little was,
   -- or does, and all of that is read.
   foreach v_chunk in array case
-    when v_named is null and (v_patterns is not null or updated_since is not null) then array[v_size + 1, 1000, null] else array[v_size + 1]
+    when v_named is null and num_nonnulls(v_patterns, updated_since, v_answer, nullif(unanswered, false)) > 0 then array[v_size + 1, 1000, null] else array[v_size + 1]
   end loop
     v_ids := case
       when v_named is not null then v_named
-      when v_chunk is null then private.attendees_found(list_attendees.event_id, v_patterns, updated_since)
+      when v_chunk is null then private.attendees_found(list_attendees.event_id, v_patterns, updated_since, v_answer, unanswered)
       else private.page_of_attendees(
         list_attendees.event_id, list_attendees.ticket_type_id, list_attendees.status, list_attendees.checked_in,
         list_attendees.ticket_email_status, v_before, v_chunk, list_attendees.inside
@@ -15720,14 +16292,15 @@ begin
         and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
         and (list_attendees.reference is null or (select o.reference from public.orders o where o.id = a.order_id) = private.code_form(list_attendees.reference))
         and (updated_since is null or a.updated_at >= updated_since)
+        and (v_answer is null or a.answers @> v_answer)
+        and (unanswered is not true or private.unanswered(a) <> '{}')
         and (v_patterns is null or split_part(a.search_text, E'\n', 1) ~ all (v_patterns))
         and a.id < v_before
       order by a.id desc
       limit v_size + 1 - cardinality(v_items)
     loop
-      v_item := private.attendee_json(v_attendee);
-      v_items := v_items || v_item;
-      v_bytes := v_bytes - pg_column_size(v_item);
+      v_items := v_items || private.attendee_json(v_attendee, with_sensitive => true);
+      v_bytes := v_bytes - pg_column_size(v_items[cardinality(v_items)]);
       exit when v_bytes < 0 and cardinality(v_items) > 1;
     end loop;
     exit when cardinality(v_items) > v_size or v_bytes < 0 and cardinality(v_items) > 1 or cardinality(v_ids) < v_chunk;
@@ -15750,7 +16323,7 @@ begin
   if not found then
     perform private.refuse_not_found('attendee_id');
   end if;
-  return private.attendee_json(v_attendee);
+  return private.attendee_json(v_attendee, with_sensitive => true);
 end
 $$;
 comment on function api.get_attendee is 'One attendee. 404 not_found.';
@@ -15987,7 +16560,8 @@ create type private.guest as (
   email text,
   company text,
   external_id text,
-  metadata jsonb
+  metadata jsonb,
+  answers jsonb
 );
 
 -- A single guest is given by the fields of the call itself.
@@ -16098,11 +16672,11 @@ begin
   select array_agg(a.id) into v_order_ids from added a;
 
   insert into public.attendees (
-    event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
+    event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata, answers
   )
   select
     (c.call ->> 'event_id')::uuid, v_order_ids[c.place], coalesce(g.ticket_type_id, (c.call ->> 'ticket_type_id')::uuid), g.waiting_list_entry_id,
-    g.name, g.email, g.company, g.external_id, coalesce(g.metadata, '{}')
+    g.name, g.email, g.company, g.external_id, coalesce(g.metadata, '{}'), coalesce(g.answers, '{}')
   from unnest(calls) with ordinality c (call, place)
   cross join lateral jsonb_populate_recordset(null::private.guest, c.call -> 'attendees') g;
   return v_order_ids;
@@ -16206,6 +16780,7 @@ create function api.register_attendee(
   send_email boolean default null,
   external_id text default null,
   metadata jsonb default null,
+  answers jsonb default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -16214,7 +16789,7 @@ as $$
 begin
   return (private.register(array[private.with_guests(jsonb_build_object(
     'event_id', event_id, 'ticket_type_id', ticket_type_id, 'name', name, 'email', email, 'company', company, 'attendees', attendees,
-    'payment_method', payment_method, 'promo_code', promo_code, 'send_email', send_email, 'external_id', external_id, 'metadata', metadata,
+    'payment_method', payment_method, 'promo_code', promo_code, 'send_email', send_email, 'external_id', external_id, 'metadata', metadata, 'answers', answers,
     'idempotency_key', idempotency_key, 'request_fingerprint', request_fingerprint
   ))]))[1];
 end
@@ -16254,6 +16829,7 @@ select
   o.reference,
   a.external_id,
   a.metadata,
+  a.answers,
   a.created_at,
   a.waiting_list_entry_id,
   o.id as order_id,
@@ -16275,6 +16851,7 @@ comment on column public.registrations.status is 'active, awaiting_payment, or c
 comment on column public.registrations.reference is 'Short code of the order. Left out of a new row.';
 comment on column public.registrations.external_id is 'Your own identifier, unique within the organisation.';
 comment on column public.registrations.metadata is 'Your own flat JSON object, at most 50 keys.';
+comment on column public.registrations.answers is 'Answers to the questions of the event, by key.';
 comment on column public.registrations.created_at is 'When it was registered. Left out of a new row.';
 comment on column public.registrations.waiting_list_entry_id is 'The waiting-list entry whose offer it accepts.';
 comment on column public.registrations.order_id is 'The order. Left out of a new row.';
@@ -16424,6 +17001,9 @@ begin
     );
     if guest ? 'metadata' and not private.is_metadata(guest -> 'metadata') then
       v_fields := v_fields || '{"param": "metadata", "message": "Metadata is a flat object of at most 50 keys with text, numbers that are kept exactly, true, false or null."}'::jsonb;
+    end if;
+    if jsonb_typeof(coalesce(nullif(guest -> 'answers', 'null'), '{}')) <> 'object' then
+      v_fields := v_fields || '{"param": "answers", "message": "Answers are an object by the keys of the questions."}'::jsonb;
     end if;
     if guest ? 'ticket_type_id' and (
       guest ->> 'ticket_type_id' ~* '^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$'
@@ -16687,6 +17267,9 @@ begin
     elsif v_attendee.id is not null then
       -- Another guest of the list with this e-mail address and name is another attendee.
       v_identified := v_identified || v_attendee.id;
+    end if;
+    if jsonb_strip_nulls(v_attendee.answers || v_attendee.sensitive_answers || v_guest -> 'answers') = v_attendee.answers || v_attendee.sensitive_answers then
+      v_changes := v_changes - 'answers';
     end if;
     v_changed := jsonb_populate_record(v_attendee, private.with_merged_metadata(v_changes, v_attendee.metadata));
     v_verdicts[v_place] := private.verdict_on_guest(import_guests.event_id, import_guests.ticket_type_id, v_guest, v_attendee, v_changed);
@@ -17428,7 +18011,8 @@ begin
     'order', case when with_due and attendee.status = 'awaiting_payment' then
       json_build_object('id', v_order.id, 'amount_due', private.amount_due(v_order), 'currency', v_order.currency)
     end,
-    'entries', coalesce(v_entries, '[]')
+    'entries', coalesce(v_entries, '[]'),
+    'answers', private.answers_at_door(attendee.id)
   );
 end
 $$;
@@ -17572,7 +18156,8 @@ begin
       'company', a.company,
       'status', a.status,
       'ticket_type', json_build_object('object', 'ticket_type', 'id', t.id, 'name', t.name),
-      'checked_in_at', private.rfc3339(a.checked_in_at)
+      'checked_in_at', private.rfc3339(a.checked_in_at),
+      'answers', private.answers_at_door(a.id)
     )
     from public.attendees a
     join public.ticket_types t on t.id = a.ticket_type_id
@@ -18296,7 +18881,8 @@ select
   private.rfc3339(a.created_at) as created_at,
   private.local_time(a.created_at, e.timezone) as created_at_local,
   private.rfc3339(a.updated_at) as updated_at,
-  private.local_time(a.updated_at, e.timezone) as updated_at_local
+  private.local_time(a.updated_at, e.timezone) as updated_at_local,
+  a.answers || a.sensitive_answers as answers
 from public.attendees a
 join public.events e on e.id = a.event_id
 join public.ticket_types t on t.id = a.ticket_type_id
@@ -18483,6 +19069,7 @@ begin
         ('erased_at', null, 'When the personal data was erased, in UTC.'),
         ('external_id', null, 'Your own identifier.'),
         ('metadata', null, 'Your own flat JSON object.'),
+        ('answers', null, 'Answers to the questions of the event, by key.'),
         ('created_at', '{attendee_export}', 'When it was added, in UTC.'),
         ('created_at', '{order_export}', 'When it was created, in UTC.'),
         ('created_at', '{payment_export,check_in_export}', 'When it was recorded, in UTC.'),
@@ -18998,7 +19585,7 @@ as $$
 declare
   v_is_copy boolean := work.is_copy;
   v_is_listed boolean := work.arguments ? kind.list
-    or kind.list = 'ticket_types' and work.arguments ?| '{promo_codes,check_in_points}';
+    or kind.list = 'ticket_types' and work.arguments ?| '{promo_codes,check_in_points,questions}';
   v_archives boolean := work.arguments ? kind.list and coalesce((work.arguments ->> 'archive_missing')::boolean, false);
 begin
   work.rows := '[]';
@@ -19470,13 +20057,14 @@ begin
       values
         ('ticket_type', 'ticket_types', 'name', 'archived'),
         ('promo_code', 'promo_codes', 'code', 'disabled'),
-        ('check_in_point', 'check_in_points', 'name', 'archived')
+        ('check_in_point', 'check_in_points', 'name', 'archived'),
+        ('question', 'questions', 'key', 'archived')
     loop
       v_work := private.read_items(v_work, v_kind);
       foreach v_item in array v_work.items loop
         v_work := private.take_step(v_work, v_kind, v_item);
       end loop;
-      if v_kind.list = 'ticket_types' and arguments ?| '{promo_codes,check_in_points}' then
+      if v_kind.list = 'ticket_types' and arguments ?| '{promo_codes,check_in_points,questions}' then
         v_work.types := private.rows_of_event(v_kind, (v_work.event).id, false, false);
       end if;
     end loop;
@@ -19757,6 +20345,7 @@ create function api.apply_event(
   ticket_types jsonb default null,
   promo_codes jsonb default null,
   check_in_points jsonb default null,
+  questions jsonb default null,
   archive_missing boolean default null,
   notify public.notify default null,
   plan_id text default null,
@@ -19771,7 +20360,7 @@ declare
     select coalesce(jsonb_object_agg(a.key, a.value), '{}')
     from jsonb_each(jsonb_build_object(
       'event', event, 'copy_of', copy_of, 'move', move, 'changes', changes, 'ticket_types', ticket_types, 'promo_codes', promo_codes,
-      'check_in_points', check_in_points, 'archive_missing', archive_missing, 'notify', notify
+      'check_in_points', check_in_points, 'questions', questions, 'archive_missing', archive_missing, 'notify', notify
     )) a
     where a.value <> 'null'
   );
@@ -21657,7 +22246,7 @@ grant execute on function api.rotate_webhook_secret to scope_events_write;
 -- schemas/90-outbox/housekeeping.sql
 
 -- Retention: idempotency records, sign-ins, confirmations, plans, links to exports, settled deliveries and e-mails, the log of
--- notifications, entries of the waiting list that came to nothing, and the audit trail. The courier purges them in small batches, so that no
+-- notifications, entries of the waiting list that came to nothing, sensitive answers, and the audit trail. The courier purges them in small batches, so that no
 -- other transaction waits for long.
 
 -- Returns how many rows it deleted, so that the caller repeats it while there are more. What is pending is kept, however old, unless its
@@ -21728,6 +22317,7 @@ begin
     where e.object_id = p.id and e.changes is not null
   )
   select count(*) into v_rows from purged;
+  v_rows := v_rows + private.delete_sensitive_answers();
   perform set_config('usher.erasing', '', true);
   return v_purged + v_rows;
 end

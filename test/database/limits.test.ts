@@ -21,10 +21,11 @@ const wider = [
   // A trigger holds them: it is a time zone that Postgres knows, or private.tg__assert_contact refuses it.
   ...['events.timezone', 'orders.name', 'attendees.name'],
   // Held together with other columns: what is due, what was paid, and min_per_order.
+  'attendees.answers',
   ...['orders.amount_retained', 'payments.amount', 'refunds.amount', 'ticket_types.max_per_order'],
   // An integer is limit enough, for whoever writes in Studio.
   ...['events.capacity', 'promo_codes.max_redemptions'],
-  ...['ticket_types.min_per_order', 'ticket_types.position', 'ticket_types.quantity'],
+  ...['ticket_types.min_per_order', 'ticket_types.position', 'ticket_types.quantity', 'questions.position'],
 ]
 
 type Schema = z.core.JSONSchema.BaseSchema

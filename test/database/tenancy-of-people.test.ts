@@ -55,6 +55,7 @@ const matrix: Record<string, string> = {
   'public.payment_voids': 'ri ri – r',
   'public.refunds': 'ri ri – r',
   'public.check_in_points': 'riu riu r r',
+  'public.questions': 'riu riu r r',
   'public.check_ins': 'riu riu riu r',
   'public.webhook_endpoints': 'riud riud – –',
   'public.webhook_deliveries': 'r r – –',

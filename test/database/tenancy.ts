@@ -44,6 +44,7 @@ export const edits: Record<string, string> = {
   'public.orders': "status = 'cancelled'",
   'public.attendees': "name = 'Renamed'",
   'public.waiting_list_entries': "name = 'Renamed'",
+  'public.questions': 'required = true',
   'public.check_in_points': "name = 'Renamed'",
   'public.check_ins': 'undone_at = now()',
   'public.webhook_endpoints': "description = 'Renamed'",
@@ -60,6 +61,7 @@ export const refusedAsNotFound: Record<string, string> = {
   'public.orders': 'event_id',
   'public.attendees': 'order_id',
   'public.waiting_list_entries': 'event_id',
+  'public.questions': 'event_id',
   'public.check_in_points': 'event_id',
   'public.check_ins': 'event_id',
   'public.payments': 'order_id',
@@ -93,6 +95,9 @@ export const rows: Record<string, (tenant: Tenant, newcomer: Claims) => Record<s
   waiting_list_entries: ({ id, event, soldOutTicketTypeId }) => ({
     ...{ organisation_id: id, event_id: event.id, ticket_type_id: soldOutTicketTypeId },
     ...guest(),
+  }),
+  questions: ({ id, event }) => ({
+    ...{ organisation_id: id, event_id: event.id, key: `q${randomUUID().slice(0, 8)}`, label: 'New' },
   }),
   check_in_points: ({ id, event }) => ({ organisation_id: id, event_id: event.id, name: 'New' }),
   check_ins: ({ event }) => ({ event_id: event.id, code: 'any code' }),

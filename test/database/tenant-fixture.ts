@@ -48,6 +48,7 @@ export async function createTenant(): Promise<Tenant> {
     event.id,
   ])
   await studio.query(`insert into public.check_in_points (event_id, name) select $1, 'Gate'`, [event.id])
+  await studio.query(`insert into public.questions (event_id, key, label) select $1, 'diet', 'Diet'`, [event.id])
   const soldOutTicketTypeId = await event.ticketType({ quantity: 0 })
   await studio.query(
     `insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) select $1, $2, 'Guest', 'guest@example.com'`,

@@ -45,6 +45,7 @@ test.each(Object.entries(edits))(
 const sameAgain = {
   ...edits,
   update_order: ['scope_orders_write', 'orders', 'payment_due_at'],
+  update_question: ['scope_events_write', 'questions', 'label'],
   update_check_in_point: ['scope_events_write', 'check_in_points', 'name'],
   update_waiting_list_entry: ['scope_attendees_write', 'waiting_list_entries', 'name'],
 } as const
@@ -84,7 +85,7 @@ test('whatever may be edited counts a version', async () => {
       .filter((column) => !new RegExp(`new\\.${column}\\b`).test(code.replaceAll('"', '')))
       .map((column) => `${name}.${column}`),
   )
-  expect(uncounted).toEqual(['attendees.ticket_email_status'])
+  expect(uncounted).toEqual(['attendees.sensitive_answers', 'attendees.ticket_email_status'])
 })
 
 test('a row that is saved as it is keeps version and updated_at, and tells nobody', async () => {
@@ -103,6 +104,7 @@ test('a row that is saved as it is keeps version and updated_at, and tells nobod
     'events',
     'orders',
     'promo_codes',
+    'questions',
     'ticket_types',
     'waiting_list_entries',
     'webhook_endpoints',

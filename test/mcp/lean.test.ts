@@ -86,6 +86,14 @@ beforeAll(async () => {
       ticket_type_ids: [paid.id],
       admission: 'once_per_day',
     })
+    await send('create_question', {
+      event_id,
+      key: `dinner_${n}`,
+      label: `What would you like to eat on evening ${n}?`,
+      type: 'one_of',
+      options: ['meat', 'fish', 'vegan'].map((key) => ({ key, label: `The ${key} menu` })),
+      translations: { de: { label: `Was möchten Sie am Abend ${n} essen?`, options: { vegan: 'Das vegane Menü' } } },
+    })
     const guests = ['Katharina von Hohenfels', 'Emmanuel Okonkwo-Reyes', 'Marie-Claire Dubois'].map((name, i) => ({
       name: `${name} ${n}`,
       email: `guest.number.${n}.${i}@northern-libraries.example.com`,

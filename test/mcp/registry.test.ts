@@ -128,10 +128,11 @@ test('the list fits into a context window, and into what a model chooses from', 
     `${listed.length} tools of ${tokens(listed)} tokens (all: ${tools.length} of ${tokens(tools)}); of a door's key ${tokens(ofDoor)}, with events:read ${tokens(ofDoorAndEvents)}`,
   )
   expect(listed.length).toBeLessThanOrEqual(45)
-  expect(tokens(listed)).toBeLessThanOrEqual(8_000)
+  expect(tokens(listed)).toBeLessThanOrEqual(8_500)
   expect(tokens(ofDoorAndEvents)).toBeLessThanOrEqual(2_000)
-  // apply_event names the fields of four kinds of objects.
-  for (const tool of tools) expect(tokens(tool), tool.name).toBeLessThanOrEqual(tool.name === 'apply_event' ? 950 : 700)
+  // apply_event names the fields of five kinds of objects.
+  for (const tool of tools)
+    expect(tokens(tool), tool.name).toBeLessThanOrEqual(tool.name === 'apply_event' ? 1_150 : 700)
 })
 
 test('what errands come to is listed', async () => {
@@ -163,7 +164,7 @@ test('every tool has a title, and takes an object of known fields, each with its
     for (const [field, property] of propertiesOf(tool)) {
       expect(property.type, `${tool.name}.${field}`).toBeDefined()
       const isPlain =
-        /(^|_)(at|id|name|reference|status|type|event|events|ticket_types|order|attendee|promo_code|check_in_point|webhook_endpoint|waiting_list_entry|result|cursor|limit|metadata|email|company|payment_method|promo_code|amount_retained|expire_now|if_version|dry_run|changes|updated_since|idempotency_key|fields)$/.test(
+        /(^|_)(at|id|name|reference|status|type|event|events|ticket_types|order|attendee|promo_code|check_in_point|question|webhook_endpoint|waiting_list_entry|result|cursor|limit|metadata|email|company|payment_method|promo_code|amount_retained|expire_now|if_version|dry_run|changes|updated_since|idempotency_key|fields)$/.test(
           field,
         )
       if (!isPlain) expect(property.description, `${tool.name}.${field}`).toEqual(expect.stringMatching(/^\S.{3,}/))

@@ -75,7 +75,7 @@ describe('the file of attendees', () => {
       'cache-control': 'no-store',
     })
     expect(text.split('\r\n', 1)[0]).toBe(
-      'id,event_id,event,timezone,order_id,order_reference,ticket_type_id,ticket_type,name,email,company,status,price,price_decimal,discount,discount_decimal,currency,checked_in_at,checked_in_at_local,cancelled_at,cancelled_at_local,erased_at,erased_at_local,external_id,metadata,created_at,created_at_local,updated_at,updated_at_local',
+      'id,event_id,event,timezone,order_id,order_reference,ticket_type_id,ticket_type,name,email,company,status,price,price_decimal,discount,discount_decimal,currency,checked_in_at,checked_in_at_local,cancelled_at,cancelled_at_local,erased_at,erased_at_local,external_id,metadata,created_at,created_at_local,updated_at,updated_at_local,answers',
     )
     const rows = parseCsv(text)
     const { body } = await rest(key)('GET', `/attendees?event_id=${event.id}`)
@@ -156,7 +156,7 @@ describe('the file of attendees', () => {
     [
       'fields=ticket_url,price,code',
       'fields',
-      /^fields must be id, event_id, [^;]*metadata.KEY, \*_local or \*_decimal, not "ticket_url"$/,
+      /^fields must be id, event_id, [^;]*metadata.KEY or answers.KEY, \*_local or \*_decimal, not "ticket_url"$/,
     ],
     ['fields=name,metadata.', 'fields', /must be id, event_id, .*, not "metadata."$/],
     ['fields=', 'fields', /must be id, event_id/],

@@ -26,6 +26,7 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     ticket_types: [{ name: 'general', price: 4900 }, { name: 'VIP' }],
     promo_codes: [{ code: 'SPRING', percent_off: 10, ticket_types: ['VIP'] }],
     check_in_points: [{ name: 'Door', admission: 'once_per_day' }],
+    questions: [{ key: 'diet', label: 'Diet?' }],
     archive_missing: false,
     notify: 'mailed',
   }),
@@ -194,6 +195,30 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
   resend_email: async (event) => ({
     email_id: await idOf('select id from public.emails where attendee_id = $1', [(await event.guest()).attendeeId]),
   }),
+  list_questions: async (event) => {
+    await question(event)
+    return { event_id: event.id }
+  },
+  create_question: ({ id, ticketTypeId }) => ({
+    event_id: id,
+    key: 'workshops',
+    type: 'several_of',
+    label: 'Which workshops?',
+    translations: { de: { label: 'Welche Workshops?', options: { orbits: 'Umlaufbahnen' } } },
+    help: 'As many as you like.',
+    options: [{ key: 'orbits', label: 'Orbits' }],
+    ask: 'registration',
+    required: true,
+    ticket_type_ids: [ticketTypeId],
+    at_door: true,
+    sensitive: false,
+    position: 1,
+  }),
+  update_question: async (event) => ({
+    question_id: await question(event),
+    changes: { label: 'Food?', help: null, status: 'archived' },
+    if_version: 1,
+  }),
   list_check_in_points: async (event) => {
     await checkInPoint(event)
     return { event_id: event.id, limit: 5 }
@@ -299,6 +324,9 @@ const webhookEndpoint = ({ id }: TestEvent) =>
      from public.events e where e.id = $1 returning id`,
     [id],
   )
+
+const question = ({ id }: TestEvent) =>
+  idOf("insert into public.questions (event_id, key, label) values ($1, 'diet', 'Diet?') returning id", [id])
 
 const checkInPoint = ({ id }: TestEvent) =>
   idOf("insert into public.check_in_points (event_id, name) values ($1, 'Gate 1') returning id", [id])

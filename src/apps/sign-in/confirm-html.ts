@@ -189,6 +189,7 @@ const kinds: Record<string, string> = {
   event: 'Event',
   ticket_type: 'Ticket type',
   promo_code: 'Promo code',
+  question: 'Question',
   check_in_point: 'Check-in point',
 }
 const actions: Record<string, string> = { create: 'new', change: 'changed', archive: 'archived' }

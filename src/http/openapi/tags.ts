@@ -34,6 +34,12 @@ const chapters: readonly Tag[] = [
     kinds: ['promo_code'],
   },
   {
+    name: 'Questions',
+    description: 'Questions of an event to its guests. The answers are fields of the attendees.',
+    guide: 'integrators#registering',
+    kinds: ['question'],
+  },
+  {
     name: 'Orders',
     description: 'Registrations with their attendees, and the payments that complete them.',
     guide: 'guides/groups-and-invoices',

@@ -106,7 +106,7 @@ as $$
 declare
   v_is_copy boolean := work.is_copy;
   v_is_listed boolean := work.arguments ? kind.list
-    or kind.list = 'ticket_types' and work.arguments ?| '{promo_codes,check_in_points}';
+    or kind.list = 'ticket_types' and work.arguments ?| '{promo_codes,check_in_points,questions}';
   v_archives boolean := work.arguments ? kind.list and coalesce((work.arguments ->> 'archive_missing')::boolean, false);
 begin
   work.rows := '[]';
@@ -578,13 +578,14 @@ begin
       values
         ('ticket_type', 'ticket_types', 'name', 'archived'),
         ('promo_code', 'promo_codes', 'code', 'disabled'),
-        ('check_in_point', 'check_in_points', 'name', 'archived')
+        ('check_in_point', 'check_in_points', 'name', 'archived'),
+        ('question', 'questions', 'key', 'archived')
     loop
       v_work := private.read_items(v_work, v_kind);
       foreach v_item in array v_work.items loop
         v_work := private.take_step(v_work, v_kind, v_item);
       end loop;
-      if v_kind.list = 'ticket_types' and arguments ?| '{promo_codes,check_in_points}' then
+      if v_kind.list = 'ticket_types' and arguments ?| '{promo_codes,check_in_points,questions}' then
         v_work.types := private.rows_of_event(v_kind, (v_work.event).id, false, false);
       end if;
     end loop;

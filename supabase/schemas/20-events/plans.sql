@@ -229,6 +229,7 @@ create function api.apply_event(
   ticket_types jsonb default null,
   promo_codes jsonb default null,
   check_in_points jsonb default null,
+  questions jsonb default null,
   archive_missing boolean default null,
   notify public.notify default null,
   plan_id text default null,
@@ -243,7 +244,7 @@ declare
     select coalesce(jsonb_object_agg(a.key, a.value), '{}')
     from jsonb_each(jsonb_build_object(
       'event', event, 'copy_of', copy_of, 'move', move, 'changes', changes, 'ticket_types', ticket_types, 'promo_codes', promo_codes,
-      'check_in_points', check_in_points, 'archive_missing', archive_missing, 'notify', notify
+      'check_in_points', check_in_points, 'questions', questions, 'archive_missing', archive_missing, 'notify', notify
     )) a
     where a.value <> 'null'
   );

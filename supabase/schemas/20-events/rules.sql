@@ -155,6 +155,7 @@ begin
   from public.waiting_list_entries w
   where w.event_id = old.id and e.object_id = w.id and e.changes is not null;
   delete from public.waiting_list_entries w where w.event_id = old.id;
+  delete from public.questions q where q.event_id = old.id;
   delete from public.check_in_points p where p.event_id = old.id;
   delete from public.promo_codes c where c.event_id = old.id;
   delete from public.ticket_types t where t.event_id = old.id;

@@ -260,6 +260,7 @@ begin
       'devices_left_out', v_door.devices_left_out,
       'revenue', v_sales.revenue,
       'promo_codes', v_sales.promo_codes,
+      'questions', private.summary_of_questions(event.id),
       'ticket_emails', json_build_object(
         'bounced', coalesce(sum(k.emails_bounced), 0),
         'failed', coalesce(sum(k.emails_failed), 0)

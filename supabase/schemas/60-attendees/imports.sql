@@ -86,6 +86,9 @@ begin
     if guest ? 'metadata' and not private.is_metadata(guest -> 'metadata') then
       v_fields := v_fields || '{"param": "metadata", "message": "Metadata is a flat object of at most 50 keys with text, numbers that are kept exactly, true, false or null."}'::jsonb;
     end if;
+    if jsonb_typeof(coalesce(nullif(guest -> 'answers', 'null'), '{}')) <> 'object' then
+      v_fields := v_fields || '{"param": "answers", "message": "Answers are an object by the keys of the questions."}'::jsonb;
+    end if;
     if guest ? 'ticket_type_id' and (
       guest ->> 'ticket_type_id' ~* '^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$'
     ) is not true then
@@ -348,6 +351,9 @@ begin
     elsif v_attendee.id is not null then
       -- Another guest of the list with this e-mail address and name is another attendee.
       v_identified := v_identified || v_attendee.id;
+    end if;
+    if jsonb_strip_nulls(v_attendee.answers || v_attendee.sensitive_answers || v_guest -> 'answers') = v_attendee.answers || v_attendee.sensitive_answers then
+      v_changes := v_changes - 'answers';
     end if;
     v_changed := jsonb_populate_record(v_attendee, private.with_merged_metadata(v_changes, v_attendee.metadata));
     v_verdicts[v_place] := private.verdict_on_guest(import_guests.event_id, import_guests.ticket_type_id, v_guest, v_attendee, v_changed);

@@ -133,12 +133,29 @@ end
 $$;
 grant execute on function private.page_of_attendees to scope_attendees_read;
 
--- Ids of all attendees that a search matches, or that were updated since a time: for what little of it is among the newest.
-create function private.attendees_found(event_id uuid, patterns text[], updated_since timestamptz) returns uuid[]
+-- Ids of all attendees that a search matches, that gave or owe an answer, or that were updated since a time: for what little of it is among
+-- the newest.
+create function private.attendees_found(event_id uuid, patterns text[], updated_since timestamptz, answer jsonb, unanswered boolean)
+returns uuid[]
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
-  if patterns is null then
+  if patterns is null and answer is not null then
+    return array(
+      select a.id
+      from public.attendees a
+      where uuid_hash(a.organisation_id) = uuid_hash(private.current_organisation_id()) and a.answers @> answer and a.answers <> '{}'
+        and (a.organisation_id = private.current_organisation_id()) is true
+    );
+  elsif patterns is null and unanswered then
+    return array(
+      select a.id
+      from public.ticket_types t
+      join public.attendees a on a.ticket_type_id = t.id
+      where t.event_id = attendees_found.event_id and t.organisation_id = private.current_organisation_id()
+        and exists (select from public.questions q where q.event_id = t.event_id and q.required and private.is_unanswered(q, a))
+    );
+  elsif patterns is null then
     return array(
       select a.id
       from public.attendees a
@@ -177,7 +194,9 @@ create function api.list_attendees(
   updated_since timestamptz default null,
   cursor text default null,
   "limit" integer default null,
-  inside boolean default null
+  inside boolean default null,
+  answer text default null,
+  unanswered boolean default null
 ) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -194,21 +213,22 @@ declare
     when external_id is not null then array(select a.id from public.attendees a where a.external_id = list_attendees.external_id)
     when email is not null then array(select a.id from public.attendees a where a.email_lower = lower(list_attendees.email))
   end;
+  -- KEY:VALUE, as one of several choices as well.
+  v_answer jsonb := private.answer_sought(event_id, answer, unanswered);
   v_chunk integer;
   v_ids uuid[];
   v_bytes integer := private.page_bytes();
   v_attendee public.attendees;
-  v_item json;
   v_items json[] := '{}';
 begin
   -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not, little was,
   -- or does, and all of that is read.
   foreach v_chunk in array case
-    when v_named is null and (v_patterns is not null or updated_since is not null) then array[v_size + 1, 1000, null] else array[v_size + 1]
+    when v_named is null and num_nonnulls(v_patterns, updated_since, v_answer, nullif(unanswered, false)) > 0 then array[v_size + 1, 1000, null] else array[v_size + 1]
   end loop
     v_ids := case
       when v_named is not null then v_named
-      when v_chunk is null then private.attendees_found(list_attendees.event_id, v_patterns, updated_since)
+      when v_chunk is null then private.attendees_found(list_attendees.event_id, v_patterns, updated_since, v_answer, unanswered)
       else private.page_of_attendees(
         list_attendees.event_id, list_attendees.ticket_type_id, list_attendees.status, list_attendees.checked_in,
         list_attendees.ticket_email_status, v_before, v_chunk, list_attendees.inside
@@ -228,14 +248,15 @@ begin
         and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
         and (list_attendees.reference is null or (select o.reference from public.orders o where o.id = a.order_id) = private.code_form(list_attendees.reference))
         and (updated_since is null or a.updated_at >= updated_since)
+        and (v_answer is null or a.answers @> v_answer)
+        and (unanswered is not true or private.unanswered(a) <> '{}')
         and (v_patterns is null or split_part(a.search_text, E'\n', 1) ~ all (v_patterns))
         and a.id < v_before
       order by a.id desc
       limit v_size + 1 - cardinality(v_items)
     loop
-      v_item := private.attendee_json(v_attendee);
-      v_items := v_items || v_item;
-      v_bytes := v_bytes - pg_column_size(v_item);
+      v_items := v_items || private.attendee_json(v_attendee, with_sensitive => true);
+      v_bytes := v_bytes - pg_column_size(v_items[cardinality(v_items)]);
       exit when v_bytes < 0 and cardinality(v_items) > 1;
     end loop;
     exit when cardinality(v_items) > v_size or v_bytes < 0 and cardinality(v_items) > 1 or cardinality(v_ids) < v_chunk;
@@ -258,7 +279,7 @@ begin
   if not found then
     perform private.refuse_not_found('attendee_id');
   end if;
-  return private.attendee_json(v_attendee);
+  return private.attendee_json(v_attendee, with_sensitive => true);
 end
 $$;
 comment on function api.get_attendee is 'One attendee. 404 not_found.';

@@ -10,7 +10,8 @@ create type private.guest as (
   email text,
   company text,
   external_id text,
-  metadata jsonb
+  metadata jsonb,
+  answers jsonb
 );
 
 -- A single guest is given by the fields of the call itself.
@@ -121,11 +122,11 @@ begin
   select array_agg(a.id) into v_order_ids from added a;
 
   insert into public.attendees (
-    event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
+    event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata, answers
   )
   select
     (c.call ->> 'event_id')::uuid, v_order_ids[c.place], coalesce(g.ticket_type_id, (c.call ->> 'ticket_type_id')::uuid), g.waiting_list_entry_id,
-    g.name, g.email, g.company, g.external_id, coalesce(g.metadata, '{}')
+    g.name, g.email, g.company, g.external_id, coalesce(g.metadata, '{}'), coalesce(g.answers, '{}')
   from unnest(calls) with ordinality c (call, place)
   cross join lateral jsonb_populate_recordset(null::private.guest, c.call -> 'attendees') g;
   return v_order_ids;
@@ -229,6 +230,7 @@ create function api.register_attendee(
   send_email boolean default null,
   external_id text default null,
   metadata jsonb default null,
+  answers jsonb default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -237,7 +239,7 @@ as $$
 begin
   return (private.register(array[private.with_guests(jsonb_build_object(
     'event_id', event_id, 'ticket_type_id', ticket_type_id, 'name', name, 'email', email, 'company', company, 'attendees', attendees,
-    'payment_method', payment_method, 'promo_code', promo_code, 'send_email', send_email, 'external_id', external_id, 'metadata', metadata,
+    'payment_method', payment_method, 'promo_code', promo_code, 'send_email', send_email, 'external_id', external_id, 'metadata', metadata, 'answers', answers,
     'idempotency_key', idempotency_key, 'request_fingerprint', request_fingerprint
   ))]))[1];
 end
@@ -277,6 +279,7 @@ select
   o.reference,
   a.external_id,
   a.metadata,
+  a.answers,
   a.created_at,
   a.waiting_list_entry_id,
   o.id as order_id,
@@ -298,6 +301,7 @@ comment on column public.registrations.status is 'active, awaiting_payment, or c
 comment on column public.registrations.reference is 'Short code of the order. Left out of a new row.';
 comment on column public.registrations.external_id is 'Your own identifier, unique within the organisation.';
 comment on column public.registrations.metadata is 'Your own flat JSON object, at most 50 keys.';
+comment on column public.registrations.answers is 'Answers to the questions of the event, by key.';
 comment on column public.registrations.created_at is 'When it was registered. Left out of a new row.';
 comment on column public.registrations.waiting_list_entry_id is 'The waiting-list entry whose offer it accepts.';
 comment on column public.registrations.order_id is 'The order. Left out of a new row.';

@@ -30,6 +30,8 @@ create table public.attendees (
   erased_at timestamptz,
   external_id text,
   metadata jsonb not null default '{}',
+  answers jsonb not null default '{}',
+  sensitive_answers jsonb not null default '{}',
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   id uuid not null default private.uuid_v7(),
@@ -53,13 +55,16 @@ create table public.attendees (
   constraint attendees_discount_is_at_most_the_price check (discount between 0 and price),
   constraint attendees_company_is_one_line check (private.is_one_line(company, 200)),
   constraint attendees_external_id_is_bounded check (length(external_id) between 1 and 255),
-  constraint attendees_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
+  constraint attendees_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata)),
+  constraint attendees_answers_are_objects check (jsonb_typeof(answers) = 'object' and jsonb_typeof(sensitive_answers) = 'object')
 ) with (fillfactor = 50);
 comment on constraint attendees_company_is_one_line on public.attendees is
   'company is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
 comment on constraint attendees_external_id_is_bounded on public.attendees is 'external_id has 1 to 255 characters.';
 comment on constraint attendees_metadata_is_flat on public.attendees is
   'Metadata is a flat object of at most 50 keys. Its values are text, numbers that are kept exactly, true, false or null.';
+comment on constraint attendees_answers_are_objects on public.attendees is
+  'Answers must be an object by the keys of the questions. Write {"diet": "vegan"}.';
 comment on table public.attendees is 'Guests, each with a ticket. Set status to cancelled to free the place and stop admission. Only a cancelled attendee can be deleted.';
 comment on column public.attendees.name is 'Name of the person.';
 comment on column public.attendees.email is 'Address the ticket is sent to.';
@@ -81,6 +86,8 @@ comment on column public.attendees.cancelled_at is 'When it was cancelled. Kept 
 comment on column public.attendees.erased_at is 'When the personal data was erased, here and in every copy: see the function erase_attendee.';
 comment on column public.attendees.external_id is 'Your own identifier, unique within the organisation. When the API registers someone with it, a cancelled attendee gives it up.';
 comment on column public.attendees.metadata is 'Your own flat JSON object, at most 50 keys.';
+comment on column public.attendees.answers is 'Answers to the questions of the event, by key, such as {"diet": "vegan"}. Answers to sensitive questions move to sensitive_answers.';
+comment on column public.attendees.sensitive_answers is 'Answers to sensitive questions, which no e-mail, webhook or log contains. Deleted after the event.';
 comment on column public.attendees.promo_code_id is 'The promo code that was used. Kept by Usher.';
 comment on column public.attendees.waiting_list_entry_id is 'The waiting-list entry whose offer this ticket accepts.';
 comment on column public.attendees.email_lower is 'Internal: the address in lower case, for look-ups. Generated.';
@@ -102,6 +109,10 @@ create index attendees_organisation_id_email_lower_idx on public.attendees (orga
 -- For api.erased_emails.
 create index attendees_event_id_erased_at_idx on public.attendees (event_id, erased_at) where erased_at is not null;
 create index attendees_organisation_id_updated_at_idx on public.attendees (organisation_id, updated_at, id);
+-- For private.attendees_found.
+create index attendees_answers_idx on public.attendees using gin (uuid_hash(organisation_id), answers) where answers <> '{}';
+-- For private.delete_sensitive_answers.
+create index attendees_event_id_sensitive_answers_idx on public.attendees (event_id) where sensitive_answers <> '{}';
 -- For private.search_attendees. What is new waits in a list of at most 1 MB, which every search reads, so that a registration is not
 -- delayed by some fifty entries.
 create index attendees_search_text_idx on public.attendees
@@ -114,6 +125,8 @@ values
   ('attendees', 'company', 'null', 'company'),
   ('attendees', 'external_id', 'null', 'external_id'),
   ('attendees', 'metadata', '{}', 'metadata'),
+  ('attendees', 'answers', '{}', 'answers'),
+  ('attendees', 'sensitive_answers', '{}', null),
   ('attendees', 'ticket_email_last_error', 'null', null);
 
 -- Check-in accepts active tickets only, so a QR code or an e-mail of any other ticket is refused.
@@ -136,7 +149,7 @@ select private.keep_table('public.attendees', filled => '{organisation_id,event_
     "cancelled_at": "Set status to cancelled to cancel the ticket.",
     "checked_in_at": "Add a check-in, or set undone_at of the accepted one.", "inside": "Add a check-in, or set undone_at of the accepted one."
   }',
-  versioned => true, contact => true, uncounted => '{ticket_email_status,ticket_email_sent_at,ticket_email_last_error,search_text}',
+  versioned => true, contact => true, uncounted => '{sensitive_answers,ticket_email_status,ticket_email_sent_at,ticket_email_last_error,search_text}',
   -- A scan writes these alone, and pays for none of this.
   exempt => '{checked_in_at,inside,updated_at}',
   in_use => array[
@@ -162,16 +175,16 @@ grant select on public.attendees to scope_attendees_read, scope_attendees_write;
 grant select (
   id, organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, email_lower, company, price, discount, currency, promo_code_id,
   status, checked_in_at, checked_in, inside, ticket_email_status, ticket_email_sent_at, ticket_email_last_error, cancelled_at, erased_at, external_id,
-  metadata, version, created_at, updated_at
+  metadata, answers, sensitive_answers, version, created_at, updated_at
 ) on public.attendees to authenticated;
 -- Check-in shows who holds a ticket, not how to reach them.
 grant select (
   id, organisation_id, event_id, ticket_type_id, name, company, status, checked_in_at
 ) on public.attendees to scope_checkin_write;
 grant insert (
-  organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
+  organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata, answers
 ) on public.attendees to scope_attendees_write, authenticated;
-grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees
+grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata, answers, sensitive_answers) on public.attendees
   to scope_attendees_write, authenticated;
 grant update (ticket_type_id) on public.attendees to scope_attendees_write;
 
@@ -188,7 +201,8 @@ begin
       from jsonb_populate_record(a, private.with_merged_metadata(c.change, a.metadata)) n
     ),
     ticket_type_id = coalesce((c.change ->> 'ticket_type_id')::uuid, a.ticket_type_id),
-    ticket_code = case when (c.change ->> 'reissue_ticket')::boolean then null else a.ticket_code end
+    ticket_code = case when (c.change ->> 'reissue_ticket')::boolean then null else a.ticket_code end,
+    answers = a.answers || coalesce(nullif(c.change -> 'answers', 'null'), '{}')
   from unnest(changes) c (change)
   where a.id = (c.change ->> 'attendee_id')::uuid
   returning a.*;
@@ -209,14 +223,15 @@ end
 $$;
 grant execute on function private.names_of to scope_attendees_read, scope_attendees_write;
 
--- The ticket code admits its holder: with_code only for roles that handle tickets. with_url is false in webhooks. Whoever builds many
--- gives the names.
+-- The ticket code admits its holder: with_code only for roles that handle tickets. with_url is false in webhooks, with_sensitive true in reads of
+-- attendees alone. Whoever builds many gives the names.
 create function private.attendee_json(
   attendee public.attendees,
   with_code boolean default true,
   ticket_type_name text default null,
   reference text default null,
-  with_url boolean default true
+  with_url boolean default true,
+  with_sensitive boolean default false
 ) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -255,6 +270,8 @@ begin
     'erased_at', to_char(attendee.erased_at at time zone 'UTC', v_rfc3339),
     'external_id', attendee.external_id,
     'metadata', attendee.metadata,
+    'answers', case when with_sensitive then attendee.answers || attendee.sensitive_answers else attendee.answers end,
+    'unanswered', private.unanswered(attendee),
     'version', attendee.version,
     'created_at', to_char(attendee.created_at at time zone 'UTC', v_rfc3339),
     'updated_at', to_char(attendee.updated_at at time zone 'UTC', v_rfc3339)

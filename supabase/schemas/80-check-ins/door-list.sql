@@ -79,7 +79,8 @@ begin
     'order', case when with_due and attendee.status = 'awaiting_payment' then
       json_build_object('id', v_order.id, 'amount_due', private.amount_due(v_order), 'currency', v_order.currency)
     end,
-    'entries', coalesce(v_entries, '[]')
+    'entries', coalesce(v_entries, '[]'),
+    'answers', private.answers_at_door(attendee.id)
   );
 end
 $$;

@@ -14,7 +14,8 @@ begin
       'company', a.company,
       'status', a.status,
       'ticket_type', json_build_object('object', 'ticket_type', 'id', t.id, 'name', t.name),
-      'checked_in_at', private.rfc3339(a.checked_in_at)
+      'checked_in_at', private.rfc3339(a.checked_in_at),
+      'answers', private.answers_at_door(a.id)
     )
     from public.attendees a
     join public.ticket_types t on t.id = a.ticket_type_id

@@ -5,7 +5,7 @@ create type public.audit_action as enum ('created', 'updated', 'deleted', 'confi
 create type public.audit_actor as enum ('api_key', 'member', 'studio', 'courier', 'guest');
 create type public.audit_object as enum (
   'organisation', 'member', 'api_key', 'event', 'ticket_type', 'promo_code', 'order', 'payment', 'payment_void', 'refund',
-  'attendee', 'check_in', 'check_in_point', 'webhook_endpoint', 'waiting_list_entry', 'export'
+  'attendee', 'question', 'check_in', 'check_in_point', 'webhook_endpoint', 'waiting_list_entry', 'export'
 );
 
 create function private.audit_actor() returns public.audit_actor
@@ -76,7 +76,7 @@ begin
     select jsonb_object_agg(
       f.key,
       case
-        when f.key in ('ticket_code', 'code') then '{}'
+        when f.key in ('ticket_code', 'code', 'sensitive_answers') then '{}'
         when new_row = '{}' then jsonb_build_object('from', f.value)
         else jsonb_build_object('from', f.value, 'to', new_row -> f.key)
       end
@@ -167,7 +167,7 @@ begin
     select t
     from unnest(enum_range(null::public.audit_object)) t
     where case
-      when t in ('event', 'ticket_type', 'promo_code', 'check_in_point') then 'events:read'
+      when t in ('event', 'ticket_type', 'promo_code', 'question', 'check_in_point') then 'events:read'
       when t in ('order', 'payment', 'payment_void', 'refund') then 'orders:read'
       when t in ('attendee', 'check_in', 'waiting_list_entry', 'export') then 'attendees:read'
       when t = 'webhook_endpoint' then 'events:write'

@@ -1,5 +1,5 @@
 -- Retention: idempotency records, sign-ins, confirmations, plans, links to exports, settled deliveries and e-mails, the log of
--- notifications, entries of the waiting list that came to nothing, and the audit trail. The courier purges them in small batches, so that no
+-- notifications, entries of the waiting list that came to nothing, sensitive answers, and the audit trail. The courier purges them in small batches, so that no
 -- other transaction waits for long.
 
 -- Returns how many rows it deleted, so that the caller repeats it while there are more. What is pending is kept, however old, unless its
@@ -70,6 +70,7 @@ begin
     where e.object_id = p.id and e.changes is not null
   )
   select count(*) into v_rows from purged;
+  v_rows := v_rows + private.delete_sensitive_answers();
   perform set_config('usher.erasing', '', true);
   return v_purged + v_rows;
 end

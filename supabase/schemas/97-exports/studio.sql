@@ -45,7 +45,8 @@ select
   private.rfc3339(a.created_at) as created_at,
   private.local_time(a.created_at, e.timezone) as created_at_local,
   private.rfc3339(a.updated_at) as updated_at,
-  private.local_time(a.updated_at, e.timezone) as updated_at_local
+  private.local_time(a.updated_at, e.timezone) as updated_at_local,
+  a.answers || a.sensitive_answers as answers
 from public.attendees a
 join public.events e on e.id = a.event_id
 join public.ticket_types t on t.id = a.ticket_type_id
@@ -232,6 +233,7 @@ begin
         ('erased_at', null, 'When the personal data was erased, in UTC.'),
         ('external_id', null, 'Your own identifier.'),
         ('metadata', null, 'Your own flat JSON object.'),
+        ('answers', null, 'Answers to the questions of the event, by key.'),
         ('created_at', '{attendee_export}', 'When it was added, in UTC.'),
         ('created_at', '{order_export}', 'When it was created, in UTC.'),
         ('created_at', '{payment_export,check_in_export}', 'When it was recorded, in UTC.'),

@@ -82,7 +82,7 @@ test.each(pairs(extensible))('%s adds to %s rows of its organisation, and of no 
   })
   await actAs(role, {}, async ({ refusal }) => {
     // Its guard looks with the rights of the caller, who sees no event.
-    const invisible = ['public.promo_codes', 'public.check_in_points'].includes(table)
+    const invisible = ['public.promo_codes', 'public.check_in_points', 'public.questions'].includes(table)
       ? notFound('event_id')
       : { sqlstate: '42501' }
     expect(await refusal(...add(a, stranger))).toEqual(invisible)

@@ -1,0 +1,3 @@
+-- What the audit trail keeps of questions.
+
+select private.audit_changes('public.questions', 'question');
