@@ -42,7 +42,12 @@ export type Ticket = {
   /** What is due for the whole order, where it is not paid and the link may take money. */
   order?: { id: string; amount_due: number; currency: string } | null
   entries: Entry[]
+  /** Absent in lists that an older page kept. */
+  answers?: Answer[]
 }
+
+/** To a question that the door sees. */
+export type Answer = { label: string; answer: string }
 
 export type Scan = {
   check_in_point_id: string | null

@@ -6,7 +6,7 @@ import type { Ticket } from './offline-rules.ts'
 import type { Actions, Page } from './page.ts'
 import { undoable } from './scan.ts'
 import type { Session } from './session.ts'
-import { signOf } from './tones.ts'
+import { answersOf, signOf } from './tones.ts'
 import { isPayment, payable, registering, whyNoPayment } from './walk-in-panel.ts'
 import { counted, fill, moment, momentAndSeconds, money, number, sayTakenBack, words } from './words/index.ts'
 
@@ -101,6 +101,7 @@ const person = (session: Session, ticket: Ticket, { pick, pay, takeBack }: Actio
     <div class="person">
       <p class="chip">${session.typeOf(ticket)}</p>
       <p>${[ticket.company, ticket.reference].filter(Boolean).join(' · ')}</p>
+      ${answersOf(ticket).map((each) => html`<p>${each}</p>`)}
       <p>${standing === nothing ? words.notYet : standing}</p>
       ${reason === null ? nothing : html`<p class="notice">${signOf(reason)} ${words.verdicts[reason].filter(Boolean).join('. ')}</p>`}
       ${due ? html`<p>${whyNoPayment(session)}</p>` : nothing}

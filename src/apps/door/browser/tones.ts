@@ -1,6 +1,6 @@
 // An answer, and how it looks and sounds. Its words are in the languages.
 
-import type { Ticket } from './offline-rules.ts'
+import type { Answer, Ticket } from './offline-rules.ts'
 import type { Verdicts } from './words/en.ts'
 
 export type Shown = {
@@ -9,6 +9,7 @@ export type Shown = {
   name: string | null
   company: string | null
   type: string | null
+  answers: readonly Answer[]
   since: string | null
   /** The device at which the ticket was used. */
   where: string | null
@@ -17,6 +18,10 @@ export type Shown = {
   /** Decided by the list, not by the server. */
   offline: boolean
 }
+
+/** Answers to the questions of the event, a line each. */
+export const answersOf = ({ answers = [] }: { answers?: readonly Answer[] }): string[] =>
+  answers.map(({ label, answer }) => `${label}${/[?:]$/.test(label) ? '' : ':'} ${answer}`)
 
 export type Tone = 'welcome' | 'caution' | 'stop'
 

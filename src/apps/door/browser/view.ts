@@ -6,7 +6,7 @@ import type { Actions, Page } from './page.ts'
 import { forgetting, panel, settingUp } from './panels.ts'
 import { clockTolerance, undoLast } from './scan.ts'
 import type { Session } from './session.ts'
-import { type Shown, signOf, toneOf } from './tones.ts'
+import { answersOf, type Shown, signOf, toneOf } from './tones.ts'
 import { payable, whyNoPayment } from './walk-in-panel.ts'
 import { counted, dayAndTime, fill, moment, number, sayTakenBack, words } from './words/index.ts'
 
@@ -268,6 +268,7 @@ const verdict = (session: Session, shown: Shown, actions: Actions) => {
         ${type === null ? nothing : html`<p class="chip">${type}</p>`}
         ${name === null ? nothing : html`<p class="name ${length > 60 ? 'longest' : length > 24 ? 'long' : ''}">${name}</p>`}
         ${company === null ? nothing : html`<p class="company">${company}</p>`}
+        ${answersOf(shown).map((each) => html`<p class="answer">${each}</p>`)}
         ${circumstances(session, shown).map((each) => html`<p>${each}</p>`)}
         ${decided === '' ? nothing : html`<p class="by-list">${decided}</p>`}
       </div>
@@ -286,6 +287,7 @@ export const spoken = (session: Session, shown: Shown): string =>
     shown.name,
     shown.type,
     shown.company,
+    ...answersOf(shown),
     ...circumstances(session, shown),
     decidedBy(session, shown),
   ]
