@@ -236,6 +236,21 @@ const wrongs: [sql: string, ...checks: string[]][] = [
     'whoever switched off the messages of an event is queued none after that',
   ],
   [
+    `update attendees set answers = '{"allergy": "nuts"}' where name = 'ann'`,
+    'an answer is of a question of the event, and a sensitive one is apart',
+  ],
+  ["delete from questions where key = 'diet'", 'an answer is of a question of the event, and a sensitive one is apart'],
+  [
+    `update notifications set data = regexp_replace(data::text, '"answers" *: *{[^}]*}', '"answers": {"allergy": "nuts"}')::json
+     where type = 'order.created' and data::text like '%"ann"%'`,
+    'a sensitive answer is in no notification',
+  ],
+  [
+    `update audit_entries set changes = changes || '{"sensitive_answers": {"to": {"allergy": "nuts"}}}'
+     where changes ? 'sensitive_answers'`,
+    'a sensitive answer is in no audit entry',
+  ],
+  [
     `insert into email_opt_outs (email, event_id, organisation_id) select 'zoe@example.com', id, organisation_id from events`,
     'whoever switched off the messages of an event has a ticket of it',
   ],
@@ -303,6 +318,12 @@ async function fill(): Promise<void> {
   const cancel = (name: string) => one("update attendees set status = 'cancelled' where name = $1", [name])
 
   const guest = await order(null, null, ['ann'])
+  await one(
+    `insert into questions (event_id, key, label, sensitive, delete_after_days)
+     values ($1, 'diet', 'Diet?', false, null), ($1, 'allergy', 'Allergies?', true, 30)`,
+    [event],
+  )
+  await one(`update attendees set answers = '{"diet": "vegan", "allergy": "nuts"}' where name = 'ann'`)
   await one('insert into check_ins (event_id, code) select event_id, ticket_code from attendees where name = $1', [
     'ann',
   ])
