@@ -420,6 +420,7 @@ test('two couriers do not claim at once: one waits for the other, so that togeth
     await one.query('rollback')
     expect(await claimed).toHaveLength(3 * 4)
   } finally {
+    await one.query('rollback')
     await other.query('rollback')
     one.release()
     other.release()
