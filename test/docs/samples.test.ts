@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process'
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { findRunningStack } from '../../src/local/stack.ts'
 import {
   cleanUp,
@@ -34,7 +34,7 @@ beforeAll(async () => {
   const dataDir = await copyDataDirectory(join(folder, 'data'))
   usher = await startUsher({ dataDir })
   databaseUrl = (await findRunningStack(dataDir))?.databaseUrl ?? ''
-  const [, line = ''] = /^ *export (.*)$/m.exec(usher.stdout()) ?? []
+  const [, line = ''] = await vi.waitUntil(() => /^ *export (.*)\n/m.exec(usher.stdout()), 30_000)
   printed = Object.fromEntries(line.split(' ').map((pair) => pair.split('=')))
 })
 afterAll(cleanUp)
@@ -42,7 +42,11 @@ afterAll(cleanUp)
 /** An event as the demo's, without guests, in place of the demo's. */
 async function freshEvent(): Promise<Record<string, string>> {
   const send = rest(printed.USHER_KEY, usher.url)
-  const make = async (path: string, body = {}): Promise<string> => (await send('POST', path, body)).body.data.id
+  const make = async (path: string, sent = {}): Promise<string> => {
+    const { body } = await send('POST', path, sent)
+    expect(body).toMatchObject({ data: { id: expect.any(String) } })
+    return body.data.id
+  }
   const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
   const dates = { starts_at: day(30), ends_at: day(31), timezone: 'Europe/Berlin' }
   const EVENT = await make('/events', { name: 'Lantern Conference', ...dates, capacity: 250, currency: 'EUR' })
