@@ -1,7 +1,7 @@
 // What pages have in common whose address is a secret, such as /t/TOKEN: no key, no cookie. Unknown, malformed and dead tokens have one
 // answer. Must log no token, and let nothing but the page itself keep it.
 
-import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
+import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
 import { ApiError } from '../gateway/api-error.ts'
 import { createCache } from '../gateway/cache.ts'
 import type { DataApi } from '../gateway/data-api.ts'
@@ -11,6 +11,9 @@ import type { limitFailures } from '../http/middleware/authenticate.ts'
 import { beginError } from '../http/middleware/errors.ts'
 import { createLookups } from '../http/middleware/secret-lookups.ts'
 import { policyOf, type SentPage } from './tickets/ticket-page-html.ts'
+
+/** A field that is repeated is a list. */
+export type Form = Record<string, string | string[] | undefined>
 
 export type SecretPageParts = {
   dataApi: DataApi
@@ -22,7 +25,7 @@ export type SecretPageParts = {
 /** One kind of page. */
 export type SecretPage = {
   /** The function that answers what a token leads to, or null. */
-  read: 'get_ticket_page' | 'get_opt_out'
+  read: 'get_ticket_page' | 'get_opt_out' | 'get_guest_page'
   isToken(text: string): boolean
   notFound(): ApiError
 }
@@ -57,6 +60,18 @@ export function readerOf<T>(
     return found
   }
 }
+
+const parseForm = express.urlencoded({ extended: false, limit: '256kb', parameterLimit: 3000 })
+
+/** The fields of a form that was posted, or undefined where it is too large. */
+export const formOf = (req: Request, res: Response): Promise<Form | undefined> =>
+  new Promise((resolve, reject) =>
+    parseForm(req, res, (error?: { type?: string }) => {
+      if (error?.type === 'entity.too.large' || error?.type === 'parameters.too.many') resolve(undefined)
+      else if (error) reject(error)
+      else resolve(req.body ?? {})
+    }),
+  )
 
 const openedTooOften = () =>
   new ApiError(429, 'rate_limited', 'The page was opened too often.', { headers: { 'Retry-After': '60' } })

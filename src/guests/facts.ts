@@ -83,7 +83,7 @@ function venueLines(venue: Announced['venue'], { locale }: Words): string[] {
     .filter(Boolean)
 }
 
-function countryName(code: string | null, locale: string): string | null {
+export function countryName(code: string | null, locale: string): string | null {
   try {
     return code && (new Intl.DisplayNames(locale, { type: 'region', fallback: 'code' }).of(code) ?? code)
   } catch {

@@ -3,7 +3,7 @@
 import type * as z from 'zod'
 import type { AttendeeSchema } from '../operations/attendees.ts'
 import type { EmailKind } from '../operations/email-kinds.ts'
-import type { EventSchema } from '../operations/events.ts'
+import type { EventSchema, guestActs } from '../operations/events.ts'
 import type { OrderSchema, PaymentSchema } from '../operations/orders.ts'
 
 type Event = z.infer<typeof EventSchema>
@@ -26,6 +26,9 @@ type Common = {
   message: string | null
 }
 
+/** The page where the holder of a ticket acts, with what it offers and how many questions it asks. */
+export type GuestLink = { url: string; acts: (typeof guestActs)[number][]; open: number }
+
 export type PendingAttendee = {
   id: string
   name: string
@@ -34,6 +37,8 @@ export type PendingAttendee = {
   status: z.infer<typeof AttendeeSchema>['status']
   /** Of the page of the ticket; null where the courier has no PUBLIC_URL, and of a cancellation. */
   ticket_url: string | null
+  /** Of a ticket e-mail; null where the page offers nothing. */
+  guest: GuestLink | null
   /** Whether the mailbox holds another ticket of the event that is not cancelled. */
   has_another_ticket: boolean
   /** Also of what nobody edits, as the state of its e-mail: the calendar file goes by it. */
@@ -64,7 +69,7 @@ type ToWaiting = Common & {
 export type Announced = Pick<Event, 'name' | 'starts_at' | 'ends_at' | 'timezone' | 'venue' | 'online_url'>
 
 /** A ticket of the same order that goes to the same address with it. */
-export type OtherTicket = Pick<PendingAttendee, 'name' | 'company' | 'ticket_url'> & {
+export type OtherTicket = Pick<PendingAttendee, 'name' | 'company' | 'ticket_url' | 'guest'> & {
   /** Of its own row, which is settled with the same result. */
   email_id: string
   ticket_type: string
@@ -82,7 +87,7 @@ type Holder = { name: string; ticket_type: string }
 
 /** One of the tickets of an address that an e-mail tells of. */
 export type HeldTicket = Holder &
-  Pick<PendingAttendee, 'status' | 'ticket_url'> & {
+  Pick<PendingAttendee, 'status' | 'ticket_url' | 'guest'> & {
     /** Of its order. */
     reference: string
   }
@@ -103,6 +108,8 @@ type Particular =
   | PendingTicket
   | (ToHolder & { kind: 'event_changed'; previous: Announced })
   | (ToHolder & { kind: 'ticket_cancelled' })
+  // To whoever had the ticket before.
+  | (ToAttendee & { kind: 'ticket_passed_on' })
   | (ToBuyer & { kind: 'order_confirmation'; guests: Holder[] })
   | (ToBuyer & { kind: 'payment_reminder' | 'order_expired' })
   | (ToBuyer & { kind: 'order_cancelled'; money: CancelledMoney })
@@ -149,7 +156,7 @@ export const ticketsOf = ({ attendee, ticket_type, others }: PendingTicket) => [
 
 /** What its calendar file does. None: whoever has not paid has no entry yet, and the entry stays while the mailbox has another ticket. */
 export function calendarMethodOf(pending: PendingToAttendee): 'PUBLISH' | 'CANCEL' | undefined {
-  if (pending.kind === 'event_cancelled' || pending.kind === 'ticket_cancelled')
+  if (pending.kind === 'event_cancelled' || pending.kind === 'ticket_cancelled' || pending.kind === 'ticket_passed_on')
     return pending.attendee.has_another_ticket ? undefined : 'CANCEL'
   return pending.kind === 'ticket' || pending.holders.some(({ status }) => status === 'active') ? 'PUBLISH' : undefined
 }

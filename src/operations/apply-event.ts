@@ -95,7 +95,7 @@ export const applyEvent = {
   confirmed: 'by_effect',
   input: z
     .strictObject({
-      event: reference.describe('Left out: a new event, or the one with the slug or external_id in changes.'),
+      event: reference.describe('None: a new event, or the one with the slug or external_id in changes.'),
       copy_of: reference.describe('Copies this event as a draft; move gives the new start.'),
       move: z
         .string()
@@ -107,7 +107,7 @@ export const applyEvent = {
       changes: z
         .strictObject({ ...eventFields, status: oneOf(['draft', 'published']) })
         .partial()
-        .describe('Fields of the event; null clears.'),
+        .describe('null clears.'),
       ticket_types: itemsOf(
         { ...ticketTypeFields, status: z.enum(ticketTypeStatuses, 'must be active or archived') },
         'ticket types',
@@ -137,8 +137,8 @@ export const applyEvent = {
           status: z.enum(questionStatuses, 'must be active or archived'),
         },
         'questions',
-      ).describe('Questions to guests, matched by key.'),
-      archive_missing: flag.describe('true: archives objects missing from the given lists.'),
+      ).describe('Matched by key.'),
+      archive_missing: flag.describe('true: archives what the given lists lack.'),
       notify: notify.describe('Who is e-mailed about new dates, name or place, in ten minutes.'),
       plan_id: line(50).describe('Applies this plan.'),
     })

@@ -12,6 +12,7 @@ export const emailKinds = [
   'event_changed',
   'event_cancelled',
   'ticket_cancelled',
+  'ticket_passed_on',
   'waiting_list_offer',
   'waiting_list_cancelled',
 ] as const

@@ -10,6 +10,8 @@ import { names, type Operation } from './operation.ts'
 
 export const eventStatuses = ['draft', 'published', 'cancelled', 'completed'] as const
 const intervals = ['hour', 'day', 'week'] as const
+/** What an event may let its guests do on the page of their ticket. */
+export const guestActs = ['correct', 'answer', 'give_back', 'pass_on'] as const
 const phases = ['upcoming', 'ongoing', 'ended'] as const
 
 export const EventSchema = z.strictObject({
@@ -36,6 +38,14 @@ export const EventSchema = z.strictObject({
   online_url: z.string().nullable(),
   capacity: z.int().nullable().describe('Places over all ticket types; null: no limit.'),
   waiting_list_offer_hours: z.int().describe('Hours for which a waiting-list offer holds a place.'),
+  guests_may: z
+    .array(z.enum(guestActs))
+    .describe(
+      'What guests may do by the link in their e-mails: correct (name, company), answer (change answers), give_back, pass_on.',
+    ),
+  guests_may_until: timestamp
+    .nullable()
+    .describe('When that ends; null: give_back and pass_on at starts_at, the others at ends_at.'),
   currency,
   payment_due_days: z.int().nullable().describe('Days until an unpaid order expires; null: no deadline.'),
   published_at: timestamp.nullable(),
@@ -232,6 +242,8 @@ export const eventFields = {
   online_url: webUrl.nullable().describe('URL of an online event.'),
   capacity: count(1).nullable().describe('Over all ticket types; null: no limit.'),
   waiting_list_offer_hours: integer(1, 720).describe('Default 24.'),
+  guests_may: z.array(oneOf(guestActs)).describe('What guests may do themselves.'),
+  guests_may_until: timestampInput.nullable().describe('null: until the event.'),
   currency: currencyInput.describe('ISO 4217; fixed once there is an order.'),
   payment_due_days: integer(1, 365).nullable().describe('Until an unpaid order expires; null: never.'),
   ...ownInputs,

@@ -47,6 +47,7 @@ test('tickets that go together are one message, and each is recorded with its re
   const other = {
     name: 'Grace',
     company: null,
+    guest: null,
     ticket_url: null,
     ticket_type: 'Regular',
     ticket_code: 'BBBBCCCCDDDDEEEE',

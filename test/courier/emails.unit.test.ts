@@ -3,7 +3,7 @@
 import ICAL from 'ical.js'
 import { describe, expect, test } from 'vitest'
 import { composeEmail } from '../../src/courier/emails/compose.ts'
-import type { PendingEmail } from '../../src/guests/pending.ts'
+import type { GuestLink, PendingEmail } from '../../src/guests/pending.ts'
 import { fill, languages, wordsOf } from '../../src/guests/words/index.ts'
 import { emailKinds as kinds } from '../../src/operations/email-kinds.ts'
 import { locales } from '../../src/operations/locales.ts'
@@ -227,7 +227,7 @@ test('one e-mail tells an address of all its tickets, of which order, and what h
   const { event_changed: changed, event_cancelled: cancelled } = pendingEmails()
   const [held] = changed.holders
   if (held === undefined) throw new Error('no ticket')
-  const grace = { ...held, name: 'Grace Hopper', ticket_url: 'https://tickets.example/t/b' }
+  const grace = { ...held, name: 'Grace Hopper', ticket_url: 'https://tickets.example/t/b', guest: null }
   const unpaid = { ...held, name: 'Katherine Johnson', reference: 'B1B2B3B4', status: 'awaiting_payment' as const }
   const told = async (holders: (typeof held)[]) => seen(await text({ ...changed, holders }))
 
@@ -277,8 +277,30 @@ test('an IBAN stays on one line, and what stands beside it does not', async () =
   }
 })
 
+test('a ticket links to the page of its holder, in words for what can be done there', async () => {
+  const url = 'https://tickets.example/g/4b1d'
+  const labels = async (locale: (typeof locales)[number], acts: GuestLink['acts'], open: number) => {
+    const { html, text } = await composeEmail(
+      pendingTicket({ event: { locale }, attendee: { guest: { url, acts, open } } }),
+      sender,
+    )
+    expect(text).toContain(url)
+    return Array.from(html.matchAll(/href="https:\/\/tickets.example\/g\/4b1d"[^>]*>([^<]*)</g), ([, label]) => label)
+  }
+  expect(await labels('en', [], 1)).toEqual(['Answer 1 question'])
+  expect(await labels('en', ['correct', 'pass_on'], 2)).toEqual(['Answer 2 questions', 'Change or pass on your ticket'])
+  const all = await Promise.all(locales.map((locale) => labels(locale, ['answer', 'give_back', 'pass_on'], 0)))
+  expect(all.flat()).toEqual([
+    'Change, pass on or give back your ticket',
+    'Ticket ändern, weitergeben oder zurückgeben',
+    'Modifier, transmettre ou rendre votre billet',
+    'Cambiar, ceder o devolver tu entrada',
+    'Je ticket wijzigen, doorgeven of teruggeven',
+  ])
+})
+
 test('several tickets to one address are one e-mail with each code, page and name', async () => {
-  const other = { company: null, ticket_type: 'Regular', ticket_url: 'https://tickets.example/t/b' }
+  const other = { company: null, ticket_type: 'Regular', ticket_url: 'https://tickets.example/t/b', guest: null }
   const others = [
     { ...other, email_id: 'b', name: 'Grace Hopper', ticket_code: 'BBBBCCCCDDDDEEEE' },
     { ...other, email_id: 'c', name: 'Katherine Johnson', ticket_code: 'FFFFGGGGHHHHJJJJ', ticket_type: 'Supporter' },

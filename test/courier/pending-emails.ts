@@ -36,6 +36,7 @@ export function pendingEmails(
     reference: ticket.order.reference,
     status: ticket.attendee.status,
     ticket_url: ticket.attendee.ticket_url,
+    guest: ticket.attendee.guest,
   }
   const toHolder = { ...toAttendee, holders: [held], money: null }
   const { event } = common
@@ -158,6 +159,7 @@ export function pendingEmails(
     },
     event_cancelled: { ...cancelled, kind: 'event_cancelled' },
     ticket_cancelled: { ...cancelled, kind: 'ticket_cancelled' },
+    ticket_passed_on: { ...toAttendee, kind: 'ticket_passed_on' },
     order_confirmation: {
       ...toBuyer,
       kind: 'order_confirmation',

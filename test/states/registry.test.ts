@@ -95,6 +95,7 @@ const noStates = {
   check_in_reason: 'why a scan was rejected, which check-ins.test.ts tells of each',
   ticket_type_visibility: 'a setting',
   email_kind: 'what an e-mail tells',
+  guest_act: 'a setting, and an argument',
   notify: 'an argument',
   locale: 'a setting',
   payment_method: 'a setting',

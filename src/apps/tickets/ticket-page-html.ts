@@ -136,14 +136,14 @@ function emailsOf({ words, emails }: PageFacts, token: string): Html | undefined
       </form>`
 }
 
-function contactOf({ words, organisation, replyTo }: PageFacts): Html {
+export function contactOf({ words, organisation, replyTo }: PageFacts): Html {
   const sentence = fill(replyTo === undefined ? words.ask : words.write, { organisation })
   return html`<p class="contact">${sentence}${
     replyTo !== undefined && html` <a class="address" href="mailto:${replyTo}">${replyTo}</a>`
   }</p>`
 }
 
-const entry = (name: string, lines: string[], ...links: (Html | false)[]) => html`<div>
+export const entry = (name: string, lines: string[], ...links: (Html | false)[]) => html`<div>
           <dt>${name}</dt>
           ${lines.map((line) => html`<dd dir="auto">${line}</dd>`)}
           ${links.map((link) => link && html`<dd>${link}</dd>`)}

@@ -14,6 +14,7 @@ import {
   type Announced,
   type CancelledMoney,
   calendarMethodOf,
+  type GuestLink,
   type HeldTicket,
   isToAttendee,
   isToBuyer,
@@ -57,6 +58,7 @@ const tones: Partial<Record<EmailKind, Tone>> = {
   order_cancelled: 'bad',
   event_cancelled: 'bad',
   ticket_cancelled: 'bad',
+  ticket_passed_on: 'notice',
   waiting_list_cancelled: 'bad',
 }
 
@@ -110,6 +112,8 @@ function bodyOf(pending: PendingEmail, facts: Facts): Body {
       return eventChanged(pending, facts)
     case 'ticket_cancelled':
       return ticketCancelled(pending, facts)
+    case 'ticket_passed_on':
+      return ticketPassedOn(pending, facts)
     case 'waiting_list_offer':
     case 'waiting_list_cancelled':
       return toWaiting(pending, facts)
@@ -122,12 +126,13 @@ function ticket(pending: Of<'ticket'>, facts: Facts): Body {
   const { words } = facts
   const tickets = ticketsOf(pending)
   const types = typesOf(pending)
-  const stubs = tickets.flatMap(({ ticket_code, name, company, ticket_url, ticket_type }, number): Block[] => [
+  const stubs = tickets.flatMap(({ ticket_code, name, company, ticket_url, guest, ticket_type }, number): Block[] => [
     {
       ...{ type: 'ticket', number, code: spacedCode(ticket_code), holder: oneLine(name) },
       company: oneLine(company ?? '') || undefined,
     },
     ...ticketLink(ticket_url, facts),
+    ...guestLinks(guest, facts),
     ...(types.length > 1 ? [details(ticketRow([oneLine(ticket_type)], facts))] : []),
   ])
   const order = details(...(types.length > 1 ? [] : [ticketRow(types, facts)]), orderRow(facts))
@@ -178,9 +183,9 @@ const mostLinks = 10
 
 function ticketLinks(holders: HeldTicket[], facts: Facts): Block[] {
   const [first, ...others] = holders
-  if (first !== undefined && others.length === 0) return ticketLink(first.ticket_url, facts)
+  if (first !== undefined && others.length === 0) return linksOf(first, facts)
   if (holders.length > mostLinks) return []
-  return holders.flatMap((holder) => ticketLink(holder.ticket_url, facts, lineOf(holder)))
+  return holders.flatMap((holder) => linksOf(holder, facts, lineOf(holder)))
 }
 
 const lineOf = ({ name, ticket_type }: { name: string; ticket_type: string }) => oneLine(`${name} – ${ticket_type}`)
@@ -218,6 +223,15 @@ function ticketCancelled(pending: Of<'ticket_cancelled'>, facts: Facts): Body {
   }
 }
 
+const ticketPassedOn = (pending: Of<'ticket_passed_on'>, facts: Facts): Body => ({
+  blocks: [
+    sentences(fill(facts.words.kinds.ticket_passed_on.passedOn, { event: facts.event })),
+    whenAndWhere(facts),
+    details(ticketRow(typesOf(pending), facts), orderRow(facts)),
+  ],
+  closing: calendarSentence(pending, facts),
+})
+
 const notice = (pending: PendingNotice, facts: Facts): Body => ({
   blocks: [
     sentences(facts.words.kinds[pending.kind].notice, ...whatOfTheMoney(pending.money, facts)),
@@ -229,10 +243,12 @@ const notice = (pending: PendingNotice, facts: Facts): Body => ({
 })
 
 /** Of the tickets that an e-mail is about. */
-export const typesOf = (pending: PendingToAttendee): string[] =>
-  unique(
-    (pending.kind === 'ticket' ? ticketsOf(pending) : pending.holders).map(({ ticket_type }) => oneLine(ticket_type)),
-  )
+export const typesOf = (pending: PendingToAttendee): string[] => unique(typeNamesOf(pending).map(oneLine))
+
+function typeNamesOf(pending: PendingToAttendee): string[] {
+  if (pending.kind === 'ticket_passed_on') return [pending.ticket_type.name]
+  return (pending.kind === 'ticket' ? ticketsOf(pending) : pending.holders).map(({ ticket_type }) => ticket_type)
+}
 
 function calendarSentence(pending: PendingToAttendee, { time, words }: Facts): string[] {
   const method = calendarMethodOf(pending)
@@ -391,6 +407,36 @@ function deadlineOf(pending: PendingEmail, facts: Facts): string | undefined {
 /** @param ticket which one, where there are several. */
 const ticketLink = (url: string | null, { words }: Facts, ticket?: string): Block[] =>
   url === null ? [] : [{ type: 'link', label: ticket ? `${words.openTicket} – ${ticket}` : words.openTicket, url }]
+
+const linksOf = ({ ticket_url, guest }: HeldTicket, facts: Facts, ticket?: string): Block[] => [
+  ...ticketLink(ticket_url, facts, ticket),
+  ...guestLinks(guest, facts, ticket),
+]
+
+/** To the page where its holder acts, worded by what can be done there. */
+function guestLinks(guest: GuestLink | null, { words }: Facts, ticket?: string): Block[] {
+  if (guest === null) return []
+  const { url, acts, open } = guest
+  const { answerOne, answerSeveral, yourTicket, change, passOn, giveBack } = words.guest.links
+  const done = [
+    (acts.includes('correct') || acts.includes('answer')) && change,
+    acts.includes('pass_on') && passOn,
+    acts.includes('give_back') && giveBack,
+  ].filter((act) => act !== false)
+  const labels = [
+    ...(open > 0 ? [fill(open === 1 ? answerOne : answerSeveral, { count: `${open}` })] : []),
+    ...(done.length > 0
+      ? [
+          capitalised(
+            fill(yourTicket, { acts: new Intl.ListFormat(words.locale, { type: 'disjunction' }).format(done) }),
+          ),
+        ]
+      : []),
+  ]
+  return labels.map((label) => ({ type: 'link', label: ticket ? `${label} – ${ticket}` : label, url }))
+}
+
+const capitalised = (label: string) => label.charAt(0).toUpperCase() + label.slice(1)
 
 const unique = (lines: string[]): string[] => [...new Set(lines)]
 

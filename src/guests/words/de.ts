@@ -120,6 +120,11 @@ export const de: Words = {
       one: 'Das Ticket für {names} wurde storniert und ist nicht mehr gültig.',
       several: 'Die Tickets für {names} wurden storniert und sind nicht mehr gültig.',
     },
+    ticket_passed_on: {
+      headline: 'Ticket weitergegeben',
+      passedOn:
+        'Ihr Ticket für {event} wurde an jemand anderen weitergegeben, wie auf seiner Seite gewünscht. Ihr QR-Code ist nicht mehr gültig. Falls das ein Versehen war, wenden Sie sich bitte an den Veranstalter.',
+    },
     waiting_list_offer: {
       headline: 'Ein Platz für Sie',
       offer: 'Gute Nachrichten, {name}: Ein Platz ist frei geworden, und wir reservieren ihn bis zum {date} für Sie.',
@@ -160,6 +165,41 @@ export const de: Words = {
     off: 'E-Mails über Änderungen: aus',
     switchOff: 'Ausschalten',
     switchOn: 'Einschalten',
+  },
+
+  guest: {
+    saved: 'Ihre Änderungen wurden gespeichert.',
+    closed: 'Das ist nicht mehr möglich.',
+    questions: 'Fragen an Sie',
+    optional: 'freiwillig',
+    yes: 'Ja',
+    no: 'Nein',
+    choose: 'Bitte wählen',
+    save: 'Speichern',
+    details: 'Ihre Angaben',
+    email: 'E-Mail-Adresse',
+    until: 'Möglich bis {date}.',
+    back: 'Zurück',
+    passOn: 'Ticket weitergeben',
+    giveBack: 'Ticket zurückgeben',
+    noRefund: 'Es wird nichts erstattet.',
+    refundToBuyer: 'Eine Erstattung geht an die Person, die bestellt hat.',
+    shorten: 'Bitte kürzen Sie Ihren Text.',
+    missing: 'Bitte füllen Sie dieses Feld aus.',
+    phone: 'Bitte geben Sie eine Telefonnummer ein, zum Beispiel +49 40 123456.',
+    wrong: 'Bitte prüfen Sie diese Angabe.',
+    answered: 'Sie haben diese Frage beantwortet. Lassen Sie sie leer, um Ihre Antwort zu behalten.',
+    passOnNote: 'Der neue Gast erhält ein Ticket per E-Mail. Ihres gilt sofort nicht mehr. Das ist endgültig.',
+    passedOn: 'Das Ticket wurde weitergegeben. Ihr QR-Code und Ihre Links gelten nicht mehr.',
+    giveBackNote: 'Ihr Ticket wird storniert und Ihr Platz freigegeben. Das ist endgültig.',
+    links: {
+      answerOne: '1 Frage beantworten',
+      answerSeveral: '{count} Fragen beantworten',
+      yourTicket: 'Ticket {acts}',
+      change: 'ändern',
+      passOn: 'weitergeben',
+      giveBack: 'zurückgeben',
+    },
   },
 
   page: {

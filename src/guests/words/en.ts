@@ -128,6 +128,11 @@ export const en = {
       one: 'The ticket for {names} has been cancelled and is no longer valid.',
       several: 'The tickets for {names} have been cancelled and are no longer valid.',
     },
+    ticket_passed_on: {
+      headline: 'Ticket passed on',
+      passedOn:
+        'Your ticket for {event} has been passed on to somebody else, as requested on its page. Your QR code is no longer valid. If that was a mistake, please contact the organiser.',
+    },
     waiting_list_offer: {
       headline: 'A place for you',
       offer: 'Good news, {name}: a place has become available, and we are holding it for you until {date}.',
@@ -171,6 +176,42 @@ export const en = {
     off: 'E-mails about changes: off',
     switchOff: 'Switch off',
     switchOn: 'Switch on',
+  },
+
+  /** The guest page, where the holder of a ticket acts, and the links to it. */
+  guest: {
+    saved: 'Your changes have been saved.',
+    closed: 'This is no longer possible.',
+    questions: 'Questions for you',
+    optional: 'optional',
+    yes: 'Yes',
+    no: 'No',
+    choose: 'Please choose',
+    save: 'Save',
+    details: 'Your details',
+    email: 'E-mail address',
+    until: 'Possible until {date}.',
+    back: 'Back',
+    passOn: 'Pass on your ticket',
+    giveBack: 'Give back your ticket',
+    noRefund: 'Nothing will be refunded.',
+    refundToBuyer: 'Any refund goes to the person who placed the order.',
+    shorten: 'Please shorten your text.',
+    missing: 'Please fill this in.',
+    phone: 'Please enter a telephone number, such as +49 40 123456.',
+    wrong: 'Please check this entry.',
+    answered: 'You have answered this question. Leave it empty to keep your answer.',
+    passOnNote: 'The new guest gets a ticket by e-mail. Yours stops working at once. This cannot be undone.',
+    passedOn: 'The ticket has been passed on. Your QR code and your links are no longer valid.',
+    giveBackNote: 'Your ticket will be cancelled and your place released. This cannot be undone.',
+    links: {
+      answerOne: 'Answer 1 question',
+      answerSeveral: 'Answer {count} questions',
+      yourTicket: '{acts} your ticket',
+      change: 'change',
+      passOn: 'pass on',
+      giveBack: 'give back',
+    },
   },
 
   /** The ticket page. */

@@ -120,6 +120,11 @@ export const es: Words = {
       one: 'La entrada a nombre de {names} se ha anulado y ya no es válida.',
       several: 'Las entradas a nombre de {names} se han anulado y ya no son válidas.',
     },
+    ticket_passed_on: {
+      headline: 'Entrada cedida',
+      passedOn:
+        'Tu entrada para {event} se ha cedido a otra persona, tal como se pidió en su página. Tu código QR ya no es válido. Si ha sido un error, ponte en contacto con la organización.',
+    },
     waiting_list_offer: {
       headline: 'Una plaza para ti',
       offer: 'Buenas noticias, {name}: ha quedado libre una plaza y te la guardamos hasta el {date}.',
@@ -160,6 +165,41 @@ export const es: Words = {
     off: 'Correos sobre cambios: desactivados',
     switchOff: 'Desactivar',
     switchOn: 'Activar',
+  },
+
+  guest: {
+    saved: 'Tus cambios se han guardado.',
+    closed: 'Esto ya no es posible.',
+    questions: 'Preguntas para ti',
+    optional: 'opcional',
+    yes: 'Sí',
+    no: 'No',
+    choose: 'Elige una opción',
+    save: 'Guardar',
+    details: 'Tus datos',
+    email: 'Dirección de correo',
+    until: 'Posible hasta el {date}.',
+    back: 'Volver',
+    passOn: 'Ceder tu entrada',
+    giveBack: 'Devolver tu entrada',
+    noRefund: 'No se reembolsará nada.',
+    refundToBuyer: 'Si hay reembolso, lo recibe quien hizo el pedido.',
+    shorten: 'Acorta tu texto.',
+    missing: 'Rellena este campo.',
+    phone: 'Escribe un número de teléfono, por ejemplo +34 912 34 56 78.',
+    wrong: 'Revisa este dato.',
+    answered: 'Has respondido a esta pregunta. Déjala vacía para conservar tu respuesta.',
+    passOnNote: 'La otra persona recibe una entrada por correo. La tuya deja de valer. No se puede deshacer.',
+    passedOn: 'La entrada se ha cedido. Tu código QR y tus enlaces ya no son válidos.',
+    giveBackNote: 'Tu entrada se anulará y tu plaza quedará libre. No se puede deshacer.',
+    links: {
+      answerOne: 'Responder a 1 pregunta',
+      answerSeveral: 'Responder a {count} preguntas',
+      yourTicket: '{acts} tu entrada',
+      change: 'cambiar',
+      passOn: 'ceder',
+      giveBack: 'devolver',
+    },
   },
 
   page: {

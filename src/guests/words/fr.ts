@@ -121,6 +121,11 @@ const written: Words = {
       one: 'Le billet destiné à {names} a été annulé et n’est plus valable.',
       several: 'Les billets destinés à {names} ont été annulés et ne sont plus valables.',
     },
+    ticket_passed_on: {
+      headline: 'Billet transmis',
+      passedOn:
+        'Votre billet pour {event} a été transmis à une autre personne, comme demandé sur sa page. Votre QR code n’est plus valable. S’il s’agit d’une erreur, veuillez contacter l’organisateur.',
+    },
     waiting_list_offer: {
       headline: 'Une place pour vous',
       offer: 'Bonne nouvelle, {name} : une place s’est libérée et nous vous la réservons jusqu’au {date}.',
@@ -161,6 +166,41 @@ const written: Words = {
     off: 'E-mails sur les changements : désactivés',
     switchOff: 'Désactiver',
     switchOn: 'Activer',
+  },
+
+  guest: {
+    saved: 'Vos modifications ont été enregistrées.',
+    closed: 'Cela n’est plus possible.',
+    questions: 'Questions pour vous',
+    optional: 'facultatif',
+    yes: 'Oui',
+    no: 'Non',
+    choose: 'Veuillez choisir',
+    save: 'Enregistrer',
+    details: 'Vos coordonnées',
+    email: 'Adresse e-mail',
+    until: 'Possible jusqu’au {date}.',
+    back: 'Retour',
+    passOn: 'Transmettre votre billet',
+    giveBack: 'Rendre votre billet',
+    noRefund: 'Rien ne sera remboursé.',
+    refundToBuyer: 'Un éventuel remboursement revient à la personne qui a passé la commande.',
+    shorten: 'Veuillez raccourcir votre texte.',
+    missing: 'Veuillez remplir ce champ.',
+    phone: 'Veuillez saisir un numéro de téléphone, par exemple +33 1 23 45 67 89.',
+    wrong: 'Veuillez vérifier ce champ.',
+    answered: 'Vous avez répondu à cette question. Laissez-la vide pour conserver votre réponse.',
+    passOnNote: 'Un billet est envoyé par e-mail. Le vôtre cesse aussitôt d’être valable. C’est irréversible.',
+    passedOn: 'Le billet a été transmis. Votre QR code et vos liens ne sont plus valables.',
+    giveBackNote: 'Votre billet sera annulé et votre place libérée. C’est irréversible.',
+    links: {
+      answerOne: 'Répondre à 1 question',
+      answerSeveral: 'Répondre à {count} questions',
+      yourTicket: '{acts} votre billet',
+      change: 'modifier',
+      passOn: 'transmettre',
+      giveBack: 'rendre',
+    },
   },
 
   page: {

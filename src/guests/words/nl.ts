@@ -118,6 +118,11 @@ export const nl: Words = {
       one: 'Het ticket voor {names} is geannuleerd en niet meer geldig.',
       several: 'De tickets voor {names} zijn geannuleerd en niet meer geldig.',
     },
+    ticket_passed_on: {
+      headline: 'Ticket doorgegeven',
+      passedOn:
+        'Je ticket voor {event} is doorgegeven aan iemand anders, zoals gevraagd op de pagina van het ticket. Je QR-code is niet meer geldig. Was dat een vergissing, neem dan contact op met de organisator.',
+    },
     waiting_list_offer: {
       headline: 'Een plaats voor jou',
       offer: 'Goed nieuws, {name}: er is een plaats vrijgekomen. We houden die voor je vrij tot {date}.',
@@ -157,6 +162,41 @@ export const nl: Words = {
     off: 'E-mails over wijzigingen: uit',
     switchOff: 'Uitzetten',
     switchOn: 'Aanzetten',
+  },
+
+  guest: {
+    saved: 'Je wijzigingen zijn opgeslagen.',
+    closed: 'Dit kan niet meer.',
+    questions: 'Vragen voor jou',
+    optional: 'niet verplicht',
+    yes: 'Ja',
+    no: 'Nee',
+    choose: 'Maak een keuze',
+    save: 'Opslaan',
+    details: 'Je gegevens',
+    email: 'E-mailadres',
+    until: 'Mogelijk tot {date}.',
+    back: 'Terug',
+    passOn: 'Je ticket doorgeven',
+    giveBack: 'Je ticket teruggeven',
+    noRefund: 'Er wordt niets terugbetaald.',
+    refundToBuyer: 'Een eventuele terugbetaling gaat naar degene die heeft besteld.',
+    shorten: 'Maak je tekst korter.',
+    missing: 'Vul dit in.',
+    phone: 'Vul een telefoonnummer in, bijvoorbeeld +31 20 123 4567.',
+    wrong: 'Controleer dit antwoord.',
+    answered: 'Je hebt deze vraag beantwoord. Laat hem leeg om je antwoord te houden.',
+    passOnNote: 'De nieuwe gast krijgt een ticket per e-mail. Dat van jou vervalt meteen. Dit is definitief.',
+    passedOn: 'Het ticket is doorgegeven. Je QR-code en je links zijn niet meer geldig.',
+    giveBackNote: 'Je ticket wordt geannuleerd en je plek komt vrij. Dit is definitief.',
+    links: {
+      answerOne: '1 vraag beantwoorden',
+      answerSeveral: '{count} vragen beantwoorden',
+      yourTicket: 'Je ticket {acts}',
+      change: 'wijzigen',
+      passOn: 'doorgeven',
+      giveBack: 'teruggeven',
+    },
   },
 
   page: {

@@ -212,7 +212,7 @@ begin
   for v_time in
     select f.key as field, f.value::timestamptz as before, ((f.value::timestamptz at time zone v_from) + work.distance) at time zone v_to as after
     from jsonb_each_text("row") f
-    where f.key ~ '^(starts|ends|sales_start|sales_end|opens|closes)_at$|^valid_(from|until)$' and not fields ? f.key
+    where f.key ~ '^(starts|ends|sales_start|sales_end|opens|closes)_at$|^valid_(from|until)$|^guests_may_until$' and not fields ? f.key
       and (work.is_copy or f.key ~ '^(starts|ends|opens|closes)_' or f.value::timestamptz > now())
       and f.value is not null and work.distance is not null
     order by f.key desc
@@ -253,7 +253,7 @@ begin
       case
         when f.value = 'null' then f.value
         when f.key in ('price', 'amount_off') then to_jsonb(private.money_text((f.value #>> '{}')::bigint, event.currency))
-        when f.key ~ '_at$|^valid_' then to_jsonb(private.zoned_time((f.value #>> '{}')::timestamptz, event.timezone))
+        when f.key ~ '_(at|until)$|^valid_' then to_jsonb(private.zoned_time((f.value #>> '{}')::timestamptz, event.timezone))
         when f.key = 'ticket_type_ids' then (
           select coalesce(jsonb_agg(coalesce((select t.name from public.ticket_types t where t.id = i.id::uuid and i.place <= 10), '…')), '[]')
           from jsonb_array_elements_text(f.value) with ordinality i (id, place)

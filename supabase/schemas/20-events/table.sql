@@ -5,6 +5,8 @@ create type public.event_status as enum ('draft', 'published', 'cancelled', 'com
 -- The current time relative to the event; worked out, never stored. A draft is upcoming, whatever its dates: nothing takes place before
 -- it is published.
 create type public.event_phase as enum ('upcoming', 'ongoing', 'ended');
+-- What guests may do on the page of their ticket: 60-attendees/guest-page.sql.
+create type public.guest_act as enum ('correct', 'answer', 'give_back', 'pass_on');
 -- The languages of guests: the same as in src/operations/locales.ts.
 create type public.locale as enum ('en', 'de', 'fr', 'es', 'nl');
 
@@ -27,6 +29,8 @@ create table public.events (
   currency text not null default 'EUR',
   payment_due_days integer,
   waiting_list_offer_hours integer not null default 24,
+  guests_may public.guest_act[] not null default '{}',
+  guests_may_until timestamptz,
   published_at timestamptz,
   cancelling_since timestamptz,
   cancelled_at timestamptz,
@@ -59,6 +63,11 @@ create table public.events (
   constraint events_online_url_is_http check (private.is_web_url(online_url)),
   constraint events_capacity_is_positive check (capacity > 0),
   constraint events_waiting_list_offer_hours_are_some check (waiting_list_offer_hours between 1 and 720),
+  constraint events_guests_may_names_each_once check (
+    array_position(guests_may, null) is null and cardinality(guests_may) = ('correct' = any (guests_may))::integer
+      + ('answer' = any (guests_may))::integer + ('give_back' = any (guests_may))::integer + ('pass_on' = any (guests_may))::integer
+  ),
+  constraint events_guests_may_until_is_finite check (guests_may_until between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'),
   constraint events_currency_is_iso_4217 check (currency ~ '^[A-Z]{3}$'),
   constraint events_payment_due_days_is_1_to_365 check (payment_due_days between 1 and 365),
   constraint events_external_id_is_bounded check (length(external_id) between 1 and 255),
@@ -76,6 +85,8 @@ comment on constraint events_online_url_is_http on public.events is
 comment on constraint events_capacity_is_positive on public.events is 'A capacity must be at least 1. Leave it empty for no limit.';
 comment on constraint events_waiting_list_offer_hours_are_some on public.events is
   'A waiting-list offer is held for 1 to 720 hours.';
+comment on constraint events_guests_may_names_each_once on public.events is
+  'guests_may names each act once. Write any of correct, answer, give_back and pass_on.';
 comment on constraint events_payment_due_days_is_1_to_365 on public.events is
   'A payment deadline must be 1 to 365 days. Leave it empty for no deadline.';
 comment on table public.events is 'Events that people attend. An event is a draft until you publish it, which needs dates and a ticket type.';
@@ -97,6 +108,8 @@ comment on column public.events.locale is 'Language of e-mails and pages for gue
 comment on column public.events.currency is 'ISO 4217 code for all prices and orders of the event. Changing it does not convert prices and discounts. Fixed once there is an order.';
 comment on column public.events.payment_due_days is 'Days until an unpaid order expires, 1 to 365. Empty: no deadline. Applies to new orders.';
 comment on column public.events.waiting_list_offer_hours is 'Hours for which a waiting-list offer holds a place, 1 to 720.';
+comment on column public.events.guests_may is 'What guests may do themselves, by the link in their e-mails: correct (name, company), answer (change answers), give_back, pass_on. Empty: nothing.';
+comment on column public.events.guests_may_until is 'When that ends. Empty: correct and answer with the end of the event, give_back and pass_on with its start.';
 comment on column public.events.published_at is 'When it was last published. Kept by Usher.';
 comment on column public.events.cancelling_since is 'When cancellation was requested: a large event is cancelled a little later, as a whole. Kept by Usher.';
 comment on column public.events.cancelled_at is 'When it was cancelled. Kept by Usher.';
@@ -146,11 +159,11 @@ grant select (id, organisation_id, currency) on public.events to scope_attendees
 grant select (id, organisation_id, name, status, starts_at) on public.events to scope_checkin_write;
 grant insert (
   organisation_id, name, slug, description, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
-  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata
+  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, currency, payment_due_days, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 grant update (
   name, slug, description, status, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
-  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata
+  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, currency, payment_due_days, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 grant delete on public.events to scope_events_write;
 
@@ -197,6 +210,8 @@ begin
     'online_url', event.online_url,
     'capacity', event.capacity,
     'waiting_list_offer_hours', event.waiting_list_offer_hours,
+    'guests_may', event.guests_may,
+    'guests_may_until', private.rfc3339(event.guests_may_until),
     'currency', event.currency,
     'payment_due_days', event.payment_due_days,
     'published_at', private.rfc3339(event.published_at),

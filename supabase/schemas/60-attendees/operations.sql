@@ -376,14 +376,15 @@ as $$
 begin
   perform 1
   from public.orders o
-  where o.organisation_id = private.current_organisation_id()
+  where not private.is_foreign(o.organisation_id)
     and o.id = (select a.order_id from public.attendees a where a.id = lock_order_of.attendee_id)
   for no key update;
 end
 $$;
 grant execute on function private.lock_order_of to scope_attendees_write;
 
--- Keeps so much more of what was received for an order, and answers what is to be returned of it then: null for keys that may not read it.
+-- Keeps so much more of what was received for an order, and answers what is to be returned of it then: null for keys that may not read it. A
+-- guest is told what the return of their own ticket makes of it.
 -- Security definer, for the same reason; money is for keys that may write orders.
 create function private.retain_of(order_id uuid, amount bigint) returns bigint
 language plpgsql volatile security definer set search_path = ''
@@ -394,12 +395,12 @@ begin
       perform private.refuse(403, 'missing_scope', 'amount_retained needs the scope orders:write.', 'amount_retained');
     end if;
     update public.orders o set amount_retained = o.amount_retained + amount
-    where o.id = retain_of.order_id and o.organisation_id = private.current_organisation_id();
+    where o.id = retain_of.order_id and not private.is_foreign(o.organisation_id);
   end if;
   return (
     select private.amount_refundable(o)
     from public.orders o
-    where o.id = retain_of.order_id and o.organisation_id = private.current_organisation_id() and private.reads_orders()
+    where o.id = retain_of.order_id and not private.is_foreign(o.organisation_id) and (private.reads_orders() or private.audit_actor() = 'guest')
   );
 end
 $$;

@@ -70,6 +70,7 @@ begin
   return case email.kind
     when 'ticket' then v_attendee.status <> 'active'
     when 'ticket_cancelled' then v_attendee.status <> 'cancelled'
+    when 'ticket_passed_on' then email.sent_to is null
     when 'event_changed' then v_attendee.status = 'cancelled' or (
       select e.status not in ('published', 'completed') or private.announced(e) = email.previous from public.events e where e.id = v_attendee.event_id
     )
@@ -269,6 +270,7 @@ begin
       attempts = e.attempts + 1,
       last_attempt_at = v_now,
       sent_to = coalesce(
+        case e.kind when 'ticket_passed_on' then e.sent_to end,
         (select a.email from public.attendees a where a.id = e.attendee_id), (select o.email from public.orders o where o.id = e.order_id),
         (select w.email from public.waiting_list_entries w where w.id = e.waiting_list_entry_id)
       ),

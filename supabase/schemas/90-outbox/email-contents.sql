@@ -32,20 +32,22 @@ begin
       'company', a.company,
       'ticket_type', t.name,
       'ticket_code', a.ticket_code,
-      'ticket_url', private.ticket_url(a.ticket_token)
+      'ticket_url', private.ticket_url(a.ticket_token),
+      'guest', private.guest_link_json(a)
     ) order by e.id), '[]') into v_others
     from public.emails e
     join public.attendees a on a.id = e.attendee_id
     join public.ticket_types t on t.id = a.ticket_type_id
     where e.sent_with = email.id and e.id <> email.id and e.claim = email.claim;
-  else
+  elsif email.kind <> 'ticket_passed_on' then
     v_ids := private.tickets_of_address(email.kind, attendee);
     select json_agg(json_build_object(
       'name', h.name,
       'ticket_type', t.name,
       'reference', o.reference,
       'status', h.status,
-      'ticket_url', case when h.status <> 'cancelled' and o.send_email then private.ticket_url(h.ticket_token) end
+      'ticket_url', case when h.status <> 'cancelled' and o.send_email then private.ticket_url(h.ticket_token) end,
+      'guest', case when o.send_email then private.guest_link_json(row(h.*)::public.attendees) end
     ) order by h.id) into v_holders
     from (
       select a.*
@@ -69,8 +71,9 @@ begin
       'status', attendee.status,
       'ticket_code', case email.kind when 'ticket' then attendee.ticket_code end,
       -- Where the tickets of the order are not e-mailed, no other e-mail brings one.
-      'ticket_url', case when email.kind = 'ticket' or email.kind not in ('event_cancelled', 'ticket_cancelled') and is_mailed
+      'ticket_url', case when email.kind = 'ticket' or email.kind not in ('event_cancelled', 'ticket_cancelled', 'ticket_passed_on') and is_mailed
         then private.ticket_url(attendee.ticket_token) end,
+      'guest', case when email.kind = 'ticket' then private.guest_link_json(attendee) end,
       -- A calendar keeps the entry of the event while its mailbox has another ticket.
       'has_another_ticket', exists (
         select from public.attendees a
@@ -135,6 +138,13 @@ begin
   select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
   select o.* into v_order from public.orders o where o.id = coalesce(email.order_id, v_attendee.order_id);
   select w.* into v_entry from public.waiting_list_entries w where w.id = email.waiting_list_entry_id;
+  -- For whoever had the ticket before.
+  if email.kind = 'ticket_passed_on' then
+    v_attendee.name := email.sent_to;
+    v_attendee.email := email.sent_to;
+    v_attendee.company := null;
+    v_attendee.email_lower := lower(email.sent_to);
+  end if;
   if v_attendee.id is not null then
     v_guest := private.guest_json(email, v_attendee, v_order.send_email);
   end if;

@@ -12,6 +12,7 @@ create type public.email_kind as enum (
   'event_changed',
   'event_cancelled',
   'ticket_cancelled',
+  'ticket_passed_on',
   'waiting_list_offer',
   'waiting_list_cancelled'
 );

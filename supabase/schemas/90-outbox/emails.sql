@@ -54,7 +54,7 @@ create table public.emails (
   waiting_list_entry_id uuid,
   message_id text,
   is_mailing boolean not null generated always as (
-    kind not in ('ticket', 'order_confirmation', 'payment_received', 'payment_voided', 'ticket_cancelled', 'waiting_list_offer')
+    kind not in ('ticket', 'order_confirmation', 'payment_received', 'payment_voided', 'ticket_cancelled', 'ticket_passed_on', 'waiting_list_offer')
   ) stored,
   previous jsonb,
   sent_code text,
@@ -69,7 +69,7 @@ create table public.emails (
     references public.organisations (id) on delete cascade,
   constraint emails_have_a_next_attempt_while_queued check ((status = 'queued') = (next_attempt_at is not null)),
   constraint emails_to_guests_name_one check (
-    attendee_id is not null or kind not in ('ticket', 'ticket_cancelled', 'event_changed', 'event_cancelled')
+    attendee_id is not null or kind not in ('ticket', 'ticket_cancelled', 'ticket_passed_on', 'event_changed', 'event_cancelled')
   ),
   constraint emails_to_buyers_name_an_order check (
     order_id is not null or kind not in (
@@ -84,7 +84,7 @@ create table public.emails (
 comment on table public.emails is 'E-mails to attendees and buyers, pending and sent. Written by Usher only. Set status to cancelled to stop one, or to queued to send it again. For a ticket, set ticket_email_status of the attendee.';
 comment on column public.emails.kind is 'Kind of e-mail: ticket, order_confirmation, payment_received and so on.';
 comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled. Set it to cancelled to stop the e-mail, or to queued to send it again or retry at once. For a sent ticket, use its attendee.';
-comment on column public.emails.sent_to is 'Address it was sent to.';
+comment on column public.emails.sent_to is 'Address it was sent to. For ticket_passed_on, the former holder, from the start.';
 comment on column public.emails.attendee_id is 'The recipient, if an attendee.';
 comment on column public.emails.order_id is 'The order whose buyer receives it, if a buyer.';
 comment on column public.emails.sent_at is 'When the mail service accepted it.';

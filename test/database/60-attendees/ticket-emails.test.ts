@@ -138,6 +138,7 @@ test('a ticket is pending once, with all that its e-mail says, and is shown as s
           ticket_code: expect.stringMatching(/^[0-9A-Z]{16}$/),
           // A courier with no PUBLIC_URL knows none.
           ticket_url: null,
+          guest: null,
           has_another_ticket: false,
           updated_at: expect.stringContaining('T'),
         },

@@ -1,0 +1,147 @@
+// The guest page at /g/TOKEN, to which the e-mails of the holder of a ticket link: a GET shows forms, and a POST does what one of them asks
+// for. What is allowed and what a good answer is, the database decides.
+
+import { type Request, Router } from 'express'
+import { ApiError } from '../../gateway/api-error.ts'
+import { methodNotAllowed } from '../../http/middleware/errors.ts'
+import { guestActs } from '../../operations/events.ts'
+import {
+  answerError,
+  type Form,
+  formOf,
+  readerOf,
+  type SecretPageParts,
+  sendPage,
+  setSecretHeaders,
+} from '../secret-page.ts'
+import {
+  type GuestPage,
+  guestFacts,
+  guestPage,
+  localesOf,
+  noGuestPage,
+  passedOnPage,
+  type Question,
+  type Shown,
+} from './guest-page-html.ts'
+
+type Act = (typeof guestActs)[number]
+/** As `api.act_as_guest` returns it. */
+type Done = { done: boolean; refund?: Shown['refund'] }
+
+export function guestPageRouter(parts: SecretPageParts): Router {
+  const { dataApi, tokens } = parts
+  const read = readerOf<GuestPage>({ read: 'get_guest_page', isToken, notFound }, parts)
+  async function act(token: string, act: Act, fields: object, dry_run = false): Promise<Done> {
+    const done = await dataApi.rpc('act_as_guest', { token, act, fields, dry_run }, await tokens.forGuest())
+    if (!done) throw notFound()
+    return done as Done
+  }
+
+  const factsFor = (req: Request, page: GuestPage) => {
+    const offered = localesOf(page)
+    const accepted = req.acceptsLanguages(offered)
+    return guestFacts(
+      page,
+      offered.find((locale) => locale === accepted),
+    )
+  }
+
+  const router = Router()
+  router.use('/g', setSecretHeaders)
+  router.get('/g/:token', async (req, res) => {
+    const page = await read(req, res)
+    const { token } = req.params
+    // Addresses in the page are relative, for a proxy may strip a path.
+    if (req.path.endsWith('/')) return void res.redirect(301, `../${token}`)
+    const view = (['give_back', 'pass_on'] as const).find((act) => act === req.query.act && page.acts.includes(act))
+    const { refund } = view === 'give_back' ? await act(token, view, {}, true) : {}
+    sendPage(
+      res,
+      guestPage(factsFor(req, page), token, { view, refund, said: 'saved' in req.query ? 'saved' : undefined }),
+    )
+  })
+  router.post('/g/:token', async (req, res) => {
+    const page = await read(req, res)
+    res.locals.operation = 'act_as_guest'
+    const { token } = req.params
+    const show = (status: number, page: GuestPage, shown: Shown) =>
+      sendPage(res.status(status), guestPage(factsFor(req, page), token, shown))
+    const form = await formOf(req, res)
+    if (form === undefined) return show(413, page, { said: 'shorten' })
+    const asked = guestActs.find((act) => act === form.act)
+    if (asked === undefined || isFromElsewhere(req)) throw notFound()
+    try {
+      const { done } = await act(token, asked, fieldsOf(asked, form, page))
+      if (!done) return show(409, await read(req, res), { said: 'closed' })
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status === 422)) throw error
+      const isShown = ({ key, is_open }: Question) => is_open && `answers.${key}` === error.param
+      if (asked === 'answer' && !page.questions.some(isShown)) return show(409, page, { said: 'closed' })
+      const view = asked === 'pass_on' ? asked : undefined
+      return show(422, page, { view, mistake: { act: asked, param: error.param ?? '', form } })
+    }
+    // Its link has ended.
+    if (asked === 'pass_on') return sendPage(res, passedOnPage(factsFor(req, page)))
+    res.redirect(303, asked === 'give_back' ? token : `${token}?saved`)
+  })
+  router.all('/g/:token', ({ method }) => {
+    throw methodNotAllowed(method, 'GET, HEAD, POST', 'This page is read, or one of its forms sent.')
+  })
+  router.use('/g', () => {
+    throw notFound()
+  })
+  router.use('/g', answerError(noGuestPage))
+  return router
+}
+
+const isToken = (text: string): boolean => /^[0-9a-f]{64}$/.test(text)
+
+const notFound = () => new ApiError(404, 'not_found', 'There is no such ticket.')
+
+/** A browser says where a form was that it sends; nothing else needs to. */
+const isFromElsewhere = (req: Request): boolean => req.get('Sec-Fetch-Site') === 'cross-site'
+
+function fieldsOf(act: Act, form: Form, { questions }: GuestPage): object {
+  const { name, company, email } = Object.fromEntries(
+    Object.entries(form).map(([field, value]) => [field, textOf(value)]),
+  )
+  if (act === 'correct') return { name: name ?? null, company: company ?? null }
+  if (act === 'pass_on') return { name: name ?? null, email: email ?? null }
+  return act === 'answer' ? answersOf(form, questions) : {}
+}
+
+/** Of the questions that the form had: a box that is not ticked is not sent, and the questions may be others by now. */
+function answersOf(form: Form, questions: Question[]): Record<string, unknown> {
+  const keys = [form.asked ?? []].flat()
+  const answers = keys.map((key) => {
+    const question = questions.find((question) => question.key === key)
+    return { key, question, answer: answerOf(question, form[`answer.${key}`]) }
+  })
+  // A sensitive answer is not shown: what is left empty stays.
+  return Object.fromEntries(
+    answers
+      .filter(({ question, answer }) => answer !== null || !(question?.sensitive && question.is_answered))
+      .map(({ key, answer }) => [key, answer]),
+  )
+}
+
+/** As JSON has it; what is none is sent as it was typed, and refused. */
+function answerOf(question: Question | undefined, value: string | string[] | undefined): unknown {
+  const text = textOf(value)
+  if (text === undefined) return null
+  switch (question?.type) {
+    case 'several_of':
+      return [value].flat()
+    case 'number':
+      return Number.isFinite(Number(text)) ? Number(text) : text
+    case 'yes_no':
+      return { true: true, false: false }[text] ?? text
+    default:
+      return text
+  }
+}
+
+/** Undefined where it is empty. A browser sends the lines of a text with CRLF. */
+const textOf = (value: string | string[] | undefined): string | undefined =>
+  [value].flat()[0]?.replaceAll('\r\n', '\n').trim() || undefined
