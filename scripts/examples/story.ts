@@ -334,8 +334,10 @@ async function checkingIn({ play, show, refuse }: Player, event: Event, [mary, d
       { key: 'vegan', label: 'Vegan' },
     ],
     at_door: true,
+    required: true,
   })
   await show('list_questions', 'One', { event_id: event.id })
+  await show('remind_unanswered', 'Who would be reminded', { event_id: event.id, dry_run: true })
   await show('update_question', 'No longer asked', {
     question_id: diet.id,
     changes: { status: 'archived' },

@@ -11,6 +11,7 @@ import { mailPreviewRouter } from '../apps/mail/mail-preview.ts'
 import { confirmRouter } from '../apps/sign-in/confirm.ts'
 import { createOAuth, type OAuthParts } from '../apps/sign-in/oauth.ts'
 import { guestPageRouter } from '../apps/tickets/guest-page.ts'
+import { offerPageRouter } from '../apps/tickets/offer-page.ts'
 import { optOutPageRouter } from '../apps/tickets/opt-out-page.ts'
 import { ticketPageRouter } from '../apps/tickets/ticket-page.ts'
 import { isWellFormedKey } from '../gateway/api-key.ts'
@@ -89,6 +90,7 @@ export function createApp(parts: AppParts): RequestListener {
     ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }),
     optOutPageRouter({ dataApi, tokens, countFailure }),
     guestPageRouter({ dataApi, tokens, countFailure }),
+    offerPageRouter({ dataApi, tokens, countFailure }),
     exportPageRouter({ operations, dataApi, tokens, gateway, countFailure }),
     postmark && postmarkRouter(postmark.secret, postmark.rpc, countFailure),
     mailFolder !== undefined && mailPreviewRouter(mailFolder),

@@ -110,6 +110,13 @@ type Particular =
   | (ToHolder & { kind: 'ticket_cancelled' })
   // To whoever had the ticket before.
   | (ToAttendee & { kind: 'ticket_passed_on' })
+  | (ToHolder & {
+      kind: 'answers_reminder'
+      /** Labels of those that are open. */
+      questions: string[]
+      /** Where they are answered; null where the courier has no PUBLIC_URL. */
+      answer_url: string | null
+    })
   | (ToBuyer & { kind: 'order_confirmation'; guests: Holder[] })
   | (ToBuyer & { kind: 'payment_reminder' | 'order_expired' })
   | (ToBuyer & { kind: 'order_cancelled'; money: CancelledMoney })
@@ -119,6 +126,8 @@ type Particular =
   | (ToWaiting & {
       kind: 'waiting_list_offer'
       waiting_list_entry: { offer_expires_at: string }
+      /** Of the page where it is taken; null where the courier has no PUBLIC_URL. */
+      offer_url: string | null
       previous: Announced | null
     })
   | (ToWaiting & { kind: 'waiting_list_cancelled' })
@@ -158,5 +167,6 @@ export const ticketsOf = ({ attendee, ticket_type, others }: PendingTicket) => [
 export function calendarMethodOf(pending: PendingToAttendee): 'PUBLISH' | 'CANCEL' | undefined {
   if (pending.kind === 'event_cancelled' || pending.kind === 'ticket_cancelled' || pending.kind === 'ticket_passed_on')
     return pending.attendee.has_another_ticket ? undefined : 'CANCEL'
+  if (pending.kind === 'answers_reminder') return undefined
   return pending.kind === 'ticket' || pending.holders.some(({ status }) => status === 'active') ? 'PUBLISH' : undefined
 }

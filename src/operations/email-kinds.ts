@@ -15,6 +15,7 @@ export const emailKinds = [
   'ticket_passed_on',
   'waiting_list_offer',
   'waiting_list_cancelled',
+  'answers_reminder',
 ] as const
 
 export type EmailKind = (typeof emailKinds)[number]

@@ -46,6 +46,7 @@ const declared: readonly Operation[] = [
   questions.listQuestions,
   questions.createQuestion,
   questions.updateQuestion,
+  questions.remindUnanswered,
   registrations.registerAttendee,
   registrations.importAttendees,
   waitingList.listWaitingListEntries,

@@ -1,7 +1,7 @@
 // Questions of an event to its guests. SQL: supabase/schemas/35-questions/questions.sql; answers: 60-attendees/answers.sql.
 
 import * as z from 'zod'
-import { changesOf, ifVersions, readAgain } from './changes.ts'
+import { changesOf, dryRun, effect, ifVersions, readAgain } from './changes.ts'
 import { id, one, versioned } from './fields.ts'
 import { characters, count, flag, integer, line, oneOf, ticketTypeIds } from './inputs.ts'
 import { listOf, paging } from './lists.ts'
@@ -140,4 +140,27 @@ export const updateQuestion = {
   }),
   output: one(QuestionSchema),
   hints: { destructive: true, idempotent: true, openWorld: false },
+} satisfies Operation
+
+export const AnswerRemindersSchema = z.strictObject({
+  object: z.literal('answer_reminders'),
+  event_id: id('event'),
+  reminded: z.int().describe('Guests who are reminded. effect.not_told counts the others by reason.'),
+})
+
+export const remindUnanswered = {
+  name: 'remind_unanswered',
+  title: 'Remind guests of questions',
+  description:
+    'E-mails the guests of an event who have not answered its required questions, each at most once a day: the questions and a link to answer them.',
+  method: 'POST',
+  path: '/events/{event_id}/questions/remind',
+  errors: ['event_not_published', 'event_ended'],
+  scope: 'attendees:write',
+  toolset: 'attendees',
+  unlisted: true,
+  confirmed: 'by_effect',
+  input: z.strictObject({ event_id: id('event'), dry_run: dryRun }),
+  output: one(AnswerRemindersSchema).extend({ effect }),
+  hints: { destructive: false, idempotent: false, openWorld: true },
 } satisfies Operation

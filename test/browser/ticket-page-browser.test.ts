@@ -271,3 +271,69 @@ inBrowser('e-mails about changes are switched off by the link of one, and on by 
   await page.getByText('E-mails about changes: off').waitFor()
   expect(complaints).toEqual([])
 })
+
+/** How often the page asked for the lock that keeps the screen on, and whether it holds one. */
+const locks = `Object.defineProperty(navigator, 'wakeLock', { value: { asked: 0, held: false, request() {
+  this.asked++
+  this.held = true
+  return Promise.resolve({ release: () => { this.held = false } })
+} } })`
+
+inBrowser('the code fills the screen, which stays on, until Escape or a tap, without a network as well', async () => {
+  const { attendeeId, code } = await event.guest()
+  const { page, complaints } = await pageIn(shared)
+  await page.addInitScript(locks)
+  await page.goto(await linkOf(attendeeId))
+  const button = page.getByRole('button', { name: 'Show full-screen' })
+  const held = () => page.evaluate('navigator.wakeLock.held')
+  await page.context().setOffline(true)
+  try {
+    await expectReadable(page, {
+      part: 'figure',
+      also: async () => {
+        await button.click()
+        await becomesTrue(page, 'document.fullscreenElement !== null && navigator.wakeLock.held')
+        expect(await page.locator('figure').boundingBox()).toEqual({ x: 0, y: 0, ...page.viewportSize() })
+        expect(await page.locator('.holder').isVisible()).toBe(false)
+        expect(await codeOnScreen(page)).toBe(code)
+        await page.getByRole('button', { name: 'Close' }).click()
+        await becomesTrue(page, 'document.fullscreenElement === null && !navigator.wakeLock.held')
+        await button.waitFor()
+      },
+    })
+  } finally {
+    await page.context().setOffline(false)
+  }
+  await button.click()
+  await becomesTrue(page, 'document.fullscreenElement !== null')
+  await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`)
+  await becomesTrue(page, 'navigator.wakeLock.asked === 4')
+  await page.keyboard.press('Escape')
+  await becomesTrue(page, '!navigator.wakeLock.held')
+  await button.waitFor()
+  expect(await held()).toBe(false)
+  expect(complaints).toEqual([])
+})
+
+inBrowser('the button is there where the browser can do either, and not where it can do neither', async () => {
+  const { attendeeId, code } = await event.guest()
+  const hides = "Object.defineProperty(Document.prototype, 'fullscreenEnabled', { value: false })"
+  const noLock = 'delete Navigator.prototype.wakeLock'
+  for (const [scripts, isShown] of [
+    [[hides, noLock], false],
+    [[hides, locks], true],
+  ] as const) {
+    const { page } = await pageIn(shared)
+    for (const script of scripts) await page.addInitScript(script)
+    await page.addInitScript('Element.prototype.requestFullscreen = undefined')
+    await page.goto(await linkOf(attendeeId))
+    const button = page.locator('figure button')
+    expect(await button.isVisible()).toBe(isShown)
+    if (!isShown) continue
+    await button.click()
+    await becomesTrue(page, 'navigator.wakeLock.held')
+    expect(await codeOnScreen(page)).toBe(code)
+    await page.mouse.click(200, 400)
+    await becomesTrue(page, '!navigator.wakeLock.held')
+  }
+})

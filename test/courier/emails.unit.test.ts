@@ -200,6 +200,16 @@ test('an offer that is repeated because the event changed says what has', async 
   expect(await text({ ...first, previous: first.event })).toBe(await text(first))
 })
 
+test('an offer and a reminder of questions have a button, or say whom to write to', async () => {
+  const { waiting_list_offer: offer, answers_reminder: reminder } = pendingEmails()
+  expect(await text(offer)).toContain(`Take it or decline it\n${offer.offer_url}`)
+  expect(await text(offer)).not.toContain('please reply')
+  expect(seen(await text({ ...offer, offer_url: null }))).toContain('please reply to this e-mail before then')
+  expect(await text(reminder)).toMatch(/Open questions +What do you eat\?\n +How are you travelling\?/)
+  expect(await text(reminder)).toContain(`Answer now\n${reminder.answer_url}`)
+  expect(await text({ ...reminder, answer_url: null })).toContain('Please send your answers to Literaturhaus Köln.')
+})
+
 test('whoever has not paid is not told that a ticket is valid', async () => {
   const { event_changed: changed } = pendingEmails()
   expect(await text(changed)).toContain('Your ticket remains valid.')

@@ -131,6 +131,9 @@ export function pendingEmails(
     holders: null,
     guests: null,
     opt_out_url: null,
+    offer_url: null,
+    questions: null,
+    answer_url: null,
     money: null,
   }
   // Of a kind that has nothing of its own below.
@@ -156,6 +159,12 @@ export function pendingEmails(
         ends_at: null,
         venue: null,
       },
+    },
+    answers_reminder: {
+      ...toHolder,
+      kind: 'answers_reminder',
+      questions: [text ?? 'What do you eat?', text ?? 'How are you travelling?'],
+      answer_url: 'https://tickets.example/g/81c0de',
     },
     event_cancelled: { ...cancelled, kind: 'event_cancelled' },
     ticket_cancelled: { ...cancelled, kind: 'ticket_cancelled' },
@@ -188,6 +197,7 @@ export function pendingEmails(
       ...toWaiting,
       kind: 'waiting_list_offer',
       previous: null,
+      offer_url: 'https://tickets.example/w/3b9d41',
       waiting_list_entry: { ...toWaiting.waiting_list_entry, offer_expires_at: '2027-04-20T16:00:00Z' },
     },
     waiting_list_cancelled: { ...toWaiting, kind: 'waiting_list_cancelled' },

@@ -139,6 +139,14 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     changes: { payment_due_at: '2027-05-01T12:00:00Z' },
     if_version: 2,
   }),
+  remind_unanswered: async (event) => {
+    await event.guest()
+    await studio.query(
+      "insert into public.questions (event_id, key, label, required) values ($1, 'diet_' || left(md5(random()::text), 8), 'Diet?', true)",
+      [event.id],
+    )
+    return { event_id: event.id, dry_run: false }
+  },
   send_payment_reminder: async (event) => ({ order_id: (await event.payer()).orderId, dry_run: false }),
   send_payment_reminders: async (event) => ({
     event_id: event.id,

@@ -135,6 +135,8 @@ function questionOf({ operation, subject }: Confirmation): [question: string, ac
       return [`E-mail the new guests of ${event} their tickets?`, 'E-mail the tickets']
     case 'send_payment_reminders':
       return [`Remind the buyers of ${event} to pay?`, 'Send the reminders']
+    case 'remind_unanswered':
+      return [`Remind the guests of ${event} to answer its questions?`, 'Send the reminders']
     case 'record_refund':
       return [`Record a refund for order ${order}?`, 'Record the refund']
     default:

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
 import { type Palette, paletteOf } from '../../guests/colours.ts'
-import { isOnlineOnly, whenLines, whereLines } from '../../guests/facts.ts'
+import { type Facts, isOnlineOnly, whenLines, whereLines } from '../../guests/facts.ts'
 import { type Html, html } from '../../guests/html.ts'
 import { fill, type Words } from '../../guests/words/index.ts'
 import type { PageFacts } from './ticket-page-facts.ts'
@@ -75,6 +75,7 @@ export function ticketPage(facts: PageFacts, token: string, { qr, logo }: Pictur
         html`<figure>
         <img src="${qr}" alt="${fill(words.qrCode, { code: facts.code ?? '' })}" width="480" height="480">
         <figcaption>${facts.code}</figcaption>
+        <button type="button"><span>${words.page.fullScreen}</span><span>${words.page.closeFullScreen}</span></button>
       </figure>`
       }
       <p class="holder" dir="auto">${facts.attendee}</p>
@@ -136,7 +137,7 @@ function emailsOf({ words, emails }: PageFacts, token: string): Html | undefined
       </form>`
 }
 
-export function contactOf({ words, organisation, replyTo }: PageFacts): Html {
+export function contactOf({ words, organisation, replyTo }: Pick<Facts, 'words' | 'organisation' | 'replyTo'>): Html {
   const sentence = fill(replyTo === undefined ? words.ask : words.write, { organisation })
   return html`<p class="contact">${sentence}${
     replyTo !== undefined && html` <a class="address" href="mailto:${replyTo}">${replyTo}</a>`

@@ -12,7 +12,7 @@ export type Block =
   | { type: 'amounts'; rows: { label: string; amount: string; isTotal?: boolean }[] }
   | { type: 'sentences'; sentences: string[] }
   | { type: 'quote'; label: string; lines: string[] }
-  | { type: 'link'; label: string; url: string }
+  | { type: 'link'; label: string; url: string; isButton?: boolean }
 
 export const sentences = (...said: string[]): Block => ({ type: 'sentences', sentences: said })
 

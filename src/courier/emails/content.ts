@@ -53,6 +53,7 @@ const tones: Partial<Record<EmailKind, Tone>> = {
   waiting_list_offer: 'good',
   payment_voided: 'notice',
   payment_reminder: 'notice',
+  answers_reminder: 'notice',
   event_changed: 'notice',
   order_expired: 'bad',
   order_cancelled: 'bad',
@@ -110,6 +111,8 @@ function bodyOf(pending: PendingEmail, facts: Facts): Body {
       return ticket(pending, facts)
     case 'event_changed':
       return eventChanged(pending, facts)
+    case 'answers_reminder':
+      return answersReminder(pending, facts)
     case 'ticket_cancelled':
       return ticketCancelled(pending, facts)
     case 'ticket_passed_on':
@@ -232,6 +235,26 @@ const ticketPassedOn = (pending: Of<'ticket_passed_on'>, facts: Facts): Body => 
   closing: calendarSentence(pending, facts),
 })
 
+function answersReminder(pending: Of<'answers_reminder'>, facts: Facts): Body {
+  const { words, organisation } = facts
+  const { missing, questions, answer, reply } = words.kinds.answers_reminder
+  const { answer_url: url } = pending
+  const lines = pending.questions.map(oneLine)
+  return {
+    blocks: [
+      sentences(
+        fill(missing, { name: oneLine(pending.attendee.name) }),
+        ...(url === null ? [fill(reply, { organisation })] : []),
+      ),
+      details({ label: questions, lines, isList: true }),
+      ...buttonTo(url, answer),
+      whenAndWhere(facts),
+      details(ticketRow([oneLine(pending.ticket_type.name)], facts), orderRow(facts)),
+    ],
+    closing: [],
+  }
+}
+
 const notice = (pending: PendingNotice, facts: Facts): Body => ({
   blocks: [
     sentences(facts.words.kinds[pending.kind].notice, ...whatOfTheMoney(pending.money, facts)),
@@ -262,11 +285,13 @@ function toWaiting(pending: Of<'waiting_list_offer' | 'waiting_list_cancelled'>,
   const said: Block[] = []
   if (pending.kind === 'waiting_list_cancelled') said.push(sentences(words.kinds.waiting_list_cancelled.notice))
   else {
-    const { offer, again, reply, ask, after } = words.kinds.waiting_list_offer
+    const { offer, again, page, reply, ask, after } = words.kinds.waiting_list_offer
     const changed = pending.previous === null ? [] : whatChanged(pending.previous, facts)
     const date = momentOf(pending.waiting_list_entry.offer_expires_at, pending.event.timezone, words)
     const offered = fill(changed.length > 0 ? again : offer, { name: oneLine(entry.name), date })
-    said.push(sentences(offered, fill(replyTo ? reply : ask, { organisation }), after), ...changed)
+    const { offer_url: url } = pending
+    const how = url === null ? [fill(replyTo ? reply : ask, { organisation })] : []
+    said.push(sentences(offered, ...how, after), ...buttonTo(url, page), ...changed)
   }
   const type = details(ticketRow([oneLine(entry.ticket_type.name)], facts))
   return { blocks: [...said, whenAndWhere(facts), type], closing: [] }
@@ -437,6 +462,9 @@ function guestLinks(guest: GuestLink | null, { words }: Facts, ticket?: string):
 }
 
 const capitalised = (label: string) => label.charAt(0).toUpperCase() + label.slice(1)
+
+const buttonTo = (url: string | null, label: string): Block[] =>
+  url === null ? [] : [{ type: 'link', label, url, isButton: true }]
 
 const unique = (lines: string[]): string[] => [...new Set(lines)]
 

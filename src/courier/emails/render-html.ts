@@ -41,6 +41,8 @@ const styles = {
   soft: `${font}${wrap}margin:0;font-size:14px;line-height:21px;color:#646b82;`,
   // With its padding 45 pixels high, for thumbs.
   link: `${font}${wrap}display:inline-block;padding:11px 0;font-size:16px;line-height:23px;`,
+  // A border, for where the accent is as dark as the card.
+  button: 'padding:0 24px;border:1px solid #c9cede;border-radius:8px;text-align:center;',
   // Two of these are side by side where there is room, otherwise stacked.
   column: 'display:inline-block;width:100%;max-width:251px;vertical-align:top;',
   whole: 'display:block;',
@@ -163,6 +165,7 @@ function row(block: Block, isFirst: boolean, { words, palette }: Facts, cidOf: (
 </td></tr>
 `
     case 'link':
+      if (block.isButton) return button(block, palette)
       return html`<tr><td align="center" style="padding:0 28px 11px;">
   <p style="${styles.value}"><a class="link" href="${block.url}" style="${styles.link}color:${palette.linkOnLight};">${block.label}</a></p>
 </td></tr>
@@ -180,6 +183,15 @@ function row(block: Block, isFirst: boolean, { words, palette }: Facts, cidOf: (
 `
   }
 }
+
+/** A table, because Outlook ignores the padding of a link. */
+const button = ({ url, label }: Extract<Block, { type: 'link' }>, { accent, onAccent }: Palette): Html =>
+  html`<tr><td align="center" style="padding:4px 28px 22px;">
+  <table role="presentation" cellpadding="0" cellspacing="0" border="0"><tr>
+    <td bgcolor="${accent}" style="${styles.button}background-color:${accent};"><a href="${url}" style="${styles.link}font-weight:600;text-decoration:none;color:${onAccent};">${label}</a></td>
+  </tr></table>
+</td></tr>
+`
 
 // On white, which most logos are made for, and no larger than a line of letters beside the title.
 function picture(logo: string): Html {

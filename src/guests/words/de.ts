@@ -131,6 +131,7 @@ export const de: Words = {
       /** Of an offer that is repeated because the event changed. */
       again:
         '{name}, seit wir Ihnen einen Platz angeboten haben, hat sich die Veranstaltung geändert. Wir reservieren ihn weiterhin bis zum {date} für Sie.',
+      page: 'Annehmen oder ablehnen',
       reply: 'Wenn Sie ihn möchten, antworten Sie bitte bis dahin auf diese E-Mail.',
       ask: 'Wenn Sie ihn möchten, wenden Sie sich bitte bis dahin an {organisation}.',
       after: 'Danach bieten wir ihn der nächsten Person auf der Warteliste an.',
@@ -139,6 +140,13 @@ export const de: Words = {
       headline: 'Abgesagt',
       notice:
         'Diese Veranstaltung wurde leider abgesagt. Damit ist auch die Warteliste geschlossen, und wir halten keinen Platz mehr für Sie frei.',
+    },
+    answers_reminder: {
+      headline: 'Angaben fehlen',
+      missing: 'Guten Tag {name}, uns fehlen noch Angaben von Ihnen.',
+      questions: 'Offene Fragen',
+      answer: 'Jetzt antworten',
+      reply: 'Bitte schicken Sie Ihre Antworten an {organisation}.',
     },
   },
 
@@ -214,10 +222,29 @@ export const de: Words = {
     calendar: 'In den Kalender eintragen',
     googleCalendar: 'Google Kalender',
     outdated: 'Keine Verbindung. Die Angaben auf dieser Seite sind möglicherweise nicht mehr aktuell.',
+    fullScreen: 'Als Vollbild zeigen',
+    closeFullScreen: 'Schließen',
     unknownTitle: 'Kein Ticket gefunden',
     unknown:
       'Unter diesem Link gibt es kein Ticket. Wurde Ihnen das Ticket noch einmal geschickt, verwenden Sie bitte den Link aus der neuesten E-Mail. Andernfalls wenden Sie sich bitte an den Veranstalter.',
     busyTitle: 'Einen Moment bitte',
     busy: 'Das Ticket kann gerade nicht angezeigt werden. Bitte versuchen Sie es in einer Minute noch einmal.',
+  },
+
+  offer: {
+    held: '{name}, wir reservieren diesen Platz bis zum {date} für Sie.',
+    free: 'Wenn Sie ihn annehmen, schicken wir Ihnen sofort Ihr Ticket per E-Mail.',
+    invoice:
+      'Wenn Sie ihn annehmen, bestellen Sie auf Rechnung. Wie und bis wann Sie bezahlen, steht in der E-Mail, die Sie dann erhalten.',
+    take: 'Platz annehmen',
+    order: 'Zahlungspflichtig bestellen',
+    decline: 'Platz ablehnen',
+    ask: 'Der Platz geht dann an die nächste Person auf der Warteliste. Das lässt sich nicht rückgängig machen.',
+    taken: 'Der Platz gehört Ihnen. Ihr Ticket ist per E-Mail unterwegs.',
+    reserved: 'Der Platz ist für Sie reserviert. Wie Sie bezahlen, steht in der E-Mail zu Ihrer Bestellung.',
+    expired: 'Dieses Angebot ist abgelaufen. Der Platz wird nicht mehr für Sie reserviert.',
+    declined: 'Dieser Platz wird nicht mehr für Sie reserviert.',
+    refused: 'Dieser Platz kann im Moment nicht angenommen werden.',
+    unknown: 'Dieser Link ist ungültig oder nicht mehr gültig. Bitte verwenden Sie den Link aus der neuesten E-Mail.',
   },
 }

@@ -139,6 +139,8 @@ export const en = {
       /** Of an offer that is repeated because the event changed. */
       again:
         '{name}, the event has changed since we offered you a place. We are still holding it for you until {date}.',
+      /** The button, where there is a page of the offer; else one of the next two sentences. */
+      page: 'Take it or decline it',
       reply: 'If you would like to take it, please reply to this e-mail before then.',
       ask: 'If you would like to take it, please contact {organisation} before then.',
       after: 'After that, it will be offered to the next person on the waiting list.',
@@ -147,6 +149,14 @@ export const en = {
       headline: 'Cancelled',
       notice:
         'Unfortunately, this event has been cancelled. Its waiting list is now closed, and no place is being held for you.',
+    },
+    answers_reminder: {
+      headline: 'Information needed',
+      missing: 'Dear {name}, we still need some information from you.',
+      questions: 'Open questions',
+      answer: 'Answer now',
+      /** Without a link. */
+      reply: 'Please send your answers to {organisation}.',
     },
   },
 
@@ -227,11 +237,32 @@ export const en = {
     calendar: 'Add to calendar',
     googleCalendar: 'Google Calendar',
     outdated: 'There is no connection, so this page may be out of date.',
+    fullScreen: 'Show full-screen',
+    closeFullScreen: 'Close',
     unknownTitle: 'No ticket found',
     unknown:
       'There is no ticket at this link. If your ticket was sent again, please use the link in the most recent e-mail; otherwise, please contact the organiser.',
     busyTitle: 'One moment, please',
     busy: 'The ticket cannot be shown right now. Please try again in a minute.',
+  },
+
+  /** The page of an offer of the waiting list. */
+  offer: {
+    held: '{name}, we are holding this place for you until {date}.',
+    free: 'If you take it, your ticket is e-mailed to you at once.',
+    invoice: 'If you take it, you place an order that is paid by invoice. How to pay, and by when, is e-mailed to you.',
+    take: 'Take the place',
+    /** Of what has a price: as Directive 2011/83/EU, article 8, asks of such a button. */
+    order: 'Order with obligation to pay',
+    decline: 'Decline the place',
+    ask: 'The place then goes to the next person on the waiting list. This cannot be undone.',
+    taken: 'The place is yours. Your ticket is on its way to you by e-mail.',
+    /** After what is to be paid. */
+    reserved: 'The place is reserved for you. How to pay is in the e-mail about your order.',
+    expired: 'This offer has expired. The place is no longer being held for you.',
+    declined: 'This place is no longer being held for you.',
+    refused: 'This place cannot be taken at the moment.',
+    unknown: 'This link is not valid, or no longer valid. Please use the link in the most recent e-mail.',
   },
 }
 

@@ -131,6 +131,7 @@ export const es: Words = {
       /** Of an offer that is repeated because the event changed. */
       again:
         '{name}, el evento ha cambiado desde que te ofrecimos una plaza. Te la seguimos guardando hasta el {date}.',
+      page: 'Aceptarla o rechazarla',
       reply: 'Si la quieres, responde a este correo dentro de ese plazo.',
       ask: 'Si la quieres, ponte en contacto con {organisation} dentro de ese plazo.',
       after: 'Después se la ofreceremos a la siguiente persona de la lista de espera.',
@@ -139,6 +140,13 @@ export const es: Words = {
       headline: 'Evento cancelado',
       notice:
         'Lamentablemente, este evento se ha cancelado. La lista de espera queda cerrada y ya no te guardamos ninguna plaza.',
+    },
+    answers_reminder: {
+      headline: 'Faltan datos',
+      missing: 'Hola, {name}: todavía nos faltan algunos datos tuyos.',
+      questions: 'Preguntas pendientes',
+      answer: 'Responder ahora',
+      reply: 'Envía tus respuestas a {organisation}.',
     },
   },
 
@@ -214,10 +222,29 @@ export const es: Words = {
     calendar: 'Añadir al calendario',
     googleCalendar: 'Google Calendar',
     outdated: 'Sin conexión. Es posible que la información de esta página no esté actualizada.',
+    fullScreen: 'Ver en pantalla completa',
+    closeFullScreen: 'Cerrar',
     unknownTitle: 'No se ha encontrado la entrada',
     unknown:
       'Este enlace no corresponde a ninguna entrada. Si te han vuelto a enviar la entrada, usa el enlace del correo más reciente; si no, ponte en contacto con la organización del evento.',
     busyTitle: 'Un momento, por favor',
     busy: 'La entrada no se puede mostrar en este momento. Vuelve a intentarlo dentro de un minuto.',
+  },
+
+  offer: {
+    held: '{name}, te guardamos esta plaza hasta el {date}.',
+    free: 'Si la aceptas, te enviamos la entrada por correo electrónico al momento.',
+    invoice:
+      'Si la aceptas, haces un pedido que se paga con factura. Te enviaremos por correo electrónico cómo pagar y hasta cuándo.',
+    take: 'Aceptar la plaza',
+    order: 'Pedido con obligación de pago',
+    decline: 'Rechazar la plaza',
+    ask: 'La plaza pasará a la siguiente persona de la lista de espera. Esto no se puede deshacer.',
+    taken: 'La plaza es tuya. Te enviamos la entrada por correo electrónico.',
+    reserved: 'La plaza está reservada para ti. En el correo sobre tu pedido se explica cómo pagar.',
+    expired: 'Esta oferta ha caducado. Ya no te guardamos la plaza.',
+    declined: 'Ya no te guardamos esta plaza.',
+    refused: 'Esta plaza no se puede aceptar en este momento.',
+    unknown: 'Este enlace no es válido o ya ha caducado. Utiliza el enlace del correo más reciente.',
   },
 }

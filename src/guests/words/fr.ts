@@ -132,6 +132,7 @@ const written: Words = {
       /** Of an offer that is repeated because the event changed. */
       again:
         '{name}, l’événement a changé depuis que nous vous avons proposé une place. Nous vous la réservons toujours jusqu’au {date}.',
+      page: 'Accepter ou refuser',
       reply: 'Si elle vous intéresse, merci de répondre à cet e-mail d’ici là.',
       ask: 'Si elle vous intéresse, merci de contacter {organisation} d’ici là.',
       after: 'Passé ce délai, elle sera proposée à la personne suivante sur la liste d’attente.',
@@ -140,6 +141,13 @@ const written: Words = {
       headline: 'Événement annulé',
       notice:
         'Nous sommes désolés : cet événement a été annulé. La liste d’attente est fermée et plus aucune place ne vous est réservée.',
+    },
+    answers_reminder: {
+      headline: 'Informations manquantes',
+      missing: 'Bonjour {name}, il nous manque encore quelques informations de votre part.',
+      questions: 'Questions en attente',
+      answer: 'Répondre maintenant',
+      reply: 'Merci d’envoyer vos réponses à {organisation}.',
     },
   },
 
@@ -215,11 +223,30 @@ const written: Words = {
     calendar: 'Ajouter à l’agenda',
     googleCalendar: 'Google Agenda',
     outdated: 'Pas de connexion. Les informations de cette page ne sont peut-être plus à jour.',
+    fullScreen: 'Afficher en plein écran',
+    closeFullScreen: 'Fermer',
     unknownTitle: 'Aucun billet trouvé',
     unknown:
       'Ce lien ne correspond à aucun billet. Si votre billet vous a été renvoyé, utilisez le lien de l’e-mail le plus récent ; sinon, adressez-vous à l’organisateur.',
     busyTitle: 'Un instant, s’il vous plaît',
     busy: 'Le billet ne peut pas être affiché pour le moment. Veuillez réessayer dans une minute.',
+  },
+
+  offer: {
+    held: '{name}, nous vous réservons cette place jusqu’au {date}.',
+    free: 'Si vous l’acceptez, votre billet vous est envoyé aussitôt par e-mail.',
+    invoice:
+      'Si vous l’acceptez, vous passez une commande payable sur facture. Un e-mail vous indiquera comment payer et avant quelle date.',
+    take: 'Accepter la place',
+    order: 'Commander avec obligation de paiement',
+    decline: 'Refuser la place',
+    ask: 'La place sera proposée à la personne suivante sur la liste d’attente. Ce choix est définitif.',
+    taken: 'La place est à vous. Votre billet vous est envoyé par e-mail.',
+    reserved: 'La place vous est réservée. L’e-mail concernant votre commande indique comment payer.',
+    expired: 'Cette proposition a expiré. La place ne vous est plus réservée.',
+    declined: 'Cette place ne vous est plus réservée.',
+    refused: 'Cette place ne peut pas être acceptée pour le moment.',
+    unknown: 'Ce lien n’est pas valable, ou ne l’est plus. Merci d’utiliser le lien de l’e-mail le plus récent.',
   },
 }
 

@@ -129,6 +129,7 @@ export const nl: Words = {
       /** Of an offer that is repeated because the event changed. */
       again:
         '{name}, het evenement is gewijzigd sinds we je een plaats aanboden. We houden die nog steeds voor je vrij tot {date}.',
+      page: 'Aannemen of afslaan',
       reply: 'Wil je die plaats? Laat het ons vóór die tijd weten door deze e-mail te beantwoorden.',
       ask: 'Wil je die plaats? Neem dan vóór die tijd contact op met {organisation}.',
       after: 'Daarna gaat de plaats naar de volgende op de wachtlijst.',
@@ -137,6 +138,13 @@ export const nl: Words = {
       headline: 'Afgelast',
       notice:
         'Dit evenement is helaas afgelast. De wachtlijst is gesloten en er wordt geen plaats meer voor je vrijgehouden.',
+    },
+    answers_reminder: {
+      headline: 'Gegevens ontbreken',
+      missing: 'Beste {name}, we hebben nog gegevens van je nodig.',
+      questions: 'Openstaande vragen',
+      answer: 'Nu beantwoorden',
+      reply: 'Stuur je antwoorden naar {organisation}.',
     },
   },
 
@@ -211,10 +219,29 @@ export const nl: Words = {
     calendar: 'Toevoegen aan agenda',
     googleCalendar: 'Google Agenda',
     outdated: 'Geen verbinding. De informatie op deze pagina is mogelijk niet meer actueel.',
+    fullScreen: 'Op volledig scherm tonen',
+    closeFullScreen: 'Sluiten',
     unknownTitle: 'Geen ticket gevonden',
     unknown:
       'Bij deze link hoort geen ticket. Is je ticket opnieuw verstuurd, gebruik dan de link in de nieuwste e-mail; neem anders contact op met de organisator.',
     busyTitle: 'Een ogenblik geduld',
     busy: 'Het ticket kan nu niet worden getoond. Probeer het over een minuut opnieuw.',
+  },
+
+  offer: {
+    held: '{name}, we houden deze plaats voor je vrij tot {date}.',
+    free: 'Als je de plaats aanneemt, sturen we je meteen je ticket per e-mail.',
+    invoice:
+      'Als je de plaats aanneemt, plaats je een bestelling op factuur. Hoe en wanneer je betaalt, staat in de e-mail die je dan krijgt.',
+    take: 'Plaats aannemen',
+    order: 'Bestelling met betalingsverplichting',
+    decline: 'Plaats afslaan',
+    ask: 'De plaats gaat dan naar de volgende op de wachtlijst. Dit kan niet ongedaan worden gemaakt.',
+    taken: 'De plaats is van jou. Je ticket is per e-mail onderweg.',
+    reserved: 'De plaats is voor je gereserveerd. Hoe je betaalt, staat in de e-mail over je bestelling.',
+    expired: 'Dit aanbod is verlopen. De plaats wordt niet meer voor je vrijgehouden.',
+    declined: 'Deze plaats wordt niet meer voor je vrijgehouden.',
+    refused: 'Deze plaats kan op dit moment niet worden aangenomen.',
+    unknown: 'Deze link is niet of niet meer geldig. Gebruik de link uit de nieuwste e-mail.',
   },
 }

@@ -37,7 +37,7 @@ const chapters: readonly Tag[] = [
     name: 'Questions',
     description: 'Questions of an event to its guests. The answers are fields of the attendees.',
     guide: 'integrators#registering',
-    kinds: ['question'],
+    kinds: ['question', 'answer_reminders'],
   },
   {
     name: 'Orders',

@@ -29,15 +29,15 @@ $$;
 create trigger orders_100_event before insert on public.orders
   for each row execute function private.tg_orders__take_event();
 
--- A new order of the API gets the external_id of a cancelled one, unless its money is to be returned: that is looked up by it. An order that
--- exists takes none away. Of new orders that people add, private.assert_not_taken refuses them.
+-- A new order of the API or of a page gets the external_id of a cancelled one, unless its money is to be returned: that is looked up by it. An
+-- order that exists takes none away. Of new orders that people add, private.assert_not_taken refuses them.
 create function private.tg_orders__take_external_id() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_holder public.orders;
 begin
-  if tg_op = 'INSERT' and private.current_api_key_id() is null then
+  if tg_op = 'INSERT' and private.is_by_hand() then
     return new;
   end if;
   select o.* into v_holder

@@ -92,14 +92,15 @@ $$;
 create trigger attendees_110_set_nothing_of_ushers before insert on public.attendees
   for each row execute function private.tg_attendees__set_nothing_of_ushers();
 
--- Whoever registers by the API under the identifier of a cancelled ticket comes after all: it goes with the new one. An edit takes none away.
+-- Whoever registers by the API or a page under the identifier of a cancelled ticket comes after all: it goes with the new one. An edit takes
+-- none away.
 create function private.tg_attendees__hold_external_id() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_holder record;
 begin
-  if new.external_id is null or (case tg_op when 'INSERT' then private.current_api_key_id() is null else new.external_id = old.external_id end) then
+  if new.external_id is null or (case tg_op when 'INSERT' then private.is_by_hand() else new.external_id = old.external_id end) then
     return new;
   end if;
   select a.id, a.status, a.created_at, a.xmin into v_holder

@@ -156,6 +156,29 @@ comment on function api.update_waiting_list_entry is
   'Changes fields of a waiting-list entry, such as the deadline of its offer: 200. 404 not_found; 409 read_only_field, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_waiting_list_entry to scope_attendees_write;
 
+-- Registers the person who is offered a place: the outcome.
+create function private.register_offered(
+  entry public.waiting_list_entries,
+  payment_method public.payment_method,
+  promo_code text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  -- Once more when the attendee is added, with the entry locked.
+  perform private.assert_offered(entry);
+  return (private.register(array[private.with_guests(jsonb_build_object(
+    'event_id', entry.event_id, 'ticket_type_id', entry.ticket_type_id, 'waiting_list_entry_id', entry.id,
+    'name', entry.name, 'email', entry.email, 'company', entry.company, 'send_email', entry.send_email,
+    'external_id', entry.external_id, 'metadata', entry.metadata, 'payment_method', payment_method, 'promo_code', promo_code,
+    'idempotency_key', idempotency_key, 'request_fingerprint', request_fingerprint
+  ))]))[1];
+end
+$$;
+grant execute on function private.register_offered to scope_attendees_write;
+
 create function api.accept_waiting_list_offer(
   waiting_list_entry_id uuid,
   payment_method public.payment_method default null,
@@ -177,15 +200,7 @@ begin
   if not found then
     perform private.refuse_not_found('waiting_list_entry_id');
   end if;
-  -- Once more when the attendee is added, with the entry locked.
-  perform private.assert_offered(v_entry);
-
-  return (private.register(array[private.with_guests(jsonb_build_object(
-    'event_id', v_entry.event_id, 'ticket_type_id', v_entry.ticket_type_id, 'waiting_list_entry_id', v_entry.id,
-    'name', v_entry.name, 'email', v_entry.email, 'company', v_entry.company, 'send_email', v_entry.send_email,
-    'external_id', v_entry.external_id, 'metadata', v_entry.metadata, 'payment_method', payment_method, 'promo_code', promo_code,
-    'idempotency_key', idempotency_key, 'request_fingerprint', request_fingerprint
-  ))]))[1];
+  return private.register_offered(v_entry, payment_method, promo_code, idempotency_key, request_fingerprint);
 end
 $$;
 comment on function api.accept_waiting_list_offer is

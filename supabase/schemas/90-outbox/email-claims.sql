@@ -87,6 +87,9 @@ begin
       select w.status <> 'offered' or w.offer_expires_at <= now()
       from public.waiting_list_entries w where w.id = email.waiting_list_entry_id
     )
+    when 'answers_reminder' then private.unanswered(v_attendee) = '{}' or (
+      select e.status <> 'published' or coalesce(e.ends_at <= now(), false) from public.events e where e.id = v_attendee.event_id
+    )
     when 'payment_received' then exists (select from public.payment_voids v where v.payment_id = email.payment_id)
     when 'payment_voided' then not private.has_receipt(email.payment_id)
     when 'event_cancelled' then false
@@ -284,7 +287,7 @@ begin
 end
 $$;
 comment on function api.claim_emails is
-  'Leases due e-mails of every kind for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, message, ticket_type, attendee, others, holders, guests, order, lines, payment, waiting_list_entry, opt_out_url }]. "others" are tickets in the same e-mail, each settled by its email_id.';
+  'Leases due e-mails of every kind for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, message, ticket_type, attendee, others, holders, guests, order, lines, payment, waiting_list_entry, offer_url, questions, answer_url, opt_out_url }]. "others" are tickets in the same e-mail, each settled by its email_id.';
 grant execute on function api.claim_emails to courier;
 
 -- What became of tickets that were sent, on their attendees, who are locked; of the latest e-mail only. Where the code or the address changed

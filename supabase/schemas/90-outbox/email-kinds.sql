@@ -14,5 +14,6 @@ create type public.email_kind as enum (
   'ticket_cancelled',
   'ticket_passed_on',
   'waiting_list_offer',
-  'waiting_list_cancelled'
+  'waiting_list_cancelled',
+  'answers_reminder'
 );

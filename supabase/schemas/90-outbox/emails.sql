@@ -69,7 +69,9 @@ create table public.emails (
     references public.organisations (id) on delete cascade,
   constraint emails_have_a_next_attempt_while_queued check ((status = 'queued') = (next_attempt_at is not null)),
   constraint emails_to_guests_name_one check (
-    attendee_id is not null or kind not in ('ticket', 'ticket_cancelled', 'ticket_passed_on', 'event_changed', 'event_cancelled')
+    attendee_id is not null or kind not in (
+      'ticket', 'ticket_cancelled', 'ticket_passed_on', 'event_changed', 'event_cancelled', 'answers_reminder'
+    )
   ),
   constraint emails_to_buyers_name_an_order check (
     order_id is not null or kind not in (

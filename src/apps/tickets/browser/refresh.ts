@@ -1,5 +1,5 @@
 // Keeps an open ticket page up to date: asks for the page again, replaces what it says, and keeps the copy that the service worker opens
-// without a network. The page works without this script.
+// without a network. Shows the code full-screen. The page works without this script.
 
 const everyMs = 20_000
 const path = location.pathname
@@ -9,6 +9,8 @@ let timer: ReturnType<typeof setTimeout> | undefined
 let isAsking = false
 // Something happened while the page was asking: the answer may be from before.
 let isToAskAgain = false
+/** Keeps the screen on. */
+let lock: WakeLockSentinel | undefined
 
 async function refresh(): Promise<void> {
   if (document.hidden) return
@@ -49,6 +51,7 @@ function show(text: string): void {
     page.querySelector('main'),
   )
   if (!shown || !main || shown.outerHTML === main.outerHTML) return
+  endFullScreen()
   shown.replaceWith(main)
   // For those who do not see it: the sentence of the new state.
   tell(main.querySelector('.status')?.textContent ?? '')
@@ -62,6 +65,36 @@ function tell(sentence: string, isShown = false): void {
 function stop(): void {
   for (const [target, type] of wakes) target.removeEventListener(type, refresh)
 }
+
+const isFullScreen = () => document.documentElement.classList.contains('full')
+
+/** The code covers the page. The browser may fill the screen with the page, or keep it on, or both. */
+async function showFullScreen(): Promise<void> {
+  document.documentElement.classList.add('full')
+  await Promise.allSettled([document.documentElement.requestFullscreen?.({ navigationUI: 'hide' }), keepAwake()])
+}
+
+/** Also once the page is visible again: hiding it ended the lock. */
+async function keepAwake(): Promise<void> {
+  if (document.hidden || !isFullScreen() || !('wakeLock' in navigator)) return
+  lock = await navigator.wakeLock.request('screen').catch(() => undefined)
+  if (!isFullScreen()) await lock?.release()
+}
+
+function endFullScreen(): void {
+  document.documentElement.classList.remove('full')
+  void lock?.release()
+  if (document.fullscreenElement) void document.exitFullscreen()
+}
+
+document.documentElement.classList.toggle('enlarges', document.fullscreenEnabled || 'wakeLock' in navigator)
+document.addEventListener('click', ({ target }) => {
+  if (isFullScreen()) endFullScreen()
+  else if (target instanceof Element && target.closest('figure button')) void showFullScreen()
+})
+document.addEventListener('keydown', ({ key }) => key === 'Escape' && endFullScreen())
+document.addEventListener('fullscreenchange', () => document.fullscreenElement || endFullScreen())
+document.addEventListener('visibilitychange', keepAwake)
 
 const wakes: [EventTarget, string][] = [
   [document, 'visibilitychange'],

@@ -1,0 +1,137 @@
+// The page at /w/TOKEN of an offer of the waiting list: a GET shows it, and each button is a POST that answers with the page. The token is
+// in the e-mails of the offer alone.
+
+import { type Request, type Response, Router } from 'express'
+import { ApiError } from '../../gateway/api-error.ts'
+import { momentOf } from '../../guests/event-time.ts'
+import { amountOf, type Facts, factsOf, type Subject, whenLines, whereLines } from '../../guests/facts.ts'
+import { type Html, html } from '../../guests/html.ts'
+import { oneLine } from '../../guests/plain-text.ts'
+import { fill, type Words } from '../../guests/words/index.ts'
+import { methodNotAllowed } from '../../http/middleware/errors.ts'
+import { answerError, readerOf, type SecretPageParts, sendPage, setSecretHeaders } from '../secret-page.ts'
+import { contactOf, entry, onlySaying, type SentPage, stillPage } from './ticket-page-html.ts'
+
+/** As `api.get_offer_page` returns it. */
+type OfferPage = Subject & {
+  ticket_type: { name: string; price: number }
+  offer: {
+    name: string
+    /** Of an accepted offer that of its ticket. */
+    status: 'offered' | 'expired' | 'active' | 'awaiting_payment' | 'cancelled'
+    expires_at: string
+  }
+  order: { reference: string | null; amount_due: number | null; payment_due_at: string | null }
+}
+
+export function offerPageRouter(parts: SecretPageParts): Router {
+  const { dataApi, tokens } = parts
+  const read = readerOf<OfferPage>({ read: 'get_offer_page', isToken, notFound }, parts)
+
+  const act = (operation: 'take_offer' | 'decline_offer') => async (req: Request<{ token: string }>, res: Response) => {
+    await read(req, res)
+    res.locals.operation = operation
+    const { token } = req.params
+    try {
+      await dataApi.rpc(operation, { token }, await tokens.forGuest())
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status === 409)) throw error
+      const page = await read(req, res)
+      // Of what was taken, declined or expired meanwhile the page itself says so.
+      if (page.offer.status === 'offered') return sendPage(res.status(409), offerPage(page, token, true))
+    }
+    res.redirect(303, `../${token}`)
+  }
+
+  const router = Router()
+  router.use('/w', setSecretHeaders)
+  router.get('/w/:token', async (req, res) => {
+    const page = await read(req, res)
+    // Addresses in the page are relative, for a proxy may strip a path.
+    if (req.path.endsWith('/')) return void res.redirect(301, `../${req.params.token}`)
+    sendPage(res, offerPage(page, req.params.token))
+  })
+  router.all('/w/:token', ({ method }) => {
+    throw methodNotAllowed(method, 'GET, HEAD', 'This page is read, or one of its buttons pressed.')
+  })
+  router.post('/w/:token/take', act('take_offer'))
+  router.post('/w/:token/decline', act('decline_offer'))
+  router.use('/w', () => {
+    throw notFound()
+  })
+  router.use('/w', answerError(noPage))
+  return router
+}
+
+const isToken = (text: string): boolean => /^[0-9a-f]{64}$/.test(text)
+
+const notFound = () => new ApiError(404, 'not_found', 'There is no such offer.')
+
+function offerPage(page: OfferPage, token: string, isRefused = false): SentPage {
+  const facts = factsOf(page)
+  const { words, event, organisation, palette } = facts
+  const { ticket_type: type } = page
+  const [status = '', ...more] = said(page, facts, isRefused)
+  const isOpen = page.offer.status === 'offered' && page.event.status !== 'cancelled'
+  const price = type.price > 0 ? [amountOf(type.price, page.event.currency, words)] : []
+  const main = html`<main class="ticket">
+      <header>
+        <p class="from" dir="auto">${organisation}</p>
+        <h1 dir="auto">${event}</h1>
+      </header>
+      <p class="status" role="status" dir="auto">${status}</p>
+      ${more.map((sentence) => html`<p class="contact">${sentence}</p>`)}
+      <dl>
+        ${entry(words.when, whenLines(facts.time, words))}
+        ${entry(words.where, whereLines(facts, words))}
+        ${entry(words.ticket, [oneLine(type.name)])}
+        ${price.length > 0 && entry(words.total, price)}
+      </dl>
+      ${isOpen && !isRefused && buttons(words, type.price > 0, token)}
+      ${contactOf(facts)}
+    </main>`
+  const title = fill(words.subject, { headline: words.kinds.waiting_list_offer.headline, event })
+  return stillPage(title, main, words, palette)
+}
+
+/** The sentence that matters, and what follows from it. */
+function said({ event, offer, order }: OfferPage, { words, reference }: Facts, isRefused: boolean): string[] {
+  const { held, taken, reserved, expired, declined, refused } = words.offer
+  const moment = (time: string) => momentOf(time, event.timezone, words)
+  if (event.status === 'cancelled') return [words.page.eventCancelled]
+  if (isRefused) return [refused]
+  switch (offer.status) {
+    case 'offered':
+      return [fill(held, { name: oneLine(offer.name), date: moment(offer.expires_at) })]
+    case 'active':
+      return [taken]
+    case 'awaiting_payment': {
+      const { pay, payBy, ticketsFollow } = words.kinds.order_confirmation
+      const due = order.payment_due_at
+      const amount = amountOf(order.amount_due ?? 0, event.currency, words)
+      const request = fill(due ? payBy : pay, { amount, date: due ? moment(due) : '', reference })
+      return [request, `${reserved} ${ticketsFollow}`]
+    }
+    case 'expired':
+      return [expired]
+    case 'cancelled':
+      return [declined]
+  }
+}
+
+/** Declining asks once more, without a script. */
+function buttons({ offer }: Words, isPaid: boolean, token: string): Html {
+  return html`<p class="contact">${isPaid ? offer.invoice : offer.free}</p>
+      <form class="emails" method="post" action="${token}/take"><button class="main">${isPaid ? offer.order : offer.take}</button></form>
+      <details>
+        <summary>${offer.decline}</summary>
+        <p>${offer.ask}</p>
+        <form method="post" action="${token}/decline"><button>${offer.decline}</button></form>
+      </details>`
+}
+
+function noPage(kind: 'unknown' | 'busy', words: Words): SentPage {
+  const [title, sentence] =
+    kind === 'unknown' ? [words.optOut.unknownTitle, words.offer.unknown] : [words.page.busyTitle, words.optOut.busy]
+  return stillPage(title, onlySaying(title, sentence), words)
+}
