@@ -25,7 +25,7 @@ export type SecretPageParts = {
 /** One kind of page. */
 export type SecretPage = {
   /** The function that answers what a token leads to, or null. */
-  read: 'get_ticket_page' | 'get_opt_out' | 'get_guest_page' | 'get_offer_page'
+  read: 'get_ticket_page' | 'get_opt_out' | 'get_guest_page' | 'get_offer_page' | 'get_order_page'
   isToken(text: string): boolean
   notFound(): ApiError
 }

@@ -8,6 +8,7 @@ import { type Demo, publicRouter } from '../apps/docs/docs-page.ts'
 import { doorRouter } from '../apps/door/door.ts'
 import { exportPageRouter } from '../apps/exports/export-page.ts'
 import { mailPreviewRouter } from '../apps/mail/mail-preview.ts'
+import { orderPageRouter } from '../apps/orders/order-page.ts'
 import { confirmRouter } from '../apps/sign-in/confirm.ts'
 import { createOAuth, type OAuthParts } from '../apps/sign-in/oauth.ts'
 import { guestPageRouter } from '../apps/tickets/guest-page.ts'
@@ -91,6 +92,7 @@ export function createApp(parts: AppParts): RequestListener {
     optOutPageRouter({ dataApi, tokens, countFailure }),
     guestPageRouter({ dataApi, tokens, countFailure }),
     offerPageRouter({ dataApi, tokens, countFailure }),
+    orderPageRouter({ dataApi, tokens, countFailure }),
     exportPageRouter({ operations, dataApi, tokens, gateway, countFailure }),
     postmark && postmarkRouter(postmark.secret, postmark.rpc, countFailure),
     mailFolder !== undefined && mailPreviewRouter(mailFolder),

@@ -22,6 +22,8 @@ type Common = {
     logo_url: string | null
   }
   event: Event
+  /** Where the buyer sees the order; null where the courier has no PUBLIC_URL, and in e-mails to others. */
+  order_url: string | null
   /** What the organiser adds in their own words. */
   message: string | null
 }

@@ -15,6 +15,11 @@ export const linesOf = (text: string): string[] =>
     .map(oneLine)
     .filter(Boolean)
 
+/** Splits a line at its IBANs, which are every second part, with or without their spaces. */
+export const ibansIn = (line: string): string[] => line.split(iban)
+
+const iban = /\b([A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?\d[A-Z0-9]{0,2})?)(?![A-Z0-9])/
+
 /** At most `max` UTF-16 units, cut between grapheme clusters, so that no emoji is cut in half. */
 export function clip(text: string, max: number): string {
   if (text.length <= max) return text

@@ -69,6 +69,8 @@ const changeable = [
   'accent_colour',
   'logo_url',
   'payment_instructions',
+  'seller_details',
+  'tax_note',
   'confirm_refunds_above',
 ] as const
 type Changeable = (typeof changeable)[number]

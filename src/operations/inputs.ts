@@ -145,13 +145,16 @@ export const metadataInput = z
 export const answersInput = z
   .record(
     z.string().check(characters(40, 'must have keys of at most 40 characters')),
-    z.union([
-      paragraphs(5000),
-      z.number().min(least, numberKept).max(most, numberKept),
-      z.boolean(),
-      z.array(line(100)).max(50, 'must be at most 50'),
-      z.null(),
-    ]),
+    z.union(
+      [
+        paragraphs(5000),
+        z.number().min(least, numberKept).max(most, numberKept),
+        z.boolean(),
+        z.array(line(100)).max(50, 'must be at most 50'),
+        z.null(),
+      ],
+      'must be text, a number, true or false, a list of keys, or null',
+    ),
     'must be an object',
   )
   .refine((value) => Object.keys(value).length <= 50, 'must have at most 50 keys')

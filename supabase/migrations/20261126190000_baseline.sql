@@ -1087,7 +1087,7 @@ begin
     cross join lateral (
       select case when private.person_form(e.value) = '' then '' else regexp_replace(e.value, '^' || v_blanks || '|' || v_blanks || '$', '', 'g') end as trimmed
     ) t
-    where (t.trimmed = '' or t.trimmed <> e.value and e.key <> all ('{description,payment_instructions,last_response_body}'))
+    where (t.trimmed = '' or t.trimmed <> e.value and e.key <> all ('{description,payment_instructions,seller_details,tax_note,last_response_body}'))
       and "row" -> e.key is distinct from old_row -> e.key
   );
 end
@@ -1861,6 +1861,8 @@ create table public.organisations (
   accent_colour text,
   logo_url text,
   payment_instructions text,
+  seller_details text,
+  tax_note text,
   confirm_refunds_above bigint,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
@@ -1873,6 +1875,8 @@ create table public.organisations (
   constraint organisations_accent_colour_is_hexadecimal check (accent_colour ~ '^#[0-9a-f]{6}$'),
   constraint organisations_logo_url_is_https check (private.is_courier_url(logo_url)),
   constraint organisations_payment_instructions_are_bounded check (length(payment_instructions) <= 2000),
+  constraint organisations_seller_details_are_bounded check (length(seller_details) <= 1000),
+  constraint organisations_tax_note_is_bounded check (length(tax_note) <= 1000),
   constraint organisations_confirm_refunds_above_is_not_negative check (confirm_refunds_above >= 0),
   constraint organisations_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')
 );
@@ -1886,6 +1890,10 @@ comment on constraint organisations_logo_url_is_https on public.organisations is
   'The URL of a logo is an https address without a password. Give the address of a PNG or JPEG, or leave it empty.';
 comment on constraint organisations_payment_instructions_are_bounded on public.organisations is
   'Payment instructions have at most 2000 characters. Write less, or link to a page.';
+comment on constraint organisations_seller_details_are_bounded on public.organisations is
+  'Seller details have at most 1000 characters. Write the name, the address and the numbers that a receipt needs.';
+comment on constraint organisations_tax_note_is_bounded on public.organisations is
+  'A tax note has at most 1000 characters. Write what a receipt has to say about tax.';
 comment on table public.organisations is 'Owners of events. Nothing is visible across organisations.';
 comment on column public.organisations.name is 'Name for people, and the sender name of ticket e-mails.';
 comment on column public.organisations.slug is 'Short name for addresses and the command line: up to 63 lower-case letters, digits and, inside, hyphens.';
@@ -1894,6 +1902,8 @@ comment on column public.organisations.reply_to_email is 'Reply-to address of ti
 comment on column public.organisations.accent_colour is 'Colour of its e-mails and ticket pages, such as #26306b. Empty: the colour of Usher.';
 comment on column public.organisations.logo_url is 'Logo in e-mails and on ticket pages: the https address of a PNG or JPEG.';
 comment on column public.organisations.payment_instructions is 'How the buyer pays an invoice: account, deadline, reference.';
+comment on column public.organisations.seller_details is 'Seller on receipts, in lines: name, address, tax number. Empty: the name of the organisation.';
+comment on column public.organisations.tax_note is 'What receipts say about tax, such as "Prices include 19% VAT".';
 comment on column public.organisations.confirm_refunds_above is
   'Total refunds of an order above which a person confirms a refund over MCP, in minor units. Empty: every refund.';
 
@@ -2015,6 +2025,8 @@ as $$
 begin
   new.accent_colour := lower(new.accent_colour);
   new.payment_instructions := btrim(new.payment_instructions, E' \t\r\n');
+  new.seller_details := btrim(new.seller_details, E' \t\r\n');
+  new.tax_note := btrim(new.tax_note, E' \t\r\n');
   return new;
 end
 $$;
@@ -2034,7 +2046,8 @@ create trigger organisations_300_slug before update of slug on public.organisati
   for each row execute function private.tg_organisations__assert_slug_is_free();
 select private.keep_table('public.organisations',
   in_use => array['The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id']);
-create trigger organisations_200_normalise before insert or update of accent_colour, payment_instructions on public.organisations
+create trigger organisations_200_normalise before insert or update of accent_colour, payment_instructions, seller_details, tax_note
+  on public.organisations
   for each row execute function private.tg_organisations__normalise();
 
 select private.keep_table('public.plans',
@@ -2050,8 +2063,9 @@ create policy organisations_select_membership on public.organisations for select
 create policy organisations_update_ownership on public.organisations for update to authenticated
   using (id in (select private.organisations_as('{owner}')));
 grant select on public.organisations to api_key, authenticated;
-grant update (name, slug, reply_to_email, accent_colour, logo_url, payment_instructions, confirm_refunds_above) on public.organisations
-  to authenticated;
+grant update (
+  name, slug, reply_to_email, accent_colour, logo_url, payment_instructions, seller_details, tax_note, confirm_refunds_above
+) on public.organisations to authenticated;
 
 create policy organisation_members_select_membership on public.organisation_members for select to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
@@ -3225,6 +3239,8 @@ create type public.event_status as enum ('draft', 'published', 'cancelled', 'com
 -- The current time relative to the event; worked out, never stored. A draft is upcoming, whatever its dates: nothing takes place before
 -- it is published.
 create type public.event_phase as enum ('upcoming', 'ongoing', 'ended');
+-- What guests may do on the page of their ticket: 60-attendees/guest-page.sql.
+create type public.guest_act as enum ('correct', 'answer', 'give_back', 'pass_on');
 -- The languages of guests: the same as in src/operations/locales.ts.
 create type public.locale as enum ('en', 'de', 'fr', 'es', 'nl');
 
@@ -3247,6 +3263,8 @@ create table public.events (
   currency text not null default 'EUR',
   payment_due_days integer,
   waiting_list_offer_hours integer not null default 24,
+  guests_may public.guest_act[] not null default '{}',
+  guests_may_until timestamptz,
   published_at timestamptz,
   cancelling_since timestamptz,
   cancelled_at timestamptz,
@@ -3279,6 +3297,11 @@ create table public.events (
   constraint events_online_url_is_http check (private.is_web_url(online_url)),
   constraint events_capacity_is_positive check (capacity > 0),
   constraint events_waiting_list_offer_hours_are_some check (waiting_list_offer_hours between 1 and 720),
+  constraint events_guests_may_names_each_once check (
+    array_position(guests_may, null) is null and cardinality(guests_may) = ('correct' = any (guests_may))::integer
+      + ('answer' = any (guests_may))::integer + ('give_back' = any (guests_may))::integer + ('pass_on' = any (guests_may))::integer
+  ),
+  constraint events_guests_may_until_is_finite check (guests_may_until between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'),
   constraint events_currency_is_iso_4217 check (currency ~ '^[A-Z]{3}$'),
   constraint events_payment_due_days_is_1_to_365 check (payment_due_days between 1 and 365),
   constraint events_external_id_is_bounded check (length(external_id) between 1 and 255),
@@ -3296,6 +3319,8 @@ comment on constraint events_online_url_is_http on public.events is
 comment on constraint events_capacity_is_positive on public.events is 'A capacity must be at least 1. Leave it empty for no limit.';
 comment on constraint events_waiting_list_offer_hours_are_some on public.events is
   'A waiting-list offer is held for 1 to 720 hours.';
+comment on constraint events_guests_may_names_each_once on public.events is
+  'guests_may names each act once. Write any of correct, answer, give_back and pass_on.';
 comment on constraint events_payment_due_days_is_1_to_365 on public.events is
   'A payment deadline must be 1 to 365 days. Leave it empty for no deadline.';
 comment on table public.events is 'Events that people attend. An event is a draft until you publish it, which needs dates and a ticket type.';
@@ -3317,6 +3342,8 @@ comment on column public.events.locale is 'Language of e-mails and pages for gue
 comment on column public.events.currency is 'ISO 4217 code for all prices and orders of the event. Changing it does not convert prices and discounts. Fixed once there is an order.';
 comment on column public.events.payment_due_days is 'Days until an unpaid order expires, 1 to 365. Empty: no deadline. Applies to new orders.';
 comment on column public.events.waiting_list_offer_hours is 'Hours for which a waiting-list offer holds a place, 1 to 720.';
+comment on column public.events.guests_may is 'What guests may do themselves, by the link in their e-mails: correct (name, company), answer (change answers), give_back, pass_on. Empty: nothing.';
+comment on column public.events.guests_may_until is 'When that ends. Empty: correct and answer with the end of the event, give_back and pass_on with its start.';
 comment on column public.events.published_at is 'When it was last published. Kept by Usher.';
 comment on column public.events.cancelling_since is 'When cancellation was requested: a large event is cancelled a little later, as a whole. Kept by Usher.';
 comment on column public.events.cancelled_at is 'When it was cancelled. Kept by Usher.';
@@ -3366,11 +3393,11 @@ grant select (id, organisation_id, currency) on public.events to scope_attendees
 grant select (id, organisation_id, name, status, starts_at) on public.events to scope_checkin_write;
 grant insert (
   organisation_id, name, slug, description, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
-  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata
+  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, currency, payment_due_days, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 grant update (
   name, slug, description, status, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
-  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata
+  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, currency, payment_due_days, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 grant delete on public.events to scope_events_write;
 
@@ -3417,6 +3444,8 @@ begin
     'online_url', event.online_url,
     'capacity', event.capacity,
     'waiting_list_offer_hours', event.waiting_list_offer_hours,
+    'guests_may', event.guests_may,
+    'guests_may_until', private.rfc3339(event.guests_may_until),
     'currency', event.currency,
     'payment_due_days', event.payment_due_days,
     'published_at', private.rfc3339(event.published_at),
@@ -6958,8 +6987,10 @@ create type public.email_kind as enum (
   'event_changed',
   'event_cancelled',
   'ticket_cancelled',
+  'ticket_passed_on',
   'waiting_list_offer',
-  'waiting_list_cancelled'
+  'waiting_list_cancelled',
+  'answers_reminder'
 );
 
 -- schemas/90-outbox/emails.sql
@@ -7020,7 +7051,7 @@ create table public.emails (
   waiting_list_entry_id uuid,
   message_id text,
   is_mailing boolean not null generated always as (
-    kind not in ('ticket', 'order_confirmation', 'payment_received', 'payment_voided', 'ticket_cancelled', 'waiting_list_offer')
+    kind not in ('ticket', 'order_confirmation', 'payment_received', 'payment_voided', 'ticket_cancelled', 'ticket_passed_on', 'waiting_list_offer')
   ) stored,
   previous jsonb,
   sent_code text,
@@ -7035,7 +7066,9 @@ create table public.emails (
     references public.organisations (id) on delete cascade,
   constraint emails_have_a_next_attempt_while_queued check ((status = 'queued') = (next_attempt_at is not null)),
   constraint emails_to_guests_name_one check (
-    attendee_id is not null or kind not in ('ticket', 'ticket_cancelled', 'event_changed', 'event_cancelled')
+    attendee_id is not null or kind not in (
+      'ticket', 'ticket_cancelled', 'ticket_passed_on', 'event_changed', 'event_cancelled', 'answers_reminder'
+    )
   ),
   constraint emails_to_buyers_name_an_order check (
     order_id is not null or kind not in (
@@ -7050,7 +7083,7 @@ create table public.emails (
 comment on table public.emails is 'E-mails to attendees and buyers, pending and sent. Written by Usher only. Set status to cancelled to stop one, or to queued to send it again. For a ticket, set ticket_email_status of the attendee.';
 comment on column public.emails.kind is 'Kind of e-mail: ticket, order_confirmation, payment_received and so on.';
 comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled. Set it to cancelled to stop the e-mail, or to queued to send it again or retry at once. For a sent ticket, use its attendee.';
-comment on column public.emails.sent_to is 'Address it was sent to.';
+comment on column public.emails.sent_to is 'Address it was sent to. For ticket_passed_on, the former holder, from the start.';
 comment on column public.emails.attendee_id is 'The recipient, if an attendee.';
 comment on column public.emails.order_id is 'The order whose buyer receives it, if a buyer.';
 comment on column public.emails.sent_at is 'When the mail service accepted it.';
@@ -8403,14 +8436,15 @@ $$;
 create trigger attendees_110_set_nothing_of_ushers before insert on public.attendees
   for each row execute function private.tg_attendees__set_nothing_of_ushers();
 
--- Whoever registers by the API under the identifier of a cancelled ticket comes after all: it goes with the new one. An edit takes none away.
+-- Whoever registers by the API or a page under the identifier of a cancelled ticket comes after all: it goes with the new one. An edit takes
+-- none away.
 create function private.tg_attendees__hold_external_id() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_holder record;
 begin
-  if new.external_id is null or (case tg_op when 'INSERT' then private.current_api_key_id() is null else new.external_id = old.external_id end) then
+  if new.external_id is null or (case tg_op when 'INSERT' then private.is_by_hand() else new.external_id = old.external_id end) then
     return new;
   end if;
   select a.id, a.status, a.created_at, a.xmin into v_holder
@@ -9466,15 +9500,15 @@ $$;
 create trigger orders_100_event before insert on public.orders
   for each row execute function private.tg_orders__take_event();
 
--- A new order of the API gets the external_id of a cancelled one, unless its money is to be returned: that is looked up by it. An order that
--- exists takes none away. Of new orders that people add, private.assert_not_taken refuses them.
+-- A new order of the API or of a page gets the external_id of a cancelled one, unless its money is to be returned: that is looked up by it. An
+-- order that exists takes none away. Of new orders that people add, private.assert_not_taken refuses them.
 create function private.tg_orders__take_external_id() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_holder public.orders;
 begin
-  if tg_op = 'INSERT' and private.current_api_key_id() is null then
+  if tg_op = 'INSERT' and private.is_by_hand() then
     return new;
   end if;
   select o.* into v_holder
@@ -12908,13 +12942,14 @@ begin
   insert into public.events (
     organisation_id, name, slug, description, starts_at, ends_at, timezone, locale,
     venue_name, venue_address, venue_city, venue_postcode, venue_country,
-    online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata
+    online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, currency, payment_due_days, external_id, metadata
   )
   values (
     add_event.organisation_id, v_new.name, v_new.slug, v_new.description, v_new.starts_at, v_new.ends_at,
     coalesce(v_new.timezone, 'UTC'), coalesce(v_new.locale, 'en'),
     v_new.venue_name, v_new.venue_address, v_new.venue_city, v_new.venue_postcode, v_new.venue_country,
-    v_new.online_url, v_new.capacity, coalesce(v_new.waiting_list_offer_hours, 24), coalesce(v_new.currency, 'EUR'),
+    v_new.online_url, v_new.capacity, coalesce(v_new.waiting_list_offer_hours, 24), coalesce(v_new.guests_may, '{}'),
+    v_new.guests_may_until, coalesce(v_new.currency, 'EUR'),
     v_new.payment_due_days, v_new.external_id, coalesce(v_new.metadata, '{}')
   )
   returning * into v_new;
@@ -12936,6 +12971,8 @@ create function api.create_event(
   online_url text default null,
   capacity integer default null,
   waiting_list_offer_hours integer default null,
+  guests_may public.guest_act[] default null,
+  guests_may_until timestamptz default null,
   currency text default null,
   payment_due_days integer default null,
   external_id text default null,
@@ -12956,6 +12993,7 @@ begin
   v_event := private.add_event(private.current_organisation_id(), jsonb_build_object(
     'name', name, 'slug', slug, 'description', description, 'starts_at', starts_at, 'ends_at', ends_at, 'timezone', timezone,
     'locale', locale, 'venue', venue, 'online_url', online_url, 'capacity', capacity, 'waiting_list_offer_hours', waiting_list_offer_hours,
+    'guests_may', guests_may, 'guests_may_until', guests_may_until,
     'currency', currency, 'payment_due_days', payment_due_days, 'external_id', external_id, 'metadata', metadata
   ));
   return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
@@ -12992,6 +13030,8 @@ begin
     online_url = v_new.online_url,
     capacity = v_new.capacity,
     waiting_list_offer_hours = v_new.waiting_list_offer_hours,
+    guests_may = v_new.guests_may,
+    guests_may_until = v_new.guests_may_until,
     currency = v_new.currency,
     payment_due_days = v_new.payment_due_days,
     external_id = v_new.external_id,
@@ -15084,6 +15124,116 @@ comment on function public.reopen_order is
 revoke all on function public.reopen_order from public, anon, service_role;
 grant execute on function public.reopen_order to authenticated;
 
+-- schemas/50-orders/order-page.sql
+
+-- The order page: what the buyer of an order sees at /o/TOKEN, without a key. The link stands in the buyer's e-mails alone.
+
+-- It ends with the address of the buyer, so also when the buyer is erased.
+create function private.order_token("order" public.orders) returns text
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.link_token("order".id, 'order', "order".id::text, "order".email_lower);
+end
+$$;
+
+create function private.order_of_link(token text) returns public.orders
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_order public.orders;
+begin
+  select o.* into v_order from public.orders o where o.id = private.id_of_link(token);
+  return case when private.order_token(v_order) = token then v_order end;
+end
+$$;
+
+-- What an order is for, a line for each ticket type and price: of an order that was cancelled what was cancelled with it, which its totals have.
+create function private.order_lines_json("order" public.orders) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(json_build_object(
+      'name', l.name, 'quantity', l.quantity, 'price', l.price, 'discount', l.discount, 'total', l.quantity * l.price - l.discount
+    ) order by l.first_id), '[]')
+    from (
+      select t.name, a.price, count(*) as quantity, sum(a.discount)::bigint as discount, min(a.id::text) as first_id
+      from public.attendees a
+      join public.ticket_types t on t.id = a.ticket_type_id
+      where a.order_id = "order".id
+        and (a.status <> 'cancelled' or "order".status = 'cancelled' and a.cancelled_at = "order".cancelled_at)
+      group by t.id, a.price
+    ) l
+  );
+end
+$$;
+
+-- The first thousand tickets, and one more where there are more. Those that reach nobody but the buyer are the buyer's own, with their secrets;
+-- none where the tickets are not e-mailed, as in e-mails.
+create function private.order_tickets_json("order" public.orders) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(json_build_object(
+      'name', (g.attendee).name,
+      'company', (g.attendee).company,
+      'ticket_type', t.name,
+      'status', (g.attendee).status,
+      'ticket_token', case when g.is_own then (g.attendee).ticket_token end,
+      'guest_token', case
+        when g.is_own and (private.guest_rights(g.attendee)).acts && '{correct,pass_on}' then private.guest_token(g.attendee)
+      end,
+      'ticket_code', case when g.is_own and (g.attendee).status = 'active' then (g.attendee).ticket_code end
+    ) order by g.id), '[]')
+    from (
+      select
+        a.id, a as attendee,
+        a.status <> 'cancelled' and "order".send_email
+          and (a.email_lower = "order".email_lower or private.takes_no_mail(a.email)) as is_own
+      from public.attendees a
+      where a.order_id = "order".id and a.erased_at is null
+      order by a.id
+      limit 1001
+    ) g
+    join public.ticket_types t on t.id = (g.attendee).ticket_type_id
+  );
+end
+$$;
+
+-- Null where the link leads to no order: it was changed, or its buyer has another address or was erased.
+-- Security definer: the gateway may read no table.
+create function api.get_order_page(token text) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return (
+    select json_build_object(
+      'organisation', json_build_object(
+        'name', g.name,
+        'reply_to', g.reply_to_email,
+        'accent_colour', g.accent_colour,
+        'logo_url', g.logo_url,
+        'payment_instructions', g.payment_instructions,
+        'seller_details', g.seller_details,
+        'tax_note', g.tax_note
+      ),
+      'event', private.event_json(e),
+      'order', private.order_json(o, '[]'),
+      'lines', private.order_lines_json(o),
+      'tickets', private.order_tickets_json(o)
+    )
+    from private.order_of_link(token) o
+    join public.events e on e.id = o.event_id
+    join public.organisations g on g.id = o.organisation_id
+  );
+end
+$$;
+comment on function api.get_order_page is
+  'Content of the order page of a link: { organisation, event, order, lines, tickets }. null if the link is not valid. For the gateway.';
+grant execute on function api.get_order_page to gateway;
+
 -- schemas/50-orders/studio.sql
 
 -- Orders that are not paid, for organisers. With the rights of whoever reads it: see 20-events/studio.sql.
@@ -16420,14 +16570,15 @@ as $$
 begin
   perform 1
   from public.orders o
-  where o.organisation_id = private.current_organisation_id()
+  where not private.is_foreign(o.organisation_id)
     and o.id = (select a.order_id from public.attendees a where a.id = lock_order_of.attendee_id)
   for no key update;
 end
 $$;
 grant execute on function private.lock_order_of to scope_attendees_write;
 
--- Keeps so much more of what was received for an order, and answers what is to be returned of it then: null for keys that may not read it.
+-- Keeps so much more of what was received for an order, and answers what is to be returned of it then: null for keys that may not read it. A
+-- guest is told what the return of their own ticket makes of it.
 -- Security definer, for the same reason; money is for keys that may write orders.
 create function private.retain_of(order_id uuid, amount bigint) returns bigint
 language plpgsql volatile security definer set search_path = ''
@@ -16438,12 +16589,12 @@ begin
       perform private.refuse(403, 'missing_scope', 'amount_retained needs the scope orders:write.', 'amount_retained');
     end if;
     update public.orders o set amount_retained = o.amount_retained + amount
-    where o.id = retain_of.order_id and o.organisation_id = private.current_organisation_id();
+    where o.id = retain_of.order_id and not private.is_foreign(o.organisation_id);
   end if;
   return (
     select private.amount_refundable(o)
     from public.orders o
-    where o.id = retain_of.order_id and o.organisation_id = private.current_organisation_id() and private.reads_orders()
+    where o.id = retain_of.order_id and not private.is_foreign(o.organisation_id) and (private.reads_orders() or private.audit_actor() = 'guest')
   );
 end
 $$;
@@ -17624,6 +17775,311 @@ comment on function api.get_ticket_page is
   'Content of the ticket page of a token: { organisation, event, ticket_type, order, attendee }, or null. For the gateway.';
 grant execute on function api.get_ticket_page to gateway;
 
+-- schemas/60-attendees/guest-page.sql
+
+-- The guest page: what the holder of a ticket does at /g/TOKEN, by the link that their e-mails alone have (ticket-page.sql). The event says what
+-- guests may do; a question that is open is answered whatever it says, for the organiser asks. Each act is done by the function that does it
+-- for a key, and the token is checked again under the lock.
+
+-- What the holder may do now, and the questions that the page shows: those that were answered, and those that can be.
+-- Of a sensitive answer it is known that there is one.
+create function private.guest_rights(attendee public.attendees, out acts public.guest_act[], out questions jsonb)
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+  v_open public.guest_act[];
+begin
+  select e.* into v_event from public.events e where e.id = attendee.event_id;
+  v_open := array(
+    select a
+    from unnest(enum_range(null::public.guest_act)) a
+    cross join lateral (select a in ('give_back', 'pass_on') as parts) g
+    where attendee.status <> 'cancelled' and v_event.status <> 'cancelled' and v_event.cancelling_since is null
+      and now() < coalesce(v_event.guests_may_until, case when g.parts then v_event.starts_at else v_event.ends_at end)
+      and not (g.parts and attendee.checked_in_at is not null)
+  );
+  acts := array(select a from unnest(v_open) a where a = any (v_event.guests_may));
+  questions := (
+    select coalesce(jsonb_agg(
+      to_jsonb(q) - '{event_id,organisation_id,ticket_type_ids,at_door,delete_after_days,ask,position,status,version,created_at,updated_at}'::text[]
+        || jsonb_build_object('answer', case when not q.sensitive then g.answer end, 'is_answered', g.answer is not null, 'is_open', o.is_open)
+      order by q.position, q.id
+    ), '[]')
+    from public.questions q
+    cross join lateral (select (attendee.answers || attendee.sensitive_answers) -> q.key as answer) g
+    cross join lateral (select case
+      when g.answer is not null then 'answer' = any (acts)
+      else 'answer' = any (v_open) and (q.required or q.ask <> 'registration')
+    end as is_open) o
+    where q.event_id = attendee.event_id and q.status = 'active'
+      and (q.ticket_type_ids = '{}' or attendee.ticket_type_id = any (q.ticket_type_ids))
+      and (g.answer is not null or o.is_open)
+  );
+end
+$$;
+
+-- What an e-mail says of the page: { url, acts, open }, `open` the number of questions to answer. Null where the page offers nothing, or the
+-- session does not know where it is.
+create function private.guest_link_json(attendee public.attendees) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select jsonb_build_object('url', l.url, 'acts', r.acts, 'open', o.open)
+    from private.guest_rights(attendee) r
+    cross join lateral (
+      select count(*) as open from jsonb_array_elements(r.questions) q where (q ->> 'is_open')::boolean and not (q ->> 'is_answered')::boolean
+    ) o
+    cross join lateral (select private.link_url('g', private.guest_token(attendee)) as url) l
+    where l.url is not null and (r.acts <> '{}' or o.open > 0)
+  );
+end
+$$;
+
+-- Security definer, these two: the gateway may read no table.
+create function api.get_guest_page(token text) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_attendee public.attendees := private.attendee_of_link(token);
+begin
+  return (
+    select api.get_ticket_page(v_attendee.ticket_token)::jsonb
+      || jsonb_build_object('ticket_token', v_attendee.ticket_token, 'acts', r.acts, 'questions', r.questions)
+    from private.guest_rights(v_attendee) r
+  );
+end
+$$;
+comment on function api.get_guest_page is
+  'Content of the guest page of a token: that of the ticket page, and { ticket_token, acts, questions }, or null. For the gateway.';
+grant execute on function api.get_guest_page to gateway;
+
+-- Locks the order before its ticket, as everywhere. Null where the ticket was passed on while it waited.
+create function private.lock_guest(token text) returns public.attendees
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_attendee public.attendees := private.attendee_of_link(token);
+begin
+  perform private.lock_order_of(v_attendee.id);
+  perform from public.attendees a where a.id = v_attendee.id for no key update;
+  return private.attendee_of_link(token);
+end
+$$;
+
+-- Writes the answers of a form: an object by key, null takes an answer back. What a required question lacks is refused here, what is wrong
+-- with an answer by the table.
+create function private.answer_as_guest(attendee public.attendees, answers jsonb) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_questions jsonb := (
+    select jsonb_object_agg(q ->> 'key', q)
+    from jsonb_array_elements((private.guest_rights(attendee)).questions) q
+    where (q ->> 'is_open')::boolean
+  );
+  v_key text;
+begin
+  v_key := (select k from jsonb_object_keys(answers) k where (v_questions ? k) is not true limit 1);
+  if v_key is not null then
+    perform private.refuse_value('answers.' || left(v_key, 40), 'This question cannot be answered on the page.');
+  end if;
+  v_key := (
+    select q.key
+    from jsonb_each(v_questions) q
+    where (q.value ->> 'required')::boolean
+      and case when answers ? q.key then answers -> q.key = 'null' else not (q.value ->> 'is_answered')::boolean end
+    limit 1
+  );
+  if v_key is not null then
+    perform private.refuse_value('answers.' || v_key, 'This question needs an answer.');
+  end if;
+  update public.attendees a set answers = a.answers || answer_as_guest.answers where a.id = attendee.id;
+end
+$$;
+
+-- The ticket stays, with its id, its price and its order; whoever had it keeps nothing of it, and leaves nothing to the next. Their last e-mail
+-- has their address, which the attendee has no more.
+create function private.pass_on(attendee public.attendees, name text, email text) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if private.takes_no_mail(email) then
+    perform private.refuse_value('email', 'The ticket cannot be e-mailed to this address.');
+  end if;
+  update public.attendees a set
+    name = pass_on.name,
+    email = pass_on.email,
+    company = null,
+    external_id = null,
+    metadata = '{}',
+    answers = '{}',
+    sensitive_answers = '{}',
+    ticket_code = null
+  where a.id = attendee.id;
+  if not private.takes_no_mail(attendee.email) then
+    insert into public.emails (organisation_id, kind, attendee_id, sent_to)
+    values (attendee.organisation_id, 'ticket_passed_on', attendee.id, attendee.email);
+  end if;
+end
+$$;
+
+create function api.act_as_guest(token text, act public.guest_act, fields jsonb default '{}', dry_run boolean default null) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_attendee public.attendees := private.lock_guest(token);
+  v_effect json;
+begin
+  if v_attendee.id is null then
+    return null;
+  elsif act <> 'answer' and act <> all ((private.guest_rights(v_attendee)).acts) then
+    -- A form that is sent twice has done what it says.
+    return json_build_object('done', act = 'give_back' and v_attendee.status = 'cancelled' and dry_run is not true);
+  end if;
+  case act
+    when 'correct' then
+      if private.is_one_line(fields ->> 'company', 200) is false then
+        perform private.refuse_value('company', 'company is one line of 1 to 200 characters.');
+      end if;
+      update public.attendees a set name = fields ->> 'name', company = fields ->> 'company' where a.id = v_attendee.id;
+    when 'answer' then perform private.answer_as_guest(v_attendee, fields);
+    when 'pass_on' then perform private.pass_on(v_attendee, fields ->> 'name', fields ->> 'email');
+    when 'give_back' then v_effect := api.cancel_attendee(v_attendee.id, dry_run, 'mailed') -> 'effect';
+  end case;
+  return json_build_object(
+    'done', true,
+    -- What a ticket with a price brings back. The buyer alone is told the amount.
+    'refund', case when v_attendee.price > v_attendee.discount then json_build_object(
+      'currency', v_attendee.currency,
+      'amount', (select v_effect -> 'refund_due' from public.orders o where o.id = v_attendee.order_id and o.email_lower = v_attendee.email_lower)
+    ) end
+  );
+end
+$$;
+comment on function api.act_as_guest is
+  'Does what the holder of a ticket asks for on the guest page, or reports what returning it brings back: { done, refund }; null where no ticket has the token. done is false where the event does not allow it now. 422 validation_failed. For the gateway.';
+grant execute on function api.act_as_guest to gateway;
+
+-- schemas/60-attendees/reminders.sql
+
+-- Reminders of required questions that guests have not answered: by hand, to each guest once a day at most.
+
+-- The labels of the questions that an e-mail asks for, in the language of the event.
+create function private.unanswered_labels(attendee public.attendees) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_keys constant text[] := private.unanswered(attendee);
+begin
+  return (
+    select json_agg(coalesce(q.translations -> e.locale::text ->> 'label', q.label) order by q.position, q.id)
+    from public.questions q
+    join public.events e on e.id = q.event_id
+    where q.event_id = attendee.event_id and q.key = any (v_keys)
+  );
+end
+$$;
+
+-- Reminds the guests of an event who have questions to answer. Returns them with the reason of those who are not reminded. Security definer:
+-- no role may write e-mails.
+create function private.remind_guests(event_id uuid) returns private.recipient[]
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events := private.lock_own_event_shared(event_id);
+  v_recipients private.recipient[];
+begin
+  if v_event.status <> 'published' then
+    perform private.refuse(
+      409, 'event_not_published', 'Guests are reminded only while the event is published.', 'event_id',
+      jsonb_build_object('status', v_event.status), 'Publish the event first; a cancelled or completed event stays closed.'
+    );
+  elsif v_event.ends_at <= now() then
+    perform private.refuse_ended('event_id', v_event.ends_at);
+  end if;
+  -- Locked, so that a second call waits for the first, and then sees its e-mails.
+  perform from public.questions q where q.event_id = v_event.id order by q.id for no key update;
+  v_recipients := private.recipients(
+    array(
+      select a.id
+      from public.ticket_types t
+      join public.attendees a on a.ticket_type_id = t.id and a.status <> 'cancelled'
+      where t.event_id = v_event.id and private.unanswered(a) <> '{}'
+    ),
+    'mailed'
+  );
+  v_recipients := array(
+    select row(
+      r.organisation_id, r.attendee_id, null, null, r.email_lower,
+      coalesce(r.reason, case when exists (
+        select from public.emails e
+        where e.attendee_id = r.attendee_id and e.kind = 'answers_reminder' and e.created_at > now() - interval '1 day'
+          and e.status not in ('cancelled', 'failed', 'bounced')
+      ) then 'reminded_recently' end),
+      r.is_mailed, null
+    )::private.recipient
+    from unnest(v_recipients) r
+  );
+  insert into public.emails (organisation_id, kind, attendee_id)
+  select r.organisation_id, 'answers_reminder', r.attendee_id
+  from unnest(v_recipients) r
+  where r.reason is null
+  order by r.attendee_id;
+  return v_recipients;
+end
+$$;
+grant execute on function private.remind_guests to scope_attendees_write;
+
+create function api.remind_unanswered(
+  event_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_reminded integer;
+  v_not_told jsonb;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    select coalesce(sum(c.guests) filter (where c.reason is null), 0), coalesce(
+      jsonb_agg(jsonb_build_object('reason', c.reason, 'count', c.guests) order by c.reason) filter (where c.reason is not null), '[]'
+    )
+    into v_reminded, v_not_told
+    from (select r.reason, count(*) as guests from unnest(private.remind_guests(event_id)) r group by r.reason) c;
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', private.effect_json(
+        dry_run,
+        jsonb_build_object(
+          'orders', 0, 'attendees', v_reminded, 'refund_due', 0,
+          'currency', (select e.currency from public.events e where e.id = event_id)
+        ),
+        jsonb_build_object('emails', v_reminded, 'told', v_reminded, 'not_told', v_not_told)
+      ),
+      'data', json_build_object('object', 'answer_reminders', 'event_id', event_id, 'reminded', v_reminded)
+    );
+    perform private.undo_if_dry_run(dry_run);
+    perform private.assert_notice_confirmed(
+      'remind_unanswered', jsonb_build_object('event_id', event_id), json_build_object('told', v_reminded)
+    );
+  exception when sqlstate 'UD001' then
+    null; -- Undone; the variables keep what it would have done.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
+end
+$$;
+comment on function api.remind_unanswered is
+  'E-mails the guests of an event who have required questions to answer, or reports the effect: 200 with the number reminded. 404 not_found; 409 event_not_published, event_ended; 422 idempotency_key_reused.';
+grant execute on function api.remind_unanswered to scope_attendees_write;
+
 -- schemas/70-waiting-list/erasure.sql
 
 -- Erasing what the waiting list has of people.
@@ -17809,6 +18265,29 @@ comment on function api.update_waiting_list_entry is
   'Changes fields of a waiting-list entry, such as the deadline of its offer: 200. 404 not_found; 409 read_only_field, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_waiting_list_entry to scope_attendees_write;
 
+-- Registers the person who is offered a place: the outcome.
+create function private.register_offered(
+  entry public.waiting_list_entries,
+  payment_method public.payment_method,
+  promo_code text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  -- Once more when the attendee is added, with the entry locked.
+  perform private.assert_offered(entry);
+  return (private.register(array[private.with_guests(jsonb_build_object(
+    'event_id', entry.event_id, 'ticket_type_id', entry.ticket_type_id, 'waiting_list_entry_id', entry.id,
+    'name', entry.name, 'email', entry.email, 'company', entry.company, 'send_email', entry.send_email,
+    'external_id', entry.external_id, 'metadata', entry.metadata, 'payment_method', payment_method, 'promo_code', promo_code,
+    'idempotency_key', idempotency_key, 'request_fingerprint', request_fingerprint
+  ))]))[1];
+end
+$$;
+grant execute on function private.register_offered to scope_attendees_write;
+
 create function api.accept_waiting_list_offer(
   waiting_list_entry_id uuid,
   payment_method public.payment_method default null,
@@ -17830,15 +18309,7 @@ begin
   if not found then
     perform private.refuse_not_found('waiting_list_entry_id');
   end if;
-  -- Once more when the attendee is added, with the entry locked.
-  perform private.assert_offered(v_entry);
-
-  return (private.register(array[private.with_guests(jsonb_build_object(
-    'event_id', v_entry.event_id, 'ticket_type_id', v_entry.ticket_type_id, 'waiting_list_entry_id', v_entry.id,
-    'name', v_entry.name, 'email', v_entry.email, 'company', v_entry.company, 'send_email', v_entry.send_email,
-    'external_id', v_entry.external_id, 'metadata', v_entry.metadata, 'payment_method', payment_method, 'promo_code', promo_code,
-    'idempotency_key', idempotency_key, 'request_fingerprint', request_fingerprint
-  ))]))[1];
+  return private.register_offered(v_entry, payment_method, promo_code, idempotency_key, request_fingerprint);
 end
 $$;
 comment on function api.accept_waiting_list_offer is
@@ -17877,6 +18348,106 @@ $$;
 comment on function api.cancel_waiting_list_entry is
   'Removes a person from the waiting list. An offered place goes to the next: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.cancel_waiting_list_entry to scope_attendees_write;
+
+-- schemas/70-waiting-list/offer-page.sql
+
+-- The page of an offer: where the person who is offered a place takes it or lets it go, at /w/TOKEN. Its link is in the e-mails of the offer
+-- alone.
+
+-- Each offer has its own link. It ends when the address is corrected or erased.
+create function private.offer_token(entry public.waiting_list_entries) returns text
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.link_token(entry.id, 'offer', entry.id::text, entry.email_lower, extract(epoch from entry.offered_at)::text);
+end
+$$;
+
+create function private.entry_of_offer(token text) returns public.waiting_list_entries
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_entry public.waiting_list_entries;
+begin
+  select w.* into v_entry from public.waiting_list_entries w where w.id = private.id_of_link(token);
+  return case when private.offer_token(v_entry) = token then v_entry end;
+end
+$$;
+
+-- Security definer, these three: the gateway may read no table. The status of an accepted offer is that of its ticket.
+create function api.get_offer_page(token text) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return (
+    select json_build_object(
+      'organisation', json_build_object('name', g.name, 'reply_to', g.reply_to_email, 'accent_colour', g.accent_colour),
+      'event', private.event_json(e),
+      'ticket_type', json_build_object('name', t.name, 'price', t.price),
+      'offer', json_build_object(
+        'name', w.name,
+        'status', case
+          when w.status = 'accepted' then coalesce(a.status::text, 'cancelled')
+          when w.status = 'offered' and w.offer_expires_at <= now() then 'expired'
+          else w.status::text
+        end,
+        'expires_at', private.rfc3339(w.offer_expires_at)
+      ),
+      'order', json_build_object(
+        'reference', o.reference,
+        'amount_due', case when o.id is not null then private.amount_due(o) end,
+        'payment_due_at', private.rfc3339(o.payment_due_at)
+      )
+    )
+    from private.entry_of_offer(token) w
+    join public.events e on e.id = w.event_id
+    join public.ticket_types t on t.id = w.ticket_type_id
+    join public.organisations g on g.id = w.organisation_id
+    left join public.attendees a on a.waiting_list_entry_id = w.id
+    left join public.orders o on o.id = a.order_id
+  );
+end
+$$;
+comment on function api.get_offer_page is
+  'Content of the page of an offer: { organisation, event, ticket_type, offer, order }. null if the link is not valid. For the gateway.';
+grant execute on function api.get_offer_page to gateway;
+
+create function api.take_offer(token text) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_entry public.waiting_list_entries := private.entry_of_offer(token);
+  v_price bigint := (select t.price from public.ticket_types t where t.id = v_entry.ticket_type_id);
+begin
+  if v_entry.id is not null then
+    perform private.register_offered(v_entry, case when v_price > 0 then 'invoice'::public.payment_method end);
+  end if;
+  -- Once more, now that the entry is locked.
+  if (private.entry_of_offer(token)).id is null then
+    perform private.refuse_not_found('token');
+  end if;
+end
+$$;
+comment on function api.take_offer is
+  'Accepts an offer by the link of its e-mail, as accept_waiting_list_offer; an invoice pays for what has a price. 404 not_found. For the gateway.';
+grant execute on function api.take_offer to gateway;
+
+create function api.decline_offer(token text) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_entry public.waiting_list_entries := private.lock_waiting_list_entry((private.entry_of_offer(token)).id);
+begin
+  if private.offer_token(v_entry) <> token then
+    perform private.refuse_not_found('token');
+  end if;
+  perform private.assert_offered(v_entry);
+  update public.waiting_list_entries w set status = 'cancelled' where w.id = v_entry.id;
+end
+$$;
+comment on function api.decline_offer is
+  'Declines an offer by the link of its e-mail, as cancel_waiting_list_entry. 404 not_found; 409 not_offered, offer_expired. For the gateway.';
+grant execute on function api.decline_offer to gateway;
 
 -- schemas/70-waiting-list/studio.sql
 
@@ -19691,7 +20262,7 @@ begin
   for v_time in
     select f.key as field, f.value::timestamptz as before, ((f.value::timestamptz at time zone v_from) + work.distance) at time zone v_to as after
     from jsonb_each_text("row") f
-    where f.key ~ '^(starts|ends|sales_start|sales_end|opens|closes)_at$|^valid_(from|until)$' and not fields ? f.key
+    where f.key ~ '^(starts|ends|sales_start|sales_end|opens|closes)_at$|^valid_(from|until)$|^guests_may_until$' and not fields ? f.key
       and (work.is_copy or f.key ~ '^(starts|ends|opens|closes)_' or f.value::timestamptz > now())
       and f.value is not null and work.distance is not null
     order by f.key desc
@@ -19732,7 +20303,7 @@ begin
       case
         when f.value = 'null' then f.value
         when f.key in ('price', 'amount_off') then to_jsonb(private.money_text((f.value #>> '{}')::bigint, event.currency))
-        when f.key ~ '_at$|^valid_' then to_jsonb(private.zoned_time((f.value #>> '{}')::timestamptz, event.timezone))
+        when f.key ~ '_(at|until)$|^valid_' then to_jsonb(private.zoned_time((f.value #>> '{}')::timestamptz, event.timezone))
         when f.key = 'ticket_type_ids' then (
           select coalesce(jsonb_agg(coalesce((select t.name from public.ticket_types t where t.id = i.id::uuid and i.place <= 10), '…')), '[]')
           from jsonb_array_elements_text(f.value) with ordinality i (id, place)
@@ -21186,20 +21757,22 @@ begin
       'company', a.company,
       'ticket_type', t.name,
       'ticket_code', a.ticket_code,
-      'ticket_url', private.ticket_url(a.ticket_token)
+      'ticket_url', private.ticket_url(a.ticket_token),
+      'guest', private.guest_link_json(a)
     ) order by e.id), '[]') into v_others
     from public.emails e
     join public.attendees a on a.id = e.attendee_id
     join public.ticket_types t on t.id = a.ticket_type_id
     where e.sent_with = email.id and e.id <> email.id and e.claim = email.claim;
-  else
+  elsif email.kind <> 'ticket_passed_on' then
     v_ids := private.tickets_of_address(email.kind, attendee);
     select json_agg(json_build_object(
       'name', h.name,
       'ticket_type', t.name,
       'reference', o.reference,
       'status', h.status,
-      'ticket_url', case when h.status <> 'cancelled' and o.send_email then private.ticket_url(h.ticket_token) end
+      'ticket_url', case when h.status <> 'cancelled' and o.send_email then private.ticket_url(h.ticket_token) end,
+      'guest', case when o.send_email then private.guest_link_json(row(h.*)::public.attendees) end
     ) order by h.id) into v_holders
     from (
       select a.*
@@ -21223,8 +21796,9 @@ begin
       'status', attendee.status,
       'ticket_code', case email.kind when 'ticket' then attendee.ticket_code end,
       -- Where the tickets of the order are not e-mailed, no other e-mail brings one.
-      'ticket_url', case when email.kind = 'ticket' or email.kind not in ('event_cancelled', 'ticket_cancelled') and is_mailed
+      'ticket_url', case when email.kind = 'ticket' or email.kind not in ('event_cancelled', 'ticket_cancelled', 'ticket_passed_on') and is_mailed
         then private.ticket_url(attendee.ticket_token) end,
+      'guest', case when email.kind = 'ticket' then private.guest_link_json(attendee) end,
       -- A calendar keeps the entry of the event while its mailbox has another ticket.
       'has_another_ticket', exists (
         select from public.attendees a
@@ -21285,13 +21859,22 @@ declare
   v_order public.orders;
   v_entry public.waiting_list_entries;
   v_guest json;
+  v_money json;
 begin
   select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
   select o.* into v_order from public.orders o where o.id = coalesce(email.order_id, v_attendee.order_id);
   select w.* into v_entry from public.waiting_list_entries w where w.id = email.waiting_list_entry_id;
+  -- For whoever had the ticket before.
+  if email.kind = 'ticket_passed_on' then
+    v_attendee.name := email.sent_to;
+    v_attendee.email := email.sent_to;
+    v_attendee.company := null;
+    v_attendee.email_lower := lower(email.sent_to);
+  end if;
   if v_attendee.id is not null then
     v_guest := private.guest_json(email, v_attendee, v_order.send_email);
   end if;
+  v_money := private.cancelled_money_json(email, v_attendee);
   return json_build_object(
     'id', email.id,
     'claim', email.claim,
@@ -21317,7 +21900,10 @@ begin
     'holders', v_guest -> 'holders',
     'order', case when email.order_id is null then json_build_object('reference', v_order.reference)
       else private.order_json(v_order, '[]') end,
-    'money', private.cancelled_money_json(email, v_attendee),
+    'money', v_money,
+    -- A guest may be told with a ticket that somebody else ordered.
+    'order_url', case when email.order_id is not null or v_money is not null and v_order.email_lower = v_attendee.email_lower
+      then private.link_url('o', private.order_token(v_order)) end,
     -- Whom the order is for: the first hundred, and one more where there are more.
     'guests', case email.kind when 'order_confirmation' then (
       select coalesce(json_agg(json_build_object('name', g.name, 'ticket_type', t.name) order by g.id), '[]')
@@ -21330,20 +21916,7 @@ begin
       ) g
       join public.ticket_types t on t.id = g.ticket_type_id
     ) end,
-    -- What it is for, a line for each ticket type and price: of an order that was cancelled what was cancelled with it, which its totals have.
-    'lines', case when email.order_id is not null then (
-      select coalesce(json_agg(json_build_object(
-        'name', l.name, 'quantity', l.quantity, 'price', l.price, 'discount', l.discount, 'total', l.quantity * l.price - l.discount
-      ) order by l.first_id), '[]')
-      from (
-        select t.name, a.price, count(*) as quantity, sum(a.discount)::bigint as discount, min(a.id::text) as first_id
-        from public.attendees a
-        join public.ticket_types t on t.id = a.ticket_type_id
-        where a.order_id = v_order.id
-          and (a.status <> 'cancelled' or v_order.status = 'cancelled' and a.cancelled_at = v_order.cancelled_at)
-        group by t.id, a.price
-      ) l
-    ) end,
+    'lines', case when email.order_id is not null then private.order_lines_json(v_order) end,
     'payment', (
       select private.payment_json(p, v.created_at)::jsonb || jsonb_build_object('is_latest', not exists (
         select from public.payments l
@@ -21354,6 +21927,9 @@ begin
       where p.id = email.payment_id
     ),
     'waiting_list_entry', case when v_entry.id is not null then private.waiting_list_entry_json(v_entry) end,
+    'offer_url', case email.kind when 'waiting_list_offer' then private.link_url('w', private.offer_token(v_entry)) end,
+    'questions', case email.kind when 'answers_reminder' then private.unanswered_labels(v_attendee) end,
+    'answer_url', case email.kind when 'answers_reminder' then private.link_url('g', private.guest_token(v_attendee)) end,
     'opt_out_url', case when private.can_be_switched_off(email.kind)
       then private.link_url('u', private.opt_out_token(v_attendee)) end
   );
@@ -21434,6 +22010,7 @@ begin
   return case email.kind
     when 'ticket' then v_attendee.status <> 'active'
     when 'ticket_cancelled' then v_attendee.status <> 'cancelled'
+    when 'ticket_passed_on' then email.sent_to is null
     when 'event_changed' then v_attendee.status = 'cancelled' or (
       select e.status not in ('published', 'completed') or private.announced(e) = email.previous from public.events e where e.id = v_attendee.event_id
     )
@@ -21449,6 +22026,9 @@ begin
     when 'waiting_list_offer' then (
       select w.status <> 'offered' or w.offer_expires_at <= now()
       from public.waiting_list_entries w where w.id = email.waiting_list_entry_id
+    )
+    when 'answers_reminder' then private.unanswered(v_attendee) = '{}' or (
+      select e.status <> 'published' or coalesce(e.ends_at <= now(), false) from public.events e where e.id = v_attendee.event_id
     )
     when 'payment_received' then exists (select from public.payment_voids v where v.payment_id = email.payment_id)
     when 'payment_voided' then not private.has_receipt(email.payment_id)
@@ -21633,6 +22213,7 @@ begin
       attempts = e.attempts + 1,
       last_attempt_at = v_now,
       sent_to = coalesce(
+        case e.kind when 'ticket_passed_on' then e.sent_to end,
         (select a.email from public.attendees a where a.id = e.attendee_id), (select o.email from public.orders o where o.id = e.order_id),
         (select w.email from public.waiting_list_entries w where w.id = e.waiting_list_entry_id)
       ),
@@ -21646,7 +22227,7 @@ begin
 end
 $$;
 comment on function api.claim_emails is
-  'Leases due e-mails of every kind for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, message, ticket_type, attendee, others, holders, guests, order, lines, payment, waiting_list_entry, opt_out_url }]. "others" are tickets in the same e-mail, each settled by its email_id.';
+  'Leases due e-mails of every kind for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, message, ticket_type, attendee, others, holders, guests, order, order_url, lines, payment, waiting_list_entry, offer_url, questions, answer_url, opt_out_url }]. "others" are tickets in the same e-mail, each settled by its email_id.';
 grant execute on function api.claim_emails to courier;
 
 -- What became of tickets that were sent, on their attendees, who are locked; of the latest e-mail only. Where the code or the address changed

@@ -157,7 +157,14 @@ describe.concurrent('organisations update', () => {
   test('changes what is given, and clears what is empty', async () => {
     const slug = await organisation()
     const update = (...options: string[]) => run('organisations', 'update', '--organisation', slug, ...options)
-    const first = await update('--accent-colour', '#8A1C3B', '--payment-instructions', 'IBAN DE00\nwithin 14 days')
+    const first = await update(
+      '--accent-colour',
+      '#8A1C3B',
+      '--payment-instructions',
+      'IBAN DE00\nwithin 14 days',
+      '--seller-details',
+      'Acme',
+    )
     expect([first.code, first.stdout]).toEqual([0, `Changed organisation ${slug}.\n`])
     await update('--confirm-refunds-above', '10000')
     const { stdout } = await update('--payment-instructions', '', '--reply-to-email', 'desk@acme.example', '--json')
@@ -169,6 +176,8 @@ describe.concurrent('organisations update', () => {
       confirm_refunds_above: '10000',
       reply_to_email: 'desk@acme.example',
       logo_url: null,
+      seller_details: 'Acme',
+      tax_note: null,
     })
   })
 

@@ -121,7 +121,7 @@ test('the buyer of a cancelled order is told whether to pay, and what is returne
   const none = { currency: 'EUR', amount_unpaid: 0, amount_retained: 0, amount_refundable: 0 }
   const doNotPay = 'Please do not make a payment now.'
   const { subject, text: both } = await composeEmail(cancelled, sender)
-  expect(subject).toBe('Order K7Q2M9XD cancelled: Lange Nacht der Übersetzung')
+  expect(subject).toBe('Order K7Q2M9XD cancelled, €40.00 will be refunded: Lange Nacht der Übersetzung')
   expect(seen(both)).toContain(
     `Your order K7Q2M9XD for Lange Nacht der Übersetzung has been cancelled, with all its tickets. ${doNotPay} The €40.00 you have paid will be refunded.`,
   )
@@ -153,6 +153,48 @@ test('the buyer of a cancelled order is told whether to pay, and what is returne
   for (const pending of [ticket, event]) expect(await text(pending)).not.toMatch(/payment|refunded/)
 })
 
+test.each([...locales])(
+  'in %s the headline of an e-mail about money has the amount, and the date of what is due',
+  async (locale) => {
+    const emails = pendingEmails(locale)
+    const none = { currency: 'EUR', amount_unpaid: 0, amount_retained: 0, amount_refundable: 0 }
+    const money = { ...none, amount_refundable: 4000 }
+    const headlineOf = async (pending: PendingEmail) =>
+      /<td class="(?:text|good|notice|bad)"[^>]*>\s*<p[^>]*>([^<]*)/.exec(
+        (await composeEmail(pending, sender)).html,
+      )?.[1]
+    for (const pending of [emails.order_confirmation, emails.payment_reminder]) {
+      const { amount_due } = pending.order
+      const headline = await headlineOf(pending)
+      expect([headline?.includes(`${amount_due / 100}`), headline?.includes('15')], headline).toEqual([true, true])
+      const undated = { ...pending, order: { ...pending.order, payment_due_at: null } } as PendingEmail
+      expect(await headlineOf(undated)).toContain(`${amount_due / 100}`)
+    }
+    const { ticket_cancelled, event_cancelled, order_cancelled } = emails
+    for (const pending of [ticket_cancelled, event_cancelled, order_cancelled]) {
+      expect(await headlineOf({ ...pending, money })).toContain('40')
+      expect(await headlineOf({ ...pending, money: none })).not.toContain('40')
+    }
+    for (const pending of [emails.payment_received, emails.payment_voided])
+      expect(await headlineOf(pending)).toContain('40')
+  },
+)
+
+test('each e-mail to a buyer links to the order, the confirmation by its one button, and none to a guest', async () => {
+  for (const [kind, pending] of Object.entries(pendingEmails())) {
+    const isToBuyer = 'lines' in pending && pending.lines !== null
+    const { html, text } = await composeEmail(pending, sender)
+    const buttons = html.match(/<a href="[^"]*" style="[^"]*text-decoration:none;/g) ?? []
+    expect(
+      [html, text].map((part) => part.includes('https://tickets.example/o/9c41aa')),
+      kind,
+    ).toEqual([isToBuyer, isToBuyer])
+    expect(buttons, kind).toHaveLength(kind === 'order_confirmation' ? 1 : 0)
+    const { html: without } = await composeEmail({ ...pending, order_url: null }, sender)
+    expect(without).not.toContain('/o/')
+  }
+})
+
 test('amounts are written in the currency of the order', async () => {
   const yen = await text(ofBuyer('payment_reminder', { currency: 'JPY', amount_due: 4900 }))
   expect(yen).toContain('There is still JP¥4,900 to pay')
@@ -162,7 +204,9 @@ test('amounts are written in the currency of the order', async () => {
 })
 
 test('a receipt says what is left, and what follows', async () => {
-  expect(await text(pendingEmails().payment_received)).toContain('There is still €97.00 to pay.')
+  expect(seen(await text(pendingEmails().payment_received))).toContain(
+    'There is still €97.00 to pay by 15 April 2027 at 23:59.',
+  )
   const all = await text(ofBuyer('payment_received', { amount_due: 0, amount_paid: 13_700 }))
   expect(all).toContain('Your order is now paid in full.')
   expect(all).not.toContain('Still to pay')
@@ -415,7 +459,7 @@ test('a reminder of what is paid in part says that the tickets stay, and names n
   }
   expect(seen(await text(inTime))).toContain('There is still €97.00 to pay by 15 April 2027')
   const { subject, text: overdue } = await composeEmail(late, sender)
-  expect(subject).toMatch(/^Please pay order K7Q2M9XD: /)
+  expect(subject).toMatch(/^Please pay €97.00 for order K7Q2M9XD: /)
   expect(seen(overdue)).toContain('There is still €97.00 to pay. Please quote')
 })
 
@@ -426,7 +470,7 @@ test('a reminder names the deadline and what follows it, but only of an order th
   expect(await text(dated)).toContain('If it is not paid by then, the order will be cancelled')
   for (const pending of [open, completed]) {
     const { subject, text: plain } = await composeEmail(pending, sender)
-    expect(subject).toMatch(new RegExp(`^Please pay order ${dated.order.reference}: `))
+    expect(subject).toMatch(new RegExp(`^Please pay €137.00 for order ${dated.order.reference}: `))
     expect(plain).toMatch(/There is still .* to pay\. Please quote/)
     expect(plain).not.toContain('cancelled')
   }

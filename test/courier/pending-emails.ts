@@ -78,6 +78,7 @@ export function pendingEmails(
   }
   const toBuyer = {
     ...common,
+    order_url: 'https://tickets.example/o/9c41aa',
     organisation: {
       ...common.organisation,
       payment_instructions:

@@ -79,5 +79,6 @@ export function pendingTicket(changes: Changes = {}): PendingTicket {
     },
     others: changes.others ?? [],
     opt_out_url: null,
+    order_url: null,
   }
 }

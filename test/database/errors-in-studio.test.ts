@@ -70,6 +70,8 @@ test.each([
     "'data:image/png;base64,AA'",
   ].map((url) => ['organisations', 'logo_url', `logo_url = ${url}`]),
   ['organisations', 'payment_instructions', "payment_instructions = repeat('x', 2001)"],
+  ['organisations', 'seller_details', "seller_details = repeat('x', 1001)"],
+  ['organisations', 'tax_note', "tax_note = repeat('x', 1001)"],
 ])('of %s, a bad %s is refused in a sentence: %s', async (table, param, assignments) => {
   const error = await errorOf(
     studio.query(`update public.${table} set ${assignments} where id = $1`, [ids[table as string]]),

@@ -64,20 +64,9 @@ export type Pictures = {
 export function ticketPage(facts: PageFacts, token: string, { qr, logo }: Pictures): SentPage {
   const { words, onlineUrl, mapUrl, googleCalendarUrl } = facts
   const main = html`<main class="ticket ${facts.state}">
-      <header>
-        ${logo !== null && html`<img class="logo" src="${logo}" alt="">`}
-        <p class="from" dir="auto">${facts.organisation}</p>
-        <h1 dir="auto">${facts.event}</h1>
-      </header>
+      ${head(facts, logo)}
       ${statusOf(facts)}
-      ${
-        qr !== undefined &&
-        html`<figure>
-        <img src="${qr}" alt="${fill(words.qrCode, { code: facts.code ?? '' })}" width="480" height="480">
-        <figcaption>${facts.code}</figcaption>
-        <button type="button"><span>${words.page.fullScreen}</span><span>${words.page.closeFullScreen}</span></button>
-      </figure>`
-      }
+      ${qr !== undefined && codeFigure(qr, facts.code ?? '', words)}
       <p class="holder" dir="auto">${facts.attendee}</p>
       ${facts.company && html`<p class="company" dir="auto">${facts.company}</p>`}
       <dl>
@@ -101,19 +90,32 @@ export function ticketPage(facts: PageFacts, token: string, { qr, logo }: Pictur
       ${emailsOf(facts, token)}
       ${contactOf(facts)}
     </main>`
-  return document(fill(words.page.title, { event: facts.event }), main, words, facts.palette, undefined, logo)
+  return document(fill(words.page.title, { event: facts.event }), main, words, { palette: facts.palette, logo })
 }
 
 /** The page for a link that leads to no ticket, the same for each, and the one for a ticket that cannot be shown now. */
 export function noTicketPage(kind: 'unknown' | 'busy', words: Words): SentPage {
   const [title, sentence] =
     kind === 'unknown' ? [words.page.unknownTitle, words.page.unknown] : [words.page.busyTitle, words.page.busy]
-  return document(title, onlySaying(title, sentence), words, paletteOf(null))
+  return document(title, onlySaying(title, sentence), words)
 }
 
 /** In place of a ticket. */
 export const onlySaying = (title: string, sentence: string): Html =>
   html`<main class="ticket none"><header><h1>${title}</h1></header><p class="status">${sentence}</p></main>`
+
+export const head = ({ organisation, event }: Facts, logo: string | null, title = event): Html => html`<header>
+        ${logo !== null && html`<img class="logo" src="${logo}" alt="">`}
+        <p class="from" dir="auto">${organisation}</p>
+        <h1 dir="auto">${title}</h1>
+      </header>`
+
+/** @param qr a data URL. */
+export const codeFigure = (qr: string, code: string, words: Words): Html => html`<figure>
+        <img src="${qr}" alt="${fill(words.qrCode, { code })}" width="480" height="480">
+        <figcaption>${code}</figcaption>
+        <button type="button"><span>${words.page.fullScreen}</span><span>${words.page.closeFullScreen}</span></button>
+      </figure>`
 
 function statusOf(facts: PageFacts): Html {
   const { words, state, ended, checkedIn } = facts
@@ -154,18 +156,15 @@ export const entry = (name: string, lines: string[], ...links: (Html | false)[])
 const places = { style: '/* style */', script: '/* script */' }
 
 /** A page that does not ask again. */
-export const stillPage = (title: string, main: Html, words: Words, palette = paletteOf(null)): SentPage =>
-  document(title, main, words, palette, '')
+export const stillPage = (title: string, main: Html, words: Words, palette?: Palette): SentPage =>
+  document(title, main, words, { palette, script: '' })
 
-function document(
-  title: string,
-  main: Html,
-  words: Words,
-  palette: Palette,
-  script = pageFiles().script,
-  logo: string | null = null,
-): SentPage {
-  const style = styleOf(palette)
+/** Beside what a page says: an order page has a style of its own after that of a ticket, and another script. */
+type Look = { palette?: Palette | undefined; style?: string; script?: string; logo?: string | null }
+
+export function document(title: string, main: Html, words: Words, look: Look = {}): SentPage {
+  const { palette = paletteOf(null), script = pageFiles().script, logo = null } = look
+  const style = styleOf(palette) + (look.style ?? '')
   const page = html`<!DOCTYPE html>
 <html lang="${words.locale.slice(0, 2)}">
   <head>

@@ -12,6 +12,8 @@ type Changes = {
   accentColour?: string
   logoUrl?: string
   paymentInstructions?: string
+  sellerDetails?: string
+  taxNote?: string
   confirmRefundsAbove?: string
 }
 
@@ -54,6 +56,8 @@ export function addOrganisationCommands(usher: Command, { print, printJson, onDa
     .option('--accent-colour <colour>', 'colour of e-mails and ticket pages, such as #26306b')
     .option('--logo-url <url>', 'https address of the logo on e-mails and ticket pages')
     .option('--payment-instructions <text>', 'how to pay an invoice')
+    .option('--seller-details <text>', 'seller on receipts: name, address, tax number')
+    .option('--tax-note <text>', 'what receipts say about tax')
     .option(
       '--confirm-refunds-above <amount>',
       'refunds of an order above this need a confirmation over MCP, in minor units',
@@ -77,6 +81,8 @@ Example:
           accent_colour: options.accentColour,
           logo_url: options.logoUrl,
           payment_instructions: options.paymentInstructions,
+          seller_details: options.sellerDetails,
+          tax_note: options.taxNote,
           confirm_refunds_above: options.confirmRefundsAbove,
         }),
       )

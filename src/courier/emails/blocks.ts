@@ -1,6 +1,7 @@
 // The blocks of an e-mail, which the HTML and the text part render each in its way.
 
 import { type Facts, whenLines, whereLines } from '../../guests/facts.ts'
+import type { AmountRow } from '../../guests/money.ts'
 
 /** Lines under a label; the first one is set off, but in a list. */
 export type Detail = { label: string; lines: string[]; link?: string | undefined; isList?: boolean }
@@ -9,10 +10,11 @@ export type Block =
   | { type: 'details'; details: Detail[] }
   | { type: 'ticket'; number: number; code: string; holder: string; company: string | undefined }
   | { type: 'changes'; changes: { label: string; before: string[]; now: string[] }[] }
-  | { type: 'amounts'; rows: { label: string; amount: string; isTotal?: boolean }[] }
+  | { type: 'amounts'; rows: AmountRow[] }
   | { type: 'sentences'; sentences: string[] }
   | { type: 'quote'; label: string; lines: string[] }
-  | { type: 'link'; label: string; url: string; isButton?: boolean }
+  | { type: 'button'; label: string; url: string }
+  | { type: 'link'; label: string; url: string }
 
 export const sentences = (...said: string[]): Block => ({ type: 'sentences', sentences: said })
 

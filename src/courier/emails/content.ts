@@ -10,6 +10,7 @@ import {
   whenLines,
   whereLines,
 } from '../../guests/facts.ts'
+import { amountRows, deadlineOf, headlineOfDue, whatOfTheMoney } from '../../guests/money.ts'
 import {
   type Announced,
   type CancelledMoney,
@@ -25,7 +26,7 @@ import {
   ticketsOf,
 } from '../../guests/pending.ts'
 import { linesOf, oneLine } from '../../guests/plain-text.ts'
-import { fill } from '../../guests/words/index.ts'
+import { fill, type Words } from '../../guests/words/index.ts'
 import type { EmailKind } from '../../operations/email-kinds.ts'
 import { type Block, details, orderRow, sentences, ticketRow, whenAndWhere } from './blocks.ts'
 
@@ -82,14 +83,27 @@ export function contentOf(pending: PendingEmail, facts: Facts): Content {
 }
 
 function headlineOf(pending: PendingEmail, facts: Facts): string {
-  const { kinds } = facts.words
+  const { words, reference } = facts
+  const { kinds } = words
+  const { headline } = kinds[pending.kind]
   if (pending.kind === 'ticket' && pending.others.length > 0)
     return fill(kinds.ticket.several, { count: `${pending.others.length + 1}` })
-  const isUndated = pending.kind === 'payment_reminder' && !isDated(pending, facts)
-  return fill(isUndated ? kinds.payment_reminder.undatedHeadline : kinds[pending.kind].headline, {
-    reference: facts.reference,
-    date: deadlineOf(pending, facts) ?? '',
-  })
+  if (pending.kind === 'payment_reminder') return headlineOfDue(pending.order, dueOf(pending, facts), words)
+  if (pending.kind === 'payment_received' || pending.kind === 'payment_voided')
+    return fill(headline, paymentOf(pending, facts))
+  if (pending.kind === 'order_confirmation' && pending.order.amount_due > 0) {
+    const { payHeadline, payByHeadline } = kinds.order_confirmation
+    const date = dueOf(pending, facts)
+    const amount = moneyOf(pending, facts)(pending.order.amount_due)
+    return fill(date ? payByHeadline : payHeadline, { reference, amount, date: date ?? '' })
+  }
+  return withRefund(fill(headline, { reference }), 'money' in pending ? pending.money : null, words)
+}
+
+function withRefund(headline: string, money: CancelledMoney | null, words: Words): string {
+  if (money === null || money.amount_refundable === 0) return headline
+  const amount = amountOf(money.amount_refundable, money.currency, words)
+  return fill(words.kinds.order_cancelled.refundHeadline, { headline, amount })
 }
 
 /** What the organiser adds stands after what it is about. */
@@ -218,9 +232,10 @@ function ticketCancelled(pending: Of<'ticket_cancelled'>, facts: Facts): Body {
   const names = new Intl.ListFormat(words.locale).format(holders.map(({ name }) => oneLine(name)))
   return {
     blocks: [
-      sentences(fill(holders.length === 1 ? one : several, { names }), ...whatOfTheMoney(pending.money, facts)),
+      sentences(fill(holders.length === 1 ? one : several, { names }), ...whatOfTheMoney(pending.money, words)),
       whenAndWhere(facts),
       details(ticketRow(typesOf(pending), facts), orderRow(facts)),
+      ...orderLink(pending, facts),
     ],
     closing: calendarSentence(pending, facts),
   }
@@ -257,10 +272,11 @@ function answersReminder(pending: Of<'answers_reminder'>, facts: Facts): Body {
 
 const notice = (pending: PendingNotice, facts: Facts): Body => ({
   blocks: [
-    sentences(facts.words.kinds[pending.kind].notice, ...whatOfTheMoney(pending.money, facts)),
+    sentences(facts.words.kinds[pending.kind].notice, ...whatOfTheMoney(pending.money, facts.words)),
     whenAndWhere(facts),
     ...ticketLinks(pending.holders, facts),
     heldTickets(pending.holders, facts),
+    ...orderLink(pending, facts),
   ],
   closing: calendarSentence(pending, facts),
 })
@@ -301,16 +317,21 @@ function toBuyer(pending: PendingToBuyer, facts: Facts): Body {
   return {
     blocks: [
       sentences(...saidToBuyer(pending, facts)),
+      ...(pending.kind === 'order_confirmation' ? orderLink(pending, facts, 'button') : []),
       whenAndWhere(facts),
-      { type: 'amounts', rows: amountRows(pending, facts) },
+      { type: 'amounts', rows: amountRows(pending.order, pending.lines, facts.words) },
       ...(pending.kind === 'order_confirmation' ? whatIsToPay(pending, facts) : []),
       ...(asksForMoney(pending) ? paymentInstructions(pending, facts) : []),
       ...(pending.kind === 'order_confirmation' ? guestList(pending.guests, facts) : []),
       details(orderRow(facts)),
+      ...(pending.kind === 'order_confirmation' ? [] : orderLink(pending, facts)),
     ],
     closing: [],
   }
 }
+
+const orderLink = ({ order_url: url }: PendingEmail, { words }: Facts, type: 'link' | 'button' = 'link'): Block[] =>
+  url === null ? [] : [{ type, label: words.orderPage.open, url }]
 
 const asksForMoney = ({ kind, order }: PendingToBuyer): boolean =>
   order.amount_due > 0 && kind !== 'order_expired' && kind !== 'order_cancelled'
@@ -320,43 +341,53 @@ function saidToBuyer(pending: PendingToBuyer, facts: Facts): string[] {
   const { words, event, reference } = facts
   const { kinds } = words
   const name = oneLine(order.name)
-  const due = { amount: moneyOf(pending, facts)(order.amount_due) }
   switch (kind) {
     case 'order_confirmation':
       return [fill(kinds.order_confirmation.thanks, { name })]
     case 'payment_received': {
-      const { received, complete, incomplete } = kinds.payment_received
+      const { received, complete } = kinds.payment_received
       const said = fill(received, { name, ...paymentOf(pending, facts) })
       // Of an order that was cancelled since, nothing is due and no ticket is sent; what another payment completed, its receipt says.
       if (order.status === 'cancelled') return [said]
-      if (order.amount_due > 0) return [said, fill(incomplete, due)]
+      if (order.amount_due > 0) return [said, requestOf(pending, facts)]
       return pending.payment.is_latest ? [said, complete] : [said]
     }
     case 'payment_voided': {
       const said = fill(kinds.payment_voided.voided, { name, ...paymentOf(pending, facts) })
-      return order.amount_due > 0 ? [said, fill(kinds.payment_received.incomplete, due)] : [said]
+      return order.amount_due > 0 ? [said, requestOf(pending, facts)] : [said]
     }
     case 'payment_reminder': {
-      const { reminder, consequence, undated, reserved } = kinds.payment_reminder
-      const date = isDated(pending, facts) ? deadlineOf(pending, facts) : undefined
-      const request = fill(date ? reminder : undated, { ...due, date: date ?? '', reference })
+      const { consequence, reserved } = kinds.payment_reminder
+      const request = requestOf(pending, facts)
       // An order that is paid in part does not expire.
       if (order.status === 'pending' && order.amount_paid > order.amount_refunded) return [request, reserved]
-      return date ? [request, consequence] : [request]
+      return isDated(pending, facts) ? [request, consequence] : [request]
     }
     case 'order_expired':
       return [kinds.order_expired.expired, kinds.order_expired.doNotPay]
     case 'order_cancelled': {
       const { requested, eventCancelled } = kinds.order_cancelled
       const cancelled = order.cancellation_reason === 'event_cancelled' ? eventCancelled : requested
-      return [fill(cancelled, { event, reference }), ...whatOfTheMoney(pending.money, facts)]
+      return [fill(cancelled, { event, reference }), ...whatOfTheMoney(pending.money, words)]
     }
   }
 }
 
+const dueOf = ({ order, event }: PendingToBuyer, { words }: Facts) => deadlineOf(order, event.timezone, words)
+
 /** What is completed keeps its tickets, even where something is due again. */
 const isDated = (pending: PendingToBuyer, facts: Facts) =>
-  pending.order.status === 'pending' && deadlineOf(pending, facts) !== undefined
+  pending.order.status === 'pending' && dueOf(pending, facts) !== undefined
+
+/** What is still to be paid, and by when. */
+function requestOf(pending: PendingToBuyer, facts: Facts): string {
+  const { reminder, undated } = facts.words.kinds.payment_reminder
+  return fill(isDated(pending, facts) ? reminder : undated, {
+    amount: moneyOf(pending, facts)(pending.order.amount_due),
+    date: dueOf(pending, facts) ?? '',
+    reference: facts.reference,
+  })
+}
 
 function paymentOf(pending: Of<'payment_received' | 'payment_voided'>, facts: Facts): { amount: string; date: string } {
   const { amount, received_at } = pending.payment
@@ -367,7 +398,7 @@ function whatIsToPay(pending: Of<'order_confirmation'>, facts: Facts): Block[] {
   const { pay, payBy, ticketsFollow, nothingDue } = facts.words.kinds.order_confirmation
   const { amount_due } = pending.order
   if (amount_due === 0) return [sentences(nothingDue)]
-  const date = deadlineOf(pending, facts)
+  const date = dueOf(pending, facts)
   const values = { amount: moneyOf(pending, facts)(amount_due), date: date ?? '', reference: facts.reference }
   return [sentences(fill(date ? payBy : pay, values), ticketsFollow)]
 }
@@ -383,50 +414,14 @@ function guestList(guests: Of<'order_confirmation'>['guests'], { words }: Facts)
   return lines.length > 0 ? [details({ label: words.guests, lines, isList: true })] : []
 }
 
-/** Said to the contact of a cancelled order, and to nobody else. */
-function whatOfTheMoney(cancelled: CancelledMoney | null, { words }: Facts): string[] {
-  if (cancelled === null) return []
-  const { amount_unpaid, amount_refundable, amount_retained, currency } = cancelled
-  const { doNotPay, refund, retained, rest } = words.kinds.order_cancelled
-  const money = (amount: number) => amountOf(amount, currency, words)
-  return [
-    ...(amount_unpaid > 0 ? [doNotPay] : []),
-    ...(amount_retained > 0 ? [fill(retained, { retained: money(amount_retained) })] : []),
-    ...(amount_refundable > 0 ? [fill(amount_retained > 0 ? rest : refund, { amount: money(amount_refundable) })] : []),
-  ]
-}
-
 const moneyOf =
   ({ order }: PendingToBuyer, { words }: Facts) =>
   (amount: number) =>
     amountOf(amount, order.currency, words)
 
-function amountRows(pending: PendingToBuyer, facts: Facts) {
-  const { order, lines } = pending
-  const { words } = facts
-  const money = moneyOf(pending, facts)
-  const row = (label: string, amount: number) => ({ label, amount: money(amount) })
-  return [
-    ...lines.map(({ quantity, name, price }) =>
-      row(fill(words.line, { quantity: `${quantity}`, name: oneLine(name) }), quantity * price),
-    ),
-    ...(order.discount_total > 0 ? [row(words.discount, -order.discount_total)] : []),
-    { ...row(words.total, order.total), isTotal: true },
-    ...(order.amount_paid > 0 ? [row(words.paid, order.amount_paid - order.amount_refunded)] : []),
-    ...(order.amount_paid > 0 && order.amount_due > 0 ? [{ ...row(words.due, order.amount_due), isTotal: true }] : []),
-  ]
-}
-
 function paymentInstructions({ organisation }: PendingToBuyer, { words }: Facts): Block[] {
   const lines = linesOf(organisation.payment_instructions ?? '')
   return lines.length > 0 ? [details({ label: words.howToPay, lines })] : []
-}
-
-/** When an order is to be paid, in the zone of its event; undefined once the buyer was reminded after it. */
-function deadlineOf(pending: PendingEmail, facts: Facts): string | undefined {
-  if (!isToBuyer(pending)) return undefined
-  const { payment_due_at: due, payment_reminded_at: reminded } = pending.order
-  return due && !(reminded && reminded >= due) ? momentOf(due, pending.event.timezone, facts.words) : undefined
 }
 
 /** @param ticket which one, where there are several. */
@@ -463,8 +458,7 @@ function guestLinks(guest: GuestLink | null, { words }: Facts, ticket?: string):
 
 const capitalised = (label: string) => label.charAt(0).toUpperCase() + label.slice(1)
 
-const buttonTo = (url: string | null, label: string): Block[] =>
-  url === null ? [] : [{ type: 'link', label, url, isButton: true }]
+const buttonTo = (url: string | null, label: string): Block[] => (url === null ? [] : [{ type: 'button', label, url }])
 
 const unique = (lines: string[]): string[] => [...new Set(lines)]
 

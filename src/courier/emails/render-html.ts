@@ -4,6 +4,7 @@
 import type { Palette } from '../../guests/colours.ts'
 import type { Facts } from '../../guests/facts.ts'
 import { type Html, html } from '../../guests/html.ts'
+import { ibansIn } from '../../guests/plain-text.ts'
 import { fill, type Words } from '../../guests/words/index.ts'
 import type { Block, Detail } from './blocks.ts'
 import type { Content, Tone } from './content.ts'
@@ -165,11 +166,12 @@ function row(block: Block, isFirst: boolean, { words, palette }: Facts, cidOf: (
 </td></tr>
 `
     case 'link':
-      if (block.isButton) return button(block, palette)
       return html`<tr><td align="center" style="padding:0 28px 11px;">
   <p style="${styles.value}"><a class="link" href="${block.url}" style="${styles.link}color:${palette.linkOnLight};">${block.label}</a></p>
 </td></tr>
 `
+    case 'button':
+      return button(block, palette)
     case 'quote':
       return html`<tr><td style="padding:${top} 28px 20px;">
   <p class="soft" style="${styles.label}">${block.label}</p>
@@ -185,7 +187,7 @@ function row(block: Block, isFirst: boolean, { words, palette }: Facts, cidOf: (
 }
 
 /** A table, because Outlook ignores the padding of a link. */
-const button = ({ url, label }: Extract<Block, { type: 'link' }>, { accent, onAccent }: Palette): Html =>
+const button = ({ url, label }: Extract<Block, { type: 'button' }>, { accent, onAccent }: Palette): Html =>
   html`<tr><td align="center" style="padding:4px 28px 22px;">
   <table role="presentation" cellpadding="0" cellspacing="0" border="0"><tr>
     <td bgcolor="${accent}" style="${styles.button}background-color:${accent};"><a href="${url}" style="${styles.link}font-weight:600;text-decoration:none;color:${onAccent};">${label}</a></td>
@@ -237,20 +239,16 @@ function pairs([left, right, ...others]: Html[]): Html {
 const strong = (text: string) => html`<p class="text" dir="auto" style="${styles.strong}">${unbroken(text)}</p>`
 const plain = (text: string) => html`<p class="text" dir="auto" style="${styles.value}">${unbroken(text)}</p>`
 
-// With or without its spaces. Kept, so that it can be copied; the longest fit into 320 pixels in small print, also in a wide font.
-const iban = /\b([A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?\d[A-Z0-9]{0,2})?)(?![A-Z0-9])/
-
+// The longest IBANs fit into 320 pixels in small print, also in a wide font.
 const sizeOf = ({ length }: string) => `${length > 35 ? 10 : length > 28 ? 12 : 16}`
 
 /** A line in which an IBAN stays on one line. */
 const unbroken = (text: string): Html =>
-  html`${text
-    .split(iban)
-    .map((part, i) =>
-      i % 2 === 1
-        ? html`<span style="white-space:nowrap;font-weight:400;font-size:${sizeOf(part)}px;">${part}</span>`
-        : part,
-    )}`
+  html`${ibansIn(text).map((part, i) =>
+    i % 2 === 1
+      ? html`<span style="white-space:nowrap;font-weight:400;font-size:${sizeOf(part)}px;">${part}</span>`
+      : part,
+  )}`
 
 // Whitespace between inline blocks would be as wide as a letter, so the parent has font size 0.
 const columns = (

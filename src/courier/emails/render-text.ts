@@ -22,7 +22,7 @@ export function emailText({ headline, blocks, closing, contact, optOut }: Conten
     } else if (block.type === 'quote') {
       finishRows()
       paragraphs.push([`${block.label}:`, ...block.lines.map((line) => `> ${line}`)].join('\n'))
-    } else if (block.type === 'link') {
+    } else if (block.type === 'link' || block.type === 'button') {
       finishRows()
       paragraphs.push(`${block.label}\n${block.url}`)
     } else if (block.type === 'amounts') {
@@ -39,7 +39,10 @@ export function emailText({ headline, blocks, closing, contact, optOut }: Conten
   return `${[...paragraphs, ...closing, reached, ...foot].join('\n\n')}\n`
 }
 
-function rowsOf(block: Exclude<Block, { type: 'sentences' | 'quote' | 'amounts' | 'link' }>, { words }: Facts): Row[] {
+function rowsOf(
+  block: Exclude<Block, { type: 'sentences' | 'quote' | 'amounts' | 'link' | 'button' }>,
+  { words }: Facts,
+): Row[] {
   switch (block.type) {
     case 'details':
       return block.details.flatMap(({ label, lines, link }) => [

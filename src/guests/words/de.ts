@@ -63,6 +63,8 @@ export const de: Words = {
     },
     order_confirmation: {
       headline: 'Ihre Bestellung {reference}',
+      payHeadline: 'Ihre Bestellung {reference} – bitte zahlen Sie {amount}',
+      payByHeadline: 'Ihre Bestellung {reference} – bitte zahlen Sie {amount} bis zum {date}',
       thanks: 'Vielen Dank für Ihre Bestellung, {name}.',
       pay: 'Bitte zahlen Sie {amount} und geben Sie als Verwendungszweck {reference} an.',
       payBy: 'Bitte zahlen Sie {amount} bis zum {date} und geben Sie als Verwendungszweck {reference} an.',
@@ -70,19 +72,18 @@ export const de: Words = {
       nothingDue: 'Sie müssen nichts bezahlen. Alle Gäste erhalten ihr Ticket per E-Mail.',
     },
     payment_received: {
-      headline: 'Zahlung erhalten',
+      headline: 'Zahlung über {amount} erhalten',
       received: 'Vielen Dank, {name}. Wir haben am {date} Ihre Zahlung über {amount} erhalten.',
       complete: 'Damit ist Ihre Bestellung vollständig bezahlt. Alle Gäste erhalten ihr Ticket per E-Mail.',
-      incomplete: 'Offen sind noch {amount}.',
     },
     payment_voided: {
-      headline: 'Zahlung nicht erhalten',
+      headline: 'Zahlung über {amount} nicht erhalten',
       voided:
         'Guten Tag {name}, wir hatten Ihnen den Eingang von {amount} am {date} bestätigt. Das war leider ein Irrtum: Diese Zahlung haben wir nicht erhalten. Bitte entschuldigen Sie das Versehen.',
     },
     payment_reminder: {
-      headline: 'Bitte zahlen Sie bis zum {date}',
-      undatedHeadline: 'Bitte zahlen Sie die Bestellung {reference}',
+      headline: 'Bitte zahlen Sie {amount} bis zum {date}',
+      undatedHeadline: 'Bitte zahlen Sie {amount} für die Bestellung {reference}',
       reminder: 'Bis zum {date} sind noch {amount} zu zahlen. Bitte geben Sie als Verwendungszweck {reference} an.',
       consequence:
         'Geht die Zahlung nicht rechtzeitig ein, wird die Bestellung storniert und die Plätze werden anderen angeboten.',
@@ -97,6 +98,7 @@ export const de: Words = {
     },
     order_cancelled: {
       headline: 'Bestellung {reference} storniert',
+      refundHeadline: '{headline}, {amount} werden erstattet',
       requested: 'Ihre Bestellung {reference} für {event} wurde mit allen Tickets storniert.',
       eventCancelled:
         'Die Veranstaltung {event} wurde leider abgesagt. Damit ist auch Ihre Bestellung {reference} mit allen Tickets storniert.',
@@ -246,5 +248,35 @@ export const de: Words = {
     declined: 'Dieser Platz wird nicht mehr für Sie reserviert.',
     refused: 'Dieser Platz kann im Moment nicht angenommen werden.',
     unknown: 'Dieser Link ist ungültig oder nicht mehr gültig. Bitte verwenden Sie den Link aus der neuesten E-Mail.',
+  },
+
+  orderPage: {
+    open: 'Bestellung öffnen',
+    paid: 'Diese Bestellung ist vollständig bezahlt.',
+    free: 'Sie müssen nichts bezahlen.',
+    cancelled: 'Diese Bestellung wurde storniert.',
+    reference: 'Verwendungszweck',
+    copy: 'Kopieren',
+    copied: 'Kopiert: {text}',
+    payments: 'Zahlungen',
+    payment: 'Zahlung vom {date}',
+    refund: 'Erstattung vom {date}',
+    tickets: 'Tickets',
+    valid: 'Gültig',
+    unpaid: 'Noch nicht bezahlt',
+    ticketCancelled: 'Storniert',
+    openTicket: 'Ticket öffnen',
+    change: 'Namen ändern oder weitergeben',
+    printTickets: 'Ihre Tickets drucken',
+    receipt: 'Zahlungsbestätigung',
+    seller: 'Verkäufer',
+    buyer: 'Käufer',
+    print: 'Drucken',
+    back: 'Zurück zur Bestellung',
+    page: 'Seite {page} von {pages}',
+    unknownTitle: 'Keine Bestellung gefunden',
+    unknown:
+      'Unter diesem Link gibt es keine Bestellung. Bitte verwenden Sie den Link aus der neuesten E-Mail oder wenden Sie sich an den Veranstalter.',
+    busy: 'Die Bestellung kann gerade nicht angezeigt werden. Bitte versuchen Sie es in einer Minute noch einmal.',
   },
 }

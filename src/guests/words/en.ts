@@ -72,6 +72,8 @@ export const en = {
     },
     order_confirmation: {
       headline: 'Your order {reference}',
+      payHeadline: 'Your order {reference} – {amount} to pay',
+      payByHeadline: 'Your order {reference} – {amount} to pay by {date}',
       thanks: 'Thank you for your order, {name}.',
       pay: 'Please pay {amount}, quoting the reference {reference}.',
       payBy: 'Please pay {amount} by {date}, quoting the reference {reference}.',
@@ -79,19 +81,18 @@ export const en = {
       nothingDue: 'There is nothing to pay. Each guest will receive their ticket by e-mail.',
     },
     payment_received: {
-      headline: 'Payment received',
+      headline: 'Payment of {amount} received',
       received: 'Thank you, {name}. We received your payment of {amount} on {date}.',
       complete: 'Your order is now paid in full. Each guest will receive their ticket by e-mail.',
-      incomplete: 'There is still {amount} to pay.',
     },
     payment_voided: {
-      headline: 'Payment not received',
+      headline: 'Payment of {amount} not received',
       voided:
         'Dear {name}, we told you that we had received {amount} on {date}. We are sorry, that was a mistake: we have not received this payment.',
     },
     payment_reminder: {
-      headline: 'Please pay by {date}',
-      undatedHeadline: 'Please pay order {reference}',
+      headline: 'Please pay {amount} by {date}',
+      undatedHeadline: 'Please pay {amount} for order {reference}',
       reminder: 'There is still {amount} to pay by {date}. Please quote the reference {reference}.',
       consequence: 'If it is not paid by then, the order will be cancelled and its places offered to others.',
       undated: 'There is still {amount} to pay. Please quote the reference {reference}.',
@@ -104,6 +105,7 @@ export const en = {
     },
     order_cancelled: {
       headline: 'Order {reference} cancelled',
+      refundHeadline: '{headline}, {amount} will be refunded',
       requested: 'Your order {reference} for {event} has been cancelled, with all its tickets.',
       eventCancelled:
         'Unfortunately, {event} has been cancelled, and with it your order {reference} and all its tickets.',
@@ -263,6 +265,37 @@ export const en = {
     declined: 'This place is no longer being held for you.',
     refused: 'This place cannot be taken at the moment.',
     unknown: 'This link is not valid, or no longer valid. Please use the link in the most recent e-mail.',
+  },
+
+  /** The page of an order, for its buyer. */
+  orderPage: {
+    open: 'Open your order',
+    paid: 'This order is paid in full.',
+    free: 'There is nothing to pay.',
+    cancelled: 'This order has been cancelled.',
+    reference: 'Payment reference',
+    copy: 'Copy',
+    copied: 'Copied: {text}',
+    payments: 'Payments',
+    payment: 'Payment received on {date}',
+    refund: 'Refund made on {date}',
+    tickets: 'Tickets',
+    valid: 'Valid',
+    unpaid: 'Awaiting payment',
+    ticketCancelled: 'Cancelled',
+    openTicket: 'Open ticket',
+    change: 'Change name or pass on',
+    printTickets: 'Print your tickets',
+    receipt: 'Receipt',
+    seller: 'Seller',
+    buyer: 'Buyer',
+    print: 'Print',
+    back: 'Back to your order',
+    page: 'Page {page} of {pages}',
+    unknownTitle: 'No order found',
+    unknown:
+      'There is no order at this link. Please use the link in the most recent e-mail; otherwise, please contact the organiser.',
+    busy: 'The order cannot be shown right now. Please try again in a minute.',
   },
 }
 

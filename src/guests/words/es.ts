@@ -63,6 +63,8 @@ export const es: Words = {
     },
     order_confirmation: {
       headline: 'Tu pedido {reference}',
+      payHeadline: 'Tu pedido {reference} – {amount} por pagar',
+      payByHeadline: 'Tu pedido {reference} – tienes hasta el {date} para pagar {amount}',
       thanks: 'Gracias por tu pedido, {name}.',
       pay: 'Quedan {amount} por pagar. Indica la referencia {reference} al hacer el pago.',
       payBy: 'Tienes hasta el {date} para pagar {amount}. Indica la referencia {reference} al hacer el pago.',
@@ -70,23 +72,22 @@ export const es: Words = {
       nothingDue: 'No tienes que pagar nada. Cada asistente recibirá su entrada por correo electrónico.',
     },
     payment_received: {
-      headline: 'Pago recibido',
+      headline: 'Pago de {amount} recibido',
       received: 'Gracias, {name}. Recibimos tu pago de {amount} el {date}.',
       complete: 'Tu pedido ya está pagado por completo. Cada asistente recibirá su entrada por correo electrónico.',
-      incomplete: 'Quedan {amount} por pagar.',
     },
     payment_voided: {
-      headline: 'Pago no recibido',
+      headline: 'Pago de {amount} no recibido',
       voided:
         'Hola, {name}: te dijimos que habíamos recibido {amount} el {date}. Lo sentimos, ha sido un error: no hemos recibido ese pago.',
     },
     payment_reminder: {
-      headline: 'Tienes hasta el {date} para pagar',
+      headline: 'Tienes hasta el {date} para pagar {amount}',
       reminder:
         'Quedan {amount} por pagar. El plazo termina el {date}. Indica la referencia {reference} al hacer el pago.',
       consequence:
         'Si no se paga dentro de ese plazo, el pedido se cancelará y sus plazas se ofrecerán a otras personas.',
-      undatedHeadline: 'Paga el pedido {reference}',
+      undatedHeadline: 'Pedido {reference}: {amount} por pagar',
       undated: 'Quedan {amount} por pagar. Indica la referencia {reference}.',
       reserved: 'Gracias por lo que ya has pagado: tus entradas siguen reservadas.',
     },
@@ -97,6 +98,7 @@ export const es: Words = {
     },
     order_cancelled: {
       headline: 'Pedido {reference} cancelado',
+      refundHeadline: '{headline}, te devolveremos {amount}',
       requested: 'Tu pedido {reference} para {event} se ha cancelado, con todas sus entradas.',
       eventCancelled:
         'Lamentablemente, el evento {event} se ha cancelado y, con él, tu pedido {reference} y todas sus entradas.',
@@ -246,5 +248,35 @@ export const es: Words = {
     declined: 'Ya no te guardamos esta plaza.',
     refused: 'Esta plaza no se puede aceptar en este momento.',
     unknown: 'Este enlace no es válido o ya ha caducado. Utiliza el enlace del correo más reciente.',
+  },
+
+  orderPage: {
+    open: 'Ver tu pedido',
+    paid: 'Este pedido está pagado por completo.',
+    free: 'No tienes que pagar nada.',
+    cancelled: 'Este pedido se ha cancelado.',
+    reference: 'Referencia del pago',
+    copy: 'Copiar',
+    copied: 'Copiado: {text}',
+    payments: 'Pagos',
+    payment: 'Pago recibido el {date}',
+    refund: 'Devolución realizada el {date}',
+    tickets: 'Entradas',
+    valid: 'Válida',
+    unpaid: 'Pendiente de pago',
+    ticketCancelled: 'Anulada',
+    openTicket: 'Ver la entrada',
+    change: 'Cambiar el nombre o cederla',
+    printTickets: 'Imprimir tus entradas',
+    receipt: 'Recibo',
+    seller: 'Vendedor',
+    buyer: 'Comprador',
+    print: 'Imprimir',
+    back: 'Volver al pedido',
+    page: 'Página {page} de {pages}',
+    unknownTitle: 'No se ha encontrado el pedido',
+    unknown:
+      'Este enlace no corresponde a ningún pedido. Usa el enlace del correo más reciente o ponte en contacto con la organización del evento.',
+    busy: 'El pedido no se puede mostrar en este momento. Vuelve a intentarlo dentro de un minuto.',
   },
 }

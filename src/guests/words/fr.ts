@@ -64,6 +64,8 @@ const written: Words = {
     },
     order_confirmation: {
       headline: 'Votre commande {reference}',
+      payHeadline: 'Votre commande {reference} – {amount} à régler',
+      payByHeadline: 'Votre commande {reference} – {amount} à régler au plus tard le {date}',
       thanks: 'Merci pour votre commande, {name}.',
       pay: 'Merci de régler {amount} en indiquant la référence {reference}.',
       payBy: 'Merci de régler {amount} au plus tard le {date}, en indiquant la référence {reference}.',
@@ -71,19 +73,18 @@ const written: Words = {
       nothingDue: 'Vous n’avez rien à régler. Chaque participant recevra son billet par e-mail.',
     },
     payment_received: {
-      headline: 'Paiement reçu',
+      headline: 'Paiement de {amount} reçu',
       received: 'Merci, {name}. Nous avons bien reçu votre paiement de {amount} le {date}.',
       complete: 'Votre commande est désormais entièrement réglée. Chaque participant recevra son billet par e-mail.',
-      incomplete: 'Il reste {amount} à régler.',
     },
     payment_voided: {
-      headline: 'Paiement non reçu',
+      headline: 'Paiement de {amount} non reçu',
       voided:
         'Bonjour {name}, nous vous avions confirmé la réception de {amount} le {date}. C’était une erreur, et nous vous prions de nous en excuser : nous n’avons pas reçu ce paiement.',
     },
     payment_reminder: {
-      headline: 'À régler au plus tard le {date}',
-      undatedHeadline: 'Commande {reference} à régler',
+      headline: '{amount} à régler au plus tard le {date}',
+      undatedHeadline: 'Commande {reference} : {amount} à régler',
       reminder: 'Il reste {amount} à régler au plus tard le {date}. Merci d’indiquer la référence {reference}.',
       consequence:
         'Sans règlement d’ici là, la commande sera annulée et les places seront proposées à d’autres personnes.',
@@ -98,6 +99,7 @@ const written: Words = {
     },
     order_cancelled: {
       headline: 'Commande {reference} annulée',
+      refundHeadline: '{headline}, {amount} vous seront remboursés',
       requested: 'Votre commande {reference} pour {event} a été annulée, avec tous ses billets.',
       eventCancelled:
         'Nous sommes désolés : l’événement {event} a été annulé. Votre commande {reference} l’est donc aussi, avec tous ses billets.',
@@ -247,6 +249,36 @@ const written: Words = {
     declined: 'Cette place ne vous est plus réservée.',
     refused: 'Cette place ne peut pas être acceptée pour le moment.',
     unknown: 'Ce lien n’est pas valable, ou ne l’est plus. Merci d’utiliser le lien de l’e-mail le plus récent.',
+  },
+
+  orderPage: {
+    open: 'Ouvrir votre commande',
+    paid: 'Cette commande est entièrement réglée.',
+    free: 'Vous n’avez rien à régler.',
+    cancelled: 'Cette commande a été annulée.',
+    reference: 'Référence du paiement',
+    copy: 'Copier',
+    copied: 'Copié : {text}',
+    payments: 'Paiements',
+    payment: 'Paiement reçu le {date}',
+    refund: 'Remboursement effectué le {date}',
+    tickets: 'Billets',
+    valid: 'Valable',
+    unpaid: 'En attente de paiement',
+    ticketCancelled: 'Annulé',
+    openTicket: 'Ouvrir le billet',
+    change: 'Changer le nom ou transmettre',
+    printTickets: 'Imprimer vos billets',
+    receipt: 'Reçu',
+    seller: 'Vendeur',
+    buyer: 'Acheteur',
+    print: 'Imprimer',
+    back: 'Retour à la commande',
+    page: 'Page {page} sur {pages}',
+    unknownTitle: 'Aucune commande trouvée',
+    unknown:
+      'Ce lien ne correspond à aucune commande. Utilisez le lien de l’e-mail le plus récent ; sinon, adressez-vous à l’organisateur.',
+    busy: 'La commande ne peut pas être affichée pour le moment. Veuillez réessayer dans une minute.',
   },
 }
 

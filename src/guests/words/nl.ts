@@ -63,6 +63,8 @@ export const nl: Words = {
     },
     order_confirmation: {
       headline: 'Je bestelling {reference}',
+      payHeadline: 'Je bestelling {reference} – betaal {amount}',
+      payByHeadline: 'Je bestelling {reference} – betaal {amount} uiterlijk {date}',
       thanks: 'Bedankt voor je bestelling, {name}.',
       pay: 'Betaal {amount} onder vermelding van {reference}.',
       payBy: 'Betaal {amount} uiterlijk {date}, onder vermelding van {reference}.',
@@ -70,21 +72,20 @@ export const nl: Words = {
       nothingDue: 'Je hoeft niets te betalen. Alle gasten krijgen hun ticket per e-mail.',
     },
     payment_received: {
-      headline: 'Betaling ontvangen',
+      headline: 'Betaling van {amount} ontvangen',
       received: 'Bedankt, {name}. We hebben je betaling van {amount} op {date} ontvangen.',
       complete: 'Je bestelling is nu volledig betaald. Alle gasten krijgen hun ticket per e-mail.',
-      incomplete: 'Er staat nog {amount} open.',
     },
     payment_voided: {
-      headline: 'Betaling niet ontvangen',
+      headline: 'Betaling van {amount} niet ontvangen',
       voided:
         'Hallo {name}, we hadden je laten weten dat we op {date} {amount} hadden ontvangen. Dat was een vergissing, onze excuses: we hebben deze betaling niet ontvangen.',
     },
     payment_reminder: {
-      headline: 'Betaal uiterlijk {date}',
+      headline: 'Betaal {amount} uiterlijk {date}',
       reminder: 'Er staat nog {amount} open. Betaal dit uiterlijk {date}, onder vermelding van {reference}.',
       consequence: 'Is er dan nog niet betaald, dan wordt de bestelling geannuleerd en gaan de plaatsen naar anderen.',
-      undatedHeadline: 'Betaal bestelling {reference}',
+      undatedHeadline: 'Betaal {amount} voor bestelling {reference}',
       undated: 'Er staat nog {amount} open. Vermeld bij de betaling {reference}.',
       reserved: 'Bedankt voor wat je al hebt betaald: je tickets blijven voor je gereserveerd.',
     },
@@ -95,6 +96,7 @@ export const nl: Words = {
     },
     order_cancelled: {
       headline: 'Bestelling {reference} geannuleerd',
+      refundHeadline: '{headline}, je krijgt {amount} terug',
       requested: 'Je bestelling {reference} voor {event} is geannuleerd, met alle tickets.',
       eventCancelled:
         'Het evenement {event} is helaas afgelast. Daarmee is ook je bestelling {reference} geannuleerd, met alle tickets.',
@@ -243,5 +245,35 @@ export const nl: Words = {
     declined: 'Deze plaats wordt niet meer voor je vrijgehouden.',
     refused: 'Deze plaats kan op dit moment niet worden aangenomen.',
     unknown: 'Deze link is niet of niet meer geldig. Gebruik de link uit de nieuwste e-mail.',
+  },
+
+  orderPage: {
+    open: 'Je bestelling openen',
+    paid: 'Deze bestelling is volledig betaald.',
+    free: 'Je hoeft niets te betalen.',
+    cancelled: 'Deze bestelling is geannuleerd.',
+    reference: 'Betalingskenmerk',
+    copy: 'Kopiëren',
+    copied: 'Gekopieerd: {text}',
+    payments: 'Betalingen',
+    payment: 'Betaling van {date}',
+    refund: 'Terugbetaling van {date}',
+    tickets: 'Tickets',
+    valid: 'Geldig',
+    unpaid: 'Nog niet betaald',
+    ticketCancelled: 'Geannuleerd',
+    openTicket: 'Ticket openen',
+    change: 'Naam wijzigen of doorgeven',
+    printTickets: 'Je tickets afdrukken',
+    receipt: 'Betalingsbewijs',
+    seller: 'Verkoper',
+    buyer: 'Koper',
+    print: 'Afdrukken',
+    back: 'Terug naar je bestelling',
+    page: 'Pagina {page} van {pages}',
+    unknownTitle: 'Geen bestelling gevonden',
+    unknown:
+      'Bij deze link hoort geen bestelling. Gebruik de link in de nieuwste e-mail of neem contact op met de organisator.',
+    busy: 'De bestelling kan nu niet worden getoond. Probeer het over een minuut opnieuw.',
   },
 }

@@ -82,6 +82,7 @@ const singular = (field: string): string => field.replace(/ies$/, 'y').replace(/
 
 function unwrap(schema: Schema, many = false): { inner: Schema; many: boolean } {
   if (schema instanceof z.ZodArray) return unwrap(schema.element, true)
+  if (schema instanceof z.ZodRecord) return unwrap(schema.valueType as Schema, true)
   if (schema instanceof z.ZodNullable || schema instanceof z.ZodOptional || schema instanceof z.ZodNonOptional) {
     return unwrap(schema.def.innerType, many)
   }

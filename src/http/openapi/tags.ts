@@ -36,7 +36,7 @@ const chapters: readonly Tag[] = [
   {
     name: 'Questions',
     description: 'Questions of an event to its guests. The answers are fields of the attendees.',
-    guide: 'integrators#registering',
+    guide: 'guides/questions',
     kinds: ['question', 'answer_reminders'],
   },
   {

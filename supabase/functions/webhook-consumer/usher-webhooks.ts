@@ -302,7 +302,7 @@ export interface components {
             payment_reminded_at: string | null;
             promo_code: string | null;
             /** @enum {string} */
-            source: "api" | "mcp" | "studio";
+            source: "api" | "mcp" | "studio" | "page";
             attendees: components["schemas"]["Attendee"][];
             payments: components["schemas"]["Payment"][];
             refunds: components["schemas"]["Refund"][];
@@ -382,6 +382,12 @@ export interface components {
             metadata: {
                 [key: string]: string | number | boolean | null;
             };
+            /** @description By key of the question. Those of sensitive questions only in list_attendees and get_attendee. */
+            answers: {
+                [key: string]: unknown;
+            };
+            /** @description Keys of required questions without an answer. */
+            unanswered: string[];
             /** @description Number of edits; the ETag over REST begins with it. */
             version: number;
             /**
@@ -444,7 +450,7 @@ export interface components {
             currency: string;
             external_reference: string | null;
             /** @enum {string} */
-            source: "api" | "mcp" | "studio";
+            source: "api" | "mcp" | "studio" | "page";
             /**
              * Format: date-time
              * @description RFC 3339, UTC.
@@ -484,7 +490,7 @@ export interface components {
             currency: string;
             external_reference: string | null;
             /** @enum {string} */
-            source: "api" | "mcp" | "studio";
+            source: "api" | "mcp" | "studio" | "page";
             /**
              * Format: date-time
              * @description RFC 3339, UTC.
@@ -549,6 +555,12 @@ export interface components {
             metadata: {
                 [key: string]: string | number | boolean | null;
             };
+            /** @description By key of the question. Those of sensitive questions only in list_attendees and get_attendee. */
+            answers: {
+                [key: string]: unknown;
+            };
+            /** @description Keys of required questions without an answer. */
+            unanswered: string[];
             /** @description Number of edits; the ETag over REST begins with it. */
             version: number;
             /**
@@ -621,6 +633,10 @@ export interface components {
             capacity: number | null;
             /** @description Hours for which a waiting-list offer holds a place. */
             waiting_list_offer_hours: number;
+            /** @description What guests may do by the link in their e-mails: correct (name, company), answer (change answers), give_back, pass_on. */
+            guests_may: ("correct" | "answer" | "give_back" | "pass_on")[];
+            /** @description When that ends; null: give_back and pass_on at starts_at, the others at ends_at. */
+            guests_may_until: string | null;
             /** @description ISO 4217. */
             currency: string;
             /** @description Days until an unpaid order expires; null: no deadline. */
@@ -664,7 +680,7 @@ export interface components {
              * @description Kind of e-mail.
              * @enum {string}
              */
-            kind: "ticket" | "order_confirmation" | "payment_received" | "payment_voided" | "payment_reminder" | "order_expired" | "order_cancelled" | "event_changed" | "event_cancelled" | "ticket_cancelled" | "waiting_list_offer" | "waiting_list_cancelled";
+            kind: "ticket" | "order_confirmation" | "payment_received" | "payment_voided" | "payment_reminder" | "order_expired" | "order_cancelled" | "event_changed" | "event_cancelled" | "ticket_cancelled" | "ticket_passed_on" | "waiting_list_offer" | "waiting_list_cancelled" | "answers_reminder";
             /**
              * Format: uuid
              * @description Identifier of the event.

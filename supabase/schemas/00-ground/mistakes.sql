@@ -53,7 +53,7 @@ begin
     cross join lateral (
       select case when private.person_form(e.value) = '' then '' else regexp_replace(e.value, '^' || v_blanks || '|' || v_blanks || '$', '', 'g') end as trimmed
     ) t
-    where (t.trimmed = '' or t.trimmed <> e.value and e.key <> all ('{description,payment_instructions,last_response_body}'))
+    where (t.trimmed = '' or t.trimmed <> e.value and e.key <> all ('{description,payment_instructions,seller_details,tax_note,last_response_body}'))
       and "row" -> e.key is distinct from old_row -> e.key
   );
 end

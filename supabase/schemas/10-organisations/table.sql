@@ -28,6 +28,8 @@ create table public.organisations (
   accent_colour text,
   logo_url text,
   payment_instructions text,
+  seller_details text,
+  tax_note text,
   confirm_refunds_above bigint,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
@@ -40,6 +42,8 @@ create table public.organisations (
   constraint organisations_accent_colour_is_hexadecimal check (accent_colour ~ '^#[0-9a-f]{6}$'),
   constraint organisations_logo_url_is_https check (private.is_courier_url(logo_url)),
   constraint organisations_payment_instructions_are_bounded check (length(payment_instructions) <= 2000),
+  constraint organisations_seller_details_are_bounded check (length(seller_details) <= 1000),
+  constraint organisations_tax_note_is_bounded check (length(tax_note) <= 1000),
   constraint organisations_confirm_refunds_above_is_not_negative check (confirm_refunds_above >= 0),
   constraint organisations_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')
 );
@@ -53,6 +57,10 @@ comment on constraint organisations_logo_url_is_https on public.organisations is
   'The URL of a logo is an https address without a password. Give the address of a PNG or JPEG, or leave it empty.';
 comment on constraint organisations_payment_instructions_are_bounded on public.organisations is
   'Payment instructions have at most 2000 characters. Write less, or link to a page.';
+comment on constraint organisations_seller_details_are_bounded on public.organisations is
+  'Seller details have at most 1000 characters. Write the name, the address and the numbers that a receipt needs.';
+comment on constraint organisations_tax_note_is_bounded on public.organisations is
+  'A tax note has at most 1000 characters. Write what a receipt has to say about tax.';
 comment on table public.organisations is 'Owners of events. Nothing is visible across organisations.';
 comment on column public.organisations.name is 'Name for people, and the sender name of ticket e-mails.';
 comment on column public.organisations.slug is 'Short name for addresses and the command line: up to 63 lower-case letters, digits and, inside, hyphens.';
@@ -61,6 +69,8 @@ comment on column public.organisations.reply_to_email is 'Reply-to address of ti
 comment on column public.organisations.accent_colour is 'Colour of its e-mails and ticket pages, such as #26306b. Empty: the colour of Usher.';
 comment on column public.organisations.logo_url is 'Logo in e-mails and on ticket pages: the https address of a PNG or JPEG.';
 comment on column public.organisations.payment_instructions is 'How the buyer pays an invoice: account, deadline, reference.';
+comment on column public.organisations.seller_details is 'Seller on receipts, in lines: name, address, tax number. Empty: the name of the organisation.';
+comment on column public.organisations.tax_note is 'What receipts say about tax, such as "Prices include 19% VAT".';
 comment on column public.organisations.confirm_refunds_above is
   'Total refunds of an order above which a person confirms a refund over MCP, in minor units. Empty: every refund.';
 
@@ -182,6 +192,8 @@ as $$
 begin
   new.accent_colour := lower(new.accent_colour);
   new.payment_instructions := btrim(new.payment_instructions, E' \t\r\n');
+  new.seller_details := btrim(new.seller_details, E' \t\r\n');
+  new.tax_note := btrim(new.tax_note, E' \t\r\n');
   return new;
 end
 $$;
@@ -201,7 +213,8 @@ create trigger organisations_300_slug before update of slug on public.organisati
   for each row execute function private.tg_organisations__assert_slug_is_free();
 select private.keep_table('public.organisations',
   in_use => array['The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id']);
-create trigger organisations_200_normalise before insert or update of accent_colour, payment_instructions on public.organisations
+create trigger organisations_200_normalise before insert or update of accent_colour, payment_instructions, seller_details, tax_note
+  on public.organisations
   for each row execute function private.tg_organisations__normalise();
 
 select private.keep_table('public.plans',
@@ -217,8 +230,9 @@ create policy organisations_select_membership on public.organisations for select
 create policy organisations_update_ownership on public.organisations for update to authenticated
   using (id in (select private.organisations_as('{owner}')));
 grant select on public.organisations to api_key, authenticated;
-grant update (name, slug, reply_to_email, accent_colour, logo_url, payment_instructions, confirm_refunds_above) on public.organisations
-  to authenticated;
+grant update (
+  name, slug, reply_to_email, accent_colour, logo_url, payment_instructions, seller_details, tax_note, confirm_refunds_above
+) on public.organisations to authenticated;
 
 create policy organisation_members_select_membership on public.organisation_members for select to authenticated
   using (organisation_id in (select private.member_organisation_ids()));

@@ -287,7 +287,7 @@ begin
 end
 $$;
 comment on function api.claim_emails is
-  'Leases due e-mails of every kind for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, message, ticket_type, attendee, others, holders, guests, order, lines, payment, waiting_list_entry, offer_url, questions, answer_url, opt_out_url }]. "others" are tickets in the same e-mail, each settled by its email_id.';
+  'Leases due e-mails of every kind for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, message, ticket_type, attendee, others, holders, guests, order, order_url, lines, payment, waiting_list_entry, offer_url, questions, answer_url, opt_out_url }]. "others" are tickets in the same e-mail, each settled by its email_id.';
 grant execute on function api.claim_emails to courier;
 
 -- What became of tickets that were sent, on their attendees, who are locked; of the latest e-mail only. Where the code or the address changed

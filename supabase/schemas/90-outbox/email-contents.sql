@@ -134,6 +134,7 @@ declare
   v_order public.orders;
   v_entry public.waiting_list_entries;
   v_guest json;
+  v_money json;
 begin
   select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
   select o.* into v_order from public.orders o where o.id = coalesce(email.order_id, v_attendee.order_id);
@@ -148,6 +149,7 @@ begin
   if v_attendee.id is not null then
     v_guest := private.guest_json(email, v_attendee, v_order.send_email);
   end if;
+  v_money := private.cancelled_money_json(email, v_attendee);
   return json_build_object(
     'id', email.id,
     'claim', email.claim,
@@ -173,7 +175,10 @@ begin
     'holders', v_guest -> 'holders',
     'order', case when email.order_id is null then json_build_object('reference', v_order.reference)
       else private.order_json(v_order, '[]') end,
-    'money', private.cancelled_money_json(email, v_attendee),
+    'money', v_money,
+    -- A guest may be told with a ticket that somebody else ordered.
+    'order_url', case when email.order_id is not null or v_money is not null and v_order.email_lower = v_attendee.email_lower
+      then private.link_url('o', private.order_token(v_order)) end,
     -- Whom the order is for: the first hundred, and one more where there are more.
     'guests', case email.kind when 'order_confirmation' then (
       select coalesce(json_agg(json_build_object('name', g.name, 'ticket_type', t.name) order by g.id), '[]')
@@ -186,20 +191,7 @@ begin
       ) g
       join public.ticket_types t on t.id = g.ticket_type_id
     ) end,
-    -- What it is for, a line for each ticket type and price: of an order that was cancelled what was cancelled with it, which its totals have.
-    'lines', case when email.order_id is not null then (
-      select coalesce(json_agg(json_build_object(
-        'name', l.name, 'quantity', l.quantity, 'price', l.price, 'discount', l.discount, 'total', l.quantity * l.price - l.discount
-      ) order by l.first_id), '[]')
-      from (
-        select t.name, a.price, count(*) as quantity, sum(a.discount)::bigint as discount, min(a.id::text) as first_id
-        from public.attendees a
-        join public.ticket_types t on t.id = a.ticket_type_id
-        where a.order_id = v_order.id
-          and (a.status <> 'cancelled' or v_order.status = 'cancelled' and a.cancelled_at = v_order.cancelled_at)
-        group by t.id, a.price
-      ) l
-    ) end,
+    'lines', case when email.order_id is not null then private.order_lines_json(v_order) end,
     'payment', (
       select private.payment_json(p, v.created_at)::jsonb || jsonb_build_object('is_latest', not exists (
         select from public.payments l

@@ -119,6 +119,7 @@ test('a ticket is pending once, with all that its e-mail says, and is shown as s
         questions: null,
         answer_url: null,
         opt_out_url: null,
+        order_url: null,
         guests: null,
         money: null,
         waiting_list_entry: null,

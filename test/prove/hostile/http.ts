@@ -163,7 +163,7 @@ export function headers(stage: Stage, random: Random): HostileRequest {
 }
 
 const roots = words(`
-  /api/v1/me /api/v1/events /api/mcp /oauth/auth /t/x /u/x /exports/x /door /door/main.ts /docs /docs/guides/errors /openapi.json /health /ready
+  /api/v1/me /api/v1/events /api/mcp /oauth/auth /t/x /o/x /u/x /exports/x /door /door/main.ts /docs /docs/guides/errors /openapi.json /health /ready
   /mail /confirm/x /.well-known/oauth-authorization-server/oauth / /metrics /favicon.ico /postmark`)
 const segments = words(String.raw`
   %00 %2e%2e .. . %2f %5c \ ;x=1 %c0%ae%c0%ae %252e%252e .... %20 %0d%0aX-Injected:yes * ~ package.json .env % %zz : @ __proto__ constructor

@@ -113,7 +113,13 @@ async function tellStory(
   secrets.paymentReference = 'INV-of-Wilhelmina'
   await expect.poll(() => receiver.received.length).toBeGreaterThan(0)
   receiver.answerWith(status(204))
-  await send(url, undefined, { method: 'GET', path: `/t/${secrets.ticketToken}` })
+  const orderLink = await database.query(
+    'select private.order_token(o) as token from public.orders o where o.id = $1',
+    [order.id],
+  )
+  secrets.orderToken = orderLink.rows[0].token
+  for (const path of [`/t/${secrets.ticketToken}`, `/o/${secrets.orderToken}`, `/o/${secrets.orderToken}/tickets`])
+    await send(url, undefined, { method: 'GET', path })
   for (const code of [secrets.ticketCode, secrets.ticketCode, guest.email])
     await call('POST', '/check-ins', { event_id: event.id, code })
   await call('POST', '/check-ins/batch', {
@@ -155,6 +161,7 @@ async function tellStory(
   for (const path of [
     `/t/${key}`,
     `/u/${key}`,
+    `/o/${key}`,
     `/x/${key}`,
     `/confirm/${key}`,
     `/oauth/auth?client_id=${key}&login_hint=${guest.email}`,
