@@ -30,5 +30,5 @@ export const deleted = (object: string, of: string) =>
 
 /** What the door sees of an attendee's answers. */
 export const answersAtDoor = z
-  .array(z.strictObject({ label: z.string(), answer: z.string() }))
-  .describe('Answers to questions with at_door, in words.')
+  .record(z.string(), z.strictObject({ label: z.string(), answer: z.string() }))
+  .describe('By key: the answers to questions with at_door, in words.')

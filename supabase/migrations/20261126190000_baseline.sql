@@ -8769,18 +8769,18 @@ end
 $$;
 grant execute on function private.answer_sought to scope_attendees_read;
 
--- What the door sees of the answers of an attendee, in words: [{ label, answer }]. Security definer: the door may not read answers.
+-- What the door sees of the answers of an attendee, in words: { KEY: { label, answer } }. Security definer: the door may not read answers.
 create function private.answers_at_door(attendee_id uuid) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return (
-    select coalesce(json_agg(json_build_object('label', q.label, 'answer', (
+    select coalesce(json_object_agg(q.key, json_build_object('label', q.label, 'answer', (
       select string_agg(coalesce(
         (select o ->> 'label' from jsonb_array_elements(q.options) o where o ->> 'key' = v.value), case v.value when 'true' then '✓' when 'false' then '–' else v.value end
       ), ', ')
       from jsonb_array_elements_text(case jsonb_typeof(g.value) when 'array' then g.value else jsonb_build_array(g.value) end) v (value)
-    )) order by q.position, q.id), '[]')
+    )) order by q.position, q.id), '{}')
     from public.attendees a
     join public.questions q on q.event_id = a.event_id and q.at_door and q.status = 'active'
     cross join lateral (select a.answers -> q.key as value) g

@@ -180,7 +180,7 @@ test.each([...locales])(
   },
 )
 
-test('each e-mail to a buyer links to the order, the confirmation by its one button, and none to a guest', async () => {
+test('each e-mail to a buyer links to the order, and none to a guest; what is to be done has the one button', async () => {
   for (const [kind, pending] of Object.entries(pendingEmails())) {
     const isToBuyer = 'lines' in pending && pending.lines !== null
     const { html, text } = await composeEmail(pending, sender)
@@ -189,7 +189,9 @@ test('each e-mail to a buyer links to the order, the confirmation by its one but
       [html, text].map((part) => part.includes('https://tickets.example/o/9c41aa')),
       kind,
     ).toEqual([isToBuyer, isToBuyer])
-    expect(buttons, kind).toHaveLength(kind === 'order_confirmation' ? 1 : 0)
+    expect(buttons, kind).toHaveLength(
+      ['order_confirmation', 'answers_reminder', 'waiting_list_offer'].includes(kind) ? 1 : 0,
+    )
     const { html: without } = await composeEmail({ ...pending, order_url: null }, sender)
     expect(without).not.toContain('/o/')
   }

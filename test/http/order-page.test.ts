@@ -80,9 +80,11 @@ test('an order to be paid says how much, by when, how, and with which reference'
 })
 
 test("it opens the buyer's own tickets and those that take no mail, and of others shows who has which", async () => {
-  const { id, url } = await order()
+  const { eventId, id, url } = await order()
   expect(tokensIn(await (await fetch(url)).text())).toEqual(['t', 't'])
   await pay(id, 14_700)
+  expect(tokensIn(await (await fetch(url)).text())).toEqual(['t', 't'])
+  await edit('events', eventId, "guests_may = '{correct}'")
   const page = await (await fetch(url)).text()
   expect(tokensIn(page)).toEqual(['t', 'g', 't', 'g'])
   expect(await shown(url)).toMatch(

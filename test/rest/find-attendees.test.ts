@@ -66,6 +66,7 @@ test('a person who is found is checked in by attendee_id, and is then shown as s
         status: 'active',
         ticket_type: { object: 'ticket_type', id: event.ticketTypeId, name: 'General' },
         checked_in_at: null,
+        answers: {},
       },
     ],
     has_more: false,

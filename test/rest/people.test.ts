@@ -276,6 +276,7 @@ const jane = {
   company: `Observatory ${mark} Ltd`,
 }
 const more = (n: number) => ({ external_id: `contact-${mark}-${n}`, metadata: { phone: `+1 ${mark} ${n}` } })
+const answers = { badge: `Mina ${mark}`, health: `Asthma ${mark}` }
 
 /** A person in every place that there is. Answers what is theirs, and whom they dealt with. */
 async function everywhere(organisation: TestOrganisation) {
@@ -290,8 +291,13 @@ async function everywhere(organisation: TestOrganisation) {
   }
   const register = (body: object) =>
     write('POST', `/events/${event.id}/registrations`, { ticket_type_id: event.ticketTypeId, ...body })
+  for (const [key, own] of [
+    ['badge', { at_door: true }],
+    ['health', { sensitive: true, delete_after_days: 9 }],
+  ] as const)
+    await write('POST', `/events/${event.id}/questions`, { key, label: 'Question', ...own })
   // Three tickets: her own, one to be paid, and one that another person bought.
-  const own = await register({ ...jane, attendees: [{ ...jane, ...more(1) }], ...more(2) })
+  const own = await register({ ...jane, attendees: [{ ...jane, ...more(1), answers }], ...more(2) })
   const paid = await register({ ...jane, ticket_type_id: priced, payment_method: 'invoice' })
   await write('PATCH', `/orders/${paid.id}`, { payment_due_at: '2030-01-01T00:00:00Z' })
   await write('POST', `/orders/${paid.id}/payments`, { amount: 900, currency: 'EUR', external_reference: 'INV-1' })
@@ -304,7 +310,11 @@ async function everywhere(organisation: TestOrganisation) {
   })
   // What she bought for somebody else, and a ticket of hers that passed to somebody else.
   const bought = await register({ ...jane, attendees: [{ name: 'Tim Wu', email: 'tim@example.com' }] })
-  const passed = await register({ name: 'Cy Young', email: 'cy@example.com', attendees: [{ ...jane, ...more(3) }] })
+  const passed = await register({
+    name: 'Cy Young',
+    email: 'cy@example.com',
+    attendees: [{ ...jane, ...more(3), answers }],
+  })
   const [passedId] = passed.attendees.map(({ id }: { id: string }) => id)
   // A ticket that was deleted.
   const gone = await register({
@@ -389,7 +399,14 @@ async function everywhere(organisation: TestOrganisation) {
     [organisation.id, `550 <${jane.email}> unknown`],
   )
   await write('PATCH', `/attendees/${ownId}`, { company: `${jane.company} again` })
-  const cy = { name: 'Cy Young', email: 'cy@example.com', company: null, external_id: null, metadata: { phone: null } }
+  const cy = {
+    name: 'Cy Young',
+    email: 'cy@example.com',
+    company: null,
+    external_id: null,
+    metadata: { phone: null },
+    answers: { badge: null, health: null },
+  }
   await write('PATCH', `/attendees/${passedId}`, { ...cy, reissue_ticket: false })
   await edit('orders', own.id, 'company = $2, name = name', [`${mark} AG`])
   return { event, send, endpointId, payment, passedId, orders: [own, paid, gift, bought, passed] }

@@ -273,10 +273,10 @@ test('attendees are found by an answer and by what they have not answered, count
     },
   )
   expect(await file.text()).toContain('Mary Jackson,vegan')
-  const shown = [
-    { label: 'Question', answer: 'Vegan' },
-    { label: 'Question', answer: 'Everything, Vegan' },
-  ]
+  const shown = {
+    diet: { label: 'Question', answer: 'Vegan' },
+    talks: { label: 'Question', answer: 'Everything, Vegan' },
+  }
   const { body } = await send('POST', '/check-ins', { event_id: event.id, code: vegan.ticket_code })
   expect(body.data.attendee.answers).toEqual(shown)
   const { body: list } = await send('GET', `/events/${event.id}/door-list`)

@@ -1,7 +1,7 @@
 // The calls of the door, by fetch. Tells what the page must tell apart: no network, a key that is refused, anything else.
 
 import { base, type DoorLink } from './link.ts'
-import type { Answer, Direction, Door, Point, Reason, Ticket } from './offline-rules.ts'
+import type { Answers, Direction, Door, Point, Reason, Ticket } from './offline-rules.ts'
 import type { Method, Order, WaitingScan } from './store.ts'
 
 export type DoorList = {
@@ -30,7 +30,7 @@ export type CheckIn = {
     company: string | null
     ticket_type: { name: string }
     checked_in_at: string | null
-    answers: Answer[]
+    answers: Answers
   } | null
   earlier: { scanned_at: string; device: string | null } | null
   scanned_at: string

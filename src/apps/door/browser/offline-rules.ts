@@ -43,11 +43,12 @@ export type Ticket = {
   order?: { id: string; amount_due: number; currency: string } | null
   entries: Entry[]
   /** Absent in lists that an older page kept. */
-  answers?: Answer[]
+  answers?: Answers
 }
 
 /** To a question that the door sees. */
-export type Answer = { label: string; answer: string }
+/** By the key of the question. */
+export type Answers = Record<string, { label: string; answer: string }>
 
 export type Scan = {
   check_in_point_id: string | null

@@ -126,7 +126,7 @@ function show(
     name: attendee?.name ?? ticket?.name ?? null,
     company: attendee?.company ?? ticket?.company ?? null,
     type: attendee?.ticket_type.name ?? session.typeOf(ticket) ?? null,
-    answers: attendee?.answers ?? ticket?.answers ?? [],
+    answers: attendee?.answers ?? ticket?.answers ?? {},
     since,
     where: earlier?.device ?? own?.device ?? null,
     leftAt: reason === 'not_inside' || reason === 'already_checked_in' ? (entry?.exited_at ?? null) : null,

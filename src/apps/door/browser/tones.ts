@@ -1,6 +1,6 @@
 // An answer, and how it looks and sounds. Its words are in the languages.
 
-import type { Answer, Ticket } from './offline-rules.ts'
+import type { Answers, Ticket } from './offline-rules.ts'
 import type { Verdicts } from './words/en.ts'
 
 export type Shown = {
@@ -9,7 +9,7 @@ export type Shown = {
   name: string | null
   company: string | null
   type: string | null
-  answers: readonly Answer[]
+  answers: Answers
   since: string | null
   /** The device at which the ticket was used. */
   where: string | null
@@ -20,8 +20,8 @@ export type Shown = {
 }
 
 /** Answers to the questions of the event, a line each. */
-export const answersOf = ({ answers = [] }: { answers?: readonly Answer[] }): string[] =>
-  answers.map(({ label, answer }) => `${label}${/[?:]$/.test(label) ? '' : ':'} ${answer}`)
+export const answersOf = ({ answers = {} }: { answers?: Answers }): string[] =>
+  Object.values(answers).map(({ label, answer }) => `${label}${/[?:]$/.test(label) ? '' : ':'} ${answer}`)
 
 export type Tone = 'welcome' | 'caution' | 'stop'
 
