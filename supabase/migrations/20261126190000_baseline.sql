@@ -4420,11 +4420,30 @@ begin
 end
 $$;
 
+-- Without its question nobody knows of an answer that it is sensitive, or when to delete it.
+create function private.tg_questions__assert_unanswered() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if exists (
+    select
+    from public.ticket_types t
+    join public.attendees a on a.ticket_type_id = t.id
+    where t.event_id = old.event_id and (a.answers ? old.key or a.sensitive_answers ? old.key)
+  ) then
+    perform private.refuse(409, 'in_use', 'The question has answers.', hint => 'Archive it instead: set status to archived.', "row" => to_jsonb(old));
+  end if;
+  return old;
+end
+$$;
+
 select private.keep_table('public.questions', filled => '{organisation_id}', fixed => '{organisation_id,event_id,key,type,sensitive}',
   fixed_hints => '{"type": "Archive the question and add another.", "sensitive": "Archive the question and add another.", "key": "Archive the question and add another."}',
   versioned => true, of_event => true);
 create trigger questions_110_event before insert on public.questions
   for each row execute function private.tg_questions__assert_event();
+create trigger questions_100_in_use before delete on public.questions
+  for each row execute function private.tg_questions__assert_unanswered();
 
 create policy questions_select_own on public.questions for select
   to scope_events_read, scope_events_write, scope_attendees_read, scope_attendees_write, scope_checkin_write
@@ -8819,7 +8838,7 @@ begin
     end;
     if v_mistake is not null then
       perform private.refuse_value(
-        case when new.sensitive_answers ? v_answer.key then 'sensitive_answers.' else 'answers.' end || left(v_answer.key, 40),
+        case when new.answers ? v_answer.key then 'answers.' else 'sensitive_answers.' end || left(v_answer.key, 40),
         v_mistake, 'See the questions of the event: list_questions.', to_jsonb(new) - 'sensitive_answers'
       );
     end if;
@@ -8834,7 +8853,9 @@ begin
 end
 $$;
 create trigger attendees_150_answer before insert or update of answers, sensitive_answers on public.attendees
-  for each row when (new.answers <> '{}' or new.sensitive_answers <> '{}') execute function private.tg_attendees__answer();
+  for each row when (
+    (new.answers <> '{}' or new.sensitive_answers <> '{}') and jsonb_typeof(new.answers || new.sensitive_answers) = 'object'
+  ) execute function private.tg_attendees__answer();
 
 -- How the guests of an event answered: of each question in use how many did, and of choices how often each. Tickets that are not cancelled.
 create function private.summary_of_questions(event_id uuid) returns json

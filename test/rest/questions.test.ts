@@ -187,6 +187,28 @@ test('a sensitive answer is in reads of attendees alone, and deleted after the e
   expect(await read()).toEqual({ size: 'M' })
 })
 
+test('a wrong answer to a sensitive question that was answered is refused by the name that was sent', async () => {
+  const { send, ask, registered } = await asking()
+  await ask({ key: 'diet', type: 'one_of', options, sensitive: true, delete_after_days: 3 })
+  const { id } = await registered({ diet: 'vegan' })
+  const { status, body } = await send('PATCH', `/attendees/${id}`, { answers: { diet: 'fish' } })
+  expect([status, body.error.param]).toEqual([422, 'answers.diet'])
+})
+
+test('a question with answers is not deleted in Studio, and answers there are an object', async () => {
+  const { ask, registered } = await asking()
+  const question = await ask({ key: 'allergies', sensitive: true, delete_after_days: 3 })
+  const remove = () => studio.query('delete from public.questions where id = $1', [question.id])
+  const { id } = await registered({ allergies: 'nuts' })
+  await expect(remove()).rejects.toThrow('The question has answers.')
+  for (const answers of ['[1]', '"x"'])
+    await expect(studio.query('update public.attendees set answers = $2 where id = $1', [id, answers])).rejects.toThrow(
+      'Answers must be an object by the keys of the questions.',
+    )
+  await studio.query("update public.attendees set sensitive_answers = '{}' where id = $1", [id])
+  expect((await remove()).rowCount).toBe(1)
+})
+
 test('an import and a row of the view answer as a registration does', async () => {
   const { organisation, event, send, ask } = await asking()
   await ask({ key: 'size' })

@@ -136,7 +136,7 @@ begin
     end;
     if v_mistake is not null then
       perform private.refuse_value(
-        case when new.sensitive_answers ? v_answer.key then 'sensitive_answers.' else 'answers.' end || left(v_answer.key, 40),
+        case when new.answers ? v_answer.key then 'answers.' else 'sensitive_answers.' end || left(v_answer.key, 40),
         v_mistake, 'See the questions of the event: list_questions.', to_jsonb(new) - 'sensitive_answers'
       );
     end if;
@@ -151,7 +151,9 @@ begin
 end
 $$;
 create trigger attendees_150_answer before insert or update of answers, sensitive_answers on public.attendees
-  for each row when (new.answers <> '{}' or new.sensitive_answers <> '{}') execute function private.tg_attendees__answer();
+  for each row when (
+    (new.answers <> '{}' or new.sensitive_answers <> '{}') and jsonb_typeof(new.answers || new.sensitive_answers) = 'object'
+  ) execute function private.tg_attendees__answer();
 
 -- How the guests of an event answered: of each question in use how many did, and of choices how often each. Tickets that are not cancelled.
 create function private.summary_of_questions(event_id uuid) returns json
