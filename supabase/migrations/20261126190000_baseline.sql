@@ -8863,25 +8863,36 @@ language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return (
-    with given as (
-      select g.key, g.value
+    with given as materialized (
+      select q.id, q.type, g.value
       from public.ticket_types t
       join public.attendees a on a.ticket_type_id = t.id and a.status <> 'cancelled'
       cross join lateral jsonb_each(a.answers || a.sensitive_answers) g
+      join public.questions q on q.event_id = t.event_id and q.key = g.key and q.status = 'active'
       where t.event_id = summary_of_questions.event_id
         -- Without questions no attendee is read.
         and exists (select from public.questions q where q.event_id = summary_of_questions.event_id)
+    ),
+    answered as (select g.id, count(*) as times from given g group by g.id),
+    chosen as materialized (
+      select g.id, c.choice, count(*) as times
+      from given g
+      cross join lateral jsonb_array_elements_text(case jsonb_typeof(g.value) when 'array' then g.value else jsonb_build_array(g.value) end) c (choice)
+      where g.type in ('one_of', 'several_of')
+      group by g.id, c.choice
     )
     select coalesce(json_agg(json_build_object(
-      'id', q.id, 'key', q.key, 'label', q.label, 'answered', (select count(*) from given g where g.key = q.key),
+      'id', q.id, 'key', q.key, 'label', q.label, 'answered', coalesce(n.times, 0),
       'options', (
-        select json_agg(json_build_object('key', o.option ->> 'key', 'label', o.option ->> 'label', 'answered', (
-          select count(*) from given g where g.key = q.key and g.value @> (o.option -> 'key')
-        )) order by o.place)
+        select json_agg(json_build_object(
+          'key', o.option ->> 'key', 'label', o.option ->> 'label', 'answered', coalesce(c.times, 0)
+        ) order by o.place)
         from jsonb_array_elements(q.options) with ordinality o (option, place)
+        left join chosen c on c.id = q.id and c.choice = o.option ->> 'key'
       )
     ) order by q.position, q.id), '[]')
     from public.questions q
+    left join answered n on n.id = q.id
     where q.event_id = summary_of_questions.event_id and q.status = 'active'
   );
 end
