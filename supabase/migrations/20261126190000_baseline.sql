@@ -8899,8 +8899,8 @@ end
 $$;
 grant execute on function private.summary_of_questions to scope_events_read;
 
--- Deletes sensitive answers whose time is over. Returns how many. For api.purge.
-create function private.delete_sensitive_answers() returns integer
+-- Deletes sensitive answers whose time is over. At most "limit" of each question. Returns how many. For api.purge.
+create function private.delete_sensitive_answers("limit" integer) returns integer
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -8915,7 +8915,11 @@ begin
     where q.sensitive and coalesce(e.ends_at, e.cancelled_at) < now() - make_interval(days => q.delete_after_days)
   loop
     update public.attendees a set sensitive_answers = a.sensitive_answers - v_question.key
-    where a.event_id = v_question.event_id and a.sensitive_answers ? v_question.key;
+    where a.id = any (array(
+      select o.id from public.attendees o
+      where o.event_id = v_question.event_id and o.sensitive_answers ? v_question.key
+      order by o.id limit "limit" for no key update skip locked
+    ));
     get diagnostics v_rows = row_count;
     v_deleted := v_deleted + v_rows;
   end loop;
@@ -22930,7 +22934,7 @@ begin
     where e.object_id = p.id and e.changes is not null
   )
   select count(*) into v_rows from purged;
-  v_rows := v_rows + private.delete_sensitive_answers();
+  v_rows := v_rows + private.delete_sensitive_answers("limit");
   perform set_config('usher.erasing', '', true);
   return v_purged + v_rows;
 end

@@ -183,7 +183,7 @@ test('a sensitive answer is in reads of attendees alone, and deleted after the e
     "update public.events set starts_at = now() - interval '9 days', ends_at = now() - interval '4 days' where id = $1",
     [event.id],
   )
-  await studio.query('select private.delete_sensitive_answers()')
+  await studio.query('select private.delete_sensitive_answers(10)')
   expect(await read()).toEqual({ size: 'M' })
 })
 

@@ -197,8 +197,8 @@ end
 $$;
 grant execute on function private.summary_of_questions to scope_events_read;
 
--- Deletes sensitive answers whose time is over. Returns how many. For api.purge.
-create function private.delete_sensitive_answers() returns integer
+-- Deletes sensitive answers whose time is over. At most "limit" of each question. Returns how many. For api.purge.
+create function private.delete_sensitive_answers("limit" integer) returns integer
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -213,7 +213,11 @@ begin
     where q.sensitive and coalesce(e.ends_at, e.cancelled_at) < now() - make_interval(days => q.delete_after_days)
   loop
     update public.attendees a set sensitive_answers = a.sensitive_answers - v_question.key
-    where a.event_id = v_question.event_id and a.sensitive_answers ? v_question.key;
+    where a.id = any (array(
+      select o.id from public.attendees o
+      where o.event_id = v_question.event_id and o.sensitive_answers ? v_question.key
+      order by o.id limit "limit" for no key update skip locked
+    ));
     get diagnostics v_rows = row_count;
     v_deleted := v_deleted + v_rows;
   end loop;

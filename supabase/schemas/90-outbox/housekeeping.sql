@@ -70,7 +70,7 @@ begin
     where e.object_id = p.id and e.changes is not null
   )
   select count(*) into v_rows from purged;
-  v_rows := v_rows + private.delete_sensitive_answers();
+  v_rows := v_rows + private.delete_sensitive_answers("limit");
   perform set_config('usher.erasing', '', true);
   return v_purged + v_rows;
 end
