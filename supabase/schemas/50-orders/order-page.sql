@@ -55,7 +55,7 @@ begin
       'status', (g.attendee).status,
       'ticket_token', case when g.is_own then (g.attendee).ticket_token end,
       'guest_token', case
-        when g.is_own and (private.guest_rights(g.attendee)).acts && '{correct,pass_on}' then private.guest_token(g.attendee)
+        when g.is_own and private.acts_in_time(g.attendee, e, '{correct,pass_on}') && e.guests_may then private.guest_token(g.attendee)
       end,
       'ticket_code', case when g.is_own and (g.attendee).status = 'active' then (g.attendee).ticket_code end
     ) order by g.id), '[]')
@@ -70,6 +70,7 @@ begin
       limit 1001
     ) g
     join public.ticket_types t on t.id = (g.attendee).ticket_type_id
+    join public.events e on e.id = t.event_id
   );
 end
 $$;

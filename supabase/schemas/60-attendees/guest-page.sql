@@ -2,6 +2,23 @@
 -- guests may do; a question that is open is answered whatever it says, for the organiser asks. Each act is done by the function that does it
 -- for a key, and the token is checked again under the lock.
 
+-- Those of the acts for which it is not too late.
+create function private.acts_in_time(attendee public.attendees, event public.events, acts public.guest_act[]) returns public.guest_act[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return array(
+    select a
+    from unnest(acts) a
+    cross join lateral (select a in ('give_back', 'pass_on') as parts) g
+    where attendee.status <> 'cancelled' and event.status <> 'cancelled' and event.cancelling_since is null
+      and now() < coalesce(event.guests_may_until, case when g.parts then event.starts_at else event.ends_at end)
+      and not (g.parts and attendee.checked_in_at is not null)
+    order by a
+  );
+end
+$$;
+
 -- What the holder may do now, and the questions that the page shows: those that were answered, and those that can be.
 -- Of a sensitive answer it is known that there is one.
 create function private.guest_rights(attendee public.attendees, out acts public.guest_act[], out questions jsonb)
@@ -9,18 +26,11 @@ language plpgsql stable security definer set search_path = ''
 as $$
 declare
   v_event public.events;
-  v_open public.guest_act[];
+  v_is_open boolean;
 begin
   select e.* into v_event from public.events e where e.id = attendee.event_id;
-  v_open := array(
-    select a
-    from unnest(enum_range(null::public.guest_act)) a
-    cross join lateral (select a in ('give_back', 'pass_on') as parts) g
-    where attendee.status <> 'cancelled' and v_event.status <> 'cancelled' and v_event.cancelling_since is null
-      and now() < coalesce(v_event.guests_may_until, case when g.parts then v_event.starts_at else v_event.ends_at end)
-      and not (g.parts and attendee.checked_in_at is not null)
-  );
-  acts := array(select a from unnest(v_open) a where a = any (v_event.guests_may));
+  acts := private.acts_in_time(attendee, v_event, v_event.guests_may);
+  v_is_open := private.acts_in_time(attendee, v_event, '{answer}') <> '{}';
   questions := (
     select coalesce(jsonb_agg(
       to_jsonb(q) - '{event_id,organisation_id,ticket_type_ids,at_door,delete_after_days,ask,position,status,version,created_at,updated_at}'::text[]
@@ -31,7 +41,7 @@ begin
     cross join lateral (select (attendee.answers || attendee.sensitive_answers) -> q.key as answer) g
     cross join lateral (select case
       when g.answer is not null then 'answer' = any (acts)
-      else 'answer' = any (v_open) and (q.required or q.ask <> 'registration')
+      else v_is_open and (q.required or q.ask <> 'registration')
     end as is_open) o
     where q.event_id = attendee.event_id and q.status = 'active'
       and (q.ticket_type_ids = '{}' or attendee.ticket_type_id = any (q.ticket_type_ids))
