@@ -162,6 +162,27 @@ test('a sensitive answer is written, and never shown or told', async () => {
   expect(JSON.stringify([audit, await told(id)])).not.toContain('peanuts')
 })
 
+test('a mistake keeps what was typed, a sensitive answer that is given again and a question that closed meanwhile too', async () => {
+  const { ask, register, event, send } = await arrange({ may: [] })
+  for (const key of ['kept', 'typed', 'closing']) await ask({ key })
+  await ask({ key: 'allergies', type: 'number', sensitive: true, delete_after_days: 7 })
+  const { url } = await register({ answers: { kept: 'as it was', allergies: 3 } })
+  const { data } = (await send('GET', `/events/${event.id}/questions`)).body
+  const { id } = data.find(({ key }: { key: string }) => key === 'closing')
+  await send('PATCH', `/questions/${id}`, { status: 'archived' })
+  const closed = await answer(url, { kept: 'changed', typed: 'a long text', closing: 'x' })
+  expect([closed.status, closed.text]).toEqual([
+    409,
+    expect.stringMatching(/value="as it was"[\s\S]*value="a long text"/),
+  ])
+  await send('PATCH', `/events/${event.id}`, { guests_may: ['answer'] })
+  const wrong = await answer(url, { typed: 'a long text', allergies: 'many' })
+  expect([wrong.status, wrong.text]).toEqual([
+    422,
+    expect.stringMatching(/value="a long text"[\s\S]*id="answer.allergies-error">Please check this entry\./),
+  ])
+})
+
 test('giving back says what is refunded, cancels as cancel_attendee does, and twice is once', async () => {
   const { register, attendee, told, send } = await arrange({ price: 4900 })
   const { id, url, order } = await register()

@@ -189,8 +189,8 @@ function fieldOf(question: Question, { words, page }: GuestFacts): Field {
 /** As they are, or as they were sent with a mistake, to which the browser goes. */
 const inputs = (fields: Field[], words: Words, mistake: Shown['mistake'], act: Act): Html[] =>
   fields.map((field) => {
-    const { form = {}, param } = mistake?.act === act ? mistake : {}
-    const values = mistake?.act === act ? [form[field.name] ?? []].flat() : field.values
+    const { form, param } = mistake?.act === act && !field.disabled ? mistake : {}
+    const values = form ? [form[field.name] ?? []].flat() : field.values
     const isWrong = param === field.name || (field.asked !== undefined && param === `answers.${field.asked}`)
     return inputOf({ ...field, values }, isWrong ? mistakeIn(field, values, words) : undefined, words)
   })

@@ -77,9 +77,10 @@ export function guestPageRouter(parts: SecretPageParts): Router {
     } catch (error) {
       if (!(error instanceof ApiError && error.status === 422)) throw error
       const isShown = ({ key, is_open }: Question) => is_open && `answers.${key}` === error.param
-      if (asked === 'answer' && !page.questions.some(isShown)) return show(409, page, { said: 'closed' })
+      const isClosed = asked === 'answer' && !page.questions.some(isShown)
       const view = asked === 'pass_on' ? asked : undefined
-      return show(422, page, { view, mistake: { act: asked, param: error.param ?? '', form } })
+      const mistake = { act: asked, param: error.param ?? '', form }
+      return show(isClosed ? 409 : 422, page, { view, mistake, said: isClosed ? 'closed' : undefined })
     }
     // Its link has ended.
     if (asked === 'pass_on') return sendPage(res, passedOnPage(factsFor(req, page)))
