@@ -246,7 +246,7 @@ test('a plan adds questions, and a copy of the event has them', async () => {
 
 test('attendees are found by an answer and by what they have not answered, counted, exported and shown at the door', async () => {
   const { organisation, event, send, ask, registered } = await asking()
-  await ask({ key: 'diet', type: 'one_of', options, required: true, at_door: true })
+  const diet = await ask({ key: 'diet', type: 'one_of', options, required: true, at_door: true })
   await ask({ key: 'talks', type: 'several_of', options, at_door: true })
   const nobody = await registered({})
   const vegan = await registered({ diet: 'vegan', talks: ['meat', 'vegan'] })
@@ -301,6 +301,10 @@ test('attendees are found by an answer and by what they have not answered, count
   }
   const { body } = await send('POST', '/check-ins', { event_id: event.id, code: vegan.ticket_code })
   expect(body.data.attendee.answers).toEqual(shown)
+  // In the language of the event, as far as it is translated.
+  const translations = { en: { label: 'Diet', options: { vegan: 'Plants' } }, de: { label: 'Essen' } }
+  await send('PATCH', `/questions/${diet.id}`, { translations })
+  shown.diet = { label: 'Diet', answer: 'Plants' }
   const { body: list } = await send('GET', `/events/${event.id}/door-list`)
   expect(
     list.data.tickets.find(({ attendee_id }: { attendee_id: string }) => attendee_id === vegan.id).answers,

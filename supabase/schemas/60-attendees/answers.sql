@@ -92,15 +92,18 @@ language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return (
-    select coalesce(json_object_agg(q.key, json_build_object('label', q.label, 'answer', (
+    select coalesce(json_object_agg(q.key, json_build_object('label', coalesce(w.words ->> 'label', q.label), 'answer', (
       select string_agg(coalesce(
+        w.words -> 'options' ->> v.value,
         (select o ->> 'label' from jsonb_array_elements(q.options) o where o ->> 'key' = v.value), case v.value when 'true' then '✓' when 'false' then '–' else v.value end
       ), ', ')
       from jsonb_array_elements_text(case jsonb_typeof(g.value) when 'array' then g.value else jsonb_build_array(g.value) end) v (value)
     )) order by q.position, q.id), '{}')
     from public.attendees a
+    join public.events e on e.id = a.event_id
     join public.questions q on q.event_id = a.event_id and q.at_door and q.status = 'active'
     cross join lateral (select a.answers -> q.key as value) g
+    cross join lateral (select q.translations -> e.locale::text as words) w
     where a.id = answers_at_door.attendee_id and g.value is not null
   );
 end
