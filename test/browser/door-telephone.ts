@@ -1,14 +1,15 @@
 // A telephone at the door, without a camera and sound: how tests open the page on it, and what staff do with it.
 
-import type { BrowserContext, Page } from 'playwright-core'
+import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { sharedBrowser } from '../support/browser.ts'
 import { expectReadable as expectReadableBy, outline } from './accessibility.ts'
 
-export async function newContext(): Promise<BrowserContext> {
+export async function newContext(options: BrowserContextOptions = {}): Promise<BrowserContext> {
   const context = await (await sharedBrowser()).newContext({
     viewport: { width: 390, height: 844 },
     reducedMotion: 'reduce',
+    ...options,
   })
   await context.addInitScript(noDevices)
   return context
