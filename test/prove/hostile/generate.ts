@@ -13,14 +13,14 @@ type Generator = (stage: Stage, random: Random) => HostileRequest
 
 /** In parts of a thousand. */
 const shares: [number, Generator][] = [
-  [400, rest],
+  [370, rest],
   [250, mcp],
   [40, method],
   [30, mediaType],
   [30, encoding],
   [70, headers],
   [50, path],
-  [40, page],
+  [70, page],
   [10, door],
   [30, oauth],
   [15, framing],

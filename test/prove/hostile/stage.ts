@@ -98,6 +98,20 @@ export async function setStage(database: pg.Client, apiUrl: string): Promise<Sta
   const optOutToken = await one('select private.opt_out_token(a) from public.attendees a where a.id = $1', [
     guests[0]?.attendee,
   ])
+  const question = await one(
+    `insert into public.questions (event_id, key, label, type, options, required, sensitive, delete_after_days)
+     values ($1, 'diet', 'Diet?', 'one_of', '[{"key": "vegan", "label": "Vegan"}]', true, false, null),
+       ($1, 'note', 'A note?', 'long_text', null, false, true, 30) returning id`,
+    [main],
+  )
+  await one('update public.events set guests_may = enum_range(null::public.guest_act) where id = $1', [main])
+  const guestPath = async (guest?: Guest) =>
+    `/g/${await one('select private.guest_token(a) from public.attendees a where a.id = $1', [guest?.attendee])}`
+  const [own, passedOn, givenBack] = [guests[0], guests[1], payers[3]]
+  const orderToken = await one('select private.order_token(o) from public.orders o where o.id = $1', [payers[1]?.order])
+  const offerToken = await one('select private.offer_token(w) from public.waiting_list_entries w where w.id = $1', [
+    offer,
+  ])
   const reference = await one('select reference from public.orders where id = $1', [payers[1]?.order])
 
   const orders = [...guests, ...payers].map(({ order }) => order)
@@ -116,6 +130,7 @@ export async function setStage(database: pg.Client, apiUrl: string): Promise<Sta
     payment: [payment],
     waiting_list_entry: [entry, offer],
     entry: [entry, offer],
+    question: [question],
     webhook_endpoint: [endpoint],
     endpoint: [endpoint],
     webhook_delivery: [delivery],
@@ -148,11 +163,22 @@ export async function setStage(database: pg.Client, apiUrl: string): Promise<Sta
     path,
     form: { ...form, form_token: formTokenOf(await jar.ask(path)) },
   })
-  const pages = [
+  const pages: Stage['pages'] = [
     { path: `/t/${ticketToken}`, form: {} },
     { path: `/t/${ticketToken}/ticket.ics`, form: {} },
     { path: `/t/${ticketToken}/emails/off`, form: {} },
     { path: `/u/${optOutToken}`, form: {} },
+    { path: await guestPath(own), form: { act: 'correct', name: 'Guest', company: 'Engines' } },
+    {
+      path: await guestPath(own),
+      form: { act: 'answer', asked: 'diet', 'answer.diet': 'vegan', 'answer.note': 'None' },
+    },
+    { path: await guestPath(passedOn), form: { act: 'pass_on', name: 'Ann', email: 'ann@example.com' } },
+    { path: await guestPath(givenBack), form: { act: 'give_back' } },
+    { path: `/o/${orderToken}`, form: {} },
+    { path: `/w/${offerToken}`, form: {} },
+    { path: `/w/${offerToken}/take`, form: {} },
+    { path: `/w/${offerToken}/decline`, form: {} },
     { path: new URL(exported.data.url).pathname, form: {} },
     await withToken(confirmation, { action: 'confirm' }),
     await withToken(at, { action: 'allow', scope: 'events:read', days: '7' }),
