@@ -31,6 +31,8 @@ export type Crowd = {
   trespasses: { about: string; detail: string }[]
   /** Answers that are no refusal of the domain, for a look at what clients met. */
   tally: Map<string, number>
+  /** Attendees with whose tickets guests alone do anything. */
+  holders: string[]
   /** @param pauseMs between two calls */
   work(client: number, random: Random, until: () => boolean, pauseMs?: number): Promise<void>
   edit(random: Random, database: () => Promise<pg.Client>, until: () => boolean): Promise<void>
@@ -39,10 +41,14 @@ export type Crowd = {
 
 const attemptsPerCall = 6
 
+/** A quarter of the offers is declined by their pages, and by nothing accepted. */
+export const willDecline = (entryId: string): boolean => /[0-3]$/.test(entryId)
+
 export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: string): Crowd {
   const history: Attempt[] = []
   const trespasses: Crowd['trespasses'] = []
   const tally = new Map<string, number>()
+  const holders: string[] = []
   const known: Known = { orders: [], guests: [], payments: [], checkIns: [], entries: [] }
   let isOver = () => false
   const startedAt = Date.now()
@@ -116,11 +122,12 @@ export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: stri
   const [few, priced, many] = hall.ticketTypeIds
   const registrations = `/events/${hall.eventId}/registrations`
 
-  async function registerOne(by: By, operation: string, more: Partial<Write> & { type?: string | undefined } = {}) {
+  function writeOrder(by: By, operation: string, more: Partial<Write> & { type?: string | undefined } = {}) {
     const { key = by.key, type = by.random.pick([few, many, many]), ...rest } = more
     const body = { ...guest(key), ticket_type_id: type, metadata: { prove: key } }
-    learn(await write(by, { key, operation, path: registrations, body, idOf, ...rest }))
+    return write(by, { key, operation, path: registrations, body, idOf, ...rest })
   }
+  const registerOne = async (...order: Parameters<typeof writeOrder>) => learn(await writeOrder(...order))
 
   const doings = {
     register: (by) => registerOne(by, 'register'),
@@ -128,6 +135,10 @@ export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: stri
     registerAtOnce: (by) =>
       Promise.all(Array.from({ length: 8 }, (_, i) => registerOne(by, 'register at once', { key: `${by.key}+${i}` }))),
     registerWithoutKey: (by) => registerOne(by, 'register without a key', { type: many, isUnkeyed: true }),
+    async registerHolder(by) {
+      const order = await writeOrder(by, 'register a holder')
+      if (order) holders.push(...(order.attendees as Line[]).map(({ id }) => id))
+    },
     async registerGroup(by) {
       const { random, key } = by
       const attendees = Array.from({ length: random.between(2, 3) }, (_, i) => guest(`${key}.${i}`))
@@ -239,14 +250,14 @@ export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: stri
       const body = { ticket_type_id: by.random.pick([few, priced]), ...guest(key), external_id: key }
       const call: Write = { key, operation: 'wait', path: `/events/${hall.eventId}/waiting-list`, body, idOf }
       const done = await write(by, call)
-      if (done) known.entries.push(String(done.id))
+      if (done && !willDecline(String(done.id))) known.entries.push(String(done.id))
     },
     async accept(by) {
       const { client, random } = by
       const path = `/events/${hall.eventId}/waiting-list?status=offered`
       const answer = await send(client, keys[client % keys.length] ?? '', 'GET', path).catch(() => undefined)
       const offered = (answer?.body.data ?? []) as unknown as { id: string }[]
-      const id = random.pick(offered)?.id ?? random.pick(known.entries)
+      const id = random.pick(offered.filter(({ id }) => !willDecline(id)))?.id ?? random.pick(known.entries)
       if (!id) return
       const accept = { key: `accept:${id}`, operation: 'accept', path: `/waiting-list-entries/${id}/accept` }
       learn(await write(by, { ...accept, idOf }))
@@ -256,6 +267,7 @@ export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: stri
     register: 10,
     registerAtOnce: 3,
     registerWithoutKey: 4,
+    registerHolder: 4,
     registerGroup: 10,
     openEvent: 1,
     import: 3,
@@ -278,6 +290,7 @@ export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: stri
     now,
     trespasses,
     tally,
+    holders,
     async work(client, random, until, pauseMs = 0) {
       isOver = until
       while (!until()) {

@@ -68,7 +68,9 @@ export const rules = [
 export type Problem<Rule extends string = (typeof rules)[number]> = { rule: Rule; about: string; detail: string }
 
 // What a client may be answered that sends nothing wrong, with a good key: besides a success a rule of the domain, or that it can come again.
-const documented = /^(503 (temporarily_unavailable|outcome_unknown|out_of_time)|408 request_timeout|409 )/
+// A page whose link has ended meanwhile is not found.
+const documented =
+  /^(503 (temporarily_unavailable|outcome_unknown|out_of_time)|408 request_timeout|409 |(404|429|503) of a page)/
 // A call that was sent a moment before the fault may be settled a moment after it.
 const settlingMs = 5_000
 

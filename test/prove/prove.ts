@@ -9,11 +9,12 @@ import { type MailServer, openMailServer, refuse } from '../courier/mail-server.
 import { hang, reset, startWebhookReceiver, status } from '../support/webhook-receiver.ts'
 import { type Crowd, createCrowd, type Hall } from './clients.ts'
 import { type Aim, wreak } from './faults.ts'
+import { actAsGuests } from './guests.ts'
 import { checkHistory, type Problem, type State } from './history.ts'
 import { changeKeys } from './keys.ts'
 import { createRandom } from './random.ts'
 import { checkRateLimits } from './rate-limits.ts'
-import { createSend } from './send.ts'
+import { createPress, createSend } from './send.ts'
 import { type ProveStack, startProveStack } from './stack.ts'
 import { type Mailed, readState } from './state.ts'
 
@@ -75,6 +76,7 @@ export async function prove(dataDir: string, round: Round): Promise<Report> {
     })
 
     const { hall, keys, stranger } = await openHall(stack, clients, receiver.url)
+    await withClient(stack.databaseUrl, letGuestsAct)
     if (isWhole) await withClient(stack.superuserUrl, fill)
     if (mutate) await withClient(stack.superuserUrl, mutate)
 
@@ -90,6 +92,12 @@ export async function prove(dataDir: string, round: Round): Promise<Report> {
       ...keys.map((_, i) => crowd.work(i, createRandom(seed + 100 + i), isOver)),
       crowd.edit(createRandom(seed + 50), database, isOver),
       crowd.spy(stranger, createRandom(seed + 51), isOver),
+      ...[53, 54].map((n) =>
+        actAsGuests(crowd, createPress(stack.apiUrls), prefix, createRandom(seed + n), {
+          connect: database,
+          until: isOver,
+        }),
+      ),
     ])
 
     isCalm = true
@@ -230,6 +238,13 @@ export async function openHall(
   } finally {
     await database.end()
   }
+}
+
+async function letGuestsAct(database: pg.Client): Promise<void> {
+  await database.query('update public.events set guests_may = enum_range(null::public.guest_act)')
+  await database.query(
+    "insert into public.questions (event_id, key, label) select id, 'note', 'A note?' from public.events",
+  )
 }
 
 /** 20 MiB of idempotency records, of somebody else: a keyed write adds one, at the end. */

@@ -1,4 +1,4 @@
-// One request to one of the API processes, as an integrator would send it.
+// One request to one of the API processes, as an integrator or a browser would send it.
 
 import { Agent, request } from 'undici'
 
@@ -29,5 +29,28 @@ export function createSend(apiUrls: string[], timeoutMs = 6_000): Send {
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
     return { status: response.statusCode, body: JSON.parse(await response.body.text()) }
+  }
+}
+
+export type Page = { status: number; text: string }
+
+/** Opens a page, or sends a form of it. The idempotency key is for the proxies alone, which note what they copy. */
+export type Press = (api: number, path: string, fields?: Record<string, string>, mark?: string) => Promise<Page>
+
+/** @returns a function that rejects where there is no answer, or no whole one. */
+export function createPress(apiUrls: string[], timeoutMs = 6_000): Press {
+  const dispatcher = new Agent({ connect: { timeout: 2_000 } })
+  return async (api, path, fields, mark) => {
+    const response = await request(`${apiUrls[api % apiUrls.length]}${path}`, {
+      dispatcher,
+      method: fields === undefined ? 'GET' : 'POST',
+      signal: AbortSignal.timeout(timeoutMs),
+      headers: {
+        'Content-Type': 'application/x-www-form-urlencoded',
+        ...(mark !== undefined && { 'Idempotency-Key': mark }),
+      },
+      ...(fields !== undefined && { body: new URLSearchParams(fields).toString() }),
+    })
+    return { status: response.statusCode, text: await response.body.text() }
   }
 }

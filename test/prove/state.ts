@@ -34,6 +34,12 @@ const effectsSql = `
     select 'cancel:' || a.id, a.id, a.id, 'attendee.cancelled', 'cancelled'
     from public.attendees a where a.status = 'cancelled' and 'cancel:' || a.id = any ($2)
     union all
+    select 'give back:' || a.id, a.id, a.id, 'attendee.cancelled', 'cancelled'
+    from public.attendees a where a.status = 'cancelled' and 'give back:' || a.id = any ($2)
+    union all
+    select 'decline:' || w.id, w.id, w.id, 'waiting_list_entry.cancelled', 'cancelled'
+    from public.waiting_list_entries w where w.status = 'cancelled'
+    union all
     select c.device, c.id, c.id,
       case when c.direction = 'exit' then 'attendee.checked_out' else 'attendee.checked_in' end, 'none'
     from public.check_ins c where c.result = 'accepted'
@@ -71,14 +77,20 @@ const effectsSql = `
   left join told t on t.about = d.about::text and t.type = d.type
   union all
   -- The trail and the notification of an edit are of one transaction.
-  select coalesce(e.changes #>> '{metadata,to,prove}', e.changes #>> '{company,to}'), a.id,
+  select t.key, a.id,
     least(1, (
       select count(*)::int from public.notifications n
       where n.subject_id = a.order_id and n.type = 'attendee.updated' and n.data ->> 'id' = a.id::text and n.created_at = e.created_at
     )),
     1
-  from public.audit_entries e join public.attendees a on a.id = e.object_id
-  where coalesce(e.changes #>> '{metadata,to,prove}', e.changes #>> '{company,to}') like $1`
+  from public.audit_entries e
+  join public.attendees a on a.id = e.object_id
+  cross join lateral (
+    select coalesce(
+      e.changes #>> '{metadata,to,prove}', e.changes #>> '{company,to}', e.changes #>> '{answers,to,note}', e.changes #>> '{name,to}'
+    ) as key
+  ) t
+  where t.key like $1`
 
 const limitsSql = `
   select 'tickets of ' || t.name as name, t.quantity as limit,
