@@ -59,7 +59,7 @@ function howToPay({ words, reference, howToPay }: OrderFacts): Html {
   return html`<section>
         <h2>${words.howToPay}</h2>
         ${howToPay.map((parts) => html`<p dir="auto">${line(parts)}</p>`)}
-        <p>${orderPage.reference}: <b>${reference}</b>${copy(reference)}</p>
+        <p>${orderPage.reference} <b>${reference}</b>${copy(reference)}</p>
       </section>`
 }
 

@@ -125,7 +125,7 @@ export const de: Words = {
     ticket_passed_on: {
       headline: 'Ticket weitergegeben',
       passedOn:
-        'Ihr Ticket für {event} wurde an jemand anderen weitergegeben, wie auf seiner Seite gewünscht. Ihr QR-Code ist nicht mehr gültig. Falls das ein Versehen war, wenden Sie sich bitte an den Veranstalter.',
+        'Ihr Ticket für {event} wurde an jemand anderen weitergegeben, wie auf der Seite des Tickets gewünscht. Ihr QR-Code ist nicht mehr gültig. Falls das ein Versehen war, wenden Sie sich bitte an den Veranstalter.',
     },
     waiting_list_offer: {
       headline: 'Ein Platz für Sie',
@@ -198,7 +198,7 @@ export const de: Words = {
     missing: 'Bitte füllen Sie dieses Feld aus.',
     phone: 'Bitte geben Sie eine Telefonnummer ein, zum Beispiel +49 40 123456.',
     wrong: 'Bitte prüfen Sie diese Angabe.',
-    answered: 'Sie haben diese Frage beantwortet. Lassen Sie sie leer, um Ihre Antwort zu behalten.',
+    answered: 'Sie haben diese Frage beantwortet. Lassen Sie das Feld leer, um Ihre Antwort zu behalten.',
     passOnNote: 'Der neue Gast erhält ein Ticket per E-Mail. Ihres gilt sofort nicht mehr. Das ist endgültig.',
     passedOn: 'Das Ticket wurde weitergegeben. Ihr QR-Code und Ihre Links gelten nicht mehr.',
     giveBackNote: 'Ihr Ticket wird storniert und Ihr Platz freigegeben. Das ist endgültig.',

@@ -125,7 +125,7 @@ export const es: Words = {
     ticket_passed_on: {
       headline: 'Entrada cedida',
       passedOn:
-        'Tu entrada para {event} se ha cedido a otra persona, tal como se pidió en su página. Tu código QR ya no es válido. Si ha sido un error, ponte en contacto con la organización.',
+        'Tu entrada para {event} se ha cedido a otra persona, tal como se pidió en la página de la entrada. Tu código QR ya no es válido. Si ha sido un error, ponte en contacto con la organización.',
     },
     waiting_list_offer: {
       headline: 'Una plaza para ti',
@@ -198,8 +198,9 @@ export const es: Words = {
     missing: 'Rellena este campo.',
     phone: 'Escribe un número de teléfono, por ejemplo +34 912 34 56 78.',
     wrong: 'Revisa este dato.',
-    answered: 'Has respondido a esta pregunta. Déjala vacía para conservar tu respuesta.',
-    passOnNote: 'La otra persona recibe una entrada por correo. La tuya deja de valer. No se puede deshacer.',
+    answered: 'Has respondido a esta pregunta. Deja el campo vacío para conservar tu respuesta.',
+    passOnNote:
+      'La otra persona recibe una entrada por correo. La tuya deja de valer al momento. No se puede deshacer.',
     passedOn: 'La entrada se ha cedido. Tu código QR y tus enlaces ya no son válidos.',
     giveBackNote: 'Tu entrada se anulará y tu plaza quedará libre. No se puede deshacer.',
     links: {

@@ -126,7 +126,7 @@ const written: Words = {
     ticket_passed_on: {
       headline: 'Billet transmis',
       passedOn:
-        'Votre billet pour {event} a été transmis à une autre personne, comme demandé sur sa page. Votre QR code n’est plus valable. S’il s’agit d’une erreur, veuillez contacter l’organisateur.',
+        'Votre billet pour {event} a été transmis à une autre personne, comme demandé sur la page du billet. Votre QR code n’est plus valable. S’il s’agit d’une erreur, veuillez contacter l’organisateur.',
     },
     waiting_list_offer: {
       headline: 'Une place pour vous',
@@ -199,8 +199,9 @@ const written: Words = {
     missing: 'Veuillez remplir ce champ.',
     phone: 'Veuillez saisir un numéro de téléphone, par exemple +33 1 23 45 67 89.',
     wrong: 'Veuillez vérifier ce champ.',
-    answered: 'Vous avez répondu à cette question. Laissez-la vide pour conserver votre réponse.',
-    passOnNote: 'Un billet est envoyé par e-mail. Le vôtre cesse aussitôt d’être valable. C’est irréversible.',
+    answered: 'Vous avez répondu à cette question. Laissez le champ vide pour conserver votre réponse.',
+    passOnNote:
+      'Le nouveau participant reçoit un billet par e-mail. Le vôtre cesse aussitôt d’être valable. C’est irréversible.',
     passedOn: 'Le billet a été transmis. Votre QR code et vos liens ne sont plus valables.',
     giveBackNote: 'Votre billet sera annulé et votre place libérée. C’est irréversible.',
     links: {
