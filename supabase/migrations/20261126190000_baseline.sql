@@ -8837,6 +8837,8 @@ begin
       when (v_answer.question).status = 'archived' then 'This question is archived.'
       when (v_answer.question).ticket_type_ids <> '{}' and new.ticket_type_id <> all ((v_answer.question).ticket_type_ids)
         then 'This question is not for this ticket type.'
+      -- Orders, and their notifications, have those of all their guests.
+      when length(v_given::text) > 50000 then 'The answers of a guest have at most 50000 characters together.'
       else private.mistake_in_answer(v_answer.question, v_answer.value)
     end;
     if v_mistake is not null then

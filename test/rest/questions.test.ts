@@ -151,6 +151,16 @@ test('an answer of 100 kB is refused', async () => {
   expect((await register({ long_text: 'x'.repeat(100_000) })).status).toBe(422)
 })
 
+test('all answers of a guest together are at most 50,000 characters', async () => {
+  const { ask, register } = await asking()
+  const keys = Array.from({ length: 11 }, (_, i) => `text_${i}`)
+  for (const key of keys) await ask({ key, type: 'long_text' })
+  const answers = (of: string[]) => Object.fromEntries(of.map((key) => [key, 'x'.repeat(4900)]))
+  const { status, body } = await register(answers(keys))
+  expect([status, body.error.param]).toEqual([422, expect.stringMatching(/^answers\.text_/)])
+  expect((await register(answers(keys.slice(1)))).status).toBe(201)
+})
+
 test('answers are merged, taken back by null, and kept when the question changes', async () => {
   const { send, ask, registered } = await asking()
   const diet = await ask({ key: 'diet', type: 'one_of', options, required: true })
