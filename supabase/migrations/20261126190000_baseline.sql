@@ -8780,7 +8780,7 @@ begin
   end if;
   return jsonb_build_object(v_question.key, case v_question.type
     when 'several_of' then jsonb_build_array(v_value)
-    when 'yes_no' then to_jsonb(v_value in ('true', 'yes'))
+    when 'yes_no' then to_jsonb(case when v_value in ('true', 'yes') then true when v_value in ('false', 'no') then false end)
     when 'number' then case when pg_input_is_valid(v_value, 'numeric') then to_jsonb(v_value::numeric) end
     else to_jsonb(v_value)
   end);

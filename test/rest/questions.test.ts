@@ -258,13 +258,16 @@ test('attendees are found by an answer and by what they have not answered, count
   const { organisation, event, send, ask, registered } = await asking()
   const diet = await ask({ key: 'diet', type: 'one_of', options, required: true, at_door: true })
   await ask({ key: 'talks', type: 'several_of', options, at_door: true })
+  await ask({ key: 'hotel', type: 'yes_no', position: 9 })
   const nobody = await registered({})
-  const vegan = await registered({ diet: 'vegan', talks: ['meat', 'vegan'] })
+  const vegan = await registered({ diet: 'vegan', talks: ['meat', 'vegan'], hotel: false })
   const found = async (query: string) =>
     (await send('GET', `/attendees?event_id=${event.id}&${query}`)).body.data.map(({ id }: { id: string }) => id)
   expect(await found('answer=diet:vegan')).toEqual([vegan.id])
   expect(await found('answer=talks:meat')).toEqual([vegan.id])
   expect(await found('answer=diet:meat')).toEqual([])
+  expect(await found('answer=hotel:no')).toEqual([vegan.id])
+  expect(await found('answer=hotel:maybe')).toEqual([])
   expect(await found('unanswered=true')).toEqual([nobody.id])
   // Older than the page is long.
   await registered({ diet: 'meat' })
@@ -297,6 +300,7 @@ test('attendees are found by an answer and by what they have not answered, count
         { key: 'vegan', answered: 1 },
       ],
     },
+    { key: 'hotel', answered: 1, options: null },
   ])
   const file = await fetch(
     `${inject('apiUrl')}/api/v1/exports/attendees?event_id=${event.id}&fields=name,answers.diet`,
