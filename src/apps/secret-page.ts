@@ -1,16 +1,16 @@
 // What pages have in common whose address is a secret, such as /t/TOKEN: no key, no cookie. Unknown, malformed and dead tokens have one
 // answer. Must log no token, and let nothing but the page itself keep it.
 
-import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
+import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
 import { ApiError } from '../gateway/api-error.ts'
 import { createCache } from '../gateway/cache.ts'
 import type { DataApi } from '../gateway/data-api.ts'
 import type { Tokens } from '../gateway/tokens.ts'
-import { languages, type Words, wordsOf } from '../guests/words/index.ts'
+import { languages, wordsOf } from '../guests/words/index.ts'
 import type { limitFailures } from '../http/middleware/authenticate.ts'
-import { beginError } from '../http/middleware/errors.ts'
+import { beginError, methodNotAllowed } from '../http/middleware/errors.ts'
 import { createLookups } from '../http/middleware/secret-lookups.ts'
-import { policyOf, type SentPage } from './tickets/ticket-page-html.ts'
+import { noPage, policyOf, type SentPage } from './tickets/ticket-page-html.ts'
 
 /** A field that is repeated is a list. */
 export type Form = Record<string, string | string[] | undefined>
@@ -22,20 +22,20 @@ export type SecretPageParts = {
   countFailure: ReturnType<typeof limitFailures>
 }
 
-/** One kind of page. */
-export type SecretPage = {
-  /** The function that answers what a token leads to, or null. */
-  read: 'get_ticket_page' | 'get_opt_out' | 'get_guest_page' | 'get_offer_page' | 'get_order_page'
-  isToken(text: string): boolean
-  notFound(): ApiError
-}
+/** A function that answers what a token leads to, or null. */
+type Read = 'get_ticket_page' | 'get_opt_out' | 'get_guest_page' | 'get_offer_page' | 'get_order_page'
+
+// Of a ticket half as long as that of a link in e-mails alone.
+export const isToken = (text: string): boolean => /^([0-9a-f]{32}){1,2}$/.test(text)
+
+export const notFound = () => new ApiError(404, 'not_found', 'There is no such page.')
 
 // An open page asks three times a minute. One token must not keep the database busy; each process counts for itself.
 const opensPerMinute = 120
 
 /** @returns what the token of a request leads to. It throws ApiError 404 or 429. */
 export function readerOf<T>(
-  { read, isToken, notFound }: SecretPage,
+  read: Read,
   { dataApi, tokens, countFailure }: SecretPageParts,
 ): (req: Request, res: Response) => Promise<T> {
   const lookups = createLookups<T>(
@@ -76,7 +76,7 @@ export const formOf = (req: Request, res: Response): Promise<Form | undefined> =
 const openedTooOften = () =>
   new ApiError(429, 'rate_limited', 'The page was opened too often.', { headers: { 'Retry-After': '60' } })
 
-export const setSecretHeaders: RequestHandler = (_req, res, next) => {
+const setSecretHeaders: RequestHandler = (_req, res, next) => {
   res.set({
     // Of what is no page; a page has its own.
     'Content-Security-Policy': policyOf(''),
@@ -90,9 +90,31 @@ export const setSecretHeaders: RequestHandler = (_req, res, next) => {
 export const sendPage = (res: Response, { html, policy }: SentPage): void =>
   void res.set('Content-Security-Policy', policy).type('html').send(html)
 
+/** @param allow as in the header Allow. */
+export const allowOnly =
+  (allow: string, hint: string): RequestHandler =>
+  ({ method }) => {
+    throw methodNotAllowed(method, allow, hint)
+  }
+
+/** The routes of a kind of page, with what all kinds answer beside them. */
+export const secretPages = (
+  path: string,
+  routes: Router,
+  pageOf: typeof noPage = noPage,
+  headersOfUnknown = {},
+): Router =>
+  Router()
+    .use(path, setSecretHeaders)
+    .use(routes)
+    .use(path, () => {
+      throw notFound()
+    })
+    .use(path, answerError(pageOf, headersOfUnknown))
+
 /** As server.ts answers errors, but for people. @param pageOf the page for a token that leads nowhere, and for one that cannot be asked. */
-export const answerError =
-  (pageOf: (kind: 'unknown' | 'busy', words: Words) => SentPage, headersOfUnknown = {}): ErrorRequestHandler =>
+const answerError =
+  (pageOf: typeof noPage, headersOfUnknown: object): ErrorRequestHandler =>
   (error, req, res, _next) => {
     const answer = beginError(error, req, res)
     if (answer === undefined) return

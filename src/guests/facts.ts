@@ -6,7 +6,7 @@ import { type EventTime, eventTime } from './event-time.ts'
 import { currencyStyle, decimalsOf } from './minor-units.ts'
 import type { Announced, PendingEmail } from './pending.ts'
 import { linesOf, oneLine } from './plain-text.ts'
-import { type Words, wordsOf } from './words/index.ts'
+import { fill, type Words, wordsOf } from './words/index.ts'
 
 /** What facts are made from: every e-mail and ticket page has it. */
 export type Subject = {
@@ -72,6 +72,13 @@ export const spacedCode = (code: string): string => oneLine(code).replace(/(.{4}
 export function amountOf(amount: number, currency: string, { locale }: Words): string {
   const text = new Intl.NumberFormat(locale, currencyStyle(currency)).format(amount / 10 ** decimalsOf(currency))
   return text.replace('-', '\u2212')
+}
+
+/** Says what can be done with a ticket, such as "Change or pass on your ticket". */
+export function actsLabel(acts: string[], { locale, guest }: Words): string {
+  const list = new Intl.ListFormat(locale, { type: 'disjunction' }).format(acts)
+  const label = fill(guest.links.yourTicket, { acts: list })
+  return label.charAt(0).toUpperCase() + label.slice(1)
 }
 
 function venueLines(venue: Announced['venue'], { locale }: Words): string[] {

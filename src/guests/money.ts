@@ -38,6 +38,13 @@ export function whatOfTheMoney(cancelled: CancelledMoney | null, words: Words): 
   ]
 }
 
+/** The headline of a cancellation that returns money. */
+export function withRefund(headline: string, money: CancelledMoney | null, words: Words): string {
+  if (money === null || money.amount_refundable === 0) return headline
+  const amount = amountOf(money.amount_refundable, money.currency, words)
+  return fill(words.kinds.order_cancelled.refundHeadline, { headline, amount })
+}
+
 /** When an order is to be paid, in the zone of its event; undefined once the buyer was reminded after it. */
 export function deadlineOf(order: Order, timezone: string, words: Words): string | undefined {
   const { payment_due_at: due, payment_reminded_at: reminded } = order

@@ -139,6 +139,7 @@ type Notice<Kind = Exclude<EmailKind, Particular['kind']>> = Kind extends EmailK
 
 export type PendingNotice = Notice
 export type PendingEmail = Particular | PendingNotice
+export type Of<Kind extends EmailKind> = Extract<PendingEmail, { kind: Kind }>
 
 export type PendingToAttendee = Extract<PendingEmail, { attendee: PendingAttendee }>
 export type PendingToBuyer = Extract<PendingEmail, { lines: OrderLine[] }>

@@ -89,7 +89,7 @@ inBrowser('each state is said in a sentence that can be read, with the code wher
     [unpaid, 'Awaiting payment.', false],
     [cancelled, 'This ticket has been cancelled', false],
     [ofCancelled, 'This event has been cancelled.', false],
-    [{ attendeeId: '', code: '' }, 'There is no ticket at this link.', false],
+    [{ attendeeId: '', code: '' }, 'This link is not valid, or no longer valid.', false],
   ] as const) {
     await page.goto(
       guest.attendeeId === '' ? `${inject('apiUrl')}/t/${'0'.repeat(32)}` : await linkOf(guest.attendeeId),

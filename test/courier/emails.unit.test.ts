@@ -251,7 +251,7 @@ test('an offer and a reminder of questions have a button, or say whom to write t
   expect(await text(offer)).toContain(`Take it or decline it\n${offer.offer_url}`)
   expect(await text(offer)).not.toContain('please reply')
   expect(seen(await text({ ...offer, offer_url: null }))).toContain('please reply to this e-mail before then')
-  expect(await text(reminder)).toMatch(/Open questions +What do you eat\?\n +How are you travelling\?/)
+  expect(await text(reminder)).toMatch(/Questions for you +What do you eat\?\n +How are you travelling\?/)
   expect(await text(reminder)).toContain(`Answer now\n${reminder.answer_url}`)
   expect(await text({ ...reminder, answer_url: null })).toContain('Please send your answers to Literaturhaus Köln.')
 })

@@ -126,9 +126,9 @@ describe('in another language', () => {
   })
 
   test('in French neither hours nor double punctuation begin a line', () => {
-    const { page, subject, clock } = wordsOf('fr')
+    const { link, subject, clock } = wordsOf('fr')
     expect([subject, clock]).toEqual(['{headline}\u00a0: {event}', '{h}\u00a0h\u00a0{minute}'])
     expect(JSON.stringify(wordsOf('fr'))).not.toMatch(/ [:;?!]/)
-    expect(page.unknown).toContain('récent\u202f; sinon')
+    expect(link.unknown).toContain('récent\u202f; sinon')
   })
 })

@@ -204,7 +204,7 @@ test('a link ends with the address of the buyer, and with an erasure; one of ano
   expect(erase.status).toBe(200)
   for (const path of ['', '/receipt', '/tickets']) expect((await fetch(erased.url + path)).status).toBe(404)
   const german = await fetch(erased.url, { headers: { 'Accept-Language': 'de' } })
-  expect(await german.text()).toContain('Unter diesem Link gibt es keine Bestellung.')
+  expect(await german.text()).toContain('Dieser Link ist ungültig oder nicht mehr gültig.')
 })
 
 test('reading changes nothing, and nothing else is allowed', async () => {

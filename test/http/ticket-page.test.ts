@@ -129,9 +129,12 @@ test('a token that died answers as one that never existed, and so does whatever 
     }),
   )
   for (const answer of answers) expect(answer).toEqual(answers[0])
-  expect(answers[0]).toMatchObject({ status: 404, body: expect.stringContaining('There is no ticket at this link.') })
+  expect(answers[0]).toMatchObject({
+    status: 404,
+    body: expect.stringContaining('This link is not valid, or no longer valid.'),
+  })
   const german = await fetch(unknownUrl(), { headers: { 'Accept-Language': 'de-AT,de;q=0.9,en;q=0.8' } })
-  expect(await german.text()).toContain('Unter diesem Link gibt es kein Ticket.')
+  expect(await german.text()).toContain('Dieser Link ist ungültig oder nicht mehr gültig.')
   const { ticket_url: newUrl } = now.body.data
   expect(newUrl).not.toBe(reissued.ticket_url)
   expect((await fetch(newUrl)).status).toBe(200)

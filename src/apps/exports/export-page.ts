@@ -2,7 +2,6 @@
 // crawlers open links; its button sends a POST, which is the file. Must log no token.
 
 import { type Request, type Response, Router } from 'express'
-import { ApiError } from '../../gateway/api-error.ts'
 import { hashOf } from '../../gateway/api-key.ts'
 import type { Gateway } from '../../gateway/calls.ts'
 import { openExport } from '../../gateway/exports.ts'
@@ -12,11 +11,10 @@ import { paletteOf } from '../../guests/colours.ts'
 import { html } from '../../guests/html.ts'
 import { wordsOf } from '../../guests/words/index.ts'
 import { sendCsv } from '../../http/csv.ts'
-import { methodNotAllowed } from '../../http/middleware/errors.ts'
 import { createLookups } from '../../http/middleware/secret-lookups.ts'
 import type { Operation } from '../../operations/operation.ts'
-import { answerError, type SecretPageParts, sendPage, setSecretHeaders } from '../secret-page.ts'
-import { type SentPage, stillPage } from '../tickets/ticket-page-html.ts'
+import { allowOnly, isToken, notFound, type SecretPageParts, secretPages, sendPage } from '../secret-page.ts'
+import { head, onlySaying, type SentPage, stillPage } from '../tickets/ticket-page-html.ts'
 
 /** As `api.get_export_link` returns it. */
 type Link = {
@@ -38,12 +36,12 @@ export function exportPageRouter({ operations, dataApi, tokens, gateway, countFa
     {
       isWellFormed: isToken,
       async resolve(token) {
-        if (!isToken(token)) throw noExport()
+        if (!isToken(token)) throw notFound()
         const args = { token_hash: hashOf(token) }
         const link = (await dataApi.rpc('get_export_link', args, await tokens.forGateway())) as Link | null
         const declared = operations.find(({ name, csv }) => name === link?.operation && csv !== undefined)
         // Without its scope the key could not make the link.
-        if (!link || !declared?.scope || !link.principal.scopes.includes(declared.scope)) throw noExport()
+        if (!link || !declared?.scope || !link.principal.scopes.includes(declared.scope)) throw notFound()
         return { ...link, declared }
       },
     },
@@ -56,7 +54,6 @@ export function exportPageRouter({ operations, dataApi, tokens, gateway, countFa
   }
 
   const router = Router()
-  router.use('/exports', setSecretHeaders)
   router.get('/exports/:token', async (req, res) => {
     sendPage(res, exportPage(await find(req, res)))
   })
@@ -65,28 +62,15 @@ export function exportPageRouter({ operations, dataApi, tokens, gateway, countFa
     // People open it in a spreadsheet, and Excel takes it for another encoding without the mark.
     await sendCsv(res, await openExport(gateway, declared, principal, source, args, { id }), true)
   })
-  router.all('/exports/:token', ({ method }) => {
-    throw methodNotAllowed(method, 'GET, HEAD, POST', 'A link to an export is opened, or its file downloaded.')
-  })
-  router.use('/exports', () => {
-    throw noExport()
-  })
+  router.all('/exports/:token', allowOnly('GET, HEAD, POST', 'A link to an export is opened, or its file downloaded.'))
   // A key that is no longer valid leaves a link that is none.
-  router.use('/exports', answerError(noExportPage))
-  return router
+  return secretPages('/exports', router, noExportPage)
 }
-
-const isToken = (text: string): boolean => /^[0-9a-f]{32}$/.test(text)
-
-const noExport = () => new ApiError(404, 'not_found', 'There is no such export, or its link has expired.')
 
 /** A form with one button, without a script. It is in English, as the API is. */
 function exportPage({ declared: { title }, organisation, event, expires_at }: Found): SentPage {
   const main = html`<main class="ticket">
-      <header>
-        <p class="from" dir="auto">${organisation.name}</p>
-        <h1>${title}</h1>
-      </header>
+      ${head({ organisation: organisation.name, event: title })}
       <dl>
         ${event !== null && html`<div><dt>Event</dt><dd dir="auto">${event}</dd></div>`}
         <div><dt>File</dt><dd>CSV, for a spreadsheet</dd></div>
@@ -104,6 +88,5 @@ function noExportPage(kind: 'unknown' | 'busy'): SentPage {
     kind === 'unknown'
       ? ['No such export', 'This link has expired or is not valid. Ask for a new one.']
       : ['Not available right now', 'Usher cannot send the file right now. Go back and try again in a minute.']
-  const main = html`<main class="ticket none"><header><h1>${title}</h1></header><p class="status">${sentence}</p></main>`
-  return stillPage(title, main, wordsOf('en'))
+  return stillPage(title, onlySaying(title, sentence), wordsOf('en'))
 }

@@ -147,7 +147,7 @@ export function ticketsPage(facts: OrderFacts, token: string, { tickets, page, p
   return sent(orderPage.tickets, main, facts)
 }
 
-const paperActions = ({ words: { orderPage } }: OrderFacts, token: string): Html => html`<p class="actions">
+const paperActions = ({ words: { orderPage, guest } }: OrderFacts, token: string): Html => html`<p class="actions">
         <button class="print" type="button" hidden>${orderPage.print}</button>
-        <a class="action" href="../${token}">${orderPage.back}</a>
+        <a class="action" href="../${token}">${guest.back}</a>
       </p>`

@@ -3,7 +3,7 @@
 import type * as z from 'zod'
 import { countries } from '../../guests/countries.ts'
 import { momentOf } from '../../guests/event-time.ts'
-import { amountOf, countryName, whenLines } from '../../guests/facts.ts'
+import { actsLabel, amountOf, countryName, whenLines } from '../../guests/facts.ts'
 import { type Html, html } from '../../guests/html.ts'
 import { oneLine } from '../../guests/plain-text.ts'
 import { fill, type Words } from '../../guests/words/index.ts'
@@ -12,7 +12,7 @@ import { type Locale, locales } from '../../operations/locales.ts'
 import type { QuestionSchema } from '../../operations/questions.ts'
 import type { Form } from '../secret-page.ts'
 import { pageFacts, type TicketPage } from './ticket-page-facts.ts'
-import { contactOf, entry, onlySaying, type SentPage, stillPage } from './ticket-page-html.ts'
+import { contactOf, entry, head, onlySaying, type SentPage, stillPage } from './ticket-page-html.ts'
 
 type Act = (typeof guestActs)[number]
 
@@ -29,9 +29,12 @@ export type Question = Pick<z.infer<typeof QuestionSchema>, 'key' | 'label' | 'h
 /** As `api.get_guest_page` returns it. */
 export type GuestPage = TicketPage & { ticket_token: string; acts: Act[]; questions: Question[] }
 
+/** What takes the ticket away has a view of its own. */
+type View = 'give_back' | 'pass_on'
+
 /** What a page shows beside the facts: one act alone, what was done, or what is wrong with a form. */
 export type Shown = {
-  view?: 'give_back' | 'pass_on' | undefined
+  view?: View | undefined
   said?: 'saved' | 'closed' | 'shorten' | undefined
   /** Of a ticket with a price. `amount` is null for whoever did not buy it. */
   refund?: { amount: number | null; currency: string } | null | undefined
@@ -56,10 +59,7 @@ export function guestPage(facts: GuestFacts, token: string, shown: Shown): SentP
   const { words, state } = facts
   const { said, view } = shown
   const main = html`<main class="ticket ${state}">
-      <header>
-        <p class="from" dir="auto">${facts.organisation}</p>
-        <h1 dir="auto">${facts.event}</h1>
-      </header>
+      ${head(facts)}
       ${state === 'cancelled' && html`<p class="status">${words.page.cancelled}</p>`}
       ${state === 'event_cancelled' && html`<p class="status">${words.page.eventCancelled}</p>`}
       ${said && html`<p class="status" role="status">${words.guest[said]}</p>`}
@@ -74,13 +74,6 @@ export function guestPage(facts: GuestFacts, token: string, shown: Shown): SentP
 export const passedOnPage = ({ words, palette, event }: GuestFacts): SentPage =>
   stillPage(fill(words.page.title, { event }), onlySaying(event, words.guest.passedOn), words, palette)
 
-export function noGuestPage(kind: 'unknown' | 'busy', words: Words): SentPage {
-  const { page } = words
-  const [title, sentence] = kind === 'unknown' ? [page.unknownTitle, page.unknown] : [page.busyTitle, page.busy]
-  return stillPage(title, onlySaying(title, sentence), words)
-}
-
-/** Everything that can be done, but for what takes the ticket away: of that there are links. */
 function forms(facts: GuestFacts, token: string, { mistake }: Shown): Html {
   const { words, page } = facts
   const { acts, questions, attendee } = page
@@ -92,34 +85,32 @@ function forms(facts: GuestFacts, token: string, { mistake }: Shown): Html {
   ]
   const save = questions.some(({ is_open }) => is_open) ? guest.save : undefined
   const fields = questions.map((question) => fieldOf(question, facts))
-  const link = (act: Act, label: string) =>
-    acts.includes(act) && html`<a class="action" href="${token}?act=${act}">${label}</a>`
+  const link = (act: View) =>
+    acts.includes(act) && html`<a class="action" href="${token}?act=${act}">${nameOf(act, words)}</a>`
   return html`<dl>
         ${entry(words.when, whenLines(facts.time, words))}
         ${entry(words.ticket, [facts.ticketType], html`<a class="action" href="../t/${page.ticket_token}">${words.openTicket}</a>`)}
       </dl>
       ${questions.length > 0 && formOf('answer', guest.questions, save, token, inputs(fields, words, mistake, 'answer'))}
       ${acts.includes('correct') && formOf('correct', guest.details, guest.save, token, inputs(details, words, mistake, 'correct'))}
-      <p class="actions">${link('pass_on', guest.passOn)} ${link('give_back', guest.giveBack)}</p>`
+      <p class="actions">${link('pass_on')} ${link('give_back')}</p>`
 }
 
+const nameOf = (act: View, words: Words) =>
+  actsLabel([act === 'give_back' ? words.guest.links.giveBack : words.guest.links.passOn], words)
+
 /** The form of an act that cannot be undone, with what it does. */
-function acting(facts: GuestFacts, token: string, act: 'give_back' | 'pass_on', { refund, mistake }: Shown): Html {
+function acting(facts: GuestFacts, token: string, act: View, { refund, mistake }: Shown): Html {
   const { words, page } = facts
   const { guest } = words
   const { guests_may_until, starts_at, timezone } = page.event
+  const title = nameOf(act, words)
   const line = { values: [], required: true }
-  const [title, note, fields]: [string, string, Field[]] =
-    act === 'give_back'
-      ? [guest.giveBack, guest.giveBackNote, []]
-      : [
-          guest.passOn,
-          guest.passOnNote,
-          [
-            { ...line, name: 'name', label: words.name, type: 'text' },
-            { ...line, name: 'email', label: guest.email, type: 'email' },
-          ],
-        ]
+  const newGuest: Field[] = [
+    { ...line, name: 'name', label: words.name, type: 'text' },
+    { ...line, name: 'email', label: guest.email, type: 'email' },
+  ]
+  const [note, fields] = act === 'give_back' ? [guest.giveBackNote, []] : [guest.passOnNote, newGuest]
   const date = momentOf(guests_may_until ?? (starts_at as string), timezone, words)
   const notes = [note, ...refundOf(facts, refund), fill(guest.until, { date })].map((said) => html`<p>${said}</p>`)
   return html`${formOf(act, title, title, token, [...notes, ...inputs(fields, words, mistake, act)])}

@@ -3,23 +3,22 @@
 
 import { type Request, Router } from 'express'
 import { ApiError } from '../../gateway/api-error.ts'
-import { methodNotAllowed } from '../../http/middleware/errors.ts'
 import { guestActs } from '../../operations/events.ts'
 import {
-  answerError,
+  allowOnly,
   type Form,
   formOf,
+  notFound,
   readerOf,
   type SecretPageParts,
+  secretPages,
   sendPage,
-  setSecretHeaders,
 } from '../secret-page.ts'
 import {
   type GuestPage,
   guestFacts,
   guestPage,
   localesOf,
-  noGuestPage,
   passedOnPage,
   type Question,
   type Shown,
@@ -31,7 +30,7 @@ type Done = { done: boolean; refund?: Shown['refund'] }
 
 export function guestPageRouter(parts: SecretPageParts): Router {
   const { dataApi, tokens } = parts
-  const read = readerOf<GuestPage>({ read: 'get_guest_page', isToken, notFound }, parts)
+  const read = readerOf<GuestPage>('get_guest_page', parts)
   async function act(token: string, act: Act, fields: object, dry_run = false): Promise<Done> {
     const done = await dataApi.rpc('act_as_guest', { token, act, fields, dry_run }, await tokens.forGuest())
     if (!done) throw notFound()
@@ -48,7 +47,6 @@ export function guestPageRouter(parts: SecretPageParts): Router {
   }
 
   const router = Router()
-  router.use('/g', setSecretHeaders)
   router.get('/g/:token', async (req, res) => {
     const page = await read(req, res)
     const { token } = req.params
@@ -86,19 +84,9 @@ export function guestPageRouter(parts: SecretPageParts): Router {
     if (asked === 'pass_on') return sendPage(res, passedOnPage(factsFor(req, page)))
     res.redirect(303, asked === 'give_back' ? token : `${token}?saved`)
   })
-  router.all('/g/:token', ({ method }) => {
-    throw methodNotAllowed(method, 'GET, HEAD, POST', 'This page is read, or one of its forms sent.')
-  })
-  router.use('/g', () => {
-    throw notFound()
-  })
-  router.use('/g', answerError(noGuestPage))
-  return router
+  router.all('/g/:token', allowOnly('GET, HEAD, POST', 'This page is read, or one of its forms sent.'))
+  return secretPages('/g', router)
 }
-
-const isToken = (text: string): boolean => /^[0-9a-f]{64}$/.test(text)
-
-const notFound = () => new ApiError(404, 'not_found', 'There is no such ticket.')
 
 /** A browser says where a form was that it sends; nothing else needs to. */
 const isFromElsewhere = (req: Request): boolean => req.get('Sec-Fetch-Site') === 'cross-site'

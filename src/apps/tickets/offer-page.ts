@@ -8,9 +8,8 @@ import { amountOf, type Facts, factsOf, type Subject, whenLines, whereLines } fr
 import { type Html, html } from '../../guests/html.ts'
 import { oneLine } from '../../guests/plain-text.ts'
 import { fill, type Words } from '../../guests/words/index.ts'
-import { methodNotAllowed } from '../../http/middleware/errors.ts'
-import { answerError, readerOf, type SecretPageParts, sendPage, setSecretHeaders } from '../secret-page.ts'
-import { contactOf, entry, onlySaying, type SentPage, stillPage } from './ticket-page-html.ts'
+import { allowOnly, readerOf, type SecretPageParts, secretPages, sendPage } from '../secret-page.ts'
+import { contactOf, entry, head, type SentPage, stillPage } from './ticket-page-html.ts'
 
 /** As `api.get_offer_page` returns it. */
 type OfferPage = Subject & {
@@ -26,7 +25,7 @@ type OfferPage = Subject & {
 
 export function offerPageRouter(parts: SecretPageParts): Router {
   const { dataApi, tokens } = parts
-  const read = readerOf<OfferPage>({ read: 'get_offer_page', isToken, notFound }, parts)
+  const read = readerOf<OfferPage>('get_offer_page', parts)
 
   const act = (operation: 'take_offer' | 'decline_offer') => async (req: Request<{ token: string }>, res: Response) => {
     await read(req, res)
@@ -44,41 +43,27 @@ export function offerPageRouter(parts: SecretPageParts): Router {
   }
 
   const router = Router()
-  router.use('/w', setSecretHeaders)
   router.get('/w/:token', async (req, res) => {
     const page = await read(req, res)
     // Addresses in the page are relative, for a proxy may strip a path.
     if (req.path.endsWith('/')) return void res.redirect(301, `../${req.params.token}`)
     sendPage(res, offerPage(page, req.params.token))
   })
-  router.all('/w/:token', ({ method }) => {
-    throw methodNotAllowed(method, 'GET, HEAD', 'This page is read, or one of its buttons pressed.')
-  })
+  router.all('/w/:token', allowOnly('GET, HEAD', 'This page is read, or one of its buttons pressed.'))
   router.post('/w/:token/take', act('take_offer'))
   router.post('/w/:token/decline', act('decline_offer'))
-  router.use('/w', () => {
-    throw notFound()
-  })
-  router.use('/w', answerError(noPage))
-  return router
+  return secretPages('/w', router)
 }
-
-const isToken = (text: string): boolean => /^[0-9a-f]{64}$/.test(text)
-
-const notFound = () => new ApiError(404, 'not_found', 'There is no such offer.')
 
 function offerPage(page: OfferPage, token: string, isRefused = false): SentPage {
   const facts = factsOf(page)
-  const { words, event, organisation, palette } = facts
+  const { words, event, palette } = facts
   const { ticket_type: type } = page
   const [status = '', ...more] = said(page, facts, isRefused)
   const isOpen = page.offer.status === 'offered' && page.event.status !== 'cancelled'
   const price = type.price > 0 ? [amountOf(type.price, page.event.currency, words)] : []
   const main = html`<main class="ticket">
-      <header>
-        <p class="from" dir="auto">${organisation}</p>
-        <h1 dir="auto">${event}</h1>
-      </header>
+      ${head(facts)}
       <p class="status" role="status" dir="auto">${status}</p>
       ${more.map((sentence) => html`<p class="contact">${sentence}</p>`)}
       <dl>
@@ -128,10 +113,4 @@ function buttons({ offer }: Words, isPaid: boolean, token: string): Html {
         <p>${offer.ask}</p>
         <form method="post" action="${token}/decline"><button>${offer.decline}</button></form>
       </details>`
-}
-
-function noPage(kind: 'unknown' | 'busy', words: Words): SentPage {
-  const [title, sentence] =
-    kind === 'unknown' ? [words.optOut.unknownTitle, words.offer.unknown] : [words.page.busyTitle, words.optOut.busy]
-  return stillPage(title, onlySaying(title, sentence), words)
 }

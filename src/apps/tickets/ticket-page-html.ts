@@ -93,18 +93,20 @@ export function ticketPage(facts: PageFacts, token: string, { qr, logo }: Pictur
   return document(fill(words.page.title, { event: facts.event }), main, words, { palette: facts.palette, logo })
 }
 
-/** The page for a link that leads to no ticket, the same for each, and the one for a ticket that cannot be shown now. */
-export function noTicketPage(kind: 'unknown' | 'busy', words: Words): SentPage {
-  const [title, sentence] =
-    kind === 'unknown' ? [words.page.unknownTitle, words.page.unknown] : [words.page.busyTitle, words.page.busy]
-  return document(title, onlySaying(title, sentence), words)
+/** The page for a link that leads nowhere, the same for each, and the one for what cannot be shown now. */
+export function noPage(kind: 'unknown' | 'busy', words: Words, look: Look = { script: '' }): SentPage {
+  const { unknownTitle, unknown, busyTitle, busy } = words.link
+  const [title, sentence] = kind === 'unknown' ? [unknownTitle, unknown] : [busyTitle, busy]
+  return document(title, onlySaying(title, sentence), words, look)
 }
 
 /** In place of a ticket. */
 export const onlySaying = (title: string, sentence: string): Html =>
   html`<main class="ticket none"><header><h1>${title}</h1></header><p class="status">${sentence}</p></main>`
 
-export const head = ({ organisation, event }: Facts, logo: string | null, title = event): Html => html`<header>
+type Named = { organisation: string; event: string }
+
+export const head = ({ organisation, event }: Named, logo: string | null = null, title = event): Html => html`<header>
         ${logo !== null && html`<img class="logo" src="${logo}" alt="">`}
         <p class="from" dir="auto">${organisation}</p>
         <h1 dir="auto">${title}</h1>

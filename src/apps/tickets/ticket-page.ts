@@ -2,23 +2,20 @@
 // token, and let nothing but the page itself keep it.
 
 import { Router } from 'express'
-import { ApiError } from '../../gateway/api-error.ts'
-import { methodNotAllowed } from '../../http/middleware/errors.ts'
 import { digestOf, isKnown } from '../../http/middleware/etag.ts'
 import { qrPictures } from '../../operations/ticket-qr.ts'
-import { answerError, readerOf, type SecretPageParts, sendPage, setSecretHeaders } from '../secret-page.ts'
+import { allowOnly, notFound, readerOf, type SecretPageParts, secretPages, sendPage } from '../secret-page.ts'
 import { pageCalendar, pageFacts, type TicketPage } from './ticket-page-facts.ts'
-import { noTicketPage, pageFiles, ticketPage } from './ticket-page-html.ts'
+import { noPage, pageFiles, ticketPage } from './ticket-page-html.ts'
 
 // refresh.ts and service-worker.ts go by it: an answer without it, such as the 404 of a proxy, says nothing of the ticket.
 const verdictHeader = 'Usher-Ticket'
 
 export function ticketPageRouter({ mailFrom, ...parts }: SecretPageParts & { mailFrom: string }): Router {
   const { dataApi, tokens } = parts
-  const find = readerOf<TicketPage>({ read: 'get_ticket_page', isToken, notFound: noTicket }, parts)
+  const find = readerOf<TicketPage>('get_ticket_page', parts)
 
   const router = Router()
-  router.use('/t', setSecretHeaders)
   router.get(
     '/t/service-worker.js',
     (_req, res) => void res.type('js').set('Cache-Control', 'no-cache').send(pageFiles().serviceWorker),
@@ -37,16 +34,14 @@ export function ticketPageRouter({ mailFrom, ...parts }: SecretPageParts & { mai
   router.get('/t/:token/ticket.ics', async (req, res) => {
     const page = await find(req, res)
     const calendar = pageCalendar(page, mailFrom)
-    if (calendar === undefined) throw noTicket()
+    if (calendar === undefined) throw notFound()
     res
       .type('text/calendar; charset=utf-8; method=PUBLISH')
       // Telephones offer an entry that is shown to their calendar, and only save one that is an attachment.
       .set('Content-Disposition', 'inline; filename="event.ics"')
       .send(calendar)
   })
-  router.all(['/t/:token', '/t/:token/ticket.ics'], ({ method }) => {
-    throw methodNotAllowed(method, 'GET, HEAD', 'A ticket page is only read.')
-  })
+  router.all(['/t/:token', '/t/:token/ticket.ics'], allowOnly('GET, HEAD', 'A ticket page is only read.'))
   // A button each: what was pressed twice, or on two devices, is what it says.
   router.post(['/t/:token/emails/on', '/t/:token/emails/off'], async (req, res) => {
     await find(req, res)
@@ -54,23 +49,16 @@ export function ticketPageRouter({ mailFrom, ...parts }: SecretPageParts & { mai
     const { token } = req.params
     const emails = req.path.endsWith('/on')
     const isTicket = await dataApi.rpc('switch_ticket_emails', { token, emails }, await tokens.forGateway())
-    if (!isTicket) throw noTicket()
+    if (!isTicket) throw notFound()
     res.redirect(303, `../../${token}`)
   })
-  router.use('/t', () => {
-    throw noTicket()
-  })
-  router.use('/t', answerError(noTicketPage, { [verdictHeader]: 'unknown' }))
-  return router
+  // Its script asks again.
+  return secretPages('/t', router, (kind, words) => noPage(kind, words, {}), { [verdictHeader]: 'unknown' })
 }
 
 /** A data URL: drawn in a thirtieth of the time that a PNG takes, and sharp on paper. */
 export const qrAddress = async (ticket_code: string): Promise<string> =>
   `data:image/svg+xml;base64,${Buffer.from(await qrPictures.svg.draw({ ticket_code })).toString('base64')}`
-
-const isToken = (text: string): boolean => /^[0-9a-f]{32}$/.test(text)
-
-const noTicket = () => new ApiError(404, 'not_found', 'There is no such ticket.')
 
 /** Of what the page shows, so that nothing is drawn for a browser that has it. */
 const etagOf = (page: TicketPage): string => `"${digestOf(pageFiles().version + JSON.stringify(page))}"`

@@ -2,6 +2,8 @@
 
 import { type Facts, whenLines, whereLines } from '../../guests/facts.ts'
 import type { AmountRow } from '../../guests/money.ts'
+import type { PendingEmail } from '../../guests/pending.ts'
+import { oneLine } from '../../guests/plain-text.ts'
 
 /** Lines under a label; the first one is set off, but in a list. */
 export type Detail = { label: string; lines: string[]; link?: string | undefined; isList?: boolean }
@@ -29,3 +31,24 @@ export const whenAndWhere = (facts: Facts): Block =>
 export const ticketRow = (lines: string[], { words }: Facts): Detail => ({ label: words.ticket, lines })
 
 export const orderRow = ({ words, reference }: Facts): Detail => ({ label: words.order, lines: [reference] })
+
+/** `closing`: sentences in small print at the end. */
+export type Body = { blocks: Block[]; closing: string[] }
+
+/** None without an address: the courier may have no PUBLIC_URL. */
+export const linkTo = (url: string | null, label: string, type: 'link' | 'button' = 'link'): Block[] =>
+  url === null ? [] : [{ type, label, url }]
+
+export const orderLink = ({ order_url }: PendingEmail, { words }: Facts, type: 'link' | 'button' = 'link') =>
+  linkTo(order_url, words.orderPage.open, type)
+
+export const lineOf = ({ name, ticket_type }: { name: string; ticket_type: string }) =>
+  oneLine(`${name} – ${ticket_type}`)
+
+export const unique = (lines: string[]): string[] => [...new Set(lines)]
+
+// As private.pending_email_json.
+const mostGuests = 100
+
+export const guestLines = (lines: string[]): string[] =>
+  lines.length > mostGuests ? [...lines.slice(0, mostGuests), '…'] : lines

@@ -1,8 +1,8 @@
-// What an e-mail of each kind says.
+// What an e-mail of each kind says. Those to buyers: to-buyers.ts.
 
-import { dayOf, momentOf } from '../../guests/event-time.ts'
+import { momentOf } from '../../guests/event-time.ts'
 import {
-  amountOf,
+  actsLabel,
   announcedFacts,
   type Facts,
   isOnlineOnly,
@@ -10,39 +10,49 @@ import {
   whenLines,
   whereLines,
 } from '../../guests/facts.ts'
-import { amountRows, deadlineOf, headlineOfDue, whatOfTheMoney } from '../../guests/money.ts'
+import { whatOfTheMoney, withRefund } from '../../guests/money.ts'
 import {
   type Announced,
-  type CancelledMoney,
   calendarMethodOf,
   type GuestLink,
   type HeldTicket,
   isToAttendee,
   isToBuyer,
+  type Of,
   type PendingEmail,
   type PendingNotice,
   type PendingToAttendee,
-  type PendingToBuyer,
   ticketsOf,
 } from '../../guests/pending.ts'
 import { linesOf, oneLine } from '../../guests/plain-text.ts'
-import { fill, type Words } from '../../guests/words/index.ts'
+import { fill } from '../../guests/words/index.ts'
 import type { EmailKind } from '../../operations/email-kinds.ts'
-import { type Block, details, orderRow, sentences, ticketRow, whenAndWhere } from './blocks.ts'
+import {
+  type Block,
+  type Body,
+  details,
+  guestLines,
+  lineOf,
+  linkTo,
+  orderLink,
+  orderRow,
+  sentences,
+  ticketRow,
+  unique,
+  whenAndWhere,
+} from './blocks.ts'
+import { headlineToBuyer, toBuyer } from './to-buyers.ts'
 
 /** Of what an e-mail tells: whether it is good, is to be noted, or takes something away. */
 export type Tone = 'plain' | 'good' | 'notice' | 'bad'
 
-export type Content = {
+export type Content = Body & {
   subject: string
   /** With which the subject begins, too. */
   headline: string
   tone: Tone
   /** What a list of e-mails shows beside the subject. */
   preview: string
-  blocks: Block[]
-  /** Sentences in small print at the end. */
-  closing: string[]
   /** How the organiser is reached: a sentence, which the address follows. */
   contact: { sentence: string; address: string | undefined }
   /** Where such e-mails are switched off. */
@@ -83,27 +93,11 @@ export function contentOf(pending: PendingEmail, facts: Facts): Content {
 }
 
 function headlineOf(pending: PendingEmail, facts: Facts): string {
-  const { words, reference } = facts
-  const { kinds } = words
-  const { headline } = kinds[pending.kind]
+  const { kinds } = facts.words
+  if (isToBuyer(pending)) return headlineToBuyer(pending, facts)
   if (pending.kind === 'ticket' && pending.others.length > 0)
     return fill(kinds.ticket.several, { count: `${pending.others.length + 1}` })
-  if (pending.kind === 'payment_reminder') return headlineOfDue(pending.order, dueOf(pending, facts), words)
-  if (pending.kind === 'payment_received' || pending.kind === 'payment_voided')
-    return fill(headline, paymentOf(pending, facts))
-  if (pending.kind === 'order_confirmation' && pending.order.amount_due > 0) {
-    const { payHeadline, payByHeadline } = kinds.order_confirmation
-    const date = dueOf(pending, facts)
-    const amount = moneyOf(pending, facts)(pending.order.amount_due)
-    return fill(date ? payByHeadline : payHeadline, { reference, amount, date: date ?? '' })
-  }
-  return withRefund(fill(headline, { reference }), 'money' in pending ? pending.money : null, words)
-}
-
-function withRefund(headline: string, money: CancelledMoney | null, words: Words): string {
-  if (money === null || money.amount_refundable === 0) return headline
-  const amount = amountOf(money.amount_refundable, money.currency, words)
-  return fill(words.kinds.order_cancelled.refundHeadline, { headline, amount })
+  return withRefund(kinds[pending.kind].headline, 'money' in pending ? pending.money : null, facts.words)
 }
 
 /** What the organiser adds stands after what it is about. */
@@ -114,9 +108,6 @@ function withMessage({ blocks, closing }: Body, { message }: PendingEmail, { wor
   const quote: Block = { type: 'quote', label: fill(words.message, { organisation }), lines }
   return { blocks: blocks.toSpliced(at, 0, quote), closing }
 }
-
-type Of<Kind extends EmailKind> = Extract<PendingEmail, { kind: Kind }>
-type Body = Pick<Content, 'blocks' | 'closing'>
 
 function bodyOf(pending: PendingEmail, facts: Facts): Body {
   if (isToBuyer(pending)) return toBuyer(pending, facts)
@@ -148,8 +139,7 @@ function ticket(pending: Of<'ticket'>, facts: Facts): Body {
       ...{ type: 'ticket', number, code: spacedCode(ticket_code), holder: oneLine(name) },
       company: oneLine(company ?? '') || undefined,
     },
-    ...ticketLink(ticket_url, facts),
-    ...guestLinks(guest, facts),
+    ...linksOf({ ticket_url, guest }, facts),
     ...(types.length > 1 ? [details(ticketRow([oneLine(ticket_type)], facts))] : []),
   ])
   const order = details(...(types.length > 1 ? [] : [ticketRow(types, facts)]), orderRow(facts))
@@ -205,20 +195,15 @@ function ticketLinks(holders: HeldTicket[], facts: Facts): Block[] {
   return holders.flatMap((holder) => linksOf(holder, facts, lineOf(holder)))
 }
 
-const lineOf = ({ name, ticket_type }: { name: string; ticket_type: string }) => oneLine(`${name} – ${ticket_type}`)
-
 /** Every ticket of an address, with the orders. Those that read the same are counted. */
 function heldTickets(holders: HeldTicket[], { words, reference }: Facts): Block {
   const isOnePerson = unique(holders.map(({ name }) => name)).length === 1
-  const lines = holders
-    .slice(0, mostGuests)
-    .map((holder) => (isOnePerson ? oneLine(holder.ticket_type) : lineOf(holder)))
-  const counted = unique(lines).map((name) => {
+  const lines = guestLines(holders.map((holder) => (isOnePerson ? oneLine(holder.ticket_type) : lineOf(holder))))
+  const tickets = unique(lines).map((name) => {
     const { length } = lines.filter((line) => line === name)
     return length === 1 ? name : fill(words.line, { quantity: `${length}`, name })
   })
   const references = unique([reference, ...holders.map((holder) => oneLine(holder.reference))])
-  const tickets = holders.length > mostGuests ? [...counted, '…'] : counted
   return details(
     { label: words.ticket, lines: tickets, isList: tickets.length > 1 },
     { label: words.order, lines: references, isList: references.length > 1 },
@@ -252,7 +237,7 @@ const ticketPassedOn = (pending: Of<'ticket_passed_on'>, facts: Facts): Body => 
 
 function answersReminder(pending: Of<'answers_reminder'>, facts: Facts): Body {
   const { words, organisation } = facts
-  const { missing, questions, answer, reply } = words.kinds.answers_reminder
+  const { missing, answer, reply } = words.kinds.answers_reminder
   const { answer_url: url } = pending
   const lines = pending.questions.map(oneLine)
   return {
@@ -261,8 +246,8 @@ function answersReminder(pending: Of<'answers_reminder'>, facts: Facts): Body {
         fill(missing, { name: oneLine(pending.attendee.name) }),
         ...(url === null ? [fill(reply, { organisation })] : []),
       ),
-      details({ label: questions, lines, isList: true }),
-      ...buttonTo(url, answer),
+      details({ label: words.guest.questions, lines, isList: true }),
+      ...linkTo(url, answer, 'button'),
       whenAndWhere(facts),
       details(ticketRow([oneLine(pending.ticket_type.name)], facts), orderRow(facts)),
     ],
@@ -307,159 +292,35 @@ function toWaiting(pending: Of<'waiting_list_offer' | 'waiting_list_cancelled'>,
     const offered = fill(changed.length > 0 ? again : offer, { name: oneLine(entry.name), date })
     const { offer_url: url } = pending
     const how = url === null ? [fill(replyTo ? reply : ask, { organisation })] : []
-    said.push(sentences(offered, ...how, after), ...buttonTo(url, page), ...changed)
+    said.push(sentences(offered, ...how, after), ...linkTo(url, page, 'button'), ...changed)
   }
   const type = details(ticketRow([oneLine(entry.ticket_type.name)], facts))
   return { blocks: [...said, whenAndWhere(facts), type], closing: [] }
 }
 
-function toBuyer(pending: PendingToBuyer, facts: Facts): Body {
-  return {
-    blocks: [
-      sentences(...saidToBuyer(pending, facts)),
-      ...(pending.kind === 'order_confirmation' ? orderLink(pending, facts, 'button') : []),
-      whenAndWhere(facts),
-      { type: 'amounts', rows: amountRows(pending.order, pending.lines, facts.words) },
-      ...(pending.kind === 'order_confirmation' ? whatIsToPay(pending, facts) : []),
-      ...(asksForMoney(pending) ? paymentInstructions(pending, facts) : []),
-      ...(pending.kind === 'order_confirmation' ? guestList(pending.guests, facts) : []),
-      details(orderRow(facts)),
-      ...(pending.kind === 'order_confirmation' ? [] : orderLink(pending, facts)),
-    ],
-    closing: [],
-  }
-}
-
-const orderLink = ({ order_url: url }: PendingEmail, { words }: Facts, type: 'link' | 'button' = 'link'): Block[] =>
-  url === null ? [] : [{ type, label: words.orderPage.open, url }]
-
-const asksForMoney = ({ kind, order }: PendingToBuyer): boolean =>
-  order.amount_due > 0 && kind !== 'order_expired' && kind !== 'order_cancelled'
-
-function saidToBuyer(pending: PendingToBuyer, facts: Facts): string[] {
-  const { order, kind } = pending
-  const { words, event, reference } = facts
-  const { kinds } = words
-  const name = oneLine(order.name)
-  switch (kind) {
-    case 'order_confirmation':
-      return [fill(kinds.order_confirmation.thanks, { name })]
-    case 'payment_received': {
-      const { received, complete } = kinds.payment_received
-      const said = fill(received, { name, ...paymentOf(pending, facts) })
-      // Of an order that was cancelled since, nothing is due and no ticket is sent; what another payment completed, its receipt says.
-      if (order.status === 'cancelled') return [said]
-      if (order.amount_due > 0) return [said, requestOf(pending, facts)]
-      return pending.payment.is_latest ? [said, complete] : [said]
-    }
-    case 'payment_voided': {
-      const said = fill(kinds.payment_voided.voided, { name, ...paymentOf(pending, facts) })
-      return order.amount_due > 0 ? [said, requestOf(pending, facts)] : [said]
-    }
-    case 'payment_reminder': {
-      const { consequence, reserved } = kinds.payment_reminder
-      const request = requestOf(pending, facts)
-      // An order that is paid in part does not expire.
-      if (order.status === 'pending' && order.amount_paid > order.amount_refunded) return [request, reserved]
-      return isDated(pending, facts) ? [request, consequence] : [request]
-    }
-    case 'order_expired':
-      return [kinds.order_expired.expired, kinds.order_expired.doNotPay]
-    case 'order_cancelled': {
-      const { requested, eventCancelled } = kinds.order_cancelled
-      const cancelled = order.cancellation_reason === 'event_cancelled' ? eventCancelled : requested
-      return [fill(cancelled, { event, reference }), ...whatOfTheMoney(pending.money, words)]
-    }
-  }
-}
-
-const dueOf = ({ order, event }: PendingToBuyer, { words }: Facts) => deadlineOf(order, event.timezone, words)
-
-/** What is completed keeps its tickets, even where something is due again. */
-const isDated = (pending: PendingToBuyer, facts: Facts) =>
-  pending.order.status === 'pending' && dueOf(pending, facts) !== undefined
-
-/** What is still to be paid, and by when. */
-function requestOf(pending: PendingToBuyer, facts: Facts): string {
-  const { reminder, undated } = facts.words.kinds.payment_reminder
-  return fill(isDated(pending, facts) ? reminder : undated, {
-    amount: moneyOf(pending, facts)(pending.order.amount_due),
-    date: dueOf(pending, facts) ?? '',
-    reference: facts.reference,
-  })
-}
-
-function paymentOf(pending: Of<'payment_received' | 'payment_voided'>, facts: Facts): { amount: string; date: string } {
-  const { amount, received_at } = pending.payment
-  return { amount: moneyOf(pending, facts)(amount), date: dayOf(received_at, pending.event.timezone, facts.words) }
-}
-
-function whatIsToPay(pending: Of<'order_confirmation'>, facts: Facts): Block[] {
-  const { pay, payBy, ticketsFollow, nothingDue } = facts.words.kinds.order_confirmation
-  const { amount_due } = pending.order
-  if (amount_due === 0) return [sentences(nothingDue)]
-  const date = dueOf(pending, facts)
-  const values = { amount: moneyOf(pending, facts)(amount_due), date: date ?? '', reference: facts.reference }
-  return [sentences(fill(date ? payBy : pay, values), ticketsFollow)]
-}
-
-// As private.pending_email_json.
-const mostGuests = 100
-
-/** Whom an order is for, with their ticket types where these differ. */
-function guestList(guests: Of<'order_confirmation'>['guests'], { words }: Facts): Block[] {
-  const isOneType = unique(guests.map(({ ticket_type }) => ticket_type)).length === 1
-  const named = guests.slice(0, mostGuests).map((guest) => (isOneType ? oneLine(guest.name) : lineOf(guest)))
-  const lines = guests.length > mostGuests ? [...named, '…'] : named
-  return lines.length > 0 ? [details({ label: words.guests, lines, isList: true })] : []
-}
-
-const moneyOf =
-  ({ order }: PendingToBuyer, { words }: Facts) =>
-  (amount: number) =>
-    amountOf(amount, order.currency, words)
-
-function paymentInstructions({ organisation }: PendingToBuyer, { words }: Facts): Block[] {
-  const lines = linesOf(organisation.payment_instructions ?? '')
-  return lines.length > 0 ? [details({ label: words.howToPay, lines })] : []
-}
-
 /** @param ticket which one, where there are several. */
-const ticketLink = (url: string | null, { words }: Facts, ticket?: string): Block[] =>
-  url === null ? [] : [{ type: 'link', label: ticket ? `${words.openTicket} – ${ticket}` : words.openTicket, url }]
+const linksOf = (
+  { ticket_url, guest }: Pick<HeldTicket, 'ticket_url' | 'guest'>,
+  facts: Facts,
+  ticket?: string,
+): Block[] => [...linkTo(ticket_url, named(facts.words.openTicket, ticket)), ...guestLinks(guest, facts, ticket)]
 
-const linksOf = ({ ticket_url, guest }: HeldTicket, facts: Facts, ticket?: string): Block[] => [
-  ...ticketLink(ticket_url, facts, ticket),
-  ...guestLinks(guest, facts, ticket),
-]
+const named = (label: string, ticket?: string) => (ticket ? `${label} – ${ticket}` : label)
 
 /** To the page where its holder acts, worded by what can be done there. */
 function guestLinks(guest: GuestLink | null, { words }: Facts, ticket?: string): Block[] {
   if (guest === null) return []
   const { url, acts, open } = guest
-  const { answerOne, answerSeveral, yourTicket, change, passOn, giveBack } = words.guest.links
+  const { answerOne, answerSeveral, change, passOn, giveBack } = words.guest.links
   const done = [
     (acts.includes('correct') || acts.includes('answer')) && change,
     acts.includes('pass_on') && passOn,
     acts.includes('give_back') && giveBack,
   ].filter((act) => act !== false)
-  const labels = [
+  return [
     ...(open > 0 ? [fill(open === 1 ? answerOne : answerSeveral, { count: `${open}` })] : []),
-    ...(done.length > 0
-      ? [
-          capitalised(
-            fill(yourTicket, { acts: new Intl.ListFormat(words.locale, { type: 'disjunction' }).format(done) }),
-          ),
-        ]
-      : []),
-  ]
-  return labels.map((label) => ({ type: 'link', label: ticket ? `${label} – ${ticket}` : label, url }))
+    ...(done.length > 0 ? [actsLabel(done, words)] : []),
+  ].flatMap((label) => linkTo(url, named(label, ticket)))
 }
-
-const capitalised = (label: string) => label.charAt(0).toUpperCase() + label.slice(1)
-
-const buttonTo = (url: string | null, label: string): Block[] => (url === null ? [] : [{ type: 'button', label, url }])
-
-const unique = (lines: string[]): string[] => [...new Set(lines)]
 
 const onlineLines = ({ onlineUrl }: Pick<Facts, 'onlineUrl'>) => (onlineUrl ? [onlineUrl] : [])

@@ -146,7 +146,6 @@ export const de: Words = {
     answers_reminder: {
       headline: 'Angaben fehlen',
       missing: 'Guten Tag {name}, uns fehlen noch Angaben von Ihnen.',
-      questions: 'Offene Fragen',
       answer: 'Jetzt antworten',
       reply: 'Bitte schicken Sie Ihre Antworten an {organisation}.',
     },
@@ -167,14 +166,18 @@ export const de: Words = {
     button: 'E-Mails abbestellen',
     done: 'Sie erhalten keine E-Mails mehr über Änderungen dieser Veranstaltung.',
     again: 'Auf der Seite Ihres Tickets können Sie sie wieder einschalten.',
-    unknownTitle: 'Link ungültig',
-    unknown:
-      'Dieser Link ist ungültig oder nicht mehr gültig. E-Mails können Sie auf der Seite Ihres Tickets aus- und wieder einschalten.',
-    busy: 'Das ist im Moment nicht möglich. Bitte versuchen Sie es in einer Minute noch einmal.',
     on: 'E-Mails über Änderungen: an',
     off: 'E-Mails über Änderungen: aus',
     switchOff: 'Ausschalten',
     switchOn: 'Einschalten',
+  },
+
+  link: {
+    unknownTitle: 'Link ungültig',
+    unknown:
+      'Dieser Link ist ungültig oder nicht mehr gültig. Bitte verwenden Sie den Link aus der neuesten E-Mail oder wenden Sie sich an den Veranstalter.',
+    busyTitle: 'Einen Moment bitte',
+    busy: 'Diese Seite kann gerade nicht angezeigt werden. Bitte versuchen Sie es in einer Minute noch einmal.',
   },
 
   guest: {
@@ -190,8 +193,6 @@ export const de: Words = {
     email: 'E-Mail-Adresse',
     until: 'Möglich bis {date}.',
     back: 'Zurück',
-    passOn: 'Ticket weitergeben',
-    giveBack: 'Ticket zurückgeben',
     noRefund: 'Es wird nichts erstattet.',
     refundToBuyer: 'Eine Erstattung geht an die Person, die bestellt hat.',
     shorten: 'Bitte kürzen Sie Ihren Text.',
@@ -226,11 +227,6 @@ export const de: Words = {
     outdated: 'Keine Verbindung. Die Angaben auf dieser Seite sind möglicherweise nicht mehr aktuell.',
     fullScreen: 'Als Vollbild zeigen',
     closeFullScreen: 'Schließen',
-    unknownTitle: 'Kein Ticket gefunden',
-    unknown:
-      'Unter diesem Link gibt es kein Ticket. Wurde Ihnen das Ticket noch einmal geschickt, verwenden Sie bitte den Link aus der neuesten E-Mail. Andernfalls wenden Sie sich bitte an den Veranstalter.',
-    busyTitle: 'Einen Moment bitte',
-    busy: 'Das Ticket kann gerade nicht angezeigt werden. Bitte versuchen Sie es in einer Minute noch einmal.',
   },
 
   offer: {
@@ -247,7 +243,6 @@ export const de: Words = {
     expired: 'Dieses Angebot ist abgelaufen. Der Platz wird nicht mehr für Sie reserviert.',
     declined: 'Dieser Platz wird nicht mehr für Sie reserviert.',
     refused: 'Dieser Platz kann im Moment nicht angenommen werden.',
-    unknown: 'Dieser Link ist ungültig oder nicht mehr gültig. Bitte verwenden Sie den Link aus der neuesten E-Mail.',
   },
 
   orderPage: {
@@ -272,11 +267,6 @@ export const de: Words = {
     seller: 'Verkäufer',
     buyer: 'Käufer',
     print: 'Drucken',
-    back: 'Zurück zur Bestellung',
     page: 'Seite {page} von {pages}',
-    unknownTitle: 'Keine Bestellung gefunden',
-    unknown:
-      'Unter diesem Link gibt es keine Bestellung. Bitte verwenden Sie den Link aus der neuesten E-Mail oder wenden Sie sich an den Veranstalter.',
-    busy: 'Die Bestellung kann gerade nicht angezeigt werden. Bitte versuchen Sie es in einer Minute noch einmal.',
   },
 }

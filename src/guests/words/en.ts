@@ -155,7 +155,6 @@ export const en = {
     answers_reminder: {
       headline: 'Information needed',
       missing: 'Dear {name}, we still need some information from you.',
-      questions: 'Open questions',
       answer: 'Answer now',
       /** Without a link. */
       reply: 'Please send your answers to {organisation}.',
@@ -180,14 +179,19 @@ export const en = {
     button: 'Stop these e-mails',
     done: 'You will receive no more e-mails about changes to this event.',
     again: 'You can switch them on again on the page of your ticket.',
-    unknownTitle: 'Link not valid',
-    unknown:
-      'This link is not valid, or no longer valid. You can switch e-mails off and on again on the page of your ticket.',
-    busy: 'This cannot be done right now. Please try again in a minute.',
     on: 'E-mails about changes: on',
     off: 'E-mails about changes: off',
     switchOff: 'Switch off',
     switchOn: 'Switch on',
+  },
+
+  /** For a secret link that leads nowhere, or cannot be followed now. */
+  link: {
+    unknownTitle: 'Link not valid',
+    unknown:
+      'This link is not valid, or no longer valid. Please use the link in the most recent e-mail; otherwise, please contact the organiser.',
+    busyTitle: 'One moment, please',
+    busy: 'This page cannot be shown right now. Please try again in a minute.',
   },
 
   /** The guest page, where the holder of a ticket acts, and the links to it. */
@@ -204,8 +208,6 @@ export const en = {
     email: 'E-mail address',
     until: 'Possible until {date}.',
     back: 'Back',
-    passOn: 'Pass on your ticket',
-    giveBack: 'Give back your ticket',
     noRefund: 'Nothing will be refunded.',
     refundToBuyer: 'Any refund goes to the person who placed the order.',
     shorten: 'Please shorten your text.',
@@ -241,11 +243,6 @@ export const en = {
     outdated: 'There is no connection, so this page may be out of date.',
     fullScreen: 'Show full-screen',
     closeFullScreen: 'Close',
-    unknownTitle: 'No ticket found',
-    unknown:
-      'There is no ticket at this link. If your ticket was sent again, please use the link in the most recent e-mail; otherwise, please contact the organiser.',
-    busyTitle: 'One moment, please',
-    busy: 'The ticket cannot be shown right now. Please try again in a minute.',
   },
 
   /** The page of an offer of the waiting list. */
@@ -264,7 +261,6 @@ export const en = {
     expired: 'This offer has expired. The place is no longer being held for you.',
     declined: 'This place is no longer being held for you.',
     refused: 'This place cannot be taken at the moment.',
-    unknown: 'This link is not valid, or no longer valid. Please use the link in the most recent e-mail.',
   },
 
   /** The page of an order, for its buyer. */
@@ -290,12 +286,7 @@ export const en = {
     seller: 'Seller',
     buyer: 'Buyer',
     print: 'Print',
-    back: 'Back to your order',
     page: 'Page {page} of {pages}',
-    unknownTitle: 'No order found',
-    unknown:
-      'There is no order at this link. Please use the link in the most recent e-mail; otherwise, please contact the organiser.',
-    busy: 'The order cannot be shown right now. Please try again in a minute.',
   },
 }
 

@@ -146,7 +146,6 @@ export const es: Words = {
     answers_reminder: {
       headline: 'Faltan datos',
       missing: 'Hola, {name}: todavía nos faltan algunos datos tuyos.',
-      questions: 'Preguntas pendientes',
       answer: 'Responder ahora',
       reply: 'Envía tus respuestas a {organisation}.',
     },
@@ -167,14 +166,18 @@ export const es: Words = {
     button: 'No quiero recibir más correos',
     done: 'Ya no recibirás correos sobre cambios en este evento.',
     again: 'Puedes volver a activarlos en la página de tu entrada.',
-    unknownTitle: 'Enlace no válido',
-    unknown:
-      'Este enlace no es válido o ha dejado de serlo. Puedes desactivar y volver a activar los correos en la página de tu entrada.',
-    busy: 'Ahora mismo no es posible. Vuelve a intentarlo dentro de un minuto.',
     on: 'Correos sobre cambios: activados',
     off: 'Correos sobre cambios: desactivados',
     switchOff: 'Desactivar',
     switchOn: 'Activar',
+  },
+
+  link: {
+    unknownTitle: 'Enlace no válido',
+    unknown:
+      'Este enlace no es válido o ha dejado de serlo. Usa el enlace del correo más reciente o ponte en contacto con la organización del evento.',
+    busyTitle: 'Un momento, por favor',
+    busy: 'Esta página no se puede mostrar en este momento. Vuelve a intentarlo dentro de un minuto.',
   },
 
   guest: {
@@ -190,8 +193,6 @@ export const es: Words = {
     email: 'Dirección de correo',
     until: 'Posible hasta el {date}.',
     back: 'Volver',
-    passOn: 'Ceder tu entrada',
-    giveBack: 'Devolver tu entrada',
     noRefund: 'No se reembolsará nada.',
     refundToBuyer: 'Si hay reembolso, lo recibe quien hizo el pedido.',
     shorten: 'Acorta tu texto.',
@@ -227,11 +228,6 @@ export const es: Words = {
     outdated: 'Sin conexión. Es posible que la información de esta página no esté actualizada.',
     fullScreen: 'Ver en pantalla completa',
     closeFullScreen: 'Cerrar',
-    unknownTitle: 'No se ha encontrado la entrada',
-    unknown:
-      'Este enlace no corresponde a ninguna entrada. Si te han vuelto a enviar la entrada, usa el enlace del correo más reciente; si no, ponte en contacto con la organización del evento.',
-    busyTitle: 'Un momento, por favor',
-    busy: 'La entrada no se puede mostrar en este momento. Vuelve a intentarlo dentro de un minuto.',
   },
 
   offer: {
@@ -248,7 +244,6 @@ export const es: Words = {
     expired: 'Esta oferta ha caducado. Ya no te guardamos la plaza.',
     declined: 'Ya no te guardamos esta plaza.',
     refused: 'Esta plaza no se puede aceptar en este momento.',
-    unknown: 'Este enlace no es válido o ya ha caducado. Utiliza el enlace del correo más reciente.',
   },
 
   orderPage: {
@@ -273,11 +268,6 @@ export const es: Words = {
     seller: 'Vendedor',
     buyer: 'Comprador',
     print: 'Imprimir',
-    back: 'Volver al pedido',
     page: 'Página {page} de {pages}',
-    unknownTitle: 'No se ha encontrado el pedido',
-    unknown:
-      'Este enlace no corresponde a ningún pedido. Usa el enlace del correo más reciente o ponte en contacto con la organización del evento.',
-    busy: 'El pedido no se puede mostrar en este momento. Vuelve a intentarlo dentro de un minuto.',
   },
 }

@@ -147,7 +147,6 @@ const written: Words = {
     answers_reminder: {
       headline: 'Informations manquantes',
       missing: 'Bonjour {name}, il nous manque encore quelques informations de votre part.',
-      questions: 'Questions en attente',
       answer: 'Répondre maintenant',
       reply: 'Merci d’envoyer vos réponses à {organisation}.',
     },
@@ -168,14 +167,18 @@ const written: Words = {
     button: 'Ne plus recevoir ces e-mails',
     done: 'Vous ne recevrez plus d’e-mails sur les changements de cet événement.',
     again: 'Vous pouvez les réactiver sur la page de votre billet.',
-    unknownTitle: 'Lien non valable',
-    unknown:
-      'Ce lien n’est pas valable ou ne l’est plus. Vous pouvez désactiver et réactiver les e-mails sur la page de votre billet.',
-    busy: 'Cela n’est pas possible pour le moment. Veuillez réessayer dans une minute.',
     on: 'E-mails sur les changements : activés',
     off: 'E-mails sur les changements : désactivés',
     switchOff: 'Désactiver',
     switchOn: 'Activer',
+  },
+
+  link: {
+    unknownTitle: 'Lien non valable',
+    unknown:
+      'Ce lien n’est pas valable ou ne l’est plus. Utilisez le lien de l’e-mail le plus récent ; sinon, adressez-vous à l’organisateur.',
+    busyTitle: 'Un instant, s’il vous plaît',
+    busy: 'Cette page ne peut pas être affichée pour le moment. Veuillez réessayer dans une minute.',
   },
 
   guest: {
@@ -191,8 +194,6 @@ const written: Words = {
     email: 'Adresse e-mail',
     until: 'Possible jusqu’au {date}.',
     back: 'Retour',
-    passOn: 'Transmettre votre billet',
-    giveBack: 'Rendre votre billet',
     noRefund: 'Rien ne sera remboursé.',
     refundToBuyer: 'Un éventuel remboursement revient à la personne qui a passé la commande.',
     shorten: 'Veuillez raccourcir votre texte.',
@@ -228,11 +229,6 @@ const written: Words = {
     outdated: 'Pas de connexion. Les informations de cette page ne sont peut-être plus à jour.',
     fullScreen: 'Afficher en plein écran',
     closeFullScreen: 'Fermer',
-    unknownTitle: 'Aucun billet trouvé',
-    unknown:
-      'Ce lien ne correspond à aucun billet. Si votre billet vous a été renvoyé, utilisez le lien de l’e-mail le plus récent ; sinon, adressez-vous à l’organisateur.',
-    busyTitle: 'Un instant, s’il vous plaît',
-    busy: 'Le billet ne peut pas être affiché pour le moment. Veuillez réessayer dans une minute.',
   },
 
   offer: {
@@ -249,7 +245,6 @@ const written: Words = {
     expired: 'Cette proposition a expiré. La place ne vous est plus réservée.',
     declined: 'Cette place ne vous est plus réservée.',
     refused: 'Cette place ne peut pas être acceptée pour le moment.',
-    unknown: 'Ce lien n’est pas valable, ou ne l’est plus. Merci d’utiliser le lien de l’e-mail le plus récent.',
   },
 
   orderPage: {
@@ -274,12 +269,7 @@ const written: Words = {
     seller: 'Vendeur',
     buyer: 'Acheteur',
     print: 'Imprimer',
-    back: 'Retour à la commande',
     page: 'Page {page} sur {pages}',
-    unknownTitle: 'Aucune commande trouvée',
-    unknown:
-      'Ce lien ne correspond à aucune commande. Utilisez le lien de l’e-mail le plus récent ; sinon, adressez-vous à l’organisateur.',
-    busy: 'La commande ne peut pas être affichée pour le moment. Veuillez réessayer dans une minute.',
   },
 }
 

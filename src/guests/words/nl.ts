@@ -144,7 +144,6 @@ export const nl: Words = {
     answers_reminder: {
       headline: 'Gegevens ontbreken',
       missing: 'Beste {name}, we hebben nog gegevens van je nodig.',
-      questions: 'Openstaande vragen',
       answer: 'Nu beantwoorden',
       reply: 'Stuur je antwoorden naar {organisation}.',
     },
@@ -165,13 +164,18 @@ export const nl: Words = {
     button: 'Stop deze e-mails',
     done: 'Je krijgt geen e-mails meer over wijzigingen van dit evenement.',
     again: 'Op de pagina van je ticket kun je ze weer aanzetten.',
-    unknownTitle: 'Link niet geldig',
-    unknown: 'Deze link is niet (meer) geldig. Op de pagina van je ticket kun je e-mails uit- en weer aanzetten.',
-    busy: 'Dit kan nu even niet. Probeer het over een minuut opnieuw.',
     on: 'E-mails over wijzigingen: aan',
     off: 'E-mails over wijzigingen: uit',
     switchOff: 'Uitzetten',
     switchOn: 'Aanzetten',
+  },
+
+  link: {
+    unknownTitle: 'Link niet geldig',
+    unknown:
+      'Deze link is niet (meer) geldig. Gebruik de link in de nieuwste e-mail of neem contact op met de organisator.',
+    busyTitle: 'Een ogenblik geduld',
+    busy: 'Deze pagina kan nu niet worden getoond. Probeer het over een minuut opnieuw.',
   },
 
   guest: {
@@ -187,8 +191,6 @@ export const nl: Words = {
     email: 'E-mailadres',
     until: 'Mogelijk tot {date}.',
     back: 'Terug',
-    passOn: 'Je ticket doorgeven',
-    giveBack: 'Je ticket teruggeven',
     noRefund: 'Er wordt niets terugbetaald.',
     refundToBuyer: 'Een eventuele terugbetaling gaat naar degene die heeft besteld.',
     shorten: 'Maak je tekst korter.',
@@ -223,11 +225,6 @@ export const nl: Words = {
     outdated: 'Geen verbinding. De informatie op deze pagina is mogelijk niet meer actueel.',
     fullScreen: 'Op volledig scherm tonen',
     closeFullScreen: 'Sluiten',
-    unknownTitle: 'Geen ticket gevonden',
-    unknown:
-      'Bij deze link hoort geen ticket. Is je ticket opnieuw verstuurd, gebruik dan de link in de nieuwste e-mail; neem anders contact op met de organisator.',
-    busyTitle: 'Een ogenblik geduld',
-    busy: 'Het ticket kan nu niet worden getoond. Probeer het over een minuut opnieuw.',
   },
 
   offer: {
@@ -244,7 +241,6 @@ export const nl: Words = {
     expired: 'Dit aanbod is verlopen. De plaats wordt niet meer voor je vrijgehouden.',
     declined: 'Deze plaats wordt niet meer voor je vrijgehouden.',
     refused: 'Deze plaats kan op dit moment niet worden aangenomen.',
-    unknown: 'Deze link is niet of niet meer geldig. Gebruik de link uit de nieuwste e-mail.',
   },
 
   orderPage: {
@@ -269,11 +265,6 @@ export const nl: Words = {
     seller: 'Verkoper',
     buyer: 'Koper',
     print: 'Afdrukken',
-    back: 'Terug naar je bestelling',
     page: 'Pagina {page} van {pages}',
-    unknownTitle: 'Geen bestelling gevonden',
-    unknown:
-      'Bij deze link hoort geen bestelling. Gebruik de link in de nieuwste e-mail of neem contact op met de organisator.',
-    busy: 'De bestelling kan nu niet worden getoond. Probeer het over een minuut opnieuw.',
   },
 }
