@@ -20,13 +20,8 @@ export async function tellStory(apiUrl: string, databaseUrl: string): Promise<Ex
     const organisation = await createOrganisation(database, { name: 'Harbour Events', slug, plan: 'standard' })
     const keyFor = (name: string, granted: readonly Scope[] = scopes) =>
       issueKey(database, { organisation: slug, name, scopes: granted })
-    const player = createPlayer({
-      apiUrl,
-      key: await keyFor('CRM'),
-      normaliser,
-      database,
-      organisationId: organisation.id,
-    })
+    const key = await keyFor('CRM')
+    const player = createPlayer({ apiUrl, key, normaliser, database, organisationId: organisation.id })
 
     await player.chapter('2027-02-01T09:00:00Z')
     await arriving(player, await keyFor('Door scanners', ['checkin:write']), await exhaustedKey(database, apiUrl))
@@ -164,12 +159,10 @@ async function registering({ play, show, refuse }: Player, event: Event): Promis
   await refuse('register_attendee', 'idempotency_key_reused', 'The same key for another request', another)
 
   const dorothy = { name: 'Dorothy Vaughan', email: 'dorothy@example.com' }
-  const { data: seated } = await play('register_attendee', 'The only seat', {
-    ...to(event.captainsTableId),
-    ...dorothy,
-  })
+  const seat = to(event.captainsTableId)
+  const { data: seated } = await play('register_attendee', 'The only seat', { ...seat, ...dorothy })
   const annie = { name: 'Annie Easley', email: 'annie@example.com' }
-  await refuse('register_attendee', 'sold_out', 'No seat left', { ...to(event.captainsTableId), ...annie })
+  await refuse('register_attendee', 'sold_out', 'No seat left', { ...seat, ...annie })
   const unknown = { ...to('01926b5c-0000-7000-8000-000000000000'), ...annie }
   await refuse('register_attendee', 'not_found', 'No ticket type of this event', unknown)
 
@@ -190,10 +183,8 @@ async function waiting({ play, show, refuse }: Pick<Player, 'play' | 'show' | 'r
   await refuse('accept_waiting_list_offer', 'not_offered', 'Too early', hers)
   await play('update_ticket_type', 'Another seat', { ticket_type_id: event.captainsTableId, changes: { quantity: 2 } })
   await show('list_waiting_list_entries', 'Offered to the first', { event_id: event.id })
-  await show('update_waiting_list_entry', 'More time', {
-    ...hers,
-    changes: { offer_expires_at: '2027-06-01T12:00:00+02:00' },
-  })
+  const changes = { offer_expires_at: '2027-06-01T12:00:00+02:00' }
+  await show('update_waiting_list_entry', 'More time', { ...hers, changes })
   await show('accept_waiting_list_offer', 'She comes', hers)
   await show('get_waiting_list_entry', 'Accepted', hers)
   await show('cancel_waiting_list_entry', 'Does not want to wait', { waiting_list_entry_id: second.id })
@@ -338,38 +329,24 @@ async function checkingIn({ play, show, refuse }: Player, event: Event, [mary, d
   })
   await show('list_questions', 'One', { event_id: event.id })
   await show('remind_unanswered', 'Who would be reminded', { event_id: event.id, dry_run: true })
-  await show('update_question', 'No longer asked', {
-    question_id: diet.id,
-    changes: { status: 'archived' },
-    if_version: 1,
-  })
-  const { data: gate } = await show('create_check_in_point', 'A gate that lets in again', {
-    event_id: event.id,
-    name: 'Main gate',
-    admission: 're_entry',
-  })
-  const { data: workshop } = await show('create_check_in_point', 'A workshop', {
-    event_id: event.id,
-    name: 'Workshop',
-    opens_at: '2027-06-12T13:00:00+02:00',
-    closes_at: '2027-06-12T15:00:00+02:00',
-  })
+  const archived = { question_id: diet.id, changes: { status: 'archived' }, if_version: 1 }
+  await show('update_question', 'No longer asked', archived)
+  const mainGate = { event_id: event.id, name: 'Main gate', admission: 're_entry' }
+  const { data: gate } = await show('create_check_in_point', 'A gate that lets in again', mainGate)
+  const hours = { opens_at: '2027-06-12T13:00:00+02:00', closes_at: '2027-06-12T15:00:00+02:00' }
+  const afternoon = { event_id: event.id, name: 'Workshop', ...hours }
+  const { data: workshop } = await show('create_check_in_point', 'A workshop', afternoon)
   await show('list_check_in_points', 'Both', { event_id: event.id })
-  await show('update_check_in_point', 'Renamed', {
-    check_in_point_id: workshop.id,
-    changes: { name: 'Orbits by hand' },
-    if_version: 1,
-  })
-  await show('get_check_in_point', 'One', { check_in_point_id: workshop.id })
-  await refuse('check_in', 'point_closed', 'Too early', {
-    event_id: event.id,
-    code: mary,
-    check_in_point_id: workshop.id,
-  })
-  const leave = { event_id: event.id, code: mary, check_in_point_id: gate.id, direction: 'exit' }
-  await refuse('check_in', 'not_inside', 'Leaving before coming', leave)
-  await play('check_in', 'At the gate', { event_id: event.id, code: mary, check_in_point_id: gate.id })
-  await show('check_in', 'Leaving', leave)
+  const ofWorkshop = { check_in_point_id: workshop.id }
+  const renamed = { ...ofWorkshop, changes: { name: 'Orbits by hand' }, if_version: 1 }
+  await show('update_check_in_point', 'Renamed', renamed)
+  await show('get_check_in_point', 'One', ofWorkshop)
+  const marys = { event_id: event.id, code: mary }
+  await refuse('check_in', 'point_closed', 'Too early', { ...marys, ...ofWorkshop })
+  const atGate = { ...marys, check_in_point_id: gate.id }
+  await refuse('check_in', 'not_inside', 'Leaving before coming', { ...atGate, direction: 'exit' })
+  await play('check_in', 'At the gate', atGate)
+  await show('check_in', 'Leaving', { ...atGate, direction: 'exit' })
   const scan = { code: dorothy, check_in_point_id: gate.id, admitted: true }
   await play('check_in_batch', 'Two devices without a network', {
     event_id: event.id,

@@ -15178,17 +15178,6 @@ begin
 end
 $$;
 
-create function private.order_of_link(token text) returns public.orders
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_order public.orders;
-begin
-  select o.* into v_order from public.orders o where o.id = private.id_of_link(token);
-  return case when private.order_token(v_order) = token then v_order end;
-end
-$$;
-
 -- What an order is for, a line for each ticket type and price: of an order that was cancelled what was cancelled with it, which its totals have.
 create function private.order_lines_json("order" public.orders) returns json
 language plpgsql stable set search_path = ''
@@ -15266,9 +15255,10 @@ begin
       'lines', private.order_lines_json(o),
       'tickets', private.order_tickets_json(o)
     )
-    from private.order_of_link(token) o
+    from public.orders o
     join public.events e on e.id = o.event_id
     join public.organisations g on g.id = o.organisation_id
+    where o.id = private.id_of_link(token) and private.order_token(o) = token
   );
 end
 $$;
@@ -17449,10 +17439,8 @@ declare
 begin
   for v_place in 1..cardinality(guests) loop
     v_guest := guests[v_place];
-    if errors[v_place] is not null then
-      v_verdicts[v_place] := json_build_object('result', 'refused', 'error', errors[v_place]);
-      continue;
-    end if;
+    v_verdicts[v_place] := case when errors[v_place] is not null then json_build_object('result', 'refused', 'error', errors[v_place]) end;
+    continue when errors[v_place] is not null;
     v_attendee := private.attendee_of_guest(import_guests.event_id, import_guests.ticket_type_id, v_guest, v_identified);
     v_changes := v_guest - 'ticket_type_id';
     if v_attendee.external_id is not null or v_guest ->> 'external_id' is null then
@@ -17466,9 +17454,8 @@ begin
     end if;
     v_changed := jsonb_populate_record(v_attendee, private.with_merged_metadata(v_changes, v_attendee.metadata));
     v_verdicts[v_place] := private.verdict_on_guest(import_guests.event_id, import_guests.ticket_type_id, v_guest, v_attendee, v_changed);
-    if v_verdicts[v_place] is not null then
-      continue;
-    elsif v_attendee.id is null then
+    continue when v_verdicts[v_place] is not null;
+    if v_attendee.id is null then
       v_added := v_added || v_place;
       v_added_calls := v_added_calls || jsonb_build_object(
         'event_id', import_guests.event_id,
@@ -17907,19 +17894,6 @@ comment on function api.get_guest_page is
   'Content of the guest page of a token: that of the ticket page, and { ticket_token, acts, questions }, or null. For the gateway.';
 grant execute on function api.get_guest_page to gateway;
 
--- Locks the order before its ticket, as everywhere. Null where the ticket was passed on while it waited.
-create function private.lock_guest(token text) returns public.attendees
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_attendee public.attendees := private.attendee_of_link(token);
-begin
-  perform private.lock_order_of(v_attendee.id);
-  perform from public.attendees a where a.id = v_attendee.id for no key update;
-  return private.attendee_of_link(token);
-end
-$$;
-
 -- Writes the answers of a form: an object by key, null takes an answer back. What a required question lacks is refused here, what is wrong
 -- with an answer by the table.
 create function private.answer_as_guest(attendee public.attendees, answers jsonb) returns void
@@ -17981,9 +17955,13 @@ create function api.act_as_guest(token text, act public.guest_act, fields jsonb 
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_attendee public.attendees := private.lock_guest(token);
+  v_attendee public.attendees := private.attendee_of_link(token);
   v_effect json;
 begin
+  -- The order before its ticket, as everywhere. Passed on while this waited, the ticket is somebody else's.
+  perform private.lock_order_of(v_attendee.id);
+  perform from public.attendees a where a.id = v_attendee.id for no key update;
+  v_attendee := private.attendee_of_link(token);
   if v_attendee.id is null then
     return null;
   elsif act <> 'answer' and act <> all ((private.guest_rights(v_attendee)).acts) then
@@ -18017,22 +17995,6 @@ grant execute on function api.act_as_guest to gateway;
 -- schemas/60-attendees/reminders.sql
 
 -- Reminders of required questions that guests have not answered: by hand, to each guest once a day at most.
-
--- The labels of the questions that an e-mail asks for, in the language of the event.
-create function private.unanswered_labels(attendee public.attendees) returns json
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_keys constant text[] := private.unanswered(attendee);
-begin
-  return (
-    select json_agg(coalesce(q.translations -> e.locale::text ->> 'label', q.label) order by q.position, q.id)
-    from public.questions q
-    join public.events e on e.id = q.event_id
-    where q.event_id = attendee.event_id and q.key = any (v_keys)
-  );
-end
-$$;
 
 -- Reminds the guests of an event who have questions to answer. Returns them with the reason of those who are not reminded. Security definer:
 -- no role may write e-mails.
@@ -21980,7 +21942,12 @@ begin
     ),
     'waiting_list_entry', case when v_entry.id is not null then private.waiting_list_entry_json(v_entry) end,
     'offer_url', case email.kind when 'waiting_list_offer' then private.link_url('w', private.offer_token(v_entry)) end,
-    'questions', case email.kind when 'answers_reminder' then private.unanswered_labels(v_attendee) end,
+    'questions', case email.kind when 'answers_reminder' then (
+      select json_agg(coalesce(q.translations -> e.locale::text ->> 'label', q.label) order by q.position, q.id)
+      from public.questions q
+      join public.events e on e.id = q.event_id
+      where q.event_id = v_attendee.event_id and q.key = any (private.unanswered(v_attendee))
+    ) end,
     'answer_url', case email.kind when 'answers_reminder' then private.link_url('g', private.guest_token(v_attendee)) end,
     'opt_out_url', case when private.can_be_switched_off(email.kind)
       then private.link_url('u', private.opt_out_token(v_attendee)) end

@@ -38,14 +38,11 @@ export function orderFacts(page: OrderPage) {
   const { organisation, order, lines } = page
   const facts = factsOf(page)
   const { words } = facts
-  const tickets = page.tickets.map((ticket) => ({
+  const tickets = page.tickets.slice(0, mostTickets).map((ticket) => ({
+    ...ticket,
     name: oneLine(ticket.name),
     company: oneLine(ticket.company ?? '') || undefined,
-    type: oneLine(ticket.ticket_type),
-    status: ticket.status,
-    ticketToken: ticket.ticket_token,
-    guestToken: ticket.guest_token,
-    code: ticket.ticket_code,
+    ticket_type: oneLine(ticket.ticket_type),
   }))
   return {
     ...facts,
@@ -62,10 +59,10 @@ export function orderFacts(page: OrderPage) {
     payments: paymentRows(page, words),
     /** Only what was received has one. */
     hasReceipt: order.amount_paid > 0,
-    tickets: tickets.slice(0, mostTickets),
-    hasMore: tickets.length > mostTickets,
+    tickets,
+    hasMore: page.tickets.length > mostTickets,
     /** The buyer's own that admit. */
-    printed: tickets.slice(0, mostTickets).flatMap(({ code, ...ticket }) => (code === null ? [] : { ...ticket, code })),
+    printed: tickets.flatMap(({ ticket_code: code, ...ticket }) => (code === null ? [] : { ...ticket, code })),
   }
 }
 

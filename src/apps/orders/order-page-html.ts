@@ -78,11 +78,13 @@ function ticketList({ words, tickets, hasMore, printed }: OrderFacts, token: str
     awaiting_payment: orderPage.unpaid,
     cancelled: orderPage.ticketCancelled,
   }
-  const row = ({ name, type, status, ticketToken, guestToken }: (typeof tickets)[number]) => html`<li>
+  const link = (to: string, label: string, name: string) =>
+    html`<a class="action" href="../${to}" aria-label="${label}: ${name}">${label}</a>`
+  const row = ({ name, ticket_type, status, ticket_token, guest_token }: (typeof tickets)[number]) => html`<li>
           <p class="name" dir="auto">${name}</p>
-          <p class="soft" dir="auto">${type} – ${states[status]}</p>
-          ${ticketToken !== null && html`<a class="action" href="../t/${ticketToken}" aria-label="${orderPage.openTicket}: ${name}">${orderPage.openTicket}</a>`}
-          ${guestToken !== null && html`<a class="action" href="../g/${guestToken}" aria-label="${orderPage.change}: ${name}">${orderPage.change}</a>`}
+          <p class="help" dir="auto">${ticket_type} – ${states[status]}</p>
+          ${ticket_token !== null && link(`t/${ticket_token}`, orderPage.openTicket, name)}
+          ${guest_token !== null && link(`g/${guest_token}`, orderPage.change, name)}
         </li>
         `
   return html`<section>
@@ -123,13 +125,13 @@ type Printed = { tickets: (OrderFacts['printed'][number] & { qr: string })[]; pa
 export function ticketsPage(facts: OrderFacts, token: string, { tickets, page, pages }: Printed): SentPage {
   const { words } = facts
   const { orderPage } = words
-  const stub = ({ name, company, type, code, qr }: Printed['tickets'][number]) => html`<article>
-        <h2 dir="auto">${name}</h2>
+  const stub = ({ name, company, ticket_type, code, qr }: Printed['tickets'][number]) => html`<article>
+        <h2 class="holder" dir="auto">${name}</h2>
         ${company && html`<p class="company" dir="auto">${company}</p>`}
         ${codeFigure(qr, spacedCode(code), words)}
         <dl>
           ${entry(words.event, [facts.event, facts.organisation])}
-          ${entry(words.ticket, [type])}
+          ${entry(words.ticket, [ticket_type])}
           ${entry(words.when, whenLines(facts.time, words))}
           ${entry(words.where, whereLines(facts, words))}
         </dl>

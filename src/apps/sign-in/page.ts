@@ -22,7 +22,8 @@ export type Form = {
 /** Where the browser may go on from a form: Usher itself, and from there back to the client. */
 type FormTargets = "'self'" | `'self' ${string}`
 
-const style = readFileSync(join(import.meta.dirname, 'page.css'), 'utf8')
+const read = (path: string) => readFileSync(join(import.meta.dirname, path), 'utf8')
+const style = read('../sheet.css') + read('page.css')
 const styleHash = createHash('sha256').update(style).digest('base64')
 
 // Before anything that a client wrote, so that nothing of it is taken for it.

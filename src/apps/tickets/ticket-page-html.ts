@@ -15,7 +15,7 @@ export const hashOf = (text: string) => `'sha256-${createHash('sha256').update(t
 
 /** Files of the page, and a version that changes with them. */
 function readFiles() {
-  const [style, script] = [read('page.css'), stripTypeScriptTypes(read('refresh.ts'))]
+  const [style, script] = [read('../../sheet.css') + read('page.css'), stripTypeScriptTypes(read('refresh.ts'))]
   const serviceWorker = stripTypeScriptTypes(read('service-worker.ts'))
   return { style, script, serviceWorker, version: hashOf(style + script) }
 }

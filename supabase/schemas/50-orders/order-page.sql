@@ -9,17 +9,6 @@ begin
 end
 $$;
 
-create function private.order_of_link(token text) returns public.orders
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_order public.orders;
-begin
-  select o.* into v_order from public.orders o where o.id = private.id_of_link(token);
-  return case when private.order_token(v_order) = token then v_order end;
-end
-$$;
-
 -- What an order is for, a line for each ticket type and price: of an order that was cancelled what was cancelled with it, which its totals have.
 create function private.order_lines_json("order" public.orders) returns json
 language plpgsql stable set search_path = ''
@@ -97,9 +86,10 @@ begin
       'lines', private.order_lines_json(o),
       'tickets', private.order_tickets_json(o)
     )
-    from private.order_of_link(token) o
+    from public.orders o
     join public.events e on e.id = o.event_id
     join public.organisations g on g.id = o.organisation_id
+    where o.id = private.id_of_link(token) and private.order_token(o) = token
   );
 end
 $$;

@@ -86,19 +86,6 @@ comment on function api.get_guest_page is
   'Content of the guest page of a token: that of the ticket page, and { ticket_token, acts, questions }, or null. For the gateway.';
 grant execute on function api.get_guest_page to gateway;
 
--- Locks the order before its ticket, as everywhere. Null where the ticket was passed on while it waited.
-create function private.lock_guest(token text) returns public.attendees
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_attendee public.attendees := private.attendee_of_link(token);
-begin
-  perform private.lock_order_of(v_attendee.id);
-  perform from public.attendees a where a.id = v_attendee.id for no key update;
-  return private.attendee_of_link(token);
-end
-$$;
-
 -- Writes the answers of a form: an object by key, null takes an answer back. What a required question lacks is refused here, what is wrong
 -- with an answer by the table.
 create function private.answer_as_guest(attendee public.attendees, answers jsonb) returns void
@@ -160,9 +147,13 @@ create function api.act_as_guest(token text, act public.guest_act, fields jsonb 
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_attendee public.attendees := private.lock_guest(token);
+  v_attendee public.attendees := private.attendee_of_link(token);
   v_effect json;
 begin
+  -- The order before its ticket, as everywhere. Passed on while this waited, the ticket is somebody else's.
+  perform private.lock_order_of(v_attendee.id);
+  perform from public.attendees a where a.id = v_attendee.id for no key update;
+  v_attendee := private.attendee_of_link(token);
   if v_attendee.id is null then
     return null;
   elsif act <> 'answer' and act <> all ((private.guest_rights(v_attendee)).acts) then

@@ -340,10 +340,8 @@ declare
 begin
   for v_place in 1..cardinality(guests) loop
     v_guest := guests[v_place];
-    if errors[v_place] is not null then
-      v_verdicts[v_place] := json_build_object('result', 'refused', 'error', errors[v_place]);
-      continue;
-    end if;
+    v_verdicts[v_place] := case when errors[v_place] is not null then json_build_object('result', 'refused', 'error', errors[v_place]) end;
+    continue when errors[v_place] is not null;
     v_attendee := private.attendee_of_guest(import_guests.event_id, import_guests.ticket_type_id, v_guest, v_identified);
     v_changes := v_guest - 'ticket_type_id';
     if v_attendee.external_id is not null or v_guest ->> 'external_id' is null then
@@ -357,9 +355,8 @@ begin
     end if;
     v_changed := jsonb_populate_record(v_attendee, private.with_merged_metadata(v_changes, v_attendee.metadata));
     v_verdicts[v_place] := private.verdict_on_guest(import_guests.event_id, import_guests.ticket_type_id, v_guest, v_attendee, v_changed);
-    if v_verdicts[v_place] is not null then
-      continue;
-    elsif v_attendee.id is null then
+    continue when v_verdicts[v_place] is not null;
+    if v_attendee.id is null then
       v_added := v_added || v_place;
       v_added_calls := v_added_calls || jsonb_build_object(
         'event_id', import_guests.event_id,

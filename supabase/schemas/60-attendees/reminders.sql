@@ -1,21 +1,5 @@
 -- Reminders of required questions that guests have not answered: by hand, to each guest once a day at most.
 
--- The labels of the questions that an e-mail asks for, in the language of the event.
-create function private.unanswered_labels(attendee public.attendees) returns json
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_keys constant text[] := private.unanswered(attendee);
-begin
-  return (
-    select json_agg(coalesce(q.translations -> e.locale::text ->> 'label', q.label) order by q.position, q.id)
-    from public.questions q
-    join public.events e on e.id = q.event_id
-    where q.event_id = attendee.event_id and q.key = any (v_keys)
-  );
-end
-$$;
-
 -- Reminds the guests of an event who have questions to answer. Returns them with the reason of those who are not reminded. Security definer:
 -- no role may write e-mails.
 create function private.remind_guests(event_id uuid) returns private.recipient[]

@@ -203,7 +203,12 @@ begin
     ),
     'waiting_list_entry', case when v_entry.id is not null then private.waiting_list_entry_json(v_entry) end,
     'offer_url', case email.kind when 'waiting_list_offer' then private.link_url('w', private.offer_token(v_entry)) end,
-    'questions', case email.kind when 'answers_reminder' then private.unanswered_labels(v_attendee) end,
+    'questions', case email.kind when 'answers_reminder' then (
+      select json_agg(coalesce(q.translations -> e.locale::text ->> 'label', q.label) order by q.position, q.id)
+      from public.questions q
+      join public.events e on e.id = q.event_id
+      where q.event_id = v_attendee.event_id and q.key = any (private.unanswered(v_attendee))
+    ) end,
     'answer_url', case email.kind when 'answers_reminder' then private.link_url('g', private.guest_token(v_attendee)) end,
     'opt_out_url', case when private.can_be_switched_off(email.kind)
       then private.link_url('u', private.opt_out_token(v_attendee)) end
