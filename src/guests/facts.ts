@@ -77,7 +77,7 @@ export function amountOf(amount: number, currency: string, { locale }: Words): s
 /** Says what can be done with a ticket, such as "Change or pass on your ticket". */
 export function actsLabel(acts: string[], { locale, guest }: Words): string {
   const list = new Intl.ListFormat(locale, { type: 'disjunction' }).format(acts)
-  const label = fill(guest.links.yourTicket, { acts: list })
+  const label = fill(guest.yourTicket, { acts: list })
   return label.charAt(0).toUpperCase() + label.slice(1)
 }
 

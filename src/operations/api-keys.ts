@@ -2,7 +2,7 @@
 
 import * as z from 'zod'
 import { id, one, timestamp } from './fields.ts'
-import { type Operation, scopes } from './operation.ts'
+import { type Declared, scopes } from './operation.ts'
 
 /** docs/spec.md, "API key object" and "Organisation object". */
 export const ApiKeySchema = z.strictObject({
@@ -31,8 +31,7 @@ export const getApiKey = {
   method: 'GET',
   path: '/me',
   scope: null,
-  toolset: 'account',
   unlisted: true,
   input: z.strictObject({}),
   output: one(ApiKeySchema),
-} satisfies Operation
+} satisfies Declared

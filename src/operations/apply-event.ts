@@ -6,7 +6,7 @@ import { pointFields } from './check-in-points.ts'
 import { EventSchema, eventFields } from './events.ts'
 import { one, timestamp } from './fields.ts'
 import { flag, line, oneOf } from './inputs.ts'
-import type { Operation } from './operation.ts'
+import type { Declared } from './operation.ts'
 import { promoCodeFields, promoCodeStatuses } from './promo-codes.ts'
 import { questionFields, questionStatuses } from './questions.ts'
 import { ticketTypeFields, ticketTypeStatuses } from './ticket-types.ts'
@@ -91,7 +91,6 @@ export const applyEvent = {
   path: '/event-plans',
   errors: ['not_found', 'plan_outdated', 'already_exists', 'ambiguous_name'],
   scope: 'events:write',
-  toolset: 'events',
   confirmed: 'by_effect',
   input: z
     .strictObject({
@@ -145,4 +144,4 @@ export const applyEvent = {
     .partial(),
   output: one(EventPlanSchema).extend({ effect: effect.optional() }),
   hints: { destructive: true, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared

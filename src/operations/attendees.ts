@@ -6,7 +6,7 @@ import { salesClosed } from './error-codes.ts'
 import { currency, id, money, one, ownFields, timestamp, versioned } from './fields.ts'
 import { answersInput, emailAddress, flag, line, oneOf, ownInputs } from './inputs.ts'
 import { emailFilter, forSync, listOf, nextPage, paging, searchInput, updatedSince } from './lists.ts'
-import { names, type Operation } from './operation.ts'
+import { type Declared, names } from './operation.ts'
 import { KeptSchema } from './people.ts'
 import { qrPictures } from './ticket-qr.ts'
 
@@ -82,7 +82,6 @@ export const listAttendees = {
   method: 'GET',
   path: '/attendees',
   scope: 'attendees:read',
-  toolset: 'attendees',
   lean: [...attendeeEssentials, 'event_id', 'checked_in_at'],
   input: z.strictObject({
     event_id: id('event').optional(),
@@ -104,7 +103,7 @@ export const listAttendees = {
     ...paging,
   }),
   output: listOf(AttendeeSchema),
-} satisfies Operation
+} satisfies Declared
 
 export const getAttendee = {
   name: 'get_attendee',
@@ -113,11 +112,10 @@ export const getAttendee = {
   method: 'GET',
   path: '/attendees/{attendee_id}',
   scope: 'attendees:read',
-  toolset: 'attendees',
   unlisted: true,
   input: z.strictObject({ attendee_id: id('attendee') }),
   output: one(AttendeeSchema),
-} satisfies Operation
+} satisfies Declared
 
 export const TicketQrSchema = z.strictObject({
   object: z.literal('ticket_qr'),
@@ -136,12 +134,11 @@ export const getTicketQr = {
   path: '/attendees/{attendee_id}/ticket',
   errors: ['ticket_not_active'],
   scope: 'attendees:read',
-  toolset: 'attendees',
   unlisted: true,
   input: z.strictObject({ attendee_id: id('attendee') }),
   output: one(TicketQrSchema),
   pictures: qrPictures,
-} satisfies Operation
+} satisfies Declared
 
 export const updateAttendee = {
   name: 'update_attendee',
@@ -152,7 +149,6 @@ export const updateAttendee = {
   path: '/attendees/{attendee_id}',
   errors: ['attendee_erased', 'ticket_not_reissuable', 'already_exists', ...salesClosed, 'sold_out'],
   scope: 'attendees:write',
-  toolset: 'attendees',
   lean: attendeeEssentials,
   input: z.strictObject({
     attendee_id: id('attendee'),
@@ -167,7 +163,7 @@ export const updateAttendee = {
   }),
   output: one(AttendeeSchema),
   hints: { destructive: true, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const cancelAttendee = {
   name: 'cancel_attendee',
@@ -178,7 +174,6 @@ export const cancelAttendee = {
   errors: ['invalid_transition'],
   irreversible: true,
   scope: 'attendees:write',
-  toolset: 'attendees',
   confirmed: 'by_effect',
   lean: attendeeEssentials,
   input: z.strictObject({
@@ -190,7 +185,7 @@ export const cancelAttendee = {
   }),
   output: one(AttendeeSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const resendTicket = {
   name: 'resend_ticket',
@@ -200,12 +195,11 @@ export const resendTicket = {
   path: '/attendees/{attendee_id}/ticket-email',
   errors: ['ticket_not_active', 'no_address', 'attendee_erased'],
   scope: 'attendees:write',
-  toolset: 'attendees',
   lean: attendeeEssentials,
   input: z.strictObject({ attendee_id: id('attendee') }),
   output: one(AttendeeSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 const ErasureSchema = z.strictObject({
   object: z.literal('erasure'),
@@ -234,10 +228,9 @@ export const eraseAttendee = {
   errors: ['attendee_erased'],
   irreversible: true,
   scope: 'attendees:write',
-  toolset: 'attendees',
   unlisted: true,
   confirmed: 'always',
   input: z.strictObject({ attendee_id: id('attendee'), dry_run: dryRun }),
   output: one(ErasureSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared

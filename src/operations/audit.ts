@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { id, timestamp } from './fields.ts'
 import { oneOf } from './inputs.ts'
 import { createdSince, listOf, nextPage, paging } from './lists.ts'
-import type { Operation } from './operation.ts'
+import type { Declared } from './operation.ts'
 
 const objectTypes = [
   'organisation',
@@ -53,7 +53,6 @@ export const listAuditEntries = {
   method: 'GET',
   path: '/audit-entries',
   scope: 'events:write',
-  toolset: 'account',
   lean: ['action', 'object_type', 'object_id', 'actor_name', 'source', 'changes', 'created_at'],
   input: z.strictObject({
     object_type: oneOf(objectTypes).optional().describe('Only entries about this kind of object.'),
@@ -62,4 +61,4 @@ export const listAuditEntries = {
     ...paging,
   }),
   output: listOf(AuditEntrySchema),
-} satisfies Operation
+} satisfies Declared

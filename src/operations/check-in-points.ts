@@ -8,7 +8,7 @@ import { eventStatuses } from './events.ts'
 import { answersAtDoor, currency, deleted, id, money, one, timestamp, versioned } from './fields.ts'
 import { line, oneOf, ticketTypeIds, timestampInput } from './inputs.ts'
 import { listOf, paging } from './lists.ts'
-import type { Operation } from './operation.ts'
+import type { Declared } from './operation.ts'
 
 const admissions = ['once', 'once_per_day', 're_entry'] as const
 const statuses = ['active', 'archived'] as const
@@ -37,12 +37,11 @@ export const listCheckInPoints = {
   method: 'GET',
   path: '/events/{event_id}/check-in-points',
   scope: 'events:read',
-  toolset: 'events',
   unlisted: true,
   lean: pointEssentials,
   input: z.strictObject({ event_id: id('event'), ...paging }),
   output: listOf(CheckInPointSchema),
-} satisfies Operation
+} satisfies Declared
 
 export const getCheckInPoint = {
   name: 'get_check_in_point',
@@ -51,11 +50,10 @@ export const getCheckInPoint = {
   method: 'GET',
   path: '/check-in-points/{check_in_point_id}',
   scope: 'events:read',
-  toolset: 'events',
   unlisted: true,
   input: z.strictObject({ check_in_point_id: id('check-in point') }),
   output: one(CheckInPointSchema),
-} satisfies Operation
+} satisfies Declared
 
 /** Fields that can be set at creation and changed later. */
 export const pointFields = {
@@ -74,7 +72,6 @@ export const createCheckInPoint = {
   method: 'POST',
   path: '/events/{event_id}/check-in-points',
   scope: 'events:write',
-  toolset: 'events',
   unlisted: true,
   lean: pointEssentials,
   input: z
@@ -83,7 +80,7 @@ export const createCheckInPoint = {
     .required({ event_id: true, name: true }),
   output: one(CheckInPointSchema),
   hints: { destructive: false, idempotent: false, openWorld: false },
-} satisfies Operation
+} satisfies Declared
 
 export const updateCheckInPoint = {
   name: 'update_check_in_point',
@@ -93,7 +90,6 @@ export const updateCheckInPoint = {
   path: '/check-in-points/{check_in_point_id}',
   errors: ['in_use'],
   scope: 'events:write',
-  toolset: 'events',
   unlisted: true,
   lean: pointEssentials,
   input: z.strictObject({
@@ -103,7 +99,7 @@ export const updateCheckInPoint = {
   }),
   output: one(CheckInPointSchema),
   hints: { destructive: true, idempotent: true, openWorld: false },
-} satisfies Operation
+} satisfies Declared
 
 export const deleteCheckInPoint = {
   name: 'delete_check_in_point',
@@ -113,12 +109,11 @@ export const deleteCheckInPoint = {
   path: '/check-in-points/{check_in_point_id}',
   errors: ['in_use'],
   scope: 'events:write',
-  toolset: 'events',
   unlisted: true,
   input: z.strictObject({ check_in_point_id: id('check-in point') }),
   output: deleted('check_in_point', 'check-in point'),
   hints: { destructive: true, idempotent: false, openWorld: false },
-} satisfies Operation
+} satisfies Declared
 
 const DoorTicketSchema = z.strictObject({
   attendee_id: id('attendee'),
@@ -181,7 +176,6 @@ export const getDoorList = {
   method: 'GET',
   path: '/events/{event_id}/door-list',
   scope: 'checkin:write',
-  toolset: 'door',
   mcp: false,
   compressed: true,
   input: z.strictObject({
@@ -189,4 +183,4 @@ export const getDoorList = {
     cursor: paging.cursor.describe('next_cursor of an earlier answer: the rest, or changes since.'),
   }),
   output: one(DoorListSchema),
-} satisfies Operation
+} satisfies Declared

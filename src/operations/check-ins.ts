@@ -5,7 +5,7 @@ import { attendeeStatuses } from './attendees.ts'
 import { answersAtDoor, id, one, timestamp } from './fields.ts'
 import { flag, integer, line, oneOf, oneRequired, onlyOne, timestampInput } from './inputs.ts'
 import { itemsOnAPage, listOf, nextPage, paging, searchInput } from './lists.ts'
-import { names, type Operation } from './operation.ts'
+import { type Declared, names } from './operation.ts'
 
 const refusals = [
   'not_found',
@@ -74,7 +74,6 @@ export const findAttendees = {
   method: 'GET',
   path: '/events/{event_id}/door/attendees',
   scope: 'checkin:write',
-  toolset: 'door',
   lean: ['id', 'name', 'company', 'status', 'ticket_type.name', 'checked_in_at'],
   input: z.strictObject({
     event_id: id('event at whose door they are'),
@@ -83,7 +82,7 @@ export const findAttendees = {
     limit: integer(1, 50).default(itemsOnAPage.rest).describe('Items on a page.'),
   }),
   output: listOf(DoorAttendeeSchema),
-} satisfies Operation
+} satisfies Declared
 
 const ticket = {
   code: line(200).optional().describe('From the QR code.'),
@@ -119,13 +118,12 @@ export const checkIn = {
   errors: refusals,
   batch: 'check_in_many',
   scope: 'checkin:write',
-  toolset: 'door',
   lean: scanEssentials,
   input: checkInBody.check(...oneTicket),
   body: { name: 'CheckInRequest', forms: { CheckInByCode: byCode, CheckInByAttendee: byAttendee } },
   output: one(CheckInSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const undoCheckIn = {
   name: 'undo_check_in',
@@ -135,12 +133,11 @@ export const undoCheckIn = {
   path: '/check-ins/{check_in_id}/undo',
   errors: ['check_in_not_accepted', 'check_in_already_undone', 'already_checked_in'],
   scope: 'checkin:write',
-  toolset: 'door',
   lean: scanEssentials,
   input: z.strictObject({ check_in_id: id('check-in') }),
   output: one(CheckInSchema),
   hints: { destructive: true, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const CheckInBatchSchema = z.strictObject({
   object: z.literal('check_in_batch'),
@@ -191,7 +188,6 @@ export const checkInBatch = {
   path: '/check-ins/batch',
   errors: ['not_found'],
   scope: 'checkin:write',
-  toolset: 'door',
   unlisted: true,
   lean: names('accepted rejected remaining results.scan_id results.check_in.reason results.check_in.attendee.name'),
   leanItems: { list: 'results', path: 'check_in.result', value: 'rejected' },
@@ -209,7 +205,7 @@ export const checkInBatch = {
   },
   output: one(CheckInBatchSchema),
   hints: { destructive: false, idempotent: true, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const listCheckIns = {
   name: 'list_check_ins',
@@ -218,7 +214,6 @@ export const listCheckIns = {
   method: 'GET',
   path: '/check-ins',
   scope: 'attendees:read',
-  toolset: 'door',
   lean: scanEssentials,
   input: z.strictObject({
     event_id: id('event').optional(),
@@ -227,7 +222,7 @@ export const listCheckIns = {
     ...paging,
   }),
   output: listOf(CheckInSchema),
-} satisfies Operation
+} satisfies Declared
 
 export const CheckInConflictSchema = z.strictObject({
   object: z.literal('check_in_conflict'),
@@ -244,9 +239,8 @@ export const listCheckInConflicts = {
   method: 'GET',
   path: '/events/{event_id}/check-in-conflicts',
   scope: 'checkin:write',
-  toolset: 'door',
   unlisted: true,
   lean: ['check_in.attendee.name', 'check_in.device', 'check_in.scanned_at', 'earlier.device', 'earlier.scanned_at'],
   input: z.strictObject({ event_id: id('event'), ...paging }),
   output: listOf(CheckInConflictSchema),
-} satisfies Operation
+} satisfies Declared

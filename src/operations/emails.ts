@@ -7,7 +7,7 @@ import { emailKinds } from './email-kinds.ts'
 import { id, one, timestamp } from './fields.ts'
 import { oneOf } from './inputs.ts'
 import { listOf, nextPage, paging } from './lists.ts'
-import type { Operation } from './operation.ts'
+import type { Declared } from './operation.ts'
 
 export const EmailSchema = z.strictObject({
   object: z.literal('email'),
@@ -37,7 +37,6 @@ export const listEmails = {
   method: 'GET',
   path: '/emails',
   scope: 'attendees:read',
-  toolset: 'attendees',
   unlisted: true,
   lean: essentials,
   input: z.strictObject({
@@ -48,7 +47,7 @@ export const listEmails = {
     ...paging,
   }),
   output: listOf(EmailSchema),
-} satisfies Operation
+} satisfies Declared
 
 export const resendEmail = {
   name: 'resend_email',
@@ -59,10 +58,9 @@ export const resendEmail = {
   path: '/emails/{email_id}/resend',
   errors: ['email_obsolete', 'ticket_not_active', 'no_address', 'attendee_erased'],
   scope: 'attendees:write',
-  toolset: 'attendees',
   unlisted: true,
   lean: essentials,
   input: z.strictObject({ email_id: id('e-mail') }),
   output: one(EmailSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared

@@ -6,7 +6,7 @@ import { currency, deleted, id, money, one, ownFields, timestamp, versioned } fr
 import { count, currencyInput, integer, line, oneOf, ownInputs, paragraphs, timestampInput, webUrl } from './inputs.ts'
 import { listOf, nextPage, paging, searchInput } from './lists.ts'
 import { locales } from './locales.ts'
-import { names, type Operation } from './operation.ts'
+import { type Declared, names } from './operation.ts'
 
 export const eventStatuses = ['draft', 'published', 'cancelled', 'completed'] as const
 const intervals = ['hour', 'day', 'week'] as const
@@ -65,7 +65,6 @@ export const listEvents = {
   method: 'GET',
   path: '/events',
   scope: 'events:read',
-  toolset: 'events',
   lean: [...eventEssentials, 'venue.name', 'venue.city'],
   input: z.strictObject({
     search: searchInput.optional().describe('Name, slug, venue or city.'),
@@ -78,7 +77,7 @@ export const listEvents = {
     ...paging,
   }),
   output: listOf(EventSchema),
-} satisfies Operation
+} satisfies Declared
 
 export const getEvent = {
   name: 'get_event',
@@ -87,11 +86,10 @@ export const getEvent = {
   method: 'GET',
   path: '/events/{event_id}',
   scope: 'events:read',
-  toolset: 'events',
   unlisted: true,
   input: z.strictObject({ event_id: id('event') }),
   output: one(EventSchema),
-} satisfies Operation
+} satisfies Declared
 
 const ticketCounts = {
   sold: z.int().describe('Tickets that take a place, unpaid ones included and cancelled ones not.'),
@@ -200,7 +198,6 @@ export const getEventSummary = {
   method: 'GET',
   path: '/events/{event_id}/summary',
   scope: 'events:read',
-  toolset: 'events',
   lean: names(`
     * devices.device devices.check_in_point devices.entries devices.exits devices.rejected devices.last_scan_at
     timeline.starts_at timeline.registrations timeline.arrivals
@@ -212,7 +209,7 @@ export const getEventSummary = {
   }),
   output: one(EventSummarySchema),
   heavy: true,
-} satisfies Operation
+} satisfies Declared
 
 /** Fields that can be set at creation and changed later. */
 export const eventFields = {
@@ -258,12 +255,11 @@ export const createEvent = {
   path: '/events',
   errors: ['already_exists'],
   scope: 'events:write',
-  toolset: 'events',
   lean: [...eventEssentials, 'slug', 'timezone', 'currency'],
   input: z.strictObject(eventFields).partial().required({ name: true }),
   output: one(EventSchema),
   hints: { destructive: false, idempotent: false, openWorld: false },
-} satisfies Operation
+} satisfies Declared
 
 export const updateEvent = {
   name: 'update_event',
@@ -273,7 +269,6 @@ export const updateEvent = {
   path: '/events/{event_id}',
   errors: ['capacity_below_sold', 'event_has_orders', 'already_exists'],
   scope: 'events:write',
-  toolset: 'events',
   confirmed: 'by_effect',
   lean: eventEssentials,
   input: z
@@ -290,7 +285,7 @@ export const updateEvent = {
     }),
   output: one(EventSchema).extend({ effect: effect.optional() }),
   hints: { destructive: true, idempotent: true, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const publishEvent = {
   name: 'publish_event',
@@ -301,12 +296,11 @@ export const publishEvent = {
   path: '/events/{event_id}/publish',
   errors: ['invalid_transition', 'event_not_publishable', 'event_ended'],
   scope: 'events:write',
-  toolset: 'events',
   lean: eventEssentials,
   input: z.strictObject({ event_id: id('event') }),
   output: one(EventSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const unpublishEvent = {
   name: 'unpublish_event',
@@ -317,13 +311,12 @@ export const unpublishEvent = {
   path: '/events/{event_id}/unpublish',
   errors: ['invalid_transition', 'event_has_orders'],
   scope: 'events:write',
-  toolset: 'events',
   unlisted: true,
   lean: eventEssentials,
   input: z.strictObject({ event_id: id('event'), dry_run: dryRun }),
   output: one(EventSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const cancelEvent = {
   name: 'cancel_event',
@@ -333,14 +326,13 @@ export const cancelEvent = {
   path: '/events/{event_id}/cancel',
   errors: ['invalid_transition'],
   scope: 'events:write',
-  toolset: 'events',
   confirmed: 'always',
   lean: [...eventEssentials, 'cancelling_since'],
   later: 'The event has more than 5,000 tickets and will be cancelled within minutes.',
   input: z.strictObject({ event_id: id('event'), ...notice }),
   output: one(EventSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const completeEvent = {
   name: 'complete_event',
@@ -351,13 +343,12 @@ export const completeEvent = {
   path: '/events/{event_id}/complete',
   errors: ['invalid_transition'],
   scope: 'events:write',
-  toolset: 'events',
   confirmed: 'by_effect',
   lean: eventEssentials,
   input: z.strictObject({ event_id: id('event') }),
   output: one(EventSchema),
   hints: { destructive: true, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const deleteEvent = {
   name: 'delete_event',
@@ -367,9 +358,8 @@ export const deleteEvent = {
   path: '/events/{event_id}',
   errors: ['in_use'],
   scope: 'events:write',
-  toolset: 'events',
   unlisted: true,
   input: z.strictObject({ event_id: id('event') }),
   output: deleted('event', 'event'),
   hints: { destructive: true, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared

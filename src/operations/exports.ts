@@ -7,7 +7,7 @@ import { checkInResults } from './check-ins.ts'
 import { id, one, timestamp } from './fields.ts'
 import { characters, control, flag, oneOf, timestampInput } from './inputs.ts'
 import { anyOf, updatedSince } from './lists.ts'
-import { names, type Operation } from './operation.ts'
+import { type Declared, names } from './operation.ts'
 import { orderStatuses, paymentStatuses } from './orders.ts'
 
 const attendeeColumns = names(`
@@ -88,7 +88,6 @@ export const exportAttendees = {
   method: 'POST',
   path: '/exports/attendees',
   scope: 'attendees:read',
-  toolset: 'attendees',
   input: z.strictObject({
     event_id: id('event').optional(),
     ticket_type_id: id('ticket type').optional(),
@@ -100,7 +99,7 @@ export const exportAttendees = {
   }),
   csv: { name: 'attendees', columns: attendeeColumns },
   ...answer,
-} satisfies Operation
+} satisfies Declared
 
 export const exportOrders = {
   name: 'export_orders',
@@ -109,7 +108,6 @@ export const exportOrders = {
   method: 'POST',
   path: '/exports/orders',
   scope: 'orders:read',
-  toolset: 'orders',
   input: z.strictObject({
     event_id: id('event').optional(),
     status: oneOf(orderStatuses).optional().describe('Only orders with this status.'),
@@ -119,7 +117,7 @@ export const exportOrders = {
   }),
   csv: { name: 'orders', columns: orderColumns },
   ...answer,
-} satisfies Operation
+} satisfies Declared
 
 export const exportPayments = {
   name: 'export_payments',
@@ -128,7 +126,6 @@ export const exportPayments = {
   method: 'POST',
   path: '/exports/payments',
   scope: 'orders:read',
-  toolset: 'orders',
   input: z.strictObject({
     event_id: id('event').optional(),
     received_after: timestampInput.optional().describe('Booked at this time or later.'),
@@ -137,7 +134,7 @@ export const exportPayments = {
   }),
   csv: { name: 'payments', columns: paymentColumns },
   ...answer,
-} satisfies Operation
+} satisfies Declared
 
 export const exportCheckIns = {
   name: 'export_check_ins',
@@ -146,7 +143,6 @@ export const exportCheckIns = {
   method: 'POST',
   path: '/exports/check-ins',
   scope: 'attendees:read',
-  toolset: 'door',
   unlisted: true,
   input: z.strictObject({
     event_id: id('event').optional(),
@@ -155,4 +151,4 @@ export const exportCheckIns = {
   }),
   csv: { name: 'check-ins', columns: checkInColumns },
   ...answer,
-} satisfies Operation
+} satisfies Declared

@@ -9,7 +9,7 @@ import { EventSchema } from './events.ts'
 import { id, one, timestamp } from './fields.ts'
 import { oneOf, timestampInput } from './inputs.ts'
 import { createdSince, listOf, nextPage, paging } from './lists.ts'
-import { names, type Operation } from './operation.ts'
+import { type Declared, names } from './operation.ts'
 import { OrderSchema, PaymentSchema, RefundSchema } from './orders.ts'
 import { TicketTypeSchema } from './ticket-types.ts'
 import { WaitingListEntrySchema } from './waiting-list.ts'
@@ -103,7 +103,6 @@ export const listNotifications = {
   path: '/notifications',
   errors: ['not_found'],
   scope: 'events:write',
-  toolset: 'webhooks',
   unlisted: true,
   lean: names(`
     id type created_at
@@ -116,7 +115,7 @@ export const listNotifications = {
     ...paging,
   }),
   output: listOf(NotificationSchema),
-} satisfies Operation
+} satisfies Declared
 
 export const listWebhookDeliveries = {
   name: 'list_webhook_deliveries',
@@ -125,7 +124,6 @@ export const listWebhookDeliveries = {
   method: 'GET',
   path: '/webhook-deliveries',
   scope: 'events:write',
-  toolset: 'webhooks',
   lean: deliveryEssentials,
   input: z.strictObject({
     webhook_endpoint_id: id('webhook endpoint').optional(),
@@ -135,7 +133,7 @@ export const listWebhookDeliveries = {
     ...paging,
   }),
   output: listOf(WebhookDeliverySchema),
-} satisfies Operation
+} satisfies Declared
 
 export const redeliverWebhook = {
   name: 'redeliver_webhook',
@@ -145,12 +143,11 @@ export const redeliverWebhook = {
   path: '/webhook-deliveries/{webhook_delivery_id}/redeliver',
   errors: ['webhook_endpoint_disabled', 'type_not_subscribed'],
   scope: 'events:write',
-  toolset: 'webhooks',
   lean: deliveryEssentials,
   input: z.strictObject({ webhook_delivery_id: id('delivery') }),
   output: one(WebhookDeliverySchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const WebhookRedeliverySchema = z.strictObject({
   object: z.literal('webhook_redelivery'),
@@ -167,7 +164,6 @@ export const redeliverWebhooks = {
   path: '/webhook-endpoints/{webhook_endpoint_id}/redeliver',
   errors: ['webhook_endpoint_disabled'],
   scope: 'events:write',
-  toolset: 'webhooks',
   input: z.strictObject({
     webhook_endpoint_id: id('webhook endpoint'),
     since: timestampInput.optional().describe('Tried or added at or after this time, such as failing_since.'),
@@ -176,7 +172,7 @@ export const redeliverWebhooks = {
   }),
   output: one(WebhookRedeliverySchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const testWebhookEndpoint = {
   name: 'test_webhook_endpoint',
@@ -186,9 +182,8 @@ export const testWebhookEndpoint = {
   path: '/webhook-endpoints/{webhook_endpoint_id}/test',
   errors: ['webhook_endpoint_disabled'],
   scope: 'events:write',
-  toolset: 'webhooks',
   lean: deliveryEssentials,
   input: z.strictObject({ webhook_endpoint_id: id('webhook endpoint') }),
   output: one(WebhookDeliverySchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared

@@ -105,6 +105,9 @@ export type Operation = {
   hints?: { destructive: boolean; idempotent: boolean; openWorld: boolean }
 }
 
+/** As its file has it: index.ts says the toolset. */
+export type Declared = Omit<Operation, 'toolset'>
+
 /** `draw` takes the data of the answer. */
 export type Picture = { mediaType: string; draw: (data: unknown) => Promise<Buffer | string> }
 

@@ -6,7 +6,7 @@ import { amountRetained, changesOf, dryRun, dryRunFirst, effect, ifVersions, not
 import { currency, id, money, one, ownFields, timestamp, versioned } from './fields.ts'
 import { currencyInput, emailAddress, flag, line, minorUnits, oneOf, ownInputs, timestampInput } from './inputs.ts'
 import { anyOf, emailFilter, forSync, listOf, nextPage, paging, searchInput, updatedSince } from './lists.ts'
-import { names, type Operation } from './operation.ts'
+import { type Declared, names } from './operation.ts'
 
 export const orderStatuses = ['pending', 'completed', 'cancelled'] as const
 export const paymentMethods = ['invoice', 'bank_transfer', 'card', 'cash', 'other'] as const
@@ -115,7 +115,6 @@ export const listOrders = {
   method: 'GET',
   path: '/orders',
   scope: 'orders:read',
-  toolset: 'orders',
   lean: names(`
     id reference name email status payment_status company event_id total amount_paid amount_due amount_refundable
     payment_due_at cancellation_reason payment_reminded_at
@@ -143,7 +142,7 @@ export const listOrders = {
     ...paging,
   }),
   output: listOf(OrderSchema),
-} satisfies Operation
+} satisfies Declared
 
 export const getOrder = {
   name: 'get_order',
@@ -152,11 +151,10 @@ export const getOrder = {
   method: 'GET',
   path: '/orders/{order_id}',
   scope: 'orders:read',
-  toolset: 'orders',
   lean: wholeOrder,
   input: z.strictObject({ order_id: id('order') }),
   output: one(OrderSchema),
-} satisfies Operation
+} satisfies Declared
 
 export const updateOrder = {
   name: 'update_order',
@@ -167,7 +165,6 @@ export const updateOrder = {
   path: '/orders/{order_id}',
   errors: ['already_exists', 'order_completed', 'order_cancelled', 'order_expired'],
   scope: 'orders:write',
-  toolset: 'orders',
   lean: [...orderMoney, 'name', 'email', 'company', 'external_id', 'event_id'],
   input: z.strictObject({
     order_id: id('order'),
@@ -185,7 +182,7 @@ export const updateOrder = {
   }),
   output: one(OrderSchema).extend({ effect }),
   hints: { destructive: true, idempotent: true, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const reopenOrder = {
   name: 'reopen_order',
@@ -203,7 +200,6 @@ export const reopenOrder = {
     'promo_code_used_up',
   ],
   scope: 'orders:write',
-  toolset: 'orders',
   lean: orderMoney,
   input: z.strictObject({
     order_id: id('order'),
@@ -213,7 +209,7 @@ export const reopenOrder = {
   }),
   output: one(OrderSchema).extend({ effect }),
   hints: { destructive: false, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const cancelOrder = {
   name: 'cancel_order',
@@ -224,7 +220,6 @@ export const cancelOrder = {
   errors: ['invalid_transition'],
   irreversible: true,
   scope: 'orders:write',
-  toolset: 'orders',
   confirmed: 'by_effect',
   lean: orderMoney,
   input: z.strictObject({
@@ -234,7 +229,7 @@ export const cancelOrder = {
   }),
   output: one(OrderSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 const amount = minorUnits(1, 1_000_000_000_000)
 
@@ -247,7 +242,6 @@ export const recordInvoicePayment = {
   path: '/orders/{order_id}/payments',
   errors: ['order_expired', 'nothing_due', 'wrong_currency', 'overpayment'],
   scope: 'orders:write',
-  toolset: 'orders',
   lean: orderMoney,
   input: z.strictObject({
     order_id: id('order'),
@@ -259,7 +253,7 @@ export const recordInvoicePayment = {
   }),
   output: one(OrderSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const voidPayment = {
   name: 'void_payment',
@@ -270,7 +264,6 @@ export const voidPayment = {
   path: '/payments/{payment_id}/void',
   errors: ['payment_voided', 'payment_refunded'],
   scope: 'orders:write',
-  toolset: 'orders',
   lean: orderMoney,
   input: z.strictObject({
     payment_id: id('payment'),
@@ -278,7 +271,7 @@ export const voidPayment = {
   }),
   output: one(OrderSchema),
   hints: { destructive: true, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const recordRefund = {
   name: 'record_refund',
@@ -290,7 +283,6 @@ export const recordRefund = {
   errors: ['payment_due', 'nothing_refundable', 'wrong_currency', 'refund_too_high'],
   irreversible: true,
   scope: 'orders:write',
-  toolset: 'orders',
   confirmed: 'by_effect',
   lean: orderMoney,
   input: z.strictObject({
@@ -304,4 +296,4 @@ export const recordRefund = {
   }),
   output: one(OrderSchema).extend({ effect }),
   hints: { destructive: false, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared

@@ -3,7 +3,7 @@
 import * as z from 'zod'
 import { dryRun, effect } from './changes.ts'
 import { currency, id, money, one, timestamp } from './fields.ts'
-import { names, type Operation } from './operation.ts'
+import { type Declared, names } from './operation.ts'
 import { OrderSchema, orderMoney } from './orders.ts'
 
 const notReminded = [
@@ -22,13 +22,12 @@ export const sendPaymentReminder = {
   path: '/orders/{order_id}/payment-reminder',
   errors: notReminded,
   scope: 'orders:write',
-  toolset: 'orders',
   unlisted: true,
   lean: [...orderMoney, 'email', 'payment_reminded_at'],
   input: z.strictObject({ order_id: id('order'), dry_run: dryRun }),
   output: one(OrderSchema).extend({ effect }),
   hints: { destructive: false, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const PaymentRemindersSchema = z.strictObject({
   object: z.literal('payment_reminders'),
@@ -61,7 +60,6 @@ export const sendPaymentReminders = {
   method: 'POST',
   path: '/events/{event_id}/payment-reminders',
   scope: 'orders:write',
-  toolset: 'orders',
   confirmed: 'by_effect',
   lean: names(`
     reminded not_reminded remaining
@@ -79,4 +77,4 @@ export const sendPaymentReminders = {
   }),
   output: one(PaymentRemindersSchema).extend({ effect }),
   hints: { destructive: false, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared

@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { dryRun, effect } from './changes.ts'
 import { id, one, timestamp } from './fields.ts'
 import { flag, line } from './inputs.ts'
-import { names, type Operation } from './operation.ts'
+import { type Declared, names } from './operation.ts'
 
 /** Any that a row may have: not all of them are ones that guests are registered with. */
 const address = line(254, /^[^@\s]+@[^@\s]+$/u, 'must be an e-mail address (in a URL, write + as %2B)')
@@ -50,14 +50,13 @@ export const findPerson = {
   method: 'GET',
   path: '/people',
   scope: 'attendees:read',
-  toolset: 'attendees',
   lean: names(`
     people.name people.companies people.attendees people.orders people.waiting_list_entries people.members
     people.passed_on people.records.object people.records.event.name people.records.status hidden more
   `),
   input: z.strictObject({ email: address.describe('The whole address.') }),
   output: one(PersonSchema),
-} satisfies Operation
+} satisfies Declared
 
 export const KeptSchema = z
   .array(
@@ -101,7 +100,6 @@ export const erasePerson = {
   path: '/people/erase',
   errors: ['not_found', 'several_people'],
   scope: 'attendees:write',
-  toolset: 'attendees',
   confirmed: 'always',
   input: z.strictObject({
     email: address.describe('The whole address.'),
@@ -111,4 +109,4 @@ export const erasePerson = {
   }),
   output: one(PersonErasureSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared

@@ -5,7 +5,7 @@ import { changesOf, ifVersions, readAgain } from './changes.ts'
 import { id, money, one, timestamp, versioned } from './fields.ts'
 import { control, count, minorUnits, oneRequired, onlyOne, ticketTypeIds, timestampInput } from './inputs.ts'
 import { listOf, nextPage, paging } from './lists.ts'
-import { names, type Operation } from './operation.ts'
+import { type Declared, names } from './operation.ts'
 
 export const promoCodeStatuses = ['active', 'disabled'] as const
 
@@ -76,12 +76,11 @@ export const listPromoCodes = {
   method: 'GET',
   path: '/events/{event_id}/promo-codes',
   scope: 'events:read',
-  toolset: 'events',
   unlisted: true,
   lean: promoCodeEssentials,
   input: z.strictObject({ event_id: id('event'), ...paging }),
   output: listOf(PromoCodeSchema),
-} satisfies Operation
+} satisfies Declared
 
 export const getPromoCode = {
   name: 'get_promo_code',
@@ -90,11 +89,10 @@ export const getPromoCode = {
   method: 'GET',
   path: '/promo-codes/{promo_code_id}',
   scope: 'events:read',
-  toolset: 'events',
   unlisted: true,
   input: z.strictObject({ promo_code_id: id('promo code') }),
   output: one(PromoCodeSchema),
-} satisfies Operation
+} satisfies Declared
 
 export const createPromoCode = {
   name: 'create_promo_code',
@@ -104,14 +102,13 @@ export const createPromoCode = {
   path: '/events/{event_id}/promo-codes',
   errors: ['already_exists'],
   scope: 'events:write',
-  toolset: 'events',
   unlisted: true,
   lean: promoCodeEssentials,
   input: newPromoCode.check(oneRequired('percent_off', 'amount_off'), oneDiscount),
   body: { name: 'CreatePromoCodeRequest', forms: { PercentagePromoCode: byPercentage, AmountPromoCode: byAmount } },
   output: one(PromoCodeSchema),
   hints: { destructive: false, idempotent: false, openWorld: false },
-} satisfies Operation
+} satisfies Declared
 
 export const updatePromoCode = {
   name: 'update_promo_code',
@@ -121,7 +118,6 @@ export const updatePromoCode = {
   path: '/promo-codes/{promo_code_id}',
   errors: ['limit_below_redeemed', 'already_exists'],
   scope: 'events:write',
-  toolset: 'events',
   unlisted: true,
   lean: promoCodeEssentials,
   input: z.strictObject({
@@ -136,4 +132,4 @@ export const updatePromoCode = {
   }),
   output: one(PromoCodeSchema),
   hints: { destructive: true, idempotent: true, openWorld: false },
-} satisfies Operation
+} satisfies Declared

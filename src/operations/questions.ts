@@ -6,7 +6,7 @@ import { id, one, versioned } from './fields.ts'
 import { characters, count, flag, integer, line, oneOf, ticketTypeIds } from './inputs.ts'
 import { listOf, paging } from './lists.ts'
 import { locales } from './locales.ts'
-import type { Operation } from './operation.ts'
+import type { Declared } from './operation.ts'
 
 const types = [
   'text',
@@ -64,12 +64,11 @@ export const listQuestions = {
   method: 'GET',
   path: '/events/{event_id}/questions',
   scope: 'events:read',
-  toolset: 'events',
   unlisted: true,
   lean: essentials,
   input: z.strictObject({ event_id: id('event'), ...paging }),
   output: listOf(QuestionSchema),
-} satisfies Operation
+} satisfies Declared
 
 /** Fields that can be set at creation and changed later. */
 const changeable = {
@@ -112,7 +111,6 @@ export const createQuestion = {
   path: '/events/{event_id}/questions',
   errors: ['already_exists'],
   scope: 'events:write',
-  toolset: 'events',
   unlisted: true,
   lean: essentials,
   input: z
@@ -121,7 +119,7 @@ export const createQuestion = {
     .required({ event_id: true, key: true, label: true }),
   output: one(QuestionSchema),
   hints: { destructive: false, idempotent: false, openWorld: false },
-} satisfies Operation
+} satisfies Declared
 
 export const updateQuestion = {
   name: 'update_question',
@@ -130,7 +128,6 @@ export const updateQuestion = {
   method: 'PATCH',
   path: '/questions/{question_id}',
   scope: 'events:write',
-  toolset: 'events',
   unlisted: true,
   lean: essentials,
   input: z.strictObject({
@@ -140,7 +137,7 @@ export const updateQuestion = {
   }),
   output: one(QuestionSchema),
   hints: { destructive: true, idempotent: true, openWorld: false },
-} satisfies Operation
+} satisfies Declared
 
 export const AnswerRemindersSchema = z.strictObject({
   object: z.literal('answer_reminders'),
@@ -157,10 +154,9 @@ export const remindUnanswered = {
   path: '/events/{event_id}/questions/remind',
   errors: ['event_not_published', 'event_ended'],
   scope: 'attendees:write',
-  toolset: 'attendees',
   unlisted: true,
   confirmed: 'by_effect',
   input: z.strictObject({ event_id: id('event'), dry_run: dryRun }),
   output: one(AnswerRemindersSchema).extend({ effect }),
   hints: { destructive: false, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared

@@ -7,7 +7,7 @@ import { dryRun } from './changes.ts'
 import { promoCodeRefused, salesClosed } from './error-codes.ts'
 import { id, one } from './fields.ts'
 import { between, flag, line, metadataInput, oneOf } from './inputs.ts'
-import type { Operation } from './operation.ts'
+import type { Declared } from './operation.ts'
 import { newOrder, OrderSchema, paymentMethods } from './orders.ts'
 
 const Guest = z
@@ -57,7 +57,6 @@ export const registerAttendee = {
   errors: [...salesClosed, 'sold_out', 'quantity_not_allowed', ...promoCodeRefused, 'already_exists'],
   batch: 'register_attendees',
   scope: 'attendees:write',
-  toolset: 'attendees',
   lean: newOrder,
   input: Registration.check(...['ticket_type_id', 'name', 'email'].map(requiredOfOne)).refine(
     (input) => input.ticket_type_id !== undefined || !input.attendees?.some((guest) => !guest.ticket_type_id),
@@ -69,7 +68,7 @@ export const registerAttendee = {
   },
   output: one(OrderSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 const ImportResultSchema = z.strictObject({
   external_id: z.string().nullable(),
@@ -113,7 +112,6 @@ export const importAttendees = {
   bodyLimit: { bytes: 2 * 1024 * 1024, values: 100_000 },
   judged: 'attendees',
   scope: 'attendees:write',
-  toolset: 'attendees',
   confirmed: 'by_effect',
   lean: ['dry_run', 'created', 'updated', 'unchanged', 'refused', 'remaining', 'results.external_id', 'results.error'],
   leanItems: { list: 'results', path: 'result', value: 'refused' },
@@ -130,4 +128,4 @@ export const importAttendees = {
   }),
   output: one(AttendeeImportSchema),
   hints: { destructive: true, idempotent: true, openWorld: true },
-} satisfies Operation
+} satisfies Declared

@@ -5,7 +5,7 @@ import { changesOf, fieldsOf, ifVersions, readAgain } from './changes.ts'
 import { currency, id, money, one, ownFields, timestamp, versioned } from './fields.ts'
 import { count, line, minorUnits, ownInputs, paragraphs, timestampInput } from './inputs.ts'
 import { listOf, paging } from './lists.ts'
-import { names, type Operation } from './operation.ts'
+import { type Declared, names } from './operation.ts'
 
 const visibilities = ['public', 'hidden'] as const
 export const ticketTypeStatuses = ['active', 'archived'] as const
@@ -45,7 +45,6 @@ export const listTicketTypes = {
   method: 'GET',
   path: '/events/{event_id}/ticket-types',
   scope: 'events:read',
-  toolset: 'events',
   lean: ticketTypeEssentials,
   input: z.strictObject({
     event_id: id('event'),
@@ -53,7 +52,7 @@ export const listTicketTypes = {
     limit: paging.limit.unwrap().default(100).describe('Items on a page.'),
   }),
   output: listOf(TicketTypeSchema),
-} satisfies Operation
+} satisfies Declared
 
 export const getTicketType = {
   name: 'get_ticket_type',
@@ -62,11 +61,10 @@ export const getTicketType = {
   method: 'GET',
   path: '/ticket-types/{ticket_type_id}',
   scope: 'events:read',
-  toolset: 'events',
   unlisted: true,
   input: z.strictObject({ ticket_type_id: id('ticket type') }),
   output: one(TicketTypeSchema),
-} satisfies Operation
+} satisfies Declared
 
 /** Fields that can be set at creation and changed later. */
 export const ticketTypeFields = {
@@ -92,7 +90,6 @@ export const createTicketType = {
   path: '/events/{event_id}/ticket-types',
   errors: ['already_exists'],
   scope: 'events:write',
-  toolset: 'events',
   lean: ticketTypeEssentials,
   input: z
     .strictObject({ event_id: id('event'), ...ticketTypeFields })
@@ -100,7 +97,7 @@ export const createTicketType = {
     .required({ event_id: true, name: true }),
   output: one(TicketTypeSchema),
   hints: { destructive: false, idempotent: false, openWorld: false },
-} satisfies Operation
+} satisfies Declared
 
 export const updateTicketType = {
   name: 'update_ticket_type',
@@ -110,7 +107,6 @@ export const updateTicketType = {
   path: '/ticket-types/{ticket_type_id}',
   errors: ['quantity_below_sold', 'already_exists'],
   scope: 'events:write',
-  toolset: 'events',
   lean: ticketTypeEssentials,
   input: z.strictObject({
     ticket_type_id: id('ticket type'),
@@ -122,4 +118,4 @@ export const updateTicketType = {
   }),
   output: one(TicketTypeSchema),
   hints: { destructive: true, idempotent: true, openWorld: true },
-} satisfies Operation
+} satisfies Declared

@@ -7,7 +7,7 @@ import { promoCodeRefused, salesClosed } from './error-codes.ts'
 import { id, one, ownFields, timestamp, versioned } from './fields.ts'
 import { emailAddress, flag, line, oneOf, timestampInput } from './inputs.ts'
 import { emailFilter, listOf, nextPage, paging } from './lists.ts'
-import { names, type Operation } from './operation.ts'
+import { type Declared, names } from './operation.ts'
 import { newOrder, OrderSchema, paymentMethods } from './orders.ts'
 
 const statuses = ['waiting', 'offered', 'accepted', 'expired', 'cancelled'] as const
@@ -48,7 +48,6 @@ export const joinWaitingList = {
   path: '/events/{event_id}/waiting-list',
   errors: ['not_sold_out', ...salesClosed, 'quantity_not_allowed', 'already_exists'],
   scope: 'attendees:write',
-  toolset: 'waiting_list',
   lean: entryEssentials,
   input: z
     .strictObject({
@@ -61,7 +60,7 @@ export const joinWaitingList = {
     .required({ event_id: true, ticket_type_id: true, name: true, email: true }),
   output: one(WaitingListEntrySchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const listWaitingListEntries = {
   name: 'list_waiting_list_entries',
@@ -70,7 +69,6 @@ export const listWaitingListEntries = {
   method: 'GET',
   path: '/events/{event_id}/waiting-list',
   scope: 'attendees:read',
-  toolset: 'waiting_list',
   lean: entryEssentials,
   input: z.strictObject({
     event_id: id('event'),
@@ -80,7 +78,7 @@ export const listWaitingListEntries = {
     ...paging,
   }),
   output: listOf(WaitingListEntrySchema),
-} satisfies Operation
+} satisfies Declared
 
 export const getWaitingListEntry = {
   name: 'get_waiting_list_entry',
@@ -89,11 +87,10 @@ export const getWaitingListEntry = {
   method: 'GET',
   path: '/waiting-list-entries/{waiting_list_entry_id}',
   scope: 'attendees:read',
-  toolset: 'waiting_list',
   unlisted: true,
   input: z.strictObject({ waiting_list_entry_id: id('entry of the waiting list') }),
   output: one(WaitingListEntrySchema),
-} satisfies Operation
+} satisfies Declared
 
 export const updateWaitingListEntry = {
   name: 'update_waiting_list_entry',
@@ -103,7 +100,6 @@ export const updateWaitingListEntry = {
   path: '/waiting-list-entries/{waiting_list_entry_id}',
   errors: ['read_only_field', 'already_exists'],
   scope: 'attendees:write',
-  toolset: 'waiting_list',
   unlisted: true,
   lean: entryEssentials,
   input: z.strictObject({
@@ -116,7 +112,7 @@ export const updateWaitingListEntry = {
   }),
   output: one(WaitingListEntrySchema),
   hints: { destructive: true, idempotent: true, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const acceptWaitingListOffer = {
   name: 'accept_waiting_list_offer',
@@ -133,7 +129,6 @@ export const acceptWaitingListOffer = {
     'already_exists',
   ],
   scope: 'attendees:write',
-  toolset: 'waiting_list',
   lean: newOrder,
   input: z.strictObject({
     waiting_list_entry_id: id('entry of the waiting list'),
@@ -142,7 +137,7 @@ export const acceptWaitingListOffer = {
   }),
   output: one(OrderSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const cancelWaitingListEntry = {
   name: 'cancel_waiting_list_entry',
@@ -154,10 +149,9 @@ export const cancelWaitingListEntry = {
   errors: ['invalid_transition'],
   irreversible: true,
   scope: 'attendees:write',
-  toolset: 'waiting_list',
   unlisted: true,
   lean: entryEssentials,
   input: z.strictObject({ waiting_list_entry_id: id('entry of the waiting list') }),
   output: one(WaitingListEntrySchema),
   hints: { destructive: true, idempotent: false, openWorld: true },
-} satisfies Operation
+} satisfies Declared

@@ -5,7 +5,7 @@ import { changesOf, ifVersions, readAgain } from './changes.ts'
 import { deleted, id, one, timestamp, versioned } from './fields.ts'
 import { integer, line, secureUrl } from './inputs.ts'
 import { listOf, paging } from './lists.ts'
-import type { Operation } from './operation.ts'
+import type { Declared } from './operation.ts'
 
 /** Each type, and when it is sent. */
 export const notifications = {
@@ -80,11 +80,10 @@ export const listWebhookEndpoints = {
   method: 'GET',
   path: '/webhook-endpoints',
   scope: 'events:write',
-  toolset: 'webhooks',
   lean: endpointEssentials,
   input: z.strictObject(paging),
   output: listOf(WebhookEndpointSchema),
-} satisfies Operation
+} satisfies Declared
 
 export const getWebhookEndpoint = {
   name: 'get_webhook_endpoint',
@@ -93,11 +92,10 @@ export const getWebhookEndpoint = {
   method: 'GET',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   scope: 'events:write',
-  toolset: 'webhooks',
   unlisted: true,
   input: z.strictObject({ webhook_endpoint_id: id('webhook endpoint') }),
   output: one(WebhookEndpointSchema),
-} satisfies Operation
+} satisfies Declared
 
 export const createWebhookEndpoint = {
   name: 'create_webhook_endpoint',
@@ -107,12 +105,11 @@ export const createWebhookEndpoint = {
   path: '/webhook-endpoints',
   errors: ['not_found', 'too_many_webhook_endpoints'],
   scope: 'events:write',
-  toolset: 'webhooks',
   lean: [...endpointEssentials, 'secret'],
   input: z.strictObject(endpointFields).partial().required({ url: true, types: true }),
   output: one(WebhookEndpointSchema),
   hints: { destructive: false, idempotent: false, openWorld: false },
-} satisfies Operation
+} satisfies Declared
 
 export const updateWebhookEndpoint = {
   name: 'update_webhook_endpoint',
@@ -121,7 +118,6 @@ export const updateWebhookEndpoint = {
   method: 'PATCH',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   scope: 'events:write',
-  toolset: 'webhooks',
   unlisted: true,
   lean: endpointEssentials,
   input: z.strictObject({
@@ -134,7 +130,7 @@ export const updateWebhookEndpoint = {
   }),
   output: one(WebhookEndpointSchema),
   hints: { destructive: true, idempotent: true, openWorld: true },
-} satisfies Operation
+} satisfies Declared
 
 export const deleteWebhookEndpoint = {
   name: 'delete_webhook_endpoint',
@@ -144,12 +140,11 @@ export const deleteWebhookEndpoint = {
   method: 'DELETE',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   scope: 'events:write',
-  toolset: 'webhooks',
   unlisted: true,
   input: z.strictObject({ webhook_endpoint_id: id('webhook endpoint') }),
   output: deleted('webhook_endpoint', 'webhook endpoint'),
   hints: { destructive: true, idempotent: false, openWorld: false },
-} satisfies Operation
+} satisfies Declared
 
 export const rotateWebhookSecret = {
   name: 'rotate_webhook_secret',
@@ -158,7 +153,6 @@ export const rotateWebhookSecret = {
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/rotate-secret',
   scope: 'events:write',
-  toolset: 'webhooks',
   unlisted: true,
   lean: [...endpointEssentials, 'secret'],
   input: z.strictObject({
@@ -169,4 +163,4 @@ export const rotateWebhookSecret = {
   }),
   output: one(WebhookEndpointSchema),
   hints: { destructive: true, idempotent: false, openWorld: false },
-} satisfies Operation
+} satisfies Declared

@@ -35,9 +35,8 @@ async function running() {
   onTestFinished(stop)
   if (demo === null) throw new Error('a first start has a demo')
   const answers: string[] = []
-  const call = rest(demo.key, url)
   const send = async (method: string, path: string, body?: object) => {
-    const answer = await call(method, path, body)
+    const answer = await rest(demo.key, url)(method, path, body)
     expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
     answers.push(JSON.stringify(answer.body))
     return answer.body.data
@@ -65,10 +64,8 @@ async function anEvening({ send }: Usher): Promise<{ eventId: string; ticketType
     ...{ name: 'Lange Nacht der Physik', locale: 'de', timezone: 'Europe/Berlin', capacity: 1 },
     ...{ starts_at: inDays(1), ends_at: inDays(2), guests_may: ['correct', 'answer', 'pass_on', 'give_back'] },
   })
-  const { id: ticketTypeId } = await send('POST', `/events/${eventId}/ticket-types`, {
-    name: 'Abendkarte',
-    price: 4900,
-  })
+  const ticketType = { name: 'Abendkarte', price: 4900 }
+  const { id: ticketTypeId } = await send('POST', `/events/${eventId}/ticket-types`, ticketType)
   await send('POST', `/events/${eventId}/questions`, {
     ...{ key: 'diet', label: 'What do you eat?', type: 'one_of', required: true, at_door: true },
     options: [{ key: 'vegan', label: 'Plants only' }],
@@ -235,9 +232,10 @@ async function expectEmails(
     ['payment_received', hedwig, 'o', 'Zahlung über 49,00 € erhalten', 'ist Ihre Bestellung vollständig bezahlt.'],
     ['ticket', hedwig, 'gt', 'Ihr Ticket', '2 Fragen beantworten'],
   ]
-  type Sent = { kind: string; to: string; status: string }
   const listed = async () =>
-    (await send('GET', '/emails?limit=100')).map(({ kind, to, status }: Sent) => `${kind} ${to} ${status}`).sort()
+    (await send('GET', '/emails?limit=100'))
+      .map(({ kind, to, status }: Record<string, string>) => `${kind} ${to} ${status}`)
+      .sort()
   await expect.poll(listed).toEqual(due.map(([kind, to]) => `${kind} ${to} sent`).sort())
 
   const holders = new Map<string, Set<string>>()
@@ -290,10 +288,9 @@ async function expectWebhooks({ send, webhooks }: Usher, secrets: string[]): Pro
     ['attendee.updated', 'Hedwig Kohn', vegan],
     ['attendee.checked_in', 'Hedwig Kohn', vegan],
   ]
-  const deliveries = (): Promise<Record<'status' | 'notification_id', string>[]> =>
-    send('GET', '/webhook-deliveries?limit=100')
+  const deliveries = (): Promise<Record<string, string>[]> => send('GET', '/webhook-deliveries?limit=100')
   await expect.poll(async () => (await deliveries()).map(({ status }) => status)).toEqual(due.map(() => 'delivered'))
-  expect([...webhooks.keys()].sort()).toEqual((await deliveries()).map((each) => each.notification_id).sort())
+  expect([...webhooks.keys()].sort()).toEqual((await deliveries()).map(({ notification_id }) => notification_id).sort())
   const told = [...webhooks.values()].sort((a, b) => (a.timestamp + a.type < b.timestamp + b.type ? -1 : 1))
   const buyers = new Map(told.map(({ data }) => [data.object === 'order' ? data.id : '', data.name]))
   const concerning = told.map(({ type, data }) => [

@@ -16,7 +16,13 @@ const gateway = {
 } as unknown as Gateway
 
 const open = (organisation_id: string) =>
-  openExport(gateway, exportOrders, { organisation_id } as Parameters<typeof openExport>[2], 'api', {})
+  openExport(
+    gateway,
+    { ...exportOrders, toolset: 'orders' },
+    { organisation_id } as Parameters<typeof openExport>[2],
+    'api',
+    {},
+  )
 
 /** Its first page was taken, and no other. */
 async function slowlyRead(organisation: string) {

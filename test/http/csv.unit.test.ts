@@ -26,7 +26,7 @@ async function serve(
     await before(res)
     const close = () => {}
     const file = {
-      operation: exportAttendees,
+      operation: { ...exportAttendees, toolset: 'attendees' } as const,
       asOf: '2026-01-01T00:00:00Z',
       fields: ['id', 'name'],
       pages: pages(),

@@ -32,7 +32,7 @@ test('reading shows the offer with its buttons, and changes nothing', async () =
   expect(url).toMatch(new RegExp(`^${inject('apiUrl')}/w/[0-9a-f]{64}$`))
   for (const method of ['HEAD', 'GET', 'GET']) expect((await fetch(url, { method })).status).toBe(200)
   const page = await shown(url)
-  expect(page).toContain('Ann, we are holding this place for you until')
+  expect(page).toContain('Good news, Ann: a place has become available, and we are holding it for you until')
   expect(page).toMatch(/Test event[\s\S]*General[\s\S]*<button class="main">Take the place<\/button>/)
   expect(page).not.toMatch(/Total|ann@example\.com|<script/)
   for (const button of ['take', 'decline'])
@@ -88,7 +88,7 @@ test('a declined place goes to the next, whose link is another', async () => {
   expect([await statuses(), await registered(ticketTypeId)]).toEqual([['cancelled', 'offered'], []])
   const next = await offerUrl(entryIds[1] as string)
   expect(next.slice(-64)).not.toBe(url.slice(-64))
-  expect(await shown(next)).toContain('Bea, we are holding')
+  expect(await shown(next)).toContain('Good news, Bea: a place has become available')
   expect(await audited(organisation.id)).toEqual([
     { actor: 'guest', source: 'page', object_type: 'waiting_list_entry', action: 'updated' },
   ])
@@ -158,7 +158,7 @@ test('an identifier that another ticket has got meanwhile keeps an offer from be
 test('what people typed is escaped', async () => {
   const { url } = await offering({ names: ['<b>Ann'], fields: { email: 'ann@example.com' } })
   const page = await shown(url)
-  expect(page).toContain('&lt;b&gt;Ann, we are holding')
+  expect(page).toContain('Good news, &lt;b&gt;Ann')
   expect(page).not.toContain('<b>')
 })
 

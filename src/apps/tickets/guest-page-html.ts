@@ -97,7 +97,7 @@ function forms(facts: GuestFacts, token: string, { mistake }: Shown): Html {
 }
 
 const nameOf = (act: View, words: Words) =>
-  actsLabel([act === 'give_back' ? words.guest.links.giveBack : words.guest.links.passOn], words)
+  actsLabel([act === 'give_back' ? words.guest.giveBack : words.guest.passOn], words)
 
 /** The form of an act that cannot be undone, with what it does. */
 function acting(facts: GuestFacts, token: string, act: View, { refund, mistake }: Shown): Html {

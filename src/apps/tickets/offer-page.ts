@@ -81,13 +81,13 @@ function offerPage(page: OfferPage, token: string, isRefused = false): SentPage 
 
 /** The sentence that matters, and what follows from it. */
 function said({ event, offer, order }: OfferPage, { words, reference }: Facts, isRefused: boolean): string[] {
-  const { held, taken, reserved, expired, declined, refused } = words.offer
+  const { taken, reserved, expired, declined, refused } = words.offer
   const moment = (time: string) => momentOf(time, event.timezone, words)
   if (event.status === 'cancelled') return [words.page.eventCancelled]
   if (isRefused) return [refused]
   switch (offer.status) {
     case 'offered':
-      return [fill(held, { name: oneLine(offer.name), date: moment(offer.expires_at) })]
+      return [fill(words.kinds.waiting_list_offer.offer, { name: oneLine(offer.name), date: moment(offer.expires_at) })]
     case 'active':
       return [taken]
     case 'awaiting_payment': {

@@ -311,7 +311,7 @@ const named = (label: string, ticket?: string) => (ticket ? `${label} – ${tick
 function guestLinks(guest: GuestLink | null, { words }: Facts, ticket?: string): Block[] {
   if (guest === null) return []
   const { url, acts, open } = guest
-  const { answerOne, answerSeveral, change, passOn, giveBack } = words.guest.links
+  const { answerOne, answerSeveral, change, passOn, giveBack } = words.guest
   const done = [
     (acts.includes('correct') || acts.includes('answer')) && change,
     acts.includes('pass_on') && passOn,

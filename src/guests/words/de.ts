@@ -130,7 +130,6 @@ export const de: Words = {
     waiting_list_offer: {
       headline: 'Ein Platz für Sie',
       offer: 'Gute Nachrichten, {name}: Ein Platz ist frei geworden, und wir reservieren ihn bis zum {date} für Sie.',
-      /** Of an offer that is repeated because the event changed. */
       again:
         '{name}, seit wir Ihnen einen Platz angeboten haben, hat sich die Veranstaltung geändert. Wir reservieren ihn weiterhin bis zum {date} für Sie.',
       page: 'Annehmen oder ablehnen',
@@ -203,14 +202,12 @@ export const de: Words = {
     passOnNote: 'Der neue Gast erhält ein Ticket per E-Mail. Ihres gilt sofort nicht mehr. Das ist endgültig.',
     passedOn: 'Das Ticket wurde weitergegeben. Ihr QR-Code und Ihre Links gelten nicht mehr.',
     giveBackNote: 'Ihr Ticket wird storniert und Ihr Platz freigegeben. Das ist endgültig.',
-    links: {
-      answerOne: '1 Frage beantworten',
-      answerSeveral: '{count} Fragen beantworten',
-      yourTicket: 'Ticket {acts}',
-      change: 'ändern',
-      passOn: 'weitergeben',
-      giveBack: 'zurückgeben',
-    },
+    answerOne: '1 Frage beantworten',
+    answerSeveral: '{count} Fragen beantworten',
+    yourTicket: 'Ticket {acts}',
+    change: 'ändern',
+    passOn: 'weitergeben',
+    giveBack: 'zurückgeben',
   },
 
   page: {
@@ -230,7 +227,6 @@ export const de: Words = {
   },
 
   offer: {
-    held: '{name}, wir reservieren diesen Platz bis zum {date} für Sie.',
     free: 'Wenn Sie ihn annehmen, schicken wir Ihnen sofort Ihr Ticket per E-Mail.',
     invoice:
       'Wenn Sie ihn annehmen, bestellen Sie auf Rechnung. Wie und bis wann Sie bezahlen, steht in der E-Mail, die Sie dann erhalten.',

@@ -218,14 +218,12 @@ export const en = {
     passOnNote: 'The new guest gets a ticket by e-mail. Yours stops working at once. This cannot be undone.',
     passedOn: 'The ticket has been passed on. Your QR code and your links are no longer valid.',
     giveBackNote: 'Your ticket will be cancelled and your place released. This cannot be undone.',
-    links: {
-      answerOne: 'Answer 1 question',
-      answerSeveral: 'Answer {count} questions',
-      yourTicket: '{acts} your ticket',
-      change: 'change',
-      passOn: 'pass on',
-      giveBack: 'give back',
-    },
+    answerOne: 'Answer 1 question',
+    answerSeveral: 'Answer {count} questions',
+    yourTicket: '{acts} your ticket',
+    change: 'change',
+    passOn: 'pass on',
+    giveBack: 'give back',
   },
 
   /** The ticket page. */
@@ -247,7 +245,6 @@ export const en = {
 
   /** The page of an offer of the waiting list. */
   offer: {
-    held: '{name}, we are holding this place for you until {date}.',
     free: 'If you take it, your ticket is e-mailed to you at once.',
     invoice: 'If you take it, you place an order that is paid by invoice. How to pay, and by when, is e-mailed to you.',
     take: 'Take the place',

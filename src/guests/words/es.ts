@@ -130,7 +130,6 @@ export const es: Words = {
     waiting_list_offer: {
       headline: 'Una plaza para ti',
       offer: 'Buenas noticias, {name}: ha quedado libre una plaza y te la guardamos hasta el {date}.',
-      /** Of an offer that is repeated because the event changed. */
       again:
         '{name}, el evento ha cambiado desde que te ofrecimos una plaza. Te la seguimos guardando hasta el {date}.',
       page: 'Aceptarla o rechazarla',
@@ -204,14 +203,12 @@ export const es: Words = {
       'La otra persona recibe una entrada por correo. La tuya deja de valer al momento. No se puede deshacer.',
     passedOn: 'La entrada se ha cedido. Tu código QR y tus enlaces ya no son válidos.',
     giveBackNote: 'Tu entrada se anulará y tu plaza quedará libre. No se puede deshacer.',
-    links: {
-      answerOne: 'Responder a 1 pregunta',
-      answerSeveral: 'Responder a {count} preguntas',
-      yourTicket: '{acts} tu entrada',
-      change: 'cambiar',
-      passOn: 'ceder',
-      giveBack: 'devolver',
-    },
+    answerOne: 'Responder a 1 pregunta',
+    answerSeveral: 'Responder a {count} preguntas',
+    yourTicket: '{acts} tu entrada',
+    change: 'cambiar',
+    passOn: 'ceder',
+    giveBack: 'devolver',
   },
 
   page: {
@@ -231,7 +228,6 @@ export const es: Words = {
   },
 
   offer: {
-    held: '{name}, te guardamos esta plaza hasta el {date}.',
     free: 'Si la aceptas, te enviamos la entrada por correo electrónico al momento.',
     invoice:
       'Si la aceptas, haces un pedido que se paga con factura. Te enviaremos por correo electrónico cómo pagar y hasta cuándo.',

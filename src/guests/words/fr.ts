@@ -131,7 +131,6 @@ const written: Words = {
     waiting_list_offer: {
       headline: 'Une place pour vous',
       offer: 'Bonne nouvelle, {name} : une place s’est libérée et nous vous la réservons jusqu’au {date}.',
-      /** Of an offer that is repeated because the event changed. */
       again:
         '{name}, l’événement a changé depuis que nous vous avons proposé une place. Nous vous la réservons toujours jusqu’au {date}.',
       page: 'Accepter ou refuser',
@@ -205,14 +204,12 @@ const written: Words = {
       'Le nouveau participant reçoit un billet par e-mail. Le vôtre cesse aussitôt d’être valable. C’est irréversible.',
     passedOn: 'Le billet a été transmis. Votre QR code et vos liens ne sont plus valables.',
     giveBackNote: 'Votre billet sera annulé et votre place libérée. C’est irréversible.',
-    links: {
-      answerOne: 'Répondre à 1 question',
-      answerSeveral: 'Répondre à {count} questions',
-      yourTicket: '{acts} votre billet',
-      change: 'modifier',
-      passOn: 'transmettre',
-      giveBack: 'rendre',
-    },
+    answerOne: 'Répondre à 1 question',
+    answerSeveral: 'Répondre à {count} questions',
+    yourTicket: '{acts} votre billet',
+    change: 'modifier',
+    passOn: 'transmettre',
+    giveBack: 'rendre',
   },
 
   page: {
@@ -232,7 +229,6 @@ const written: Words = {
   },
 
   offer: {
-    held: '{name}, nous vous réservons cette place jusqu’au {date}.',
     free: 'Si vous l’acceptez, votre billet vous est envoyé aussitôt par e-mail.',
     invoice:
       'Si vous l’acceptez, vous passez une commande payable sur facture. Un e-mail vous indiquera comment payer et avant quelle date.',

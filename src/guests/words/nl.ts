@@ -128,7 +128,6 @@ export const nl: Words = {
     waiting_list_offer: {
       headline: 'Een plaats voor jou',
       offer: 'Goed nieuws, {name}: er is een plaats vrijgekomen. We houden die voor je vrij tot {date}.',
-      /** Of an offer that is repeated because the event changed. */
       again:
         '{name}, het evenement is gewijzigd sinds we je een plaats aanboden. We houden die nog steeds voor je vrij tot {date}.',
       page: 'Aannemen of afslaan',
@@ -201,14 +200,12 @@ export const nl: Words = {
     passOnNote: 'De nieuwe gast krijgt een ticket per e-mail. Dat van jou vervalt meteen. Dit is definitief.',
     passedOn: 'Het ticket is doorgegeven. Je QR-code en je links zijn niet meer geldig.',
     giveBackNote: 'Je ticket wordt geannuleerd en je plaats komt vrij. Dit is definitief.',
-    links: {
-      answerOne: '1 vraag beantwoorden',
-      answerSeveral: '{count} vragen beantwoorden',
-      yourTicket: 'Je ticket {acts}',
-      change: 'wijzigen',
-      passOn: 'doorgeven',
-      giveBack: 'teruggeven',
-    },
+    answerOne: '1 vraag beantwoorden',
+    answerSeveral: '{count} vragen beantwoorden',
+    yourTicket: 'Je ticket {acts}',
+    change: 'wijzigen',
+    passOn: 'doorgeven',
+    giveBack: 'teruggeven',
   },
 
   page: {
@@ -228,7 +225,6 @@ export const nl: Words = {
   },
 
   offer: {
-    held: '{name}, we houden deze plaats voor je vrij tot {date}.',
     free: 'Als je de plaats aanneemt, sturen we je meteen je ticket per e-mail.',
     invoice:
       'Als je de plaats aanneemt, plaats je een bestelling op factuur. Hoe en wanneer je betaalt, staat in de e-mail die je dan krijgt.',
