@@ -10,7 +10,7 @@ import { languages, wordsOf } from '../guests/words/index.ts'
 import type { limitFailures } from '../http/middleware/authenticate.ts'
 import { beginError, methodNotAllowed } from '../http/middleware/errors.ts'
 import { createLookups } from '../http/middleware/secret-lookups.ts'
-import { noPage, policyOf, type SentPage } from './tickets/ticket-page-html.ts'
+import { noPage, pageFiles, policyOf, type SentPage } from './tickets/ticket-page-html.ts'
 
 /** A field that is repeated is a list. */
 export type Form = Record<string, string | string[] | undefined>
@@ -79,7 +79,7 @@ const openedTooOften = () =>
 const setSecretHeaders: RequestHandler = (_req, res, next) => {
   res.set({
     // Of what is no page; a page has its own.
-    'Content-Security-Policy': policyOf(''),
+    'Content-Security-Policy': policyOf({ script: pageFiles().script }),
     'Cache-Control': 'private, no-store',
     'Referrer-Policy': 'no-referrer',
     'X-Robots-Tag': 'noindex',
@@ -90,7 +90,6 @@ const setSecretHeaders: RequestHandler = (_req, res, next) => {
 export const sendPage = (res: Response, { html, policy }: SentPage): void =>
   void res.set('Content-Security-Policy', policy).type('html').send(html)
 
-/** @param allow as in the header Allow. */
 export const allowOnly =
   (allow: string, hint: string): RequestHandler =>
   ({ method }) => {

@@ -37,7 +37,7 @@ export function eventTime({ starts_at, ends_at, timezone }: Times, words: Words)
 }
 
 /** A weekday has a small letter in many languages, but not where a line begins with it. */
-const capitalised = (line: string): string => line.charAt(0).toUpperCase() + line.slice(1)
+export const capitalised = (line: string): string => line.charAt(0).toUpperCase() + line.slice(1)
 
 /** A day, such as 7 May 2027, in a zone. */
 export const dayOf = (instant: string, timezone: string, { locale }: Words): string =>

@@ -2,7 +2,7 @@
 // Every value is ready to be shown, but not escaped for HTML.
 
 import { type Palette, paletteOf } from './colours.ts'
-import { type EventTime, eventTime } from './event-time.ts'
+import { capitalised, type EventTime, eventTime } from './event-time.ts'
 import { currencyStyle, decimalsOf } from './minor-units.ts'
 import type { Announced, PendingEmail } from './pending.ts'
 import { linesOf, oneLine } from './plain-text.ts'
@@ -77,8 +77,7 @@ export function amountOf(amount: number, currency: string, { locale }: Words): s
 /** Says what can be done with a ticket, such as "Change or pass on your ticket". */
 export function actsLabel(acts: string[], { locale, guest }: Words): string {
   const list = new Intl.ListFormat(locale, { type: 'disjunction' }).format(acts)
-  const label = fill(guest.yourTicket, { acts: list })
-  return label.charAt(0).toUpperCase() + label.slice(1)
+  return capitalised(fill(guest.yourTicket, { acts: list }))
 }
 
 function venueLines(venue: Announced['venue'], { locale }: Words): string[] {

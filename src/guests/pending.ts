@@ -144,21 +144,12 @@ export type Of<Kind extends EmailKind> = Extract<PendingEmail, { kind: Kind }>
 export type PendingToAttendee = Extract<PendingEmail, { attendee: PendingAttendee }>
 export type PendingToBuyer = Extract<PendingEmail, { lines: OrderLine[] }>
 
-// By the kind: what does not belong to one is null.
-const buyerKinds: EmailKind[] = [
-  'order_confirmation',
-  'payment_received',
-  'payment_voided',
-  'payment_reminder',
-  'order_expired',
-  'order_cancelled',
-]
-const waitingKinds: EmailKind[] = ['waiting_list_offer', 'waiting_list_cancelled']
-
-export const isToBuyer = (pending: PendingEmail): pending is PendingToBuyer => buyerKinds.includes(pending.kind)
+// What does not belong to a kind is null.
+export const isToBuyer = (pending: PendingEmail): pending is PendingToBuyer =>
+  'lines' in pending && pending.lines !== null
 
 export const isToAttendee = (pending: PendingEmail): pending is PendingToAttendee =>
-  !isToBuyer(pending) && !waitingKinds.includes(pending.kind)
+  'attendee' in pending && pending.attendee !== null
 
 /** All that go to one address together. */
 export const ticketsOf = ({ attendee, ticket_type, others }: PendingTicket) => [

@@ -85,7 +85,7 @@ inBrowser('a guest answers, corrects the name and passes the ticket on, and each
   await page.getByLabel('Name').fill('Lise Meitner')
   await page.getByLabel('E-Mail-Adresse').fill('lise@example.com')
   await page.getByRole('button', { name: 'Ticket weitergeben' }).click()
-  await page.getByText('Das Ticket wurde weitergegeben').waitFor()
+  await page.getByText('wurde an jemand anderen weitergegeben').waitFor()
   await looksGood(page, 'passed on')
   await context.close()
   const { rows } = await studio.query('select name, email, answers from public.attendees where id = $1', [attendeeId])

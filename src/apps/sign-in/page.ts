@@ -1,16 +1,16 @@
 // The frame of the pages of a sign-in and of a confirmation: documents in English that load nothing and need no script. What clients and
 // guests wrote is only ever text.
 
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Response } from 'express'
 import { type Html, html } from '../../guests/html.ts'
 import { clip, oneLine } from '../../guests/plain-text.ts'
 import type { Scope } from '../../operations/operation.ts'
+import { sendPage } from '../secret-page.ts'
+import { policyOf, type SentPage } from '../tickets/ticket-page-html.ts'
 
-/** A page, and the Content-Security-Policy under which it is sent. */
-export type Page = { html: string; policy: string }
+export type Page = SentPage
 
 /** What a page with a form says of it. */
 export type Form = {
@@ -24,7 +24,6 @@ type FormTargets = "'self'" | `'self' ${string}`
 
 const read = (path: string) => readFileSync(join(import.meta.dirname, path), 'utf8')
 const style = read('../sheet.css') + read('page.css')
-const styleHash = createHash('sha256').update(style).digest('base64')
 
 // Before anything that a client wrote, so that nothing of it is taken for it.
 const place = '/* style */'
@@ -52,18 +51,10 @@ export function page(
   </body>
 </html>
 `
-  const policy = [
-    "default-src 'none'",
-    `style-src 'sha256-${styleHash}'`,
-    "base-uri 'none'",
-    `form-action ${formTargets}`,
-    "frame-ancestors 'none'",
-  ]
-  return { html: text.toString().replace(place, () => style), policy: policy.join('; ') }
+  return { html: text.toString().replace(place, () => style), policy: policyOf({ style, formTargets }) }
 }
 
-export const send = (res: Response, { html, policy }: Page, status = 200): void =>
-  void res.status(status).set('Content-Security-Policy', policy).type('html').send(html)
+export const send = (res: Response, page: Page, status = 200): void => sendPage(res.status(status), page)
 
 /** @param detail for whoever made the client. */
 export const failurePage = (sentence: string, detail?: string): Page =>

@@ -14,10 +14,10 @@ import type { Form } from '../secret-page.ts'
 import { pageFacts, type TicketPage } from './ticket-page-facts.ts'
 import { contactOf, entry, head, onlySaying, type SentPage, stillPage } from './ticket-page-html.ts'
 
-type Act = (typeof guestActs)[number]
+export type Act = (typeof guestActs)[number]
 
 /** `answer` is null of a sensitive question, too. `is_open`: it can be answered, or its answer changed. */
-export type Question = Pick<z.infer<typeof QuestionSchema>, 'key' | 'label' | 'help' | 'type' | 'options'> & {
+type Question = Pick<z.infer<typeof QuestionSchema>, 'key' | 'label' | 'help' | 'type' | 'options'> & {
   required: boolean
   sensitive: boolean
   translations: Record<string, { label?: string; help?: string; options?: Record<string, string> }>
@@ -41,19 +41,15 @@ export type Shown = {
   mistake?: { act: Act; param: string; form: Form }
 }
 
-export type GuestFacts = ReturnType<typeof guestFacts>
+type GuestFacts = ReturnType<typeof guestFacts>
 
-/** @param locale of the page; the event's own unless its questions are translated into that of the guest. */
-export const guestFacts = (page: GuestPage, locale = page.event.locale) => ({
-  ...pageFacts({ ...page, event: { ...page.event, locale } }),
-  page,
-})
-
-/** The languages in which there is something of the page to choose from, the event's first. */
-export const localesOf = ({ event, questions }: GuestPage): Locale[] => [
-  event.locale,
-  ...locales.filter((locale) => questions.some(({ translations }) => locale in translations)),
-]
+/** In the language of the guest where questions are translated into it, else in that of the event. */
+export function guestFacts(page: GuestPage, accepted: (offered: Locale[]) => string | false) {
+  const translated = locales.filter((locale) => page.questions.some(({ translations }) => locale in translations))
+  const chosen = accepted([page.event.locale, ...translated])
+  const locale = translated.find((each) => each === chosen) ?? page.event.locale
+  return { ...pageFacts({ ...page, event: { ...page.event, locale } }), page }
+}
 
 export function guestPage(facts: GuestFacts, token: string, shown: Shown): SentPage {
   const { words, state } = facts
@@ -71,8 +67,10 @@ export function guestPage(facts: GuestFacts, token: string, shown: Shown): SentP
   return stillPage(fill(words.page.title, { event: facts.event }), main, words, facts.palette)
 }
 
-export const passedOnPage = ({ words, palette, event }: GuestFacts): SentPage =>
-  stillPage(fill(words.page.title, { event }), onlySaying(event, words.guest.passedOn), words, palette)
+export const passedOnPage = ({ words, palette, event }: GuestFacts): SentPage => {
+  const said = fill(words.kinds.ticket_passed_on.passedOn, { event })
+  return stillPage(fill(words.page.title, { event }), onlySaying(event, said), words, palette)
+}
 
 function forms(facts: GuestFacts, token: string, { mistake }: Shown): Html {
   const { words, page } = facts
@@ -133,15 +131,13 @@ const formOf = (act: Act, title: string, button: string | undefined, token: stri
         ${button && html`<p><button class="main">${button}</button></p>`}
       </form>`
 
-type Choice = { key: string; label: string | Html }
-
 type Field = {
   name: string
   type: Question['type']
   label: string | Html
   help?: string | Html | undefined
   /** Of one that is answered by ticking. */
-  choices?: Choice[] | undefined
+  choices?: { key: string; label: string | Html }[] | undefined
   values: string[]
   required: boolean
   /** Its key, where it is one that can be answered. */
@@ -229,12 +225,7 @@ function inputOf(
         </div>`
 }
 
-const inputTypes: Partial<Record<Question['type'], string>> = {
-  number: 'number',
-  date: 'date',
-  email: 'email',
-  phone: 'tel',
-}
+const inputTypes: Record<string, string> = { number: 'number', date: 'date', email: 'email', phone: 'tel' }
 
 function control(type: Question['type'], attributes: Html, value: string, { locale, guest }: Words): Html {
   if (type === 'long_text') return html`<textarea rows="4" maxlength="5000"${attributes}>${value}</textarea>`

@@ -14,17 +14,9 @@ import {
   secretPages,
   sendPage,
 } from '../secret-page.ts'
-import {
-  type GuestPage,
-  guestFacts,
-  guestPage,
-  localesOf,
-  passedOnPage,
-  type Question,
-  type Shown,
-} from './guest-page-html.ts'
+import { type Act, type GuestPage, guestFacts, guestPage, passedOnPage, type Shown } from './guest-page-html.ts'
 
-type Act = (typeof guestActs)[number]
+type Question = GuestPage['questions'][number]
 /** As `api.act_as_guest` returns it. */
 type Done = { done: boolean; refund?: Shown['refund'] }
 
@@ -37,14 +29,7 @@ export function guestPageRouter(parts: SecretPageParts): Router {
     return done as Done
   }
 
-  const factsFor = (req: Request, page: GuestPage) => {
-    const offered = localesOf(page)
-    const accepted = req.acceptsLanguages(offered)
-    return guestFacts(
-      page,
-      offered.find((locale) => locale === accepted),
-    )
-  }
+  const factsFor = (req: Request, page: GuestPage) => guestFacts(page, (offered) => req.acceptsLanguages(offered))
 
   const router = Router()
   router.get('/g/:token', async (req, res) => {
@@ -54,10 +39,8 @@ export function guestPageRouter(parts: SecretPageParts): Router {
     if (req.path.endsWith('/')) return void res.redirect(301, `../${token}`)
     const view = (['give_back', 'pass_on'] as const).find((act) => act === req.query.act && page.acts.includes(act))
     const { refund } = view === 'give_back' ? await act(token, view, {}, true) : {}
-    sendPage(
-      res,
-      guestPage(factsFor(req, page), token, { view, refund, said: 'saved' in req.query ? 'saved' : undefined }),
-    )
+    const said = 'saved' in req.query ? 'saved' : undefined
+    sendPage(res, guestPage(factsFor(req, page), token, { view, refund, said }))
   })
   router.post('/g/:token', async (req, res) => {
     const page = await read(req, res)
@@ -92,11 +75,9 @@ export function guestPageRouter(parts: SecretPageParts): Router {
 const isFromElsewhere = (req: Request): boolean => req.get('Sec-Fetch-Site') === 'cross-site'
 
 function fieldsOf(act: Act, form: Form, { questions }: GuestPage): object {
-  const { name, company, email } = Object.fromEntries(
-    Object.entries(form).map(([field, value]) => [field, textOf(value)]),
-  )
-  if (act === 'correct') return { name: name ?? null, company: company ?? null }
-  if (act === 'pass_on') return { name: name ?? null, email: email ?? null }
+  const typed = (field: string) => textOf(form[field]) ?? null
+  if (act === 'correct') return { name: typed('name'), company: typed('company') }
+  if (act === 'pass_on') return { name: typed('name'), email: typed('email') }
   return act === 'answer' ? answersOf(form, questions) : {}
 }
 

@@ -30,8 +30,11 @@ export const pageFiles = () => {
 /** A page, and the Content-Security-Policy under which it is sent. */
 export type SentPage = { html: string; policy: string }
 
+/** `formTargets`: where the browser may go on from a form. */
+type Allowed = { style?: string; script?: string; logo?: string | null; formTargets?: string }
+
 /** The page runs what is in it, if anything, loads nothing but the logo, and asks this server again. */
-export const policyOf = (style: string, script = pageFiles().script, logo: string | null = null): string =>
+export const policyOf = ({ style = '', script = '', logo = null, formTargets = "'self'" }: Allowed): string =>
   [
     "default-src 'none'",
     ...(script === '' ? [] : [`script-src ${hashOf(script)}`]),
@@ -41,7 +44,7 @@ export const policyOf = (style: string, script = pageFiles().script, logo: strin
       ? []
       : [`img-src data:${logo === null ? '' : ` ${originOf(logo)}`}`, "connect-src 'self'", "worker-src 'self'"]),
     "base-uri 'none'",
-    "form-action 'self'",
+    `form-action ${formTargets}`,
     "frame-ancestors 'none'",
   ].join('; ')
 
@@ -189,5 +192,5 @@ export function document(title: string, main: Html, words: Words, look: Look = {
     .toString()
     .replace(places.style, () => style)
     .replace(places.script, () => script)
-  return { html: page, policy: policyOf(style, script, logo) }
+  return { html: page, policy: policyOf({ style, script, logo }) }
 }

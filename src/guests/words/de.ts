@@ -200,7 +200,6 @@ export const de: Words = {
     wrong: 'Bitte prüfen Sie diese Angabe.',
     answered: 'Sie haben diese Frage beantwortet. Lassen Sie das Feld leer, um Ihre Antwort zu behalten.',
     passOnNote: 'Der neue Gast erhält ein Ticket per E-Mail. Ihres gilt sofort nicht mehr. Das ist endgültig.',
-    passedOn: 'Das Ticket wurde weitergegeben. Ihr QR-Code und Ihre Links gelten nicht mehr.',
     giveBackNote: 'Ihr Ticket wird storniert und Ihr Platz freigegeben. Das ist endgültig.',
     answerOne: '1 Frage beantworten',
     answerSeveral: '{count} Fragen beantworten',

@@ -216,7 +216,6 @@ export const en = {
     wrong: 'Please check this entry.',
     answered: 'You have answered this question. Leave it empty to keep your answer.',
     passOnNote: 'The new guest gets a ticket by e-mail. Yours stops working at once. This cannot be undone.',
-    passedOn: 'The ticket has been passed on. Your QR code and your links are no longer valid.',
     giveBackNote: 'Your ticket will be cancelled and your place released. This cannot be undone.',
     answerOne: 'Answer 1 question',
     answerSeveral: 'Answer {count} questions',

@@ -201,7 +201,6 @@ export const es: Words = {
     answered: 'Has respondido a esta pregunta. Deja el campo vacío para conservar tu respuesta.',
     passOnNote:
       'La otra persona recibe una entrada por correo. La tuya deja de valer al momento. No se puede deshacer.',
-    passedOn: 'La entrada se ha cedido. Tu código QR y tus enlaces ya no son válidos.',
     giveBackNote: 'Tu entrada se anulará y tu plaza quedará libre. No se puede deshacer.',
     answerOne: 'Responder a 1 pregunta',
     answerSeveral: 'Responder a {count} preguntas',

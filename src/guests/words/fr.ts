@@ -202,7 +202,6 @@ const written: Words = {
     answered: 'Vous avez répondu à cette question. Laissez le champ vide pour conserver votre réponse.',
     passOnNote:
       'Le nouveau participant reçoit un billet par e-mail. Le vôtre cesse aussitôt d’être valable. C’est irréversible.',
-    passedOn: 'Le billet a été transmis. Votre QR code et vos liens ne sont plus valables.',
     giveBackNote: 'Votre billet sera annulé et votre place libérée. C’est irréversible.',
     answerOne: 'Répondre à 1 question',
     answerSeveral: 'Répondre à {count} questions',

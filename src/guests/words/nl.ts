@@ -198,7 +198,6 @@ export const nl: Words = {
     wrong: 'Controleer dit veld.',
     answered: 'Je hebt deze vraag beantwoord. Laat het veld leeg om je antwoord te behouden.',
     passOnNote: 'De nieuwe gast krijgt een ticket per e-mail. Dat van jou vervalt meteen. Dit is definitief.',
-    passedOn: 'Het ticket is doorgegeven. Je QR-code en je links zijn niet meer geldig.',
     giveBackNote: 'Je ticket wordt geannuleerd en je plaats komt vrij. Dit is definitief.',
     answerOne: '1 vraag beantwoorden',
     answerSeveral: '{count} vragen beantwoorden',

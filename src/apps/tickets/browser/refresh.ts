@@ -6,6 +6,8 @@ const path = location.pathname
 const live = document.getElementById('live') as HTMLElement
 let etag: string | null = null
 let timer: ReturnType<typeof setTimeout> | undefined
+/** Ends what asks again. */
+const waking = new AbortController()
 let isAsking = false
 // Something happened while the page was asking: the answer may be from before.
 let isToAskAgain = false
@@ -29,7 +31,7 @@ async function refresh(): Promise<void> {
       etag = answer.headers.get('ETag')
       show(await answer.text())
     }
-    if (verdict === 'unknown') return stop()
+    if (verdict === 'unknown') return waking.abort()
   } catch {
     tell(live.dataset.outdated ?? '', true)
   } finally {
@@ -60,10 +62,6 @@ function show(text: string): void {
 function tell(sentence: string, isShown = false): void {
   live.classList.toggle('shown', isShown)
   live.textContent = sentence
-}
-
-function stop(): void {
-  for (const [target, type] of wakes) target.removeEventListener(type, refresh)
 }
 
 const isFullScreen = () => document.documentElement.classList.contains('full')
@@ -102,6 +100,6 @@ const wakes: [EventTarget, string][] = [
   [window, 'offline'],
   [window, 'pageshow'],
 ]
-for (const [target, type] of wakes) target.addEventListener(type, refresh)
+for (const [target, type] of wakes) target.addEventListener(type, refresh, waking)
 if ('serviceWorker' in navigator) navigator.serviceWorker.register('service-worker.js').catch(() => {})
 void refresh()
