@@ -32,9 +32,6 @@ export const ticketRow = (lines: string[], { words }: Facts): Detail => ({ label
 
 export const orderRow = ({ words, reference }: Facts): Detail => ({ label: words.order, lines: [reference] })
 
-/** `closing`: sentences in small print at the end. */
-export type Body = { blocks: Block[]; closing: string[] }
-
 /** None without an address: the courier may have no PUBLIC_URL. */
 export const linkTo = (url: string | null, label: string, type: 'link' | 'button' = 'link'): Block[] =>
   url === null ? [] : [{ type, label, url }]

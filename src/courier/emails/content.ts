@@ -29,7 +29,6 @@ import { fill } from '../../guests/words/index.ts'
 import type { EmailKind } from '../../operations/email-kinds.ts'
 import {
   type Block,
-  type Body,
   details,
   guestLines,
   lineOf,
@@ -46,7 +45,10 @@ import { headlineToBuyer, toBuyer } from './to-buyers.ts'
 /** Of what an e-mail tells: whether it is good, is to be noted, or takes something away. */
 export type Tone = 'plain' | 'good' | 'notice' | 'bad'
 
-export type Content = Body & {
+export type Content = {
+  blocks: Block[]
+  /** Sentences in small print at the end. */
+  closing: string[]
   subject: string
   /** With which the subject begins, too. */
   headline: string
@@ -82,7 +84,8 @@ export function contentOf(pending: PendingEmail, facts: Facts): Content {
     headline,
     tone: tones[pending.kind] ?? 'plain',
     preview: [facts.time?.lines.join(', ') ?? words.toBeAnnounced, whereLines(facts, words)[0]].join(', '),
-    ...withMessage(bodyOf(pending, facts), pending, facts),
+    blocks: withMessage(blocksOf(pending, facts), pending, facts),
+    closing: closingOf(pending, facts),
     contact: {
       sentence: fill(facts.replyTo === undefined ? words.ask : words.reply, { organisation: facts.organisation }),
       address: facts.replyTo,
@@ -101,15 +104,27 @@ function headlineOf(pending: PendingEmail, facts: Facts): string {
 }
 
 /** What the organiser adds stands after what it is about. */
-function withMessage({ blocks, closing }: Body, { message }: PendingEmail, { words, organisation }: Facts): Body {
+function withMessage(blocks: Block[], { message }: PendingEmail, { words, organisation }: Facts): Block[] {
   const lines = linesOf(message ?? '')
-  if (lines.length === 0) return { blocks, closing }
+  if (lines.length === 0) return blocks
   const at = blocks.findIndex(({ type }) => type !== 'sentences' && type !== 'changes')
   const quote: Block = { type: 'quote', label: fill(words.message, { organisation }), lines }
-  return { blocks: blocks.toSpliced(at, 0, quote), closing }
+  return blocks.toSpliced(at, 0, quote)
 }
 
-function bodyOf(pending: PendingEmail, facts: Facts): Body {
+/** How to enter, or what the calendar file does. */
+function closingOf(pending: PendingEmail, facts: Facts): string[] {
+  const { words, time } = facts
+  if (!isToAttendee(pending)) return []
+  if (pending.kind !== 'ticket') {
+    const method = time && calendarMethodOf(pending)
+    return method === undefined ? [] : [method === 'CANCEL' ? words.calendarRemoves : words.calendarUpdates]
+  }
+  if (pending.others.length > 0) return [words.kinds.ticket.oneEach]
+  return [isOnlineOnly(facts) ? words.keepAtHand : words.showAtTheDoor, time ? words.attachedWithDate : words.attached]
+}
+
+function blocksOf(pending: PendingEmail, facts: Facts): Block[] {
   if (isToBuyer(pending)) return toBuyer(pending, facts)
   switch (pending.kind) {
     case 'ticket':
@@ -130,38 +145,28 @@ function bodyOf(pending: PendingEmail, facts: Facts): Body {
   }
 }
 
-function ticket(pending: Of<'ticket'>, facts: Facts): Body {
-  const { words } = facts
-  const tickets = ticketsOf(pending)
+function ticket(pending: Of<'ticket'>, facts: Facts): Block[] {
   const types = typesOf(pending)
-  const stubs = tickets.flatMap(({ ticket_code, name, company, ticket_url, guest, ticket_type }, number): Block[] => [
-    {
-      ...{ type: 'ticket', number, code: spacedCode(ticket_code), holder: oneLine(name) },
-      company: oneLine(company ?? '') || undefined,
-    },
-    ...linksOf({ ticket_url, guest }, facts),
-    ...(types.length > 1 ? [details(ticketRow([oneLine(ticket_type)], facts))] : []),
-  ])
+  const stubs = ticketsOf(pending).flatMap(
+    ({ ticket_code, name, company, ticket_url, guest, ticket_type }, number): Block[] => [
+      {
+        ...{ type: 'ticket', number, code: spacedCode(ticket_code), holder: oneLine(name) },
+        company: oneLine(company ?? '') || undefined,
+      },
+      ...linksOf({ ticket_url, guest }, facts),
+      ...(types.length > 1 ? [details(ticketRow([oneLine(ticket_type)], facts))] : []),
+    ],
+  )
   const order = details(...(types.length > 1 ? [] : [ticketRow(types, facts)]), orderRow(facts))
-  const howToEnter = isOnlineOnly(facts) ? words.keepAtHand : words.showAtTheDoor
-  const attached = facts.time ? words.attachedWithDate : words.attached
-  return {
-    blocks: [whenAndWhere(facts), ...stubs, order],
-    closing: tickets.length === 1 ? [howToEnter, attached] : [words.kinds.ticket.oneEach],
-  }
+  return [whenAndWhere(facts), ...stubs, order]
 }
 
-function eventChanged(pending: Of<'event_changed'>, facts: Facts): Body {
-  return {
-    blocks: [
-      ...whatChanged(pending.previous, facts),
-      sentences(...whatHolds(pending.holders, facts)),
-      ...ticketLinks(pending.holders, facts),
-      heldTickets(pending.holders, facts),
-    ],
-    closing: calendarSentence(pending, facts),
-  }
-}
+const eventChanged = ({ previous, holders }: Of<'event_changed'>, facts: Facts): Block[] => [
+  ...whatChanged(previous, facts),
+  sentences(...whatHolds(holders, facts)),
+  ...ticketLinks(holders, facts),
+  heldTickets(holders, facts),
+]
 
 function whatChanged(previous: Announced, facts: Facts): [] | [Block, Block] {
   const { words } = facts
@@ -210,61 +215,46 @@ function heldTickets(holders: HeldTicket[], { words, reference }: Facts): Block 
   )
 }
 
-function ticketCancelled(pending: Of<'ticket_cancelled'>, facts: Facts): Body {
+function ticketCancelled(pending: Of<'ticket_cancelled'>, facts: Facts): Block[] {
   const { words } = facts
   const { one, several } = words.kinds.ticket_cancelled
   const { holders } = pending
   const names = new Intl.ListFormat(words.locale).format(holders.map(({ name }) => oneLine(name)))
-  return {
-    blocks: [
-      sentences(fill(holders.length === 1 ? one : several, { names }), ...whatOfTheMoney(pending.money, words)),
-      whenAndWhere(facts),
-      details(ticketRow(typesOf(pending), facts), orderRow(facts)),
-      ...orderLink(pending, facts),
-    ],
-    closing: calendarSentence(pending, facts),
-  }
-}
-
-const ticketPassedOn = (pending: Of<'ticket_passed_on'>, facts: Facts): Body => ({
-  blocks: [
-    sentences(fill(facts.words.kinds.ticket_passed_on.passedOn, { event: facts.event })),
+  return [
+    sentences(fill(holders.length === 1 ? one : several, { names }), ...whatOfTheMoney(pending.money, words)),
     whenAndWhere(facts),
     details(ticketRow(typesOf(pending), facts), orderRow(facts)),
-  ],
-  closing: calendarSentence(pending, facts),
-})
+    ...orderLink(pending, facts),
+  ]
+}
 
-function answersReminder(pending: Of<'answers_reminder'>, facts: Facts): Body {
+const ticketPassedOn = (pending: Of<'ticket_passed_on'>, facts: Facts): Block[] => [
+  sentences(fill(facts.words.kinds.ticket_passed_on.passedOn, { event: facts.event })),
+  whenAndWhere(facts),
+  details(ticketRow(typesOf(pending), facts), orderRow(facts)),
+]
+
+function answersReminder(pending: Of<'answers_reminder'>, facts: Facts): Block[] {
   const { words, organisation } = facts
   const { missing, answer, reply } = words.kinds.answers_reminder
   const { answer_url: url } = pending
-  const lines = pending.questions.map(oneLine)
-  return {
-    blocks: [
-      sentences(
-        fill(missing, { name: oneLine(pending.attendee.name) }),
-        ...(url === null ? [fill(reply, { organisation })] : []),
-      ),
-      details({ label: words.guest.questions, lines, isList: true }),
-      ...linkTo(url, answer, 'button'),
-      whenAndWhere(facts),
-      details(ticketRow([oneLine(pending.ticket_type.name)], facts), orderRow(facts)),
-    ],
-    closing: [],
-  }
+  const how = url === null ? [fill(reply, { organisation })] : []
+  return [
+    sentences(fill(missing, { name: oneLine(pending.attendee.name) }), ...how),
+    details({ label: words.guest.questions, lines: pending.questions.map(oneLine), isList: true }),
+    ...linkTo(url, answer, 'button'),
+    whenAndWhere(facts),
+    details(ticketRow([oneLine(pending.ticket_type.name)], facts), orderRow(facts)),
+  ]
 }
 
-const notice = (pending: PendingNotice, facts: Facts): Body => ({
-  blocks: [
-    sentences(facts.words.kinds[pending.kind].notice, ...whatOfTheMoney(pending.money, facts.words)),
-    whenAndWhere(facts),
-    ...ticketLinks(pending.holders, facts),
-    heldTickets(pending.holders, facts),
-    ...orderLink(pending, facts),
-  ],
-  closing: calendarSentence(pending, facts),
-})
+const notice = (pending: PendingNotice, facts: Facts): Block[] => [
+  sentences(facts.words.kinds[pending.kind].notice, ...whatOfTheMoney(pending.money, facts.words)),
+  whenAndWhere(facts),
+  ...ticketLinks(pending.holders, facts),
+  heldTickets(pending.holders, facts),
+  ...orderLink(pending, facts),
+]
 
 /** Of the tickets that an e-mail is about. */
 export const typesOf = (pending: PendingToAttendee): string[] => unique(typeNamesOf(pending).map(oneLine))
@@ -274,28 +264,23 @@ function typeNamesOf(pending: PendingToAttendee): string[] {
   return (pending.kind === 'ticket' ? ticketsOf(pending) : pending.holders).map(({ ticket_type }) => ticket_type)
 }
 
-function calendarSentence(pending: PendingToAttendee, { time, words }: Facts): string[] {
-  const method = calendarMethodOf(pending)
-  if (time === undefined || method === undefined) return []
-  return [method === 'CANCEL' ? words.calendarRemoves : words.calendarUpdates]
-}
+const toWaiting = (pending: Of<'waiting_list_offer' | 'waiting_list_cancelled'>, facts: Facts): Block[] => [
+  ...(pending.kind === 'waiting_list_offer'
+    ? offered(pending, facts)
+    : [sentences(facts.words.kinds.waiting_list_cancelled.notice)]),
+  whenAndWhere(facts),
+  details(ticketRow([oneLine(pending.waiting_list_entry.ticket_type.name)], facts)),
+]
 
-function toWaiting(pending: Of<'waiting_list_offer' | 'waiting_list_cancelled'>, facts: Facts): Body {
+function offered(pending: Of<'waiting_list_offer'>, facts: Facts): Block[] {
   const { words, organisation, replyTo } = facts
-  const entry = pending.waiting_list_entry
-  const said: Block[] = []
-  if (pending.kind === 'waiting_list_cancelled') said.push(sentences(words.kinds.waiting_list_cancelled.notice))
-  else {
-    const { offer, again, page, reply, ask, after } = words.kinds.waiting_list_offer
-    const changed = pending.previous === null ? [] : whatChanged(pending.previous, facts)
-    const date = momentOf(pending.waiting_list_entry.offer_expires_at, pending.event.timezone, words)
-    const offered = fill(changed.length > 0 ? again : offer, { name: oneLine(entry.name), date })
-    const { offer_url: url } = pending
-    const how = url === null ? [fill(replyTo ? reply : ask, { organisation })] : []
-    said.push(sentences(offered, ...how, after), ...linkTo(url, page, 'button'), ...changed)
-  }
-  const type = details(ticketRow([oneLine(entry.ticket_type.name)], facts))
-  return { blocks: [...said, whenAndWhere(facts), type], closing: [] }
+  const { name, offer_expires_at } = pending.waiting_list_entry
+  const { offer, again, page, reply, ask, after } = words.kinds.waiting_list_offer
+  const changed = pending.previous === null ? [] : whatChanged(pending.previous, facts)
+  const date = momentOf(offer_expires_at, pending.event.timezone, words)
+  const said = fill(changed.length > 0 ? again : offer, { name: oneLine(name), date })
+  const how = pending.offer_url === null ? [fill(replyTo ? reply : ask, { organisation })] : []
+  return [sentences(said, ...how, after), ...linkTo(pending.offer_url, page, 'button'), ...changed]
 }
 
 /** @param ticket which one, where there are several. */

@@ -8,7 +8,6 @@ import { linesOf, oneLine } from '../../guests/plain-text.ts'
 import { fill } from '../../guests/words/index.ts'
 import {
   type Block,
-  type Body,
   details,
   guestLines,
   lineOf,
@@ -42,22 +41,17 @@ export function headlineToBuyer(pending: PendingToBuyer, facts: Facts): string {
   }
 }
 
-export function toBuyer(pending: PendingToBuyer, facts: Facts): Body {
-  return {
-    blocks: [
-      sentences(...saidToBuyer(pending, facts)),
-      ...(pending.kind === 'order_confirmation' ? orderLink(pending, facts, 'button') : []),
-      whenAndWhere(facts),
-      { type: 'amounts', rows: amountRows(pending.order, pending.lines, facts.words) },
-      ...(pending.kind === 'order_confirmation' ? whatIsToPay(pending, facts) : []),
-      ...(asksForMoney(pending) ? paymentInstructions(pending, facts) : []),
-      ...(pending.kind === 'order_confirmation' ? guestList(pending.guests, facts) : []),
-      details(orderRow(facts)),
-      ...(pending.kind === 'order_confirmation' ? [] : orderLink(pending, facts)),
-    ],
-    closing: [],
-  }
-}
+export const toBuyer = (pending: PendingToBuyer, facts: Facts): Block[] => [
+  sentences(...saidToBuyer(pending, facts)),
+  ...(pending.kind === 'order_confirmation' ? orderLink(pending, facts, 'button') : []),
+  whenAndWhere(facts),
+  { type: 'amounts', rows: amountRows(pending.order, pending.lines, facts.words) },
+  ...(pending.kind === 'order_confirmation' ? whatIsToPay(pending, facts) : []),
+  ...(asksForMoney(pending) ? paymentInstructions(pending, facts) : []),
+  ...(pending.kind === 'order_confirmation' ? guestList(pending.guests, facts) : []),
+  details(orderRow(facts)),
+  ...(pending.kind === 'order_confirmation' ? [] : orderLink(pending, facts)),
+]
 
 const asksForMoney = ({ kind, order }: PendingToBuyer): boolean =>
   order.amount_due > 0 && kind !== 'order_expired' && kind !== 'order_cancelled'
