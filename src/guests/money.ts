@@ -45,19 +45,19 @@ export function withRefund(headline: string, money: CancelledMoney | null, words
   return fill(words.kinds.order_cancelled.refundHeadline, { headline, amount })
 }
 
-/** When an order is to be paid, in the zone of its event; undefined once the buyer was reminded after it. */
-export function deadlineOf(order: Order, timezone: string, words: Words): string | undefined {
+/**
+ * What is due, for the sentences that ask for it. No date once the buyer was reminded after it, and where the order is completed: it
+ * keeps its tickets, even where something is due again.
+ */
+export function dueOf(order: Order, timezone: string, words: Words) {
   const { payment_due_at: due, payment_reminded_at: reminded } = order
-  return due && !(reminded && reminded >= due) ? momentOf(due, timezone, words) : undefined
+  const isDated = order.status === 'pending' && due !== null && !(reminded && reminded >= due)
+  return {
+    amount: amountOf(order.amount_due, order.currency, words),
+    date: isDated ? momentOf(due, timezone, words) : '',
+    reference: oneLine(order.reference),
+  }
 }
 
-/** The amount that is due, and its date. What is completed keeps its tickets, even where something is due again: that has no date. */
-export function headlineOfDue(order: Order, deadline: string | undefined, words: Words): string {
-  const { headline, undatedHeadline } = words.kinds.payment_reminder
-  const isDated = order.status === 'pending' && deadline !== undefined
-  return fill(isDated ? headline : undatedHeadline, {
-    amount: amountOf(order.amount_due, order.currency, words),
-    date: deadline ?? '',
-    reference: oneLine(order.reference),
-  })
-}
+export const headlineOfDue = (due: ReturnType<typeof dueOf>, { kinds: { payment_reminder } }: Words): string =>
+  fill(due.date === '' ? payment_reminder.undatedHeadline : payment_reminder.headline, due)

@@ -11,7 +11,6 @@ type Order = z.infer<typeof OrderSchema>
 
 type Common = {
   id: string
-  /** For settling it. */
   claim: string
   attempt: number
   organisation: {
@@ -114,7 +113,6 @@ type Particular =
   | (ToAttendee & { kind: 'ticket_passed_on' })
   | (ToHolder & {
       kind: 'answers_reminder'
-      /** Labels of those that are open. */
       questions: string[]
       /** Where they are answered; null where the courier has no PUBLIC_URL. */
       answer_url: string | null

@@ -23,8 +23,6 @@ const types = [
 const asks = ['registration', 'ticket_page', 'both'] as const
 export const questionStatuses = ['active', 'archived'] as const
 
-const option = z.strictObject({ key: line(100), label: line(200) })
-
 const translation = z
   .strictObject({ label: line(300), help: line(1000), options: z.record(line(100), line(200)) })
   .partial()
@@ -78,7 +76,7 @@ const changeable = {
     .partialRecord(oneOf(locales), translation)
     .describe('By language: { de: { label, help, options: { KEY: label } } }.'),
   options: z
-    .array(option)
+    .array(z.strictObject({ key: line(100), label: line(200) }))
     .min(1, 'must name at least one')
     .max(50, 'must be at most 50')
     .nullable()

@@ -1,5 +1,5 @@
-// The story of a ticket, in German, on a telephone: registered over REST, answered, corrected, passed on, given back, offered to who waits,
-// taken, and scanned at the door. Then all that was sent and recorded of it is read. On a stack of its own, so that nothing else is.
+// The life of a ticket, in German, on a telephone: registered over REST, answered, corrected, passed on, given back, offered to the waiting
+// list, taken, and scanned at the door. Then reads every e-mail, webhook and audit entry of it. On a stack of its own, which has no others.
 
 import { rm } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
@@ -18,7 +18,7 @@ import { expectReadable, outline } from './accessibility.ts'
 import { newContext, pageOf, shown } from './door-telephone.ts'
 
 const [emmy, lise, hedwig] = ['emmy@example.com', 'lise@example.com', 'hedwig@example.com'] as const
-/** To the question that is sensitive. */
+/** Answers to the sensitive question. */
 const allergies = { [emmy]: 'Erdnüsse', [hedwig]: 'Sellerie' }
 const sensitive = Object.values(allergies)
 const vegan = { diet: 'vegan' }
@@ -87,13 +87,13 @@ async function emailTo({ received }: MailServer, to: string, headline: string): 
   return found() as Received
 }
 
-/** Its links to pages that a secret opens: the address, the letter of the page, and the secret. */
+/** Links to pages that a secret opens: the address, the letter of the page, and the secret. */
 const linksIn = (text: string) => [...text.matchAll(/http:\/\/127\.0\.0\.1:\d+\/([a-z])\/([0-9a-f]{32,})\b/g)]
 
 const linkIn = ({ text = '' }: Received, page: 'g' | 'w'): string =>
   linksIn(text).find(([, letter]) => letter === page)?.[0] ?? expect.fail(`no link to /${page}/`)
 
-/** As it is scanned from the attached picture. */
+/** The code of the ticket, read from the attached picture. */
 function codeIn({ attachments }: Received): string {
   const picture = attachments.find(({ filename }) => filename?.endsWith('-ticket.png'))
   return readPng(Buffer.from(picture?.content as ArrayBuffer)) ?? expect.fail('no code')
@@ -105,7 +105,7 @@ async function look(page: Page): Promise<void> {
   expectWithout(await page.content(), sensitive)
 }
 
-/** Clicks, and waits for what is said then. */
+/** Clicks, then waits for a text. */
 async function press(page: Page, role: 'button' | 'link', name: string, said: string): Promise<void> {
   await page.getByRole(role, { name, exact: true }).click()
   await page.getByText(said).first().waitFor()
@@ -118,7 +118,7 @@ async function answer(page: Page, about: string): Promise<void> {
   await page.getByText('Ihre Änderungen wurden gespeichert.').waitFor()
 }
 
-inBrowser('a ticket goes from hand to hand, and nobody is told, sent or recorded more than is due', async () => {
+inBrowser('a ticket changes hands twice, and every e-mail, webhook and audit entry of it is expected', async () => {
   const usher = await running()
   const { url, key, send, mail } = usher
   const { eventId, ticketTypeId } = await anEvening(usher)
@@ -150,13 +150,13 @@ inBrowser('a ticket goes from hand to hand, and nobody is told, sent or recorded
   await look(page)
   await page.getByLabel('Name').fill('Lise Meitner')
   await page.getByLabel('E-Mail-Adresse').fill(lise)
-  await press(page, 'button', 'Ticket weitergeben', 'Ihr QR-Code und Ihre Links gelten nicht mehr.')
+  await press(page, 'button', 'Ticket weitergeben', 'Ihr QR-Code ist nicht mehr gültig.')
   await look(page)
   await page.goto(linkIn(emmysTicket, 'g'))
   await page.getByText('Unter diesem Link gibt es kein Ticket.').waitFor()
   await look(page)
 
-  // The friend has nothing of it to read, and gives the place back.
+  // The friend sees no answer of hers, and gives the place back.
   const lisesTicket = await emailTo(mail, lise, 'Ihr Ticket')
   await page.goto(linkIn(lisesTicket, 'g'))
   await look(page)
@@ -166,7 +166,7 @@ inBrowser('a ticket goes from hand to hand, and nobody is told, sent or recorded
   await press(page, 'button', 'Ticket zurückgeben', 'Dieses Ticket wurde storniert und ist nicht mehr gültig.')
   await look(page)
 
-  // Who waits takes the place, pays and answers.
+  // The person on the waiting list takes the place, pays and answers.
   await page.goto(linkIn(await emailTo(mail, hedwig, 'Ein Platz für Sie'), 'w'))
   await look(page)
   await press(page, 'button', 'Zahlungspflichtig bestellen', 'Der Platz ist für Sie reserviert.')

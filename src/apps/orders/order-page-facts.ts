@@ -3,7 +3,7 @@
 import type * as z from 'zod'
 import { dayOf } from '../../guests/event-time.ts'
 import { amountOf, factsOf, type Subject } from '../../guests/facts.ts'
-import { type AmountRow, amountRows, deadlineOf, headlineOfDue, whatOfTheMoney } from '../../guests/money.ts'
+import { type AmountRow, amountRows, dueOf, headlineOfDue, whatOfTheMoney } from '../../guests/money.ts'
 import type { OrderLine, PendingAttendee, PendingEmail } from '../../guests/pending.ts'
 import { ibansIn, linesOf, oneLine } from '../../guests/plain-text.ts'
 import { fill, type Words } from '../../guests/words/index.ts'
@@ -74,7 +74,7 @@ function statusOf({ order, event }: OrderPage, words: Words): string[] {
     const money = { currency, amount_unpaid, amount_retained, amount_refundable }
     return [words.orderPage.cancelled, ...whatOfTheMoney(money, words)]
   }
-  if (amount_due > 0) return [headlineOfDue(order, deadlineOf(order, event.timezone, words), words)]
+  if (amount_due > 0) return [headlineOfDue(dueOf(order, event.timezone, words), words)]
   const amount = amountOf(amount_refundable, currency, words)
   return [
     order.total > 0 ? words.orderPage.paid : words.orderPage.free,

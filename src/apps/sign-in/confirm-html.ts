@@ -1,8 +1,9 @@
 // The HTML of the page on which a person confirms: what will happen, in numbers, to whom, and who asks for it.
 
+import { amountOf } from '../../guests/facts.ts'
 import { html } from '../../guests/html.ts'
-import { currencyStyle, decimalsOf } from '../../guests/minor-units.ts'
 import { clip, linesOf, oneLine } from '../../guests/plain-text.ts'
+import { wordsOf } from '../../guests/words/index.ts'
 import type { Scope } from '../../operations/operation.ts'
 import {
   dayOf,
@@ -167,9 +168,9 @@ function factsOf({ operation, subject, effect, changes, news, message, steps, mo
             `${counted(told, 'person', 'people')} will be e-mailed`,
           notTold && `${counted(notTold, 'person', 'people')} will not be e-mailed`,
         )}
-        ${entry('To be refunded', refund_due && amountOf(refund_due, currency))}
+        ${entry('To be refunded', refund_due && amountOf(refund_due, currency, wordsOf('en')))}
         ${entry('To be refunded', refund_due === null && 'Your key may not see this amount')}
-        ${entry('Refund', refunded !== undefined && amountOf(refunded, currency))}
+        ${entry('Refund', refunded !== undefined && amountOf(refunded, currency, wordsOf('en')))}
         ${entry('Changes', changesOf(changes ?? {}, false))}
         ${entry('Sent to guests', news && (changesOf(news, true) || 'Nothing new'))}
         ${entry('Message to guests', ...linesOf(message ?? ''))}
@@ -231,6 +232,3 @@ const numbers = new Intl.NumberFormat('en-GB')
 
 const counted = (count: number, one: string, many = `${one}s`): string =>
   `${numbers.format(count)} ${count === 1 ? one : many}`
-
-const amountOf = (amount: number, currency: string) =>
-  new Intl.NumberFormat('en-GB', currencyStyle(currency)).format(amount / 10 ** decimalsOf(currency))

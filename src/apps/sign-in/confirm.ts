@@ -5,7 +5,7 @@ import { type Request, type Response, Router } from 'express'
 import { gatewayRpc } from '../../gateway/gateway-rpc.ts'
 import { createAddresses } from '../../http/addresses.ts'
 import { confirmPath } from '../../http/mcp/confirmations.ts'
-import { noteRoute } from '../../http/middleware/log-requests.ts'
+import { isUuid, noteRoute } from '../../http/middleware/log-requests.ts'
 import { type Confirmation, confirmationPage, unknownPage } from './confirm-html.ts'
 import { formOutdated, send } from './page.ts'
 import {
@@ -14,7 +14,6 @@ import {
   beginPage,
   bodyOf,
   form,
-  isUuid,
   limitTo,
   type PageParts,
   stepsPerMinute,

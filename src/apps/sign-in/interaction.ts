@@ -6,12 +6,12 @@ import type { Provider } from 'oidc-provider'
 import { ApiError } from '../../gateway/api-error.ts'
 import type { GatewayRpc } from '../../gateway/gateway-rpc.ts'
 import { oauthPath } from '../../http/addresses.ts'
-import { noteRoute } from '../../http/middleware/log-requests.ts'
+import { isUuid, noteRoute } from '../../http/middleware/log-requests.ts'
 import { scopes } from '../../operations/operation.ts'
 import { account } from './adapter.ts'
 import { returnsTo } from './client-metadata.ts'
 import { failurePage, formOutdated, send } from './page.ts'
-import { addressesOfPage, bodyOf, form, isUuid } from './page-requests.ts'
+import { addressesOfPage, bodyOf, form } from './page-requests.ts'
 import {
   type Consent,
   clientLoginPage,

@@ -52,9 +52,6 @@ export const form = express.urlencoded({ extended: false, limit: '16kb', paramet
 
 export const bodyOf = (req: Request): Record<string, unknown> => (req.body as Record<string, unknown> | undefined) ?? {}
 
-export const isUuid = (text: unknown): boolean =>
-  typeof text === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text)
-
 /** As server.ts answers errors, but for people where a page was asked for. */
 export const answerError: ErrorRequestHandler = (error, req, res, next) => {
   if (req.accepts('json', 'html') !== 'html') return next(error)

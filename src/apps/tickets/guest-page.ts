@@ -51,7 +51,8 @@ export function guestPageRouter(parts: SecretPageParts): Router {
     const form = await formOf(req, res)
     if (form === undefined) return show(413, page, { said: 'shorten' })
     const asked = guestActs.find((act) => act === form.act)
-    if (asked === undefined || isFromElsewhere(req)) throw notFound()
+    // A browser says where a form was that it sends; nothing else needs to.
+    if (asked === undefined || req.get('Sec-Fetch-Site') === 'cross-site') throw notFound()
     try {
       const { done } = await act(token, asked, fieldsOf(asked, form, page))
       if (!done) return show(409, await read(req, res), { said: 'closed' })
@@ -70,9 +71,6 @@ export function guestPageRouter(parts: SecretPageParts): Router {
   router.all('/g/:token', allowOnly('GET, HEAD, POST', 'This page is read, or one of its forms sent.'))
   return secretPages('/g', router)
 }
-
-/** A browser says where a form was that it sends; nothing else needs to. */
-const isFromElsewhere = (req: Request): boolean => req.get('Sec-Fetch-Site') === 'cross-site'
 
 function fieldsOf(act: Act, form: Form, { questions }: GuestPage): object {
   const typed = (field: string) => textOf(form[field]) ?? null

@@ -61,7 +61,6 @@ function offerPage(page: OfferPage, token: string, isRefused = false): SentPage 
   const { ticket_type: type } = page
   const [status = '', ...more] = said(page, facts, isRefused)
   const isOpen = page.offer.status === 'offered' && page.event.status !== 'cancelled'
-  const price = type.price > 0 ? [amountOf(type.price, page.event.currency, words)] : []
   const main = html`<main class="ticket">
       ${head(facts)}
       <p class="status" role="status" dir="auto">${status}</p>
@@ -70,7 +69,7 @@ function offerPage(page: OfferPage, token: string, isRefused = false): SentPage 
         ${entry(words.when, whenLines(facts.time, words))}
         ${entry(words.where, whereLines(facts, words))}
         ${entry(words.ticket, [oneLine(type.name)])}
-        ${price.length > 0 && entry(words.total, price)}
+        ${type.price > 0 && entry(words.total, [amountOf(type.price, page.event.currency, words)])}
       </dl>
       ${isOpen && !isRefused && buttons(words, type.price > 0, token)}
       ${contactOf(facts)}

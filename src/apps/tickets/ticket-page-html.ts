@@ -57,12 +57,8 @@ const styleOf = ({ accent, onAccent, softOnAccent, linkOnLight, linkOnDark }: Pa
 @media (prefers-color-scheme: dark) { :root { --link: ${linkOnDark} } }
 ${pageFiles().style}`
 
-export type Pictures = {
-  /** A data URL. Undefined where no code is to be shown. */
-  qr: string | undefined
-  /** Its address. */
-  logo: string | null
-}
+/** `qr`: a data URL; undefined where no code is to be shown. `logo`: its address. */
+type Pictures = { qr: string | undefined; logo: string | null }
 
 export function ticketPage(facts: PageFacts, token: string, { qr, logo }: Pictures): SentPage {
   const { words, onlineUrl, mapUrl, googleCalendarUrl } = facts

@@ -2,7 +2,7 @@
 
 import { dayOf } from '../../guests/event-time.ts'
 import { amountOf, type Facts } from '../../guests/facts.ts'
-import { amountRows, deadlineOf, headlineOfDue, whatOfTheMoney, withRefund } from '../../guests/money.ts'
+import { amountRows, dueOf, headlineOfDue, whatOfTheMoney, withRefund } from '../../guests/money.ts'
 import type { Of, PendingToBuyer } from '../../guests/pending.ts'
 import { linesOf, oneLine } from '../../guests/plain-text.ts'
 import { fill } from '../../guests/words/index.ts'
@@ -21,16 +21,15 @@ import {
 export function headlineToBuyer(pending: PendingToBuyer, facts: Facts): string {
   const { words, reference } = facts
   const { headline } = words.kinds[pending.kind]
+  const due = dueOf(pending.order, pending.event.timezone, words)
   switch (pending.kind) {
     case 'order_confirmation': {
-      const { amount_due } = pending.order
       const { payHeadline, payByHeadline } = words.kinds.order_confirmation
-      const date = dueOf(pending, facts) ?? ''
-      const asking = date === '' ? payHeadline : payByHeadline
-      return fill(amount_due > 0 ? asking : headline, { reference, date, amount: moneyOf(pending, facts)(amount_due) })
+      const asking = due.date === '' ? payHeadline : payByHeadline
+      return fill(pending.order.amount_due > 0 ? asking : headline, due)
     }
     case 'payment_reminder':
-      return headlineOfDue(pending.order, dueOf(pending, facts), words)
+      return headlineOfDue(due, words)
     case 'payment_received':
     case 'payment_voided':
       return fill(headline, paymentOf(pending, facts))
@@ -81,7 +80,7 @@ function saidToBuyer(pending: PendingToBuyer, facts: Facts): string[] {
       const request = requestOf(pending, facts)
       // An order that is paid in part does not expire.
       if (order.status === 'pending' && order.amount_paid > order.amount_refunded) return [request, reserved]
-      return isDated(pending, facts) ? [request, consequence] : [request]
+      return dueOf(order, pending.event.timezone, words).date === '' ? [request] : [request, consequence]
     }
     case 'order_expired':
       return [kinds.order_expired.expired, kinds.order_expired.doNotPay]
@@ -93,34 +92,23 @@ function saidToBuyer(pending: PendingToBuyer, facts: Facts): string[] {
   }
 }
 
-const dueOf = ({ order, event }: PendingToBuyer, { words }: Facts) => deadlineOf(order, event.timezone, words)
-
-/** What is completed keeps its tickets, even where something is due again. */
-const isDated = (pending: PendingToBuyer, facts: Facts) =>
-  pending.order.status === 'pending' && dueOf(pending, facts) !== undefined
-
 /** What is still to be paid, and by when. */
-function requestOf(pending: PendingToBuyer, facts: Facts): string {
-  const { reminder, undated } = facts.words.kinds.payment_reminder
-  return fill(isDated(pending, facts) ? reminder : undated, {
-    amount: moneyOf(pending, facts)(pending.order.amount_due),
-    date: dueOf(pending, facts) ?? '',
-    reference: facts.reference,
-  })
+function requestOf({ order, event }: PendingToBuyer, { words }: Facts): string {
+  const { reminder, undated } = words.kinds.payment_reminder
+  const due = dueOf(order, event.timezone, words)
+  return fill(due.date === '' ? undated : reminder, due)
 }
 
-function paymentOf(pending: Of<'payment_received' | 'payment_voided'>, facts: Facts): { amount: string; date: string } {
-  const { amount, received_at } = pending.payment
-  return { amount: moneyOf(pending, facts)(amount), date: dayOf(received_at, pending.event.timezone, facts.words) }
-}
+const paymentOf = ({ payment, order, event }: Of<'payment_received' | 'payment_voided'>, { words }: Facts) => ({
+  amount: amountOf(payment.amount, order.currency, words),
+  date: dayOf(payment.received_at, event.timezone, words),
+})
 
-function whatIsToPay(pending: Of<'order_confirmation'>, facts: Facts): Block[] {
-  const { pay, payBy, ticketsFollow, nothingDue } = facts.words.kinds.order_confirmation
-  const { amount_due } = pending.order
-  if (amount_due === 0) return [sentences(nothingDue)]
-  const date = dueOf(pending, facts)
-  const values = { amount: moneyOf(pending, facts)(amount_due), date: date ?? '', reference: facts.reference }
-  return [sentences(fill(date ? payBy : pay, values), ticketsFollow)]
+function whatIsToPay({ order, event }: Of<'order_confirmation'>, { words }: Facts): Block[] {
+  const { pay, payBy, ticketsFollow, nothingDue } = words.kinds.order_confirmation
+  if (order.amount_due === 0) return [sentences(nothingDue)]
+  const due = dueOf(order, event.timezone, words)
+  return [sentences(fill(due.date === '' ? pay : payBy, due), ticketsFollow)]
 }
 
 /** Whom an order is for, with their ticket types where these differ. */
@@ -129,11 +117,6 @@ function guestList(guests: Of<'order_confirmation'>['guests'], { words }: Facts)
   const lines = guestLines(guests.map((guest) => (isOneType ? oneLine(guest.name) : lineOf(guest))))
   return lines.length > 0 ? [details({ label: words.guests, lines, isList: true })] : []
 }
-
-const moneyOf =
-  ({ order }: PendingToBuyer, { words }: Facts) =>
-  (amount: number) =>
-    amountOf(amount, order.currency, words)
 
 function paymentInstructions({ organisation }: PendingToBuyer, { words }: Facts): Block[] {
   const lines = linesOf(organisation.payment_instructions ?? '')

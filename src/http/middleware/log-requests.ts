@@ -71,7 +71,7 @@ function routeOf(req: IncomingMessage, res: ServerResponse): Route | undefined {
   return noted ?? (typeof matched === 'string' ? { pattern: matched.replace(/:(\w+)/g, '{$1}'), ids: {} } : undefined)
 }
 
-const isUuid = (text: unknown): boolean =>
+export const isUuid = (text: unknown): boolean =>
   typeof text === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
 
 // Node's parser accepts more, which are sent only to appear in the log.

@@ -6,7 +6,6 @@ const path = location.pathname
 const live = document.getElementById('live') as HTMLElement
 let etag: string | null = null
 let timer: ReturnType<typeof setTimeout> | undefined
-/** Ends what asks again. */
 const waking = new AbortController()
 let isAsking = false
 // Something happened while the page was asking: the answer may be from before.
