@@ -4962,15 +4962,18 @@ create table public.attendees (
   constraint attendees_company_is_one_line check (private.is_one_line(company, 200)),
   constraint attendees_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint attendees_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata)),
-  constraint attendees_answers_are_objects check (jsonb_typeof(answers) = 'object' and jsonb_typeof(sensitive_answers) = 'object')
+  constraint attendees_answers_are_an_object check (jsonb_typeof(answers) = 'object'),
+  constraint attendees_sensitive_answers_are_an_object check (jsonb_typeof(sensitive_answers) = 'object')
 ) with (fillfactor = 50);
 comment on constraint attendees_company_is_one_line on public.attendees is
   'company is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
 comment on constraint attendees_external_id_is_bounded on public.attendees is 'external_id has 1 to 255 characters.';
 comment on constraint attendees_metadata_is_flat on public.attendees is
   'Metadata is a flat object of at most 50 keys. Its values are text, numbers that are kept exactly, true, false or null.';
-comment on constraint attendees_answers_are_objects on public.attendees is
+comment on constraint attendees_answers_are_an_object on public.attendees is
   'Answers must be an object by the keys of the questions. Write {"diet": "vegan"}.';
+comment on constraint attendees_sensitive_answers_are_an_object on public.attendees is
+  'Sensitive answers must be an object by the keys of the questions. Write {"allergies": "peanuts"}.';
 comment on table public.attendees is 'Guests, each with a ticket. Set status to cancelled to free the place and stop admission. Only a cancelled attendee can be deleted.';
 comment on column public.attendees.name is 'Name of the person.';
 comment on column public.attendees.email is 'Address the ticket is sent to.';
