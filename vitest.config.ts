@@ -10,6 +10,7 @@ const longest = [
   'prove/',
   'browser/door-page',
   'browser/door-shift',
+  'browser/guest-story',
   'properties/interleavings',
   'courier/emails-in-browser',
   'browser/docs-page',

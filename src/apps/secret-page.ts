@@ -87,6 +87,12 @@ const setSecretHeaders: RequestHandler = (_req, res, next) => {
   next()
 }
 
+/** A browser says where a form was that it sends; nothing else needs to. */
+export const refuseOtherSites: RequestHandler = (req, _res, next) => {
+  if (req.get('Sec-Fetch-Site') === 'cross-site') throw notFound()
+  next()
+}
+
 export const sendPage = (res: Response, { html, policy }: SentPage): void =>
   void res.set('Content-Security-Policy', policy).type('html').send(html)
 

@@ -49,7 +49,6 @@ async function looksGood(page: Page, name: string) {
   expect(await outline(page), name).toEqual({ overflow: false, mains: 1, headings: 1 })
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
-    await page.screenshot({ path: `/tmp/A-shots/${name.replaceAll(' ', '-')}-${colorScheme}.png`, fullPage: true })
   }
   await expectReadable(page, { hasOutline: true, also: (scheme) => expectScheme(page, scheme) })
 }

@@ -153,7 +153,7 @@ inBrowser('a ticket changes hands twice, and every e-mail, webhook and audit ent
   await press(page, 'button', 'Ticket weitergeben', 'Ihr QR-Code ist nicht mehr gültig.')
   await look(page)
   await page.goto(linkIn(emmysTicket, 'g'))
-  await page.getByText('Unter diesem Link gibt es kein Ticket.').waitFor()
+  await page.getByText('Dieser Link ist ungültig oder nicht mehr gültig.').waitFor()
   await look(page)
 
   // The friend sees no answer of hers, and gives the place back.

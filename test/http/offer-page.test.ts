@@ -8,7 +8,7 @@ import { offering, offerUrl } from '../support/offers.ts'
 import { ownApp } from '../support/own-app.ts'
 import { pendingEmail } from '../support/pending-email.ts'
 
-const press = (url: string, button: 'take' | 'decline', init: RequestInit = {}) =>
+const press = (url: string, button: 'take' | 'order' | 'decline', init: RequestInit = {}) =>
   fetch(`${url}/${button}`, { method: 'POST', redirect: 'manual', ...init })
 const shown = async (url: string) => (await fetch(url)).text()
 
@@ -65,7 +65,13 @@ test('a place with a price is ordered on invoice, and the page says what is due 
   const { event, send, url, ticketTypeId } = await offering({ price: 4900 })
   await send('PATCH', `/events/${event.id}`, { payment_due_days: 14 })
   expect(await shown(url)).toMatch(/€49\.00[\s\S]*paid by invoice[\s\S]*Order with obligation to pay/)
-  await press(url, 'take')
+  // Of a page from before the place had a price.
+  const outdated = await press(url, 'take')
+  expect([outdated.status, await outdated.text()]).toEqual([409, expect.stringContaining(`${url.slice(-64)}/order`)])
+  const headers = { 'Sec-Fetch-Site': 'cross-site' }
+  for (const button of ['order', 'decline'] as const) expect((await press(url, button, { headers })).status).toBe(404)
+  expect(await registered(ticketTypeId)).toEqual([])
+  await press(url, 'order')
   const [guest] = await registered(ticketTypeId)
   const { data: order } = (await send('GET', `/orders/${guest.order_id}`)).body
   expect(order).toMatchObject({ payment_method: 'invoice', status: 'pending', amount_due: 4900, source: 'page' })

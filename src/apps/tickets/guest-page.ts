@@ -10,6 +10,7 @@ import {
   formOf,
   notFound,
   readerOf,
+  refuseOtherSites,
   type SecretPageParts,
   secretPages,
   sendPage,
@@ -42,7 +43,7 @@ export function guestPageRouter(parts: SecretPageParts): Router {
     const said = 'saved' in req.query ? 'saved' : undefined
     sendPage(res, guestPage(factsFor(req, page), token, { view, refund, said }))
   })
-  router.post('/g/:token', async (req, res) => {
+  router.post('/g/:token', refuseOtherSites, async (req, res) => {
     const page = await read(req, res)
     res.locals.operation = 'act_as_guest'
     const { token } = req.params
@@ -51,8 +52,7 @@ export function guestPageRouter(parts: SecretPageParts): Router {
     const form = await formOf(req, res)
     if (form === undefined) return show(413, page, { said: 'shorten' })
     const asked = guestActs.find((act) => act === form.act)
-    // A browser says where a form was that it sends; nothing else needs to.
-    if (asked === undefined || req.get('Sec-Fetch-Site') === 'cross-site') throw notFound()
+    if (asked === undefined) throw notFound()
     try {
       const { done } = await act(token, asked, fieldsOf(asked, form, page))
       if (!done) return show(409, await read(req, res), { said: 'closed' })

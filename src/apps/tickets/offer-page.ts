@@ -8,7 +8,7 @@ import { amountOf, type Facts, factsOf, type Subject, whenLines, whereLines } fr
 import { type Html, html } from '../../guests/html.ts'
 import { oneLine } from '../../guests/plain-text.ts'
 import { fill, type Words } from '../../guests/words/index.ts'
-import { allowOnly, readerOf, type SecretPageParts, secretPages, sendPage } from '../secret-page.ts'
+import { allowOnly, readerOf, refuseOtherSites, type SecretPageParts, secretPages, sendPage } from '../secret-page.ts'
 import { contactOf, entry, head, type SentPage, stillPage } from './ticket-page-html.ts'
 
 /** As `api.get_offer_page` returns it. */
@@ -27,20 +27,23 @@ export function offerPageRouter(parts: SecretPageParts): Router {
   const { dataApi, tokens } = parts
   const read = readerOf<OfferPage>('get_offer_page', parts)
 
-  const act = (operation: 'take_offer' | 'decline_offer') => async (req: Request<{ token: string }>, res: Response) => {
-    await read(req, res)
-    res.locals.operation = operation
-    const { token } = req.params
-    try {
-      await dataApi.rpc(operation, { token }, await tokens.forGuest())
-    } catch (error) {
-      if (!(error instanceof ApiError && error.status === 409)) throw error
-      const page = await read(req, res)
-      // Of what was taken, declined or expired meanwhile the page itself says so.
-      if (page.offer.status === 'offered') return sendPage(res.status(409), offerPage(page, token, true))
+  const act =
+    (operation: 'take_offer' | 'decline_offer', input: object = {}) =>
+    async (req: Request<{ token: string }>, res: Response) => {
+      await read(req, res)
+      res.locals.operation = operation
+      const { token } = req.params
+      try {
+        await dataApi.rpc(operation, { token, ...input }, await tokens.forGuest())
+      } catch (error) {
+        if (!(error instanceof ApiError && [409, 422].includes(error.status))) throw error
+        const page = await read(req, res)
+        // Of what was taken, declined or expired meanwhile, or has a price now, the page itself says so.
+        if (page.offer.status === 'offered')
+          return sendPage(res.status(409), offerPage(page, token, error.status === 409))
+      }
+      res.redirect(303, `../${token}`)
     }
-    res.redirect(303, `../${token}`)
-  }
 
   const router = Router()
   router.get('/w/:token', async (req, res) => {
@@ -50,8 +53,9 @@ export function offerPageRouter(parts: SecretPageParts): Router {
     sendPage(res, offerPage(page, req.params.token))
   })
   router.all('/w/:token', allowOnly('GET, HEAD', 'This page is read, or one of its buttons pressed.'))
-  router.post('/w/:token/take', act('take_offer'))
-  router.post('/w/:token/decline', act('decline_offer'))
+  router.post('/w/:token/take', refuseOtherSites, act('take_offer', { pays: false }))
+  router.post('/w/:token/order', refuseOtherSites, act('take_offer', { pays: true }))
+  router.post('/w/:token/decline', refuseOtherSites, act('decline_offer'))
   return secretPages('/w', router)
 }
 
@@ -106,7 +110,7 @@ function said({ event, offer, order }: OfferPage, { words, reference }: Facts, i
 /** Declining asks once more, without a script. */
 function buttons({ offer }: Words, isPaid: boolean, token: string): Html {
   return html`<p class="contact">${isPaid ? offer.invoice : offer.free}</p>
-      <form class="emails" method="post" action="${token}/take"><button class="main">${isPaid ? offer.order : offer.take}</button></form>
+      <form class="emails" method="post" action="${token}/${isPaid ? 'order' : 'take'}"><button class="main">${isPaid ? offer.order : offer.take}</button></form>
       <details>
         <summary>${offer.decline}</summary>
         <p>${offer.ask}</p>
