@@ -2,6 +2,8 @@
 // learn, so that they compete for the same rows. An unexpected answer is recorded, not thrown: the others continue.
 
 import { row, studio } from '../support/database.ts'
+import { guestUrl, press } from '../support/guest-page.ts'
+import { offerUrl } from '../support/offers.ts'
 import type { RestAnswer, rest } from '../support/rest.ts'
 import { type Command, mayBeRefused } from './commands.ts'
 
@@ -92,6 +94,11 @@ async function carryOutOne(command: Command, send: Send, known: Known): Promise<
       return join(known.ticketTypeIds[command.ticketType] as string, send, known)
     case 'accept':
       return about(await offersOf(send, known), command.whom, (id) => accept(id, command.pays, send, known))
+    case 'take':
+    case 'decline':
+      return about(await offersOf(send, known), command.whom, (id) => settle(id, command.do, send, known))
+    case 'press':
+      return about(known.attendees, command.whom, (attendee) => pressForm(command.act, attendee, send, known))
     case 'leave':
       return about(known.entryIds, command.whom, (id) => send('POST', `/waiting-list-entries/${id}/cancel`))
     case 'let_expire':
@@ -158,7 +165,7 @@ async function carryOutOne(command: Command, send: Send, known: Known): Promise<
 async function about<T>(
   from: T[],
   whom: number,
-  work: (one: T) => Promise<RestAnswer>,
+  work: (one: T) => Promise<RestAnswer | undefined>,
 ): Promise<RestAnswer | undefined> {
   const one = pick(from, whom)
   return one === undefined ? undefined : work(one)
@@ -184,6 +191,8 @@ async function register(
 
 function addOrder(order: Order, known: Known): void {
   expectSound(order)
+  // Of an offer that others took as well.
+  if (known.orderIds.includes(order.id)) return
   known.orderIds.push(order.id)
   known.attendees.push(
     ...order.attendees.map(({ id, ticket_code: code, version }) => ({
@@ -219,6 +228,34 @@ async function accept(entryId: string, pays: boolean, send: Send, known: Known):
     ...(pays && { payment_method: 'invoice', promo_code: known.promoCode }),
   })
   if (answer.status < 300) addOrder(answer.body.data, known)
+  return answer
+}
+
+/** What a form was answered, as REST would have it. */
+async function byForm(url: string, act: string, fields = {}): Promise<RestAnswer> {
+  const { status } = await press(url, act, fields)
+  const code = status === 404 ? 'not_found' : status === 409 ? 'page_closed' : `page_${status}`
+  return { status: status < 400 ? 200 : status, headers: new Headers(), body: { error: { code } } }
+}
+
+/** An entry that never had an offer has no link. */
+async function settle(entryId: string, act: 'take' | 'decline', send: Send, known: Known) {
+  const url = await offerUrl(entryId).catch(() => undefined)
+  if (url === undefined) return undefined
+  const answer = await byForm(`${url}/${act}`, '')
+  const { order_id } = (await send('GET', `/waiting-list-entries/${entryId}`)).body.data
+  if (order_id !== null) addOrder((await send('GET', `/orders/${order_id}`)).body.data, known)
+  return answer
+}
+
+async function pressForm(act: string, attendee: KnownAttendee, send: Send, known: Known): Promise<RestAnswer> {
+  const answer = await byForm(await guestUrl(attendee.id), act, {
+    ...{ name: 'Guest', company: crypto.randomUUID(), asked: 'note', 'answer.note': crypto.randomUUID() },
+    ...(act === 'pass_on' && { email: 'friend@example.com' }),
+  })
+  if (answer.status >= 300) return answer
+  if (act === 'give_back') attendee.isCancelled = true
+  if (act === 'pass_on') learnCode((await send('GET', `/attendees/${attendee.id}`)).body.data, attendee, known)
   return answer
 }
 
@@ -286,14 +323,15 @@ async function transfer(attendee: KnownAttendee, send: Send, known: Known): Prom
     email: 'else@example.com',
     reissue_ticket: true,
   })
-  if (answer.status < 300) {
-    const { ticket_code: code, version }: Line = answer.body.data
-    // Of two transfers at once, the one that was made last counts, whichever was answered last.
-    const isLater = version > attendee.version
-    known.oldCodes.push(isLater ? attendee.code : code)
-    if (isLater) Object.assign(attendee, { code, version })
-  }
+  if (answer.status < 300) learnCode(answer.body.data, attendee, known)
   return answer
+}
+
+/** Of two transfers at once, the one that was made last counts, whichever was answered last. */
+function learnCode({ ticket_code: code, version }: Line, attendee: KnownAttendee, known: Known): void {
+  const isLater = version > attendee.version
+  if (code !== attendee.code) known.oldCodes.push(isLater ? attendee.code : code)
+  if (isLater) Object.assign(attendee, { code, version })
 }
 
 async function checkIn(code: string, send: Send, known: Known, where: object = {}): Promise<RestAnswer> {

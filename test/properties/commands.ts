@@ -37,6 +37,13 @@ const join = record({ do: fc.constant('join'), ticketType })
 const accept = record({ do: fc.constant('accept'), whom, pays: fc.boolean() })
 const leave = record({ do: fc.constant('leave'), whom })
 const letExpire = record({ do: fc.constant('let_expire'), whom })
+/** By the links of e-mails. */
+const press = record({
+  do: fc.constant('press'),
+  whom,
+  act: fc.constantFrom('correct', 'answer', 'give_back', 'pass_on'),
+})
+const settle = record({ do: fc.constantFrom('take', 'decline'), whom })
 const checkIn = record({ do: fc.constant('check_in'), whom })
 const checkInByOldCode = record({ do: fc.constant('check_in_by_old_code'), whom })
 const point = fc.nat(1)
@@ -76,6 +83,8 @@ const command = fc.oneof(
   { weight: 8, arbitrary: accept },
   { weight: 2, arbitrary: leave },
   { weight: 3, arbitrary: letExpire },
+  { weight: 8, arbitrary: press },
+  { weight: 6, arbitrary: settle },
   { weight: 6, arbitrary: checkIn },
   { weight: 8, arbitrary: checkInAtPoint },
   { weight: 2, arbitrary: checkInByOldCode },
@@ -114,6 +123,10 @@ export const mayBeRefused = {
   ],
   leave: ['invalid_transition'],
   let_expire: ['read_only_field'],
+  // not_found: passed on meanwhile. page_closed: cancelled, or used.
+  press: ['not_found', 'page_closed'],
+  take: ['page_closed'],
+  decline: [],
   pay: ['nothing_due', 'overpayment', 'order_expired'],
   // validation_failed: what is paid in part does not expire.
   set_deadline: ['order_completed', 'order_cancelled', 'order_expired', 'validation_failed'],

@@ -1,5 +1,5 @@
 // Counters are what a count of the rows says, and money adds up, whatever clients do to one event at the same time: register, pay,
-// cancel, transfer, scan, undo, and an organiser who changes limits under them. Places, uses of the promo code and tickets
+// cancel, transfer, scan, undo, press the forms of their pages, and an organiser who changes limits under them. Places, uses of the promo code and tickets
 // are few, so that limits are met and everybody is after the same rows.
 
 import { isDeepStrictEqual } from 'node:util'
@@ -11,6 +11,7 @@ import { rest } from '../support/rest.ts'
 import { problemsOfBooks } from './books.ts'
 import { carryOut, type Known, type Send } from './client.ts'
 import { type Command, type Day, day } from './commands.ts'
+import { guestActs } from './guest-model.ts'
 import { brokenRules } from './invariants.ts'
 import { expectProperty, withTime } from './property.ts'
 
@@ -28,7 +29,9 @@ async function openDoors({ quantities, capacity, maxRedemptions, discount }: Day
     starts_at: '2040-01-01T10:00:00Z',
     ends_at: '2040-01-01T18:00:00Z',
     capacity,
+    guests_may: guestActs,
   })
+  await data('POST', `/events/${eventId}/questions`, { key: 'note', label: 'A note?' })
   const ticketTypeIds: string[] = []
   for (const [i, quantity] of quantities.entries()) {
     const type = { name: 'Ticket', price: [4999, 333, 0][i], quantity, ...(i === 1 && { max_per_order: 3 }) }

@@ -267,7 +267,7 @@ export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: stri
     register: 10,
     registerAtOnce: 3,
     registerWithoutKey: 4,
-    registerHolder: 4,
+    registerHolder: 8,
     registerGroup: 10,
     openEvent: 1,
     import: 3,

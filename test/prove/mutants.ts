@@ -85,6 +85,15 @@ const inDatabase: Record<string, Mutate> = {
     'set quantity_held = t.quantity_held + o.places',
     'set quantity_held = t.quantity_held',
   ]),
+  'a link outlives the ticket that it was for': patch('private.guest_token', [
+    ', attendee.email_lower, attendee.ticket_token',
+    '',
+  ]),
+  'a form is not held against the ticket under its lock': patch('private.lock_guest', [
+    'return private.attendee_of_link(token)',
+    'return v_attendee',
+  ]),
+  'a ticket that is given back stays': patch('api.act_as_guest', ['(v_attendee.id, dry_run,', '(v_attendee.id, true,']),
   'an erasure misses the notifications': patch(
     'private.erase_notifications',
     ['where n.id = t.id and t.erased <> t.data', 'where false'],
