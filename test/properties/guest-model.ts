@@ -31,7 +31,7 @@ export type Entry = { type: number; name: string; status: 'waiting' | 'offered' 
 
 export type Model = {
   types: { quantity: number; price: number }[]
-  mayDo: Act[]
+  mayDo: readonly Act[]
   questions: Partial<Record<Key, 'active' | 'archived'>>
   tickets: Ticket[]
   entries: Entry[]

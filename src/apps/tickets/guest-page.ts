@@ -43,7 +43,8 @@ export function guestPageRouter(parts: SecretPageParts): Router {
     const said = 'saved' in req.query ? 'saved' : undefined
     sendPage(res, guestPage(factsFor(req, page), token, { view, refund, said }))
   })
-  router.post('/g/:token', refuseOtherSites, async (req, res) => {
+  router.post('/g/:token', refuseOtherSites)
+  router.post('/g/:token', async (req, res) => {
     const page = await read(req, res)
     res.locals.operation = 'act_as_guest'
     const { token } = req.params
