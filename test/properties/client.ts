@@ -242,7 +242,7 @@ async function byForm(url: string, act: string, fields = {}): Promise<RestAnswer
 async function settle(entryId: string, act: 'take' | 'decline', send: Send, known: Known) {
   const url = await offerUrl(entryId).catch(() => undefined)
   if (url === undefined) return undefined
-  const answer = await byForm(`${url}/${act}`, '')
+  const answer = await byForm(`${url}/${act === 'take' ? 'order' : act}`, '')
   const { order_id } = (await send('GET', `/waiting-list-entries/${entryId}`)).body.data
   if (order_id !== null) addOrder((await send('GET', `/orders/${order_id}`)).body.data, known)
   return answer

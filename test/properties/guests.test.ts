@@ -123,7 +123,7 @@ async function open(quantities: number[]) {
         if (entry === undefined) return
         const id = entryIds[entries.indexOf(entry)] as string
         const isTaken = model.settle(modelled, entry, act)
-        const answered = await press(`${await offerUrl(id)}/${act}`, '')
+        const answered = await press(`${await offerUrl(id)}/${act === 'take' ? 'order' : act}`, '')
         const { order_id, attendee_id } = await read(`/waiting-list-entries/${id}`)
         if (isTaken) learn({ id: order_id, attendees: [await read(`/attendees/${attendee_id}`)] })
         return [outcomeOf(answered), 'done']

@@ -98,8 +98,8 @@ export async function actAsGuests(
   async function settle({ id, path }: Found): Promise<void> {
     const [act, operation, said] = willDecline(id)
       ? (['decline', 'decline an offer', /no longer being held/] as const)
-      : (['take', 'take an offer', /place is yours|reserved for you/] as const)
-    const key = `${act === 'take' ? 'accept' : act}:${id}`
+      : (['order', 'take an offer', /place is yours|reserved for you/] as const)
+    const key = `${act === 'order' ? 'accept' : act}:${id}`
     const isDone = async () => said.test((await press(pressed, path)).text)
     await send({ key, operation, path: `${path}/${act}`, fields: {}, isDone })
   }

@@ -60,10 +60,12 @@ export function guestPageRouter(parts: SecretPageParts): Router {
     } catch (error) {
       if (!(error instanceof ApiError && error.status === 422)) throw error
       const isShown = ({ key, is_open }: Question) => is_open && `answers.${key}` === error.param
-      const isClosed = asked === 'answer' && !page.questions.some(isShown)
+      // It may be closed since it was read.
+      const now = await read(req, res)
+      const isClosed = asked === 'answer' && !now.questions.some(isShown)
       const view = asked === 'pass_on' ? asked : undefined
       const mistake = { act: asked, param: error.param ?? '', form }
-      return show(isClosed ? 409 : 422, page, { view, mistake, said: isClosed ? 'closed' : undefined })
+      return show(isClosed ? 409 : 422, now, { view, mistake, said: isClosed ? 'closed' : undefined })
     }
     // Its link has ended.
     if (asked === 'pass_on') return sendPage(res, passedOnPage(factsFor(req, page)))

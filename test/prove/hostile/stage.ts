@@ -177,7 +177,7 @@ export async function setStage(database: pg.Client, apiUrl: string): Promise<Sta
     { path: await guestPath(givenBack), form: { act: 'give_back' } },
     { path: `/o/${orderToken}`, form: {} },
     { path: `/w/${offerToken}`, form: {} },
-    { path: `/w/${offerToken}/take`, form: {} },
+    { path: `/w/${offerToken}/order`, form: {} },
     { path: `/w/${offerToken}/decline`, form: {} },
     { path: new URL(exported.data.url).pathname, form: {} },
     await withToken(confirmation, { action: 'confirm' }),
