@@ -18439,7 +18439,6 @@ comment on function api.get_offer_page is
   'Content of the page of an offer: { organisation, event, ticket_type, offer, order }. null if the link is not valid. For the gateway.';
 grant execute on function api.get_offer_page to gateway;
 
--- A guest who pressed the button of a free place orders nothing that has a price by now.
 create function api.take_offer(token text, pays boolean) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -18448,7 +18447,10 @@ declare
   v_price bigint := (select t.price from public.ticket_types t where t.id = v_entry.ticket_type_id);
 begin
   if v_entry.id is not null then
-    perform private.register_offered(v_entry, case when pays and v_price > 0 then 'invoice'::public.payment_method end);
+    if v_price > 0 and not pays then
+      perform private.refuse_value('pays', 'The place has a price by now.');
+    end if;
+    perform private.register_offered(v_entry, case when v_price > 0 then 'invoice'::public.payment_method end);
   end if;
   -- Once more, now that the entry is locked.
   if (private.entry_of_offer(token)).id is null then
@@ -18457,7 +18459,7 @@ begin
 end
 $$;
 comment on function api.take_offer is
-  'Accepts an offer by the link of its e-mail, as accept_waiting_list_offer; an invoice pays for what has a price, if the guest pays. 404 not_found. For the gateway.';
+  'Accepts an offer by the link of its e-mail, as accept_waiting_list_offer; an invoice pays for what has a price. 404 not_found; 422 validation_failed where it has a price and the guest was shown none. For the gateway.';
 grant execute on function api.take_offer to gateway;
 
 create function api.decline_offer(token text) returns void

@@ -222,7 +222,7 @@ async function expectEmails(
     ['order_confirmation', emmy, 'o', `Ihre Bestellung ${emmys} – bitte zahlen Sie 49,00 €`, `${emmys} an.`],
     ['payment_received', emmy, 'o', 'Zahlung über 49,00 € erhalten', 'ist Ihre Bestellung vollständig bezahlt.'],
     ['ticket', emmy, 'gt', 'Ihr Ticket', '2 Fragen beantworten'],
-    ['answers_reminder', emmy, 'g', 'Angaben fehlen', 'Offene Fragen Was essen Sie? Jetzt antworten'],
+    ['answers_reminder', emmy, 'g', 'Angaben fehlen', 'Fragen an Sie Was essen Sie? Jetzt antworten'],
     ['ticket_passed_on', emmy, '', 'Ticket weitergegeben', 'Ihr QR-Code ist nicht mehr gültig.'],
     ['ticket', lise, 'gt', 'Ihr Ticket', '2 Fragen beantworten'],
     ['ticket_cancelled', lise, '', 'Ticket storniert', 'Das Ticket für Lise Meitner wurde storniert'],

@@ -102,7 +102,7 @@ test('a declined place goes to the next, whose link is another', async () => {
 
 test('of many who press at once one registers', async () => {
   const { url, ticketTypeId, event, statuses } = await offering({ price: 100 })
-  const taken = await Promise.all(Array.from({ length: 8 }, () => press(url, 'take')))
+  const taken = await Promise.all(Array.from({ length: 8 }, () => press(url, 'order')))
   expect(taken.map(({ status }) => status)).toEqual(Array(8).fill(303))
   expect(await registered(ticketTypeId)).toHaveLength(1)
   const mixed = await offering()

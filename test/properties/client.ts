@@ -243,8 +243,12 @@ async function settle(entryId: string, act: 'take' | 'decline', send: Send, know
   const url = await offerUrl(entryId).catch(() => undefined)
   if (url === undefined) return undefined
   const answer = await byForm(`${url}/${act === 'take' ? 'order' : act}`, '')
-  const { order_id } = (await send('GET', `/waiting-list-entries/${entryId}`)).body.data
-  if (order_id !== null) addOrder((await send('GET', `/orders/${order_id}`)).body.data, known)
+  const read = async (path: string) => (await send('GET', path)).body.data
+  const { order_id, attendee_id } = await read(`/waiting-list-entries/${entryId}`)
+  if (order_id === null) return answer
+  const { ticket_code, version }: Line = await read(`/attendees/${attendee_id}`)
+  const order: Order = await read(`/orders/${order_id}`)
+  addOrder({ ...order, attendees: order.attendees.map((line) => ({ ...line, ticket_code, version })) }, known)
   return answer
 }
 

@@ -11,7 +11,7 @@ import { brokenRules } from './invariants.ts'
 import { asAnswered } from './order-model.ts'
 import { expectProperty, withTime } from './property.ts'
 
-const usualRuns = 4
+const usualRuns = 2
 
 const answers = fc.record(
   {

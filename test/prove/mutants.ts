@@ -89,9 +89,9 @@ const inDatabase: Record<string, Mutate> = {
     ', attendee.email_lower, attendee.ticket_token',
     '',
   ]),
-  'a form is not held against the ticket under its lock': patch('private.lock_guest', [
-    'return private.attendee_of_link(token)',
-    'return v_attendee',
+  'a form is not held against the ticket under its lock': patch('api.act_as_guest', [
+    '  v_attendee := private.attendee_of_link(token);',
+    '',
   ]),
   'a ticket that is given back stays': patch('api.act_as_guest', ['(v_attendee.id, dry_run,', '(v_attendee.id, true,']),
   'an erasure misses the notifications': patch(

@@ -88,6 +88,9 @@ test('after an erasure no table holds the name, the address or the company of th
     { 'Idempotency-Key': `registration-of-${organisation.id}` },
   )
   expect([again.headers.get('idempotent-replayed'), again.body.data.attendees[0].name]).toEqual(['true', 'Erased'])
+  const scan = { event_id: event.id, code: ticket_code }
+  const scanned = await send('POST', '/check-ins', scan, { 'Idempotency-Key': 'scan' })
+  expect(scanned.body.data.attendee).toMatchObject({ name: 'Erased', answers: {} })
   expect((await send('POST', `/attendees/${id}/erase`)).body.error.code).toBe('attendee_erased')
   expect((await send('PATCH', `/attendees/${id}`, { name: 'Somebody' })).body.error.code).toBe('attendee_erased')
 })
