@@ -6,7 +6,7 @@ import type pg from 'pg'
 import { type Crowd, willDecline } from './clients.ts'
 import type { Attempt } from './history.ts'
 import type { Random } from './random.ts'
-import type { Page, Press } from './send.ts'
+import type { Press } from './send.ts'
 
 const attemptsPerForm = 4
 
@@ -15,8 +15,8 @@ type Form = {
   operation: string
   path: string
   fields: Record<string, string>
-  /** What it says of an answer that is no refusal: whether that was done. */
-  isDone?: (page: Page) => Promise<boolean>
+  /** What becomes of an answer that is no refusal. */
+  outcomeOf?: () => Promise<Attempt['outcome']>
 }
 
 const holderSql = `
@@ -38,7 +38,7 @@ export async function actAsGuests(
 
   /** Presses once. */
   async function attempt(
-    { key, operation, path, fields, isDone }: Form,
+    { key, operation, path, fields, outcomeOf }: Form,
     isUnkeyed = false,
   ): Promise<Attempt['outcome']> {
     const start = now()
@@ -46,7 +46,7 @@ export async function actAsGuests(
     let why: string | undefined
     try {
       const page = await press(pressed, path, fields, `${prefix} 0 ${key} ${pressed++}`)
-      if (page.status < 400) outcome = isDone === undefined || (await isDone(page)) ? 'ok' : 'refused'
+      if (page.status < 400) outcome = (await outcomeOf?.()) ?? 'ok'
       else if (page.status < 500 && page.status !== 408) outcome = 'refused'
       if (page.status >= 400) why = `${page.status} of a page`
     } catch (error) {
@@ -94,14 +94,18 @@ export async function actAsGuests(
   } satisfies Record<string, (found: Found, key: string) => Promise<void>>
   const weights: Record<keyof typeof doings, number> = { correct: 4, answer: 4, passOn: 3, giveBack: 2 }
 
-  /** Pressing leads back to the page, which says what became of the offer. */
+  /** Pressing leads back to the page, which says what became of the offer. A place that was taken may be cancelled by now. */
   async function settle({ id, path }: Found): Promise<void> {
     const [act, operation, said] = willDecline(id)
       ? (['decline', 'decline an offer', /no longer being held/] as const)
       : (['order', 'take an offer', /place is yours|reserved for you/] as const)
     const key = `${act === 'order' ? 'accept' : act}:${id}`
-    const isDone = async () => said.test((await press(pressed, path)).text)
-    await send({ key, operation, path: `${path}/${act}`, fields: {}, isDone })
+    const outcomeOf = async () => {
+      const { status, text } = await press(pressed, path)
+      if (status === 200 && said.test(text)) return 'ok'
+      return status === 200 && act === 'decline' ? 'refused' : 'unknown'
+    }
+    await send({ key, operation, path: `${path}/${act}`, fields: {}, outcomeOf })
   }
 
   let client: pg.Client | undefined
