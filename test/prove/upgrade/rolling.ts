@@ -76,7 +76,7 @@ export async function upgrade(dataDir: string, round: Upgrade): Promise<Report> 
       await moreWrites(crowd, writes)
       for (const { projectDir, code: next, isRead = false } of stages) {
         const said = await migrate(stack, projectDir, isRead)
-        retries += said.filter((line) => line.includes('tried again')).length
+        retries += said.filter((line) => line.includes('Trying again')).length
         said.forEach(say)
         // The version before, on the new schema.
         await moreWrites(crowd, writes)
@@ -152,7 +152,7 @@ async function migrate(stack: ProveStack, projectDir: string, isRead: boolean): 
       projectDir,
       progress(message) {
         said.push(message)
-        if (message.includes('tried again')) reading = reader.query('commit')
+        if (message.includes('Trying again')) reading = reader.query('commit')
       },
     })
     return said
