@@ -1,8 +1,8 @@
 // What e-mails, calendar files and ticket pages show of an event and its organiser, worked out once, so that all of them say the same.
 // Every value is ready to be shown, but not escaped for HTML.
 
-import { type Palette, paletteOf } from './colours.ts'
 import { capitalised, type EventTime, eventTime } from './event-time.ts'
+import { type Palette, paletteOf } from './look.ts'
 import { currencyStyle, decimalsOf } from './minor-units.ts'
 import type { Announced, PendingEmail } from './pending.ts'
 import { linesOf, oneLine } from './plain-text.ts'

@@ -476,7 +476,7 @@ inBrowser('what a walk-in pays elsewhere is not asked for at the door, and does 
   await page.getByLabel('Name', { exact: true }).fill('Paula Prepaid')
   await page.getByRole('radio', { name: 'Priced' }).check()
   await page.getByRole('button', { name: 'Register and let in' }).click()
-  const received = page.locator('.panel .primary')
+  const received = page.locator('.panel .main')
   await page.getByText('Take €25.00 from Paula Prepaid').waitFor()
   const { orderId } = await row<{ orderId: string }>(
     'select order_id as "orderId" from public.attendees where ticket_type_id = $1',

@@ -277,7 +277,7 @@ inBrowser('a shift: kept, offline, reloaded, fifty scans, a search, a conflict, 
     await isPaid.promise
     await route.continue()
   })
-  await ada.page.locator('.panel .primary').click()
+  await ada.page.locator('.panel .main').click()
   // An answer to a scanner is on the screen when the money is recorded.
   await ada.page.evaluate(typeFast('UNKNOWN'))
   await ada.verdict('not_found')

@@ -6,9 +6,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { findPackageJSON, stripTypeScriptTypes } from 'node:module'
 import { dirname, extname, join } from 'node:path'
 import { Router } from 'express'
+import { paletteOf, propertiesOf } from '../../guests/look.ts'
 import { restrictPage, serveContent, withoutSlash } from '../docs/docs-page.ts'
 
 const ownFiles = join(import.meta.dirname, 'browser')
+/** Files that other pages have, too. */
+const sharedFiles: Record<string, string> = { 'look.ts': '../../guests/look.ts', 'sheet.css': '../sheet.css' }
 /** The folder of a package, whichever build of it Node itself would import. */
 const folderOf = (name: string): string => dirname(findPackageJSON(name, import.meta.url) as string)
 const zxing = join(folderOf('zxing-wasm'), 'dist')
@@ -29,7 +32,7 @@ const packages: Record<string, string> = {
 }
 
 const worker = 'service-worker.ts'
-const ownNames = readdirSync(ownFiles, { recursive: true, encoding: 'utf8' })
+const ownNames = [...readdirSync(ownFiles, { recursive: true, encoding: 'utf8' }), ...Object.keys(sharedFiles)]
   .map((name) => name.replaceAll('\\', '/'))
   .filter((name) => ['.ts', '.css', '.svg', '.webmanifest'].includes(extname(name)))
 
@@ -42,8 +45,11 @@ export function doorFiles(): Map<string, Buffer> {
 }
 
 function ownFile(name: string): Buffer {
-  const content = readFileSync(join(ownFiles, name))
-  if (name.endsWith('.css')) return Buffer.from(content.toString().replace(/\/\*[\s\S]*?\*\/|^\s+/gm, ''))
+  const content = readFileSync(join(import.meta.dirname, sharedFiles[name] ?? join('browser', name)))
+  if (name.endsWith('.css')) {
+    const colours = name === 'sheet.css' ? propertiesOf(paletteOf(null)) : ''
+    return Buffer.from(colours + content.toString().replace(/\/\*[\s\S]*?\*\/|^\s+/gm, ''))
+  }
   if (!name.endsWith('.ts')) return content
   // Types leave blanks, which are a quarter of the page together with comments and indentation. No text of the page runs over lines
   // but HTML, where blanks at the beginning of one mean nothing.
@@ -51,7 +57,8 @@ function ownFile(name: string): Buffer {
     .replace(/^[ \t]+|[ \t]+$/gm, '')
     .replace(/ {2,}/g, ' ')
     .replace(/^(?:\/\/.*|\/\*\*.*\*\/)?\n/gm, '')
-  return Buffer.from(text.replace(/(?<= from )'([^'.][^']*)'/g, (_, from: string) => `'${packages[from]}'`))
+  const here = text.replace(/(?<= from ')[^']+(?=\/look\.ts')/g, '.')
+  return Buffer.from(here.replace(/(?<= from )'([^'.][^']*)'/g, (_, from: string) => `'${packages[from]}'`))
 }
 
 export function doorRouter(): Router {

@@ -3,6 +3,7 @@
 
 import type { Email } from 'postal-mime'
 import { type Html, html } from '../../guests/html.ts'
+import { paletteOf, propertiesOf } from '../../guests/look.ts'
 
 export type ListedEmail = { name: string; email: Email }
 
@@ -82,13 +83,7 @@ function written(date: string | undefined): Html | string {
 }
 
 const styles = html`
-      :root {
-        color-scheme: light dark;
-        --page: #f4f5f9; --card: #fff; --text: #1a1d2b; --soft: #5a6178; --line: #dfe2ec; --link: #2f4bd6;
-      }
-      @media (prefers-color-scheme: dark) {
-        :root { --page: #12141f; --card: #1e2132; --text: #f1f3fa; --soft: #a9b0c8; --line: #363c55; --link: #9db4ff; }
-      }
+      ${propertiesOf(paletteOf(null))}
       * { box-sizing: border-box; }
       body { margin: 0; background: var(--page); color: var(--text); font: 16px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
       main { max-width: 72rem; margin: 0 auto; padding: 2.5rem 1.5rem 4rem; }

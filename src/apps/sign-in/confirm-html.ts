@@ -75,11 +75,11 @@ export function confirmationPage(asked: Confirmation, signIn: SignIn, form: Form
       ${isConfirmed && confirmed}
       <dl>
         <div><dt>Requested by</dt><dd><bdi>${clip(oneLine(asked_by.name), 100)}</bdi></dd>
-          <dd class="soft">${asked_by.prefix}…</dd>${asked_by.kind === 'grant' && unverified}</div>
+          <dd class="help">${asked_by.prefix}…</dd>${asked_by.kind === 'grant' && unverified}</div>
         ${may_confirm && factsOf(asked)}
         ${signedInAs(signIn)}
       </dl>
-      ${!may_confirm && html`<p class="error">Your key may not do this. It needs the scope ${scope}: ${scopeSentences[scope]}.</p>`}
+      ${!may_confirm && html`<p class="status bad">Your key may not do this. It needs the scope ${scope}: ${scopeSentences[scope]}.</p>`}
       <form method="post">
         ${hidden(form.formToken)}
         ${may_confirm && decision(asked, act)}
@@ -90,12 +90,12 @@ export function confirmationPage(asked: Confirmation, signIn: SignIn, form: Form
 
 function decision({ state, operation, expires_at }: Confirmation, act: string) {
   const minutes = Math.max(1, Math.floor((Date.parse(expires_at) - Date.now()) / 60_000))
-  const validity = html`<p class="hint">Valid once, for another ${minutes === 1 ? 'minute' : `${minutes} minutes`}.</p>`
+  const validity = html`<p class="help">Valid once, for another ${minutes === 1 ? 'minute' : `${minutes} minutes`}.</p>`
   if (state === 'confirmed')
     return html`${validity}<button name="action" value="refuse">Withdraw the confirmation</button>`
   // Until its end it can be published again.
   const isFinal = operation !== 'complete_event'
-  return html`${validity}${isFinal && html`<p class="error">This cannot be undone.</p>`}
+  return html`${validity}${isFinal && html`<p class="status bad">This cannot be undone.</p>`}
         <button class="main final" name="action" value="confirm">${act}</button>
         <button name="action" value="refuse">Refuse</button>`
 }

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Response } from 'express'
 import { type Html, html } from '../../guests/html.ts'
+import { paletteOf, propertiesOf } from '../../guests/look.ts'
 import { clip, oneLine } from '../../guests/plain-text.ts'
 import type { Scope } from '../../operations/operation.ts'
 import { sendPage } from '../secret-page.ts'
@@ -23,7 +24,7 @@ export type Form = {
 type FormTargets = "'self'" | `'self' ${string}`
 
 const read = (path: string) => readFileSync(join(import.meta.dirname, path), 'utf8')
-const style = read('../sheet.css') + read('page.css')
+const style = propertiesOf(paletteOf(null)) + read('../sheet.css') + read('page.css')
 
 // Before anything that a client wrote, so that nothing of it is taken for it.
 const place = '/* style */'
@@ -44,9 +45,11 @@ export function page(
     <title>${title}</title>
   </head>
   <body>
-    <main>
-      <h1>${heading}</h1>
+    <main class="ticket">
+      <header><h1>${heading}</h1></header>
+      <div>
       ${content}
+      </div>
     </main>
   </body>
 </html>
@@ -60,7 +63,7 @@ export const send = (res: Response, page: Page, status = 200): void => sendPage(
 export const failurePage = (sentence: string, detail?: string): Page =>
   page(
     'Usher cannot continue',
-    html`<p>${sentence}</p>${detail !== undefined && html`<p class="soft">${clip(oneLine(detail), 300)}</p>`}`,
+    html`<p>${sentence}</p>${detail !== undefined && html`<p class="help">${clip(oneLine(detail), 300)}</p>`}`,
   )
 
 export const clientFailed = 'The client sent a request that Usher cannot accept. Go back to the client and start again.'
@@ -87,7 +90,7 @@ export function entry(name: string, ...texts: (string | false | 0 | null | undef
 }
 
 /** Also on the page of a confirmation: who asks may be a client. */
-export const unverified = html`<dd class="soft">The client chose this name itself; Usher has not verified it.</dd>`
+export const unverified = html`<dd class="help">The client chose this name itself; Usher has not verified it.</dd>`
 
 type Named = { organisation: { name: string }; api_key: { name: string; prefix: string } }
 
@@ -97,7 +100,7 @@ export const signedInAs = ({ organisation, api_key }: Named) => html`
 
 export const hidden = (formToken: string) => html`<input type="hidden" name="form_token" value="${formToken}">`
 export const problem = (error: string | undefined) =>
-  error !== undefined && html`<p class="error" role="alert">${error}</p>`
+  error !== undefined && html`<p class="status bad" role="alert">${error}</p>`
 export const otherKeyButton = html`<button name="action" value="sign_out">Use another key</button>`
 
 export const dayOf = (instant: string, dateStyle: 'long' | 'full' = 'long', timeZone = 'UTC'): string =>

@@ -38,7 +38,7 @@ export const loginPage = ({ error, formToken }: Form, lead?: string | Html, mayR
         <label for="key">API key</label>
         <input id="key" name="key" type="password" required autofocus maxlength="200" autocomplete="off" autocapitalize="off"
           spellcheck="false" aria-describedby="hint">
-        <p class="hint" id="hint">Your personal key for your organisation; it starts with usher_live_. No client ever
+        <p class="help" id="hint">Your personal key for your organisation; it starts with usher_live_. No client ever
           sees it.</p>
         <button class="main" name="action" value="sign_in">Sign in</button>
         ${mayRefuse && html`<button name="action" value="deny" formnovalidate>Refuse</button>`}
@@ -79,7 +79,7 @@ export function consentPage(consent: Consent, { error, formToken }: Form): Page 
       </dl>
       <form method="post">
         ${hidden(formToken)}
-        ${before.length > 0 && html`<p class="soft">Already allowed: ${sentencesOf(before)}.</p>`}
+        ${before.length > 0 && html`<p class="help">Already allowed: ${sentencesOf(before)}.</p>`}
         ${asked.length > 0 && html`<fieldset><legend>It may${before.length > 0 && ' also'}</legend>${asked.map(box)}</fieldset>`}
         ${nothing ? noScopes : terms(consent)}
         <button name="action" value="deny">Refuse</button>
@@ -89,10 +89,10 @@ export function consentPage(consent: Consent, { error, formToken }: Form): Page 
   )
 }
 
-const noScopes = html`<p class="error">Your key has none of the scopes that the client asks for. Use another key, or refuse.</p>`
+const noScopes = html`<p class="status bad">Your key has none of the scopes that the client asks for. Use another key, or refuse.</p>`
 
 // What only reads is ticked.
-const box = (scope: Scope) => html`<label class="box">
+const box = (scope: Scope) => html`<label class="choice">
           <input type="checkbox" name="scope" value="${scope}"${scope.endsWith(':read') && html` checked`}>
           <span>${scopeSentences[scope]}</span>
         </label>`
@@ -101,7 +101,7 @@ export const daysOffered = [1, 7, 30] as const
 
 const terms = ({ signIn: { api_key }, isExtended }: Consent) => html`<label for="days">Valid for</label>
         <select id="days" name="days">${daysOffered.map(daysOption)}</select>
-        <p class="hint">${isExtended && 'What you allowed this client before will end at the same time.'}
+        <p class="help">${isExtended && 'What you allowed this client before will end at the same time.'}
           ${api_key.expires_at !== null && `Access ends on ${dayOf(api_key.expires_at)} at the latest, when your key expires.`}
           <a href="../grants">You can revoke it at any time.</a></p>
         <button class="main" name="action" value="allow">Allow</button>`
@@ -130,7 +130,7 @@ const grantSection = (grant: SignInGrant, formToken: string) => html`<section>
         </dl>
         <form method="post">
           ${hidden(formToken)}<input type="hidden" name="grant_id" value="${grant.id}">
-          <button name="action" value="end">Revoke<span class="soft"> · <bdi>${grant.name}</bdi></span></button>
+          <button name="action" value="end">Revoke<span class="help"> · <bdi>${grant.name}</bdi></span></button>
         </form>
       </section>`
 

@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
-import { type Palette, paletteOf } from '../../guests/colours.ts'
 import { type Facts, isOnlineOnly, whenLines, whereLines } from '../../guests/facts.ts'
 import { type Html, html } from '../../guests/html.ts'
+import { type Palette, paletteOf, propertiesOf } from '../../guests/look.ts'
 import { fill, type Words } from '../../guests/words/index.ts'
 import type { PageFacts } from './ticket-page-facts.ts'
 
@@ -17,7 +17,7 @@ export const hashOf = (text: string) => `'sha256-${createHash('sha256').update(t
 function readFiles() {
   const [style, script] = [read('../../sheet.css') + read('page.css'), stripTypeScriptTypes(read('refresh.ts'))]
   const serviceWorker = stripTypeScriptTypes(read('service-worker.ts'))
-  return { style, script, serviceWorker, version: hashOf(style + script) }
+  return { style, script, serviceWorker, version: hashOf(propertiesOf(paletteOf(null)) + style + script) }
 }
 
 let made: ReturnType<typeof readFiles> | undefined
@@ -52,10 +52,7 @@ export const policyOf = ({ style = '', script = '', logo = null, formTargets = "
 const originOf = (url: string): string => (URL.parse(url)?.origin ?? '').replace(/[;,]/g, encodeURIComponent)
 
 /** In the organiser's colours, which go first: on paper the style has others. */
-const styleOf = ({ accent, onAccent, softOnAccent, linkOnLight, linkOnDark }: Palette): string =>
-  `:root { --accent: ${accent}; --on-accent: ${onAccent}; --soft-on-accent: ${softOnAccent}; --link: ${linkOnLight} }
-@media (prefers-color-scheme: dark) { :root { --link: ${linkOnDark} } }
-${pageFiles().style}`
+const styleOf = (palette: Palette): string => propertiesOf(palette) + pageFiles().style
 
 /** `qr`: a data URL; undefined where no code is to be shown. `logo`: its address. */
 type Pictures = { qr: string | undefined; logo: string | null }

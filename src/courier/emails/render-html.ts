@@ -1,9 +1,9 @@
 // The HTML part of an e-mail: one card, readable from 320 pixels up, made of tables and inline styles, which is what mail clients
 // support. It must load nothing but the logo, run nothing, and escape every value.
 
-import type { Palette } from '../../guests/colours.ts'
 import type { Facts } from '../../guests/facts.ts'
 import { type Html, html } from '../../guests/html.ts'
+import { base, type Palette, sizes } from '../../guests/look.ts'
 import { ibansIn } from '../../guests/plain-text.ts'
 import { fill, type Words } from '../../guests/words/index.ts'
 import type { Block, Detail } from './blocks.ts'
@@ -11,62 +11,66 @@ import type { Content, Tone } from './content.ts'
 
 // Light colours are inline, for clients that drop <style>; dark ones are for clients that support the media query. The QR code keeps
 // its white background in both, because scanners need dark on light.
-const dark = ({ linkOnDark }: Palette) => html`
+const darkStyle = ({ dark }: Palette) => html`
     :root { color-scheme: light dark; supported-color-schemes: light dark; }
     @media (prefers-color-scheme: dark) {
-      .page { background-color: #12141f !important; }
-      .card { background-color: #1e2132 !important; }
-      .text { color: #f1f3fa !important; }
-      .soft { color: #a9b0c8 !important; }
-      .link { color: ${linkOnDark} !important; }
-      .tear { border-color: #4a5170 !important; }
-      .line { border-color: #3a405c !important; }
-      .good { background-color: #123a20 !important; color: #c4f0d0 !important; }
-      .notice { background-color: #433300 !important; color: #ffe9a8 !important; }
-      .bad { background-color: #5a1717 !important; color: #ffd9d6 !important; }
+      .page { background-color: ${dark.page} !important; }
+      .card { background-color: ${dark.card} !important; }
+      .text { color: ${dark.text} !important; }
+      .soft { color: ${dark.soft} !important; }
+      .link { color: ${dark.link} !important; }
+      .line { border-color: ${dark.line} !important; }
+      .good { background-color: ${dark.good} !important; color: ${dark.onGood} !important; }
+      .notice { background-color: ${dark.notice} !important; color: ${dark.onNotice} !important; }
+      .bad { background-color: ${dark.bad} !important; color: ${dark.onBad} !important; }
     }`
 
+const { page, card, paper, text, soft, line, good, onGood, notice, onNotice, bad, onBad } = base.light
+const type = (pixels: number) => `font-size:${pixels}px;line-height:${Math.round(pixels * 1.4)}px;`
+const [small, medium, large] = [type(sizes.small), type(sizes.medium), type(sizes.large)]
 const font = "font-family:-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;"
 // A name of two hundred characters without a space must not widen the card.
 const wrap = 'overflow-wrap:anywhere;word-break:break-word;'
 const styles = {
-  page: 'margin:0;padding:0;background-color:#eceef5;',
-  card: 'background-color:#ffffff;border-radius:16px;border-collapse:separate;overflow:hidden;',
+  page: `margin:0;padding:0;background-color:${page};`,
+  card: `background-color:${card};border-radius:${sizes.cardRadius}px;border-collapse:separate;overflow:hidden;`,
   head: 'padding:28px 28px 26px;',
-  from: `${font}${wrap}margin:0 0 8px;text-align:left;font-size:14px;line-height:20px;`,
-  title: `${font}${wrap}margin:0;text-align:left;font-size:27px;line-height:33px;font-weight:700;`,
-  headline: `${font}${wrap}margin:0;text-align:left;font-size:20px;line-height:27px;font-weight:700;`,
-  label: `${font}margin:0 0 3px;font-size:13px;line-height:18px;color:#646b82;`,
-  value: `${font}${wrap}margin:0;font-size:16px;line-height:23px;color:#1a1d2b;`,
-  strong: `${font}${wrap}margin:0;font-size:16px;line-height:23px;font-weight:600;color:#1a1d2b;`,
-  soft: `${font}${wrap}margin:0;font-size:14px;line-height:21px;color:#646b82;`,
-  // With its padding 45 pixels high, for thumbs.
-  link: `${font}${wrap}display:inline-block;padding:11px 0;font-size:16px;line-height:23px;`,
+  from: `${font}${wrap}margin:0 0 8px;text-align:left;${small}`,
+  title: `${font}${wrap}margin:0;text-align:left;${type(sizes.title)}font-weight:700;`,
+  headline: `${font}${wrap}margin:0;text-align:left;${large}font-weight:700;`,
+  label: `${font}margin:0 0 3px;${small}color:${soft};`,
+  value: `${font}${wrap}margin:0;${medium}color:${text};`,
+  strong: `${font}${wrap}margin:0;${medium}font-weight:600;color:${text};`,
+  soft: `${font}${wrap}margin:0;${small}color:${soft};`,
+  // With its padding 44 pixels high, for thumbs.
+  link: `${font}${wrap}display:inline-block;padding:11px 0;${medium}`,
+  smaller: `font-size:${sizes.small}px;`,
   // A border, for where the accent is as dark as the card.
-  button: 'padding:0 24px;border:1px solid #c9cede;border-radius:8px;text-align:center;',
+  button: `padding:0 24px;border:1px solid ${line};border-radius:${sizes.radius}px;text-align:center;`,
   // Two of these are side by side where there is room, otherwise stacked.
   column: 'display:inline-block;width:100%;max-width:251px;vertical-align:top;',
   whole: 'display:block;',
   cell: 'padding:0 12px 18px 0;text-align:left;',
-  tear: 'border-top:2px dashed #c9cede;font-size:0;line-height:0;height:0;',
-  notch: 'width:10px;height:20px;font-size:0;line-height:0;background-color:#eceef5;',
-  quote: 'margin:0;padding:0 0 0 12px;border-left:3px solid #c9cede;',
-  line: 'border-bottom:1px solid #e3e6ef;',
-  code: "margin:0;font-family:Menlo,Consolas,'Liberation Mono',monospace;font-size:19px;line-height:28px;color:#1a1d2b;",
+  tear: `border-top:2px dashed ${line};font-size:0;line-height:0;height:0;`,
+  notch: `width:10px;height:20px;font-size:0;line-height:0;background-color:${page};`,
+  quote: `margin:0;padding:0 0 0 12px;border-left:3px solid ${line};`,
+  line: `border-bottom:1px solid ${line};`,
+  code: `margin:0;font-family:Menlo,Consolas,'Liberation Mono',monospace;${large}color:${text};`,
   // The old value of something that changed.
-  old: `${font}${wrap}margin:0;font-size:16px;line-height:23px;color:#646b82;text-decoration:line-through;`,
-  amount: `${font}white-space:nowrap;font-size:16px;line-height:23px;color:#1a1d2b;`,
+  old: `${font}${wrap}margin:0;${medium}color:${soft};text-decoration:line-through;`,
+  amount: `${font}white-space:nowrap;${medium}color:${text};`,
+  logoFrame: `background-color:${paper};border-radius:${sizes.radius}px;padding:8px;`,
   // Outlook takes the height of the attribute.
   logo: 'display:block;border:0;width:auto;height:auto;max-width:180px;max-height:56px;',
-  holder: `${font}${wrap}margin:0;font-size:21px;line-height:28px;font-weight:700;color:#1a1d2b;`,
+  holder: `${font}${wrap}margin:0;${large}font-weight:700;color:${text};`,
 } as const
 
 // Those of the ticket page.
 const tones: Record<Tone, string> = {
-  plain: 'color:#1a1d2b;',
-  good: 'background-color:#dff5e4;color:#0d4a20;',
-  notice: 'background-color:#fff3cf;color:#4d3800;',
-  bad: 'background-color:#fde2e0;color:#7a1212;',
+  plain: `color:${text};`,
+  good: `background-color:${good};color:${onGood};`,
+  notice: `background-color:${notice};color:${onNotice};`,
+  bad: `background-color:${bad};color:${onBad};`,
 }
 
 /** @param cidOf Content-ID of the attachment with the QR code of a ticket, by its number. */
@@ -77,6 +81,7 @@ export function emailHtml(
   cidOf: (number: number) => string,
 ): string {
   const { words, palette } = facts
+  const { accent, onAccent, softOnAccent } = palette.light
   return html`<!DOCTYPE html>
 <html lang="${words.locale.slice(0, 2)}">
 <head>
@@ -86,7 +91,7 @@ export function emailHtml(
   <meta name="supported-color-schemes" content="light dark">
   <meta name="format-detection" content="telephone=no, date=no, address=no, email=no">
   <title>${subject}</title>
-  <style>${dark(palette)}
+  <style>${darkStyle(palette)}
   </style>
 </head>
 <body class="page" style="${styles.page}">
@@ -97,9 +102,9 @@ export function emailHtml(
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" style="max-width:560px;">
 <tr><td>
 <table role="presentation" class="card" width="100%" cellpadding="0" cellspacing="0" border="0" style="${styles.card}">
-<tr><td style="${styles.head}background-color:${palette.accent};">
-  ${logo !== null && picture(logo)}<p dir="auto" style="${styles.from}color:${palette.softOnAccent};">${facts.organisation}</p>
-  <h1 dir="auto" style="${styles.title}color:${palette.onAccent};">${facts.event}</h1>
+<tr><td style="${styles.head}background-color:${accent};">
+  ${logo !== null && picture(logo)}<p dir="auto" style="${styles.from}color:${softOnAccent};">${facts.organisation}</p>
+  <h1 dir="auto" style="${styles.title}color:${onAccent};">${facts.event}</h1>
 </td></tr>
 <tr><td class="${tone === 'plain' ? 'text' : tone}" style="padding:${tone === 'plain' ? '22px 28px 0' : '13px 28px'};${tones[tone]}">
   <p style="${styles.headline}">${headline}</p>
@@ -167,7 +172,7 @@ function row(block: Block, isFirst: boolean, { words, palette }: Facts, cidOf: (
 `
     case 'link':
       return html`<tr><td align="center" style="padding:0 28px 11px;">
-  <p style="${styles.value}"><a class="link" href="${block.url}" style="${styles.link}color:${palette.linkOnLight};">${block.label}</a></p>
+  <p style="${styles.value}"><a class="link" href="${block.url}" style="${styles.link}color:${palette.light.link};">${block.label}</a></p>
 </td></tr>
 `
     case 'button':
@@ -187,10 +192,10 @@ function row(block: Block, isFirst: boolean, { words, palette }: Facts, cidOf: (
 }
 
 /** A table, because Outlook ignores the padding of a link. */
-const button = ({ url, label }: Extract<Block, { type: 'button' }>, { accent, onAccent }: Palette): Html =>
+const button = ({ url, label }: Extract<Block, { type: 'button' }>, { light: { accent, onAccent } }: Palette): Html =>
   html`<tr><td align="center" style="padding:4px 28px 22px;">
   <table role="presentation" cellpadding="0" cellspacing="0" border="0"><tr>
-    <td bgcolor="${accent}" style="${styles.button}background-color:${accent};"><a href="${url}" style="${styles.link}font-weight:600;text-decoration:none;color:${onAccent};">${label}</a></td>
+    <td class="line" bgcolor="${accent}" style="${styles.button}background-color:${accent};"><a href="${url}" style="${styles.link}font-weight:600;text-decoration:none;color:${onAccent};">${label}</a></td>
   </tr></table>
 </td></tr>
 `
@@ -198,7 +203,7 @@ const button = ({ url, label }: Extract<Block, { type: 'button' }>, { accent, on
 // On white, which most logos are made for, and no larger than a line of letters beside the title.
 function picture(logo: string): Html {
   return html`<table role="presentation" cellpadding="0" cellspacing="0" border="0" style="margin:0 0 16px;"><tr>
-    <td bgcolor="#ffffff" style="background-color:#ffffff;border-radius:8px;padding:8px;"><img src="${logo}" height="45" alt="" style="${styles.logo}"></td>
+    <td bgcolor="${paper}" style="${styles.logoFrame}"><img src="${logo}" height="45" alt="" style="${styles.logo}"></td>
   </tr></table>
   `
 }
@@ -207,7 +212,7 @@ function picture(logo: string): Html {
 function stub({ holder, company, code }: Extract<Block, { type: 'ticket' }>, words: Words, cid: string): Html {
   const picture = html`<img src="cid:${cid}" width="220" height="220" alt="${fill(words.qrCode, { code })}" style="display:block;border:0;border-radius:12px;">`
   return html`<table role="presentation" cellpadding="0" cellspacing="0" border="0"><tr>
-    <td bgcolor="#ffffff" style="background-color:#ffffff;border-radius:12px;">${picture}</td>
+    <td bgcolor="${paper}" style="background-color:${paper};border-radius:12px;">${picture}</td>
   </tr></table>
   <p class="text" style="${styles.code}padding:8px 0 14px;">${code}</p>
   <p class="text" dir="auto" style="${styles.holder}">${holder}</p>
@@ -219,14 +224,14 @@ const notch = (corners: string) =>
   html`<td class="page" width="10" style="${styles.notch}border-radius:${corners};">&nbsp;</td>`
 const tear = html`<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"><tr>
   ${notch('0 10px 10px 0')}
-  <td style="padding:0 8px;"><div class="tear" style="${styles.tear}">&nbsp;</div></td>
+  <td style="padding:0 8px;"><div class="line" style="${styles.tear}">&nbsp;</div></td>
   ${notch('10px 0 0 10px')}
 </tr></table>`
 
-function detail({ label, lines, link, isList = false }: Detail, { linkOnLight }: Palette, style: string): Html {
+function detail({ label, lines, link, isList = false }: Detail, { light }: Palette, style: string): Html {
   const address =
     link &&
-    html`<p style="${styles.value}"><a class="link" href="${link}" style="${styles.link}color:${linkOnLight};">${link}</a></p>`
+    html`<p style="${styles.value}"><a class="link" href="${link}" style="${styles.link}color:${light.link};">${link}</a></p>`
   return column(label, html`${lines.map((line, i) => (i === 0 && !isList ? strong : plain)(line))}${address}`, style)
 }
 
@@ -260,8 +265,8 @@ const columns = (
   ${right}
   <!--[if mso]></td></tr></table><![endif]-->`
 
-const footLink = (url: string, label: string, { linkOnLight }: Palette): Html =>
-  html`<p style="${styles.soft}"><a class="link" href="${url}" style="${styles.link}font-size:14px;color:${linkOnLight};">${label}</a></p>`
+const footLink = (url: string, label: string, { light }: Palette): Html =>
+  html`<p style="${styles.soft}"><a class="link" href="${url}" style="${styles.link}${styles.smaller}color:${light.link};">${label}</a></p>`
 
 const column = (
   label: string,

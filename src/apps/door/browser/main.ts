@@ -1,6 +1,7 @@
 // Starts the page: takes the link, opens the session in one tab at a time, and connects camera, keyboard and view to it.
 
 import { render } from 'lit-html'
+import { paletteOf, propertiesOf } from '../../../guests/look.ts'
 import { type Camera, type Facing, openCamera, prepareReader } from './camera.ts'
 import { type DoorLink, heldLink, holdLink, nameOfStore, parseLink, takeLink } from './link.ts'
 import type { Ticket } from './offline-rules.ts'
@@ -69,19 +70,14 @@ function draw(): void {
   takenBack = session.takenBack
 }
 
-/** The organisation's colour, with black or white on it, whichever can be read better. */
+/** In the organisation's colour, once the list is read. */
 function showColour(): void {
   const { colour } = session.known
   if (colour === null || colour === coloured) return
   coloured = colour
-  const [red, green, blue] = [1, 3, 5].map((at) => {
-    const share = Number.parseInt(colour.slice(at, at + 2), 16) / 255
-    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
-  }) as [number, number, number]
-  // Where both have the same contrast, by the luminance of WCAG.
-  const isBright = 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179
-  document.documentElement.style.setProperty('--accent', colour)
-  document.documentElement.style.setProperty('--on-accent', isBright ? '#000' : '#fff')
+  const sheet = new CSSStyleSheet()
+  sheet.replaceSync(propertiesOf(paletteOf(colour)))
+  document.adoptedStyleSheets = [sheet]
   document.querySelector('meta[name=theme-color]')?.setAttribute('content', colour)
 }
 

@@ -60,7 +60,7 @@ const searching = (session: Session, { query }: Page, { search, look, code }: Ac
     <form @submit=${enter}>
       <label>${words.nameOrCompany} <input type="search" data-field autocomplete="off" .value=${query} @input=${(event: Event) => search((event.target as HTMLInputElement).value)}></label>
     </form>
-    <p class="hint" role="status">${query.trim().length > 1 && total === 0 ? none : total > found.length ? fill(words.found, { shown: number(found.length), total: number(total) }) : nothing}</p>
+    <p class="help" role="status">${query.trim().length > 1 && total === 0 ? none : total > found.length ? fill(words.found, { shown: number(found.length), total: number(total) }) : nothing}</p>
     <ul class="found">
       ${[...found, ...near].map(
         (ticket) => html`
@@ -107,8 +107,8 @@ const person = (session: Session, ticket: Ticket, { pick, pay, takeBack }: Actio
       ${due ? html`<p>${whyNoPayment(session)}</p>` : nothing}
     </div>
     <div class="thumb">
-      ${due && session.isOnline ? html`<button class="primary" @click=${() => pay(ticket)}>${words.pay}: ${money(due.amount_due, due.currency)}</button>` : nothing}
-      <button class=${reason === null ? 'primary' : ''} @click=${() => pick(ticket, 'person')}>
+      ${due && session.isOnline ? html`<button class="main" @click=${() => pay(ticket)}>${words.pay}: ${money(due.amount_due, due.currency)}</button>` : nothing}
+      <button class=${reason === null ? 'main' : ''} @click=${() => pick(ticket, 'person')}>
         ${reason !== null ? words.askAnyway : session.place.direction === 'entry' ? words.letIn : words.letOut}</button>
       ${scan === null ? nothing : html`<button @click=${() => takeBack(ticket, scan)}>${scan.direction === 'exit' ? words.undo : words.undoCheckIn}</button>`}
     </div>`
@@ -122,7 +122,7 @@ const typing = ({ code }: Actions) => {
   return html`
     <form @submit=${submit}>
       <label>${words.codeOfTicket} <input name="code" data-field autocomplete="off" autocapitalize="characters" spellcheck="false" required></label>
-      <button class="primary">${words.checkIn}</button>
+      <button class="main">${words.checkIn}</button>
     </form>`
 }
 
@@ -133,7 +133,7 @@ const more = (session: Session, { open, stop, forget }: Actions) => {
     <button @click=${stop}>${words.changePoint}</button>
     <h3>${words.letInWrongly}</h3>
     ${openConflicts.length === 0 ? html`<p>${words.none}</p>` : html`<ul class="conflicts">${openConflicts.toSorted(inTime).map((each) => conflict(session, each))}</ul>`}
-    ${aside > 0 ? html`<p class="hint">${counted(words.putAsideCount, aside)}</p>` : nothing}
+    ${aside > 0 ? html`<p class="help">${counted(words.putAsideCount, aside)}</p>` : nothing}
     ${
       refusedScans.length === 0
         ? nothing
@@ -175,10 +175,10 @@ export const settingUp = (session: Session, { setUp }: Actions): TemplateResult 
   return html`
     <form @submit=${submit}>
       <label>${words.deviceName} <input name="device" maxlength="60" autocomplete="off" aria-describedby="device-hint" .value=${session.settings?.device ?? ''}></label>
-      <p class="hint" id="device-hint">${words.deviceHint}</p>
+      <p class="help" id="device-hint">${words.deviceHint}</p>
       <label class="choice"><input name="keep" type="checkbox" aria-describedby="keep-hint" .checked=${session.settings?.keep ?? true}> ${words.keep}</label>
-      <p class="hint" id="keep-hint">${words.keepHint}</p>
-      <button class="primary">${words.goOn}</button>
+      <p class="help" id="keep-hint">${words.keepHint}</p>
+      <button class="main">${words.goOn}</button>
     </form>`
 }
 
@@ -186,5 +186,5 @@ export const forgetting = (session: Session, forget: () => void): TemplateResult
   <details>
     <summary>${words.forget}</summary>
     <p>${words.forgetHint} ${session.waiting.length > 0 ? html`<strong>${counted(words.wouldBeLost, session.waiting.length)}</strong>` : nothing}</p>
-    <button class="danger" @click=${forget}>${words.wipe}</button>
+    <button class="final" @click=${forget}>${words.wipe}</button>
   </details>`

@@ -60,7 +60,7 @@ export const waiting = (goOn: () => void) => html`
 
 const goingOn = (goOn: () => void) => html`
   <p class="notice" role="alert">${words.otherTab}</p>
-  <button class="primary" @click=${() => goOn()}>${words.goOnHere}</button>`
+  <button class="main" @click=${() => goOn()}>${words.goOnHere}</button>`
 
 const opening = (session: Session) => announcing(session.isOnline ? words.reading : words.noNetworkYet)
 
@@ -120,7 +120,7 @@ const choosing = (session: Session, page: Page, actions: Actions) => {
         ${health(session, actions)}
         ${forgetting(session, actions.forget)}
       </div>
-      <div class="thumb"><button class="primary" ?disabled=${session.mustChoose} @click=${actions.start}>${words.start}</button></div>
+      <div class="thumb"><button class="main" ?disabled=${session.mustChoose} @click=${actions.start}>${words.start}</button></div>
     </main>
     ${hasPanel ? panel(session, page, actions) : nothing}`
 }
@@ -205,7 +205,7 @@ const scanning = (session: Session, page: Page, actions: Actions) => {
           ${tool('more')}
         </div>
         <div class="first">
-          <button class="primary" id="open-search" @click=${() => actions.open('search')}>${icon('search')}<span>${words.search}</span></button>
+          <button class="main" id="open-search" @click=${() => actions.open('search')}>${icon('search')}<span>${words.search}</span></button>
           ${
             canRegister(session)
               ? html`<button id="open-walkIn" @click=${() => actions.open('walkIn')}>${icon('walkIn')}<span>${words.walkIn}</span></button>`

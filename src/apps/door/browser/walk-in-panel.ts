@@ -23,7 +23,7 @@ export function registering(session: Session, walkIn: WalkIn | null): TemplateRe
   if (walkIn.unanswered) {
     return html`
       <p class="notice" role="alert">${session.isOnline ? words.noAnswer : walkIn.step?.does === 'pay' ? words.payOffline : words.walkInOffline}</p>
-      <button class="primary" @click=${() => walkIn.again()}>${words.tryAgain}</button>`
+      <button class="main" @click=${() => walkIn.again()}>${words.tryAgain}</button>`
   }
   if (walkIn.order !== null) return paying(session, walkIn, walkIn.order)
   if (walkIn.types === null) return refusal(walkIn.problem) ?? html`<p role="status">${words.checking}</p>`
@@ -51,7 +51,7 @@ const form = (session: Session, walkIn: WalkIn, types: readonly TicketType[]) =>
     <form class="walk-in" @submit=${submit} @input=${keep}>
       <label>${words.name} <input name="name" data-field required maxlength="200" pattern=".*\\S.*" autocomplete="off" autocapitalize="words" .value=${typed.name}></label>
       <label>${words.email} <input name="email" type="email" maxlength="254" autocomplete="off" aria-describedby="email-hint" .value=${typed.email}></label>
-      <p class="hint" id="email-hint">${words.emailHint}</p>
+      <p class="help" id="email-hint">${words.emailHint}</p>
       <fieldset>
         <legend>${words.ticket}</legend>
         ${types.map(
@@ -60,10 +60,10 @@ const form = (session: Session, walkIn: WalkIn, types: readonly TicketType[]) =>
               <span>${type.name}</span> <strong>${type.price === 0 ? words.free : money(type.price, type.currency)}</strong></label>`,
         )}
       </fieldset>
-      ${types.every(canSell) ? nothing : html`<p class="hint">${words.noMoney}</p>`}
+      ${types.every(canSell) ? nothing : html`<p class="help">${words.noMoney}</p>`}
       <div class="thumb">
         ${refusal(walkIn.problem)}
-        <button class="primary" ?disabled=${walkIn.busy || chosen === undefined}>${words.register}</button>
+        <button class="main" ?disabled=${walkIn.busy || chosen === undefined}>${words.register}</button>
       </div>
     </form>`
 }
@@ -86,7 +86,7 @@ const paying = (session: Session, walkIn: WalkIn, order: Order) => {
     ${refusal(walkIn.problem)}
     ${order.isListed ? nothing : html`<button ?disabled=${walkIn.busy} @click=${() => walkIn.drop(order)}>${words.dropOrder}</button>`}
     <div class="thumb">
-      <button class="primary" ?disabled=${walkIn.busy} @click=${() => walkIn.pay(order, 'cash')}>${fill(words.paidInCash, { price })}</button>
+      <button class="main" ?disabled=${walkIn.busy} @click=${() => walkIn.pay(order, 'cash')}>${fill(words.paidInCash, { price })}</button>
       <button ?disabled=${walkIn.busy} @click=${() => walkIn.pay(order, 'card')}>${fill(words.paidByCard, { price })}</button>
     </div>`
 }
@@ -95,5 +95,5 @@ const entering = (session: Session, walkIn: WalkIn, guest: Ticket) => html`
   <p class="cash">${guest.name}</p>
   ${session.pointLost ? html`<p class="notice" role="alert">${words.pointLost}</p>` : nothing}
   <div class="thumb">
-    <button class="primary" ?disabled=${session.deciding} @click=${() => walkIn.letIn(guest)}>${words.letIn}</button>
+    <button class="main" ?disabled=${session.deciding} @click=${() => walkIn.letIn(guest)}>${words.letIn}</button>
   </div>`
