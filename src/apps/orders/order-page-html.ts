@@ -150,6 +150,6 @@ export function ticketsPage(facts: OrderFacts, token: string, { tickets, page, p
 }
 
 const paperActions = ({ words: { orderPage, guest } }: OrderFacts, token: string): Html => html`<p class="actions">
-        <button class="print" type="button" hidden>${orderPage.print}</button>
+        <button class="main print" type="button" hidden>${orderPage.print}</button>
         <a class="action" href="../${token}">${guest.back}</a>
       </p>`

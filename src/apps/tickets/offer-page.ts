@@ -114,6 +114,6 @@ function buttons({ offer }: Words, isPaid: boolean, token: string): Html {
       <details>
         <summary>${offer.decline}</summary>
         <p>${offer.ask}</p>
-        <form method="post" action="${token}/decline"><button>${offer.decline}</button></form>
+        <form method="post" action="${token}/decline"><button class="final">${offer.decline}</button></form>
       </details>`
 }

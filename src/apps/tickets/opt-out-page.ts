@@ -35,7 +35,7 @@ function optOutPage(facts: Facts, emails: boolean) {
   const main = html`<main class="ticket">
       ${head(facts)}
       <p class="status" role="status">${emails ? ask : done}</p>
-      ${emails && html`<form class="emails" method="post"><button>${button}</button></form>`}
+      ${emails && html`<form class="emails" method="post"><button class="main">${button}</button></form>`}
       <p class="contact">${stays}</p>
       ${!emails && html`<p class="contact">${again}</p>`}
     </main>`
