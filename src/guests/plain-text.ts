@@ -8,6 +8,13 @@ const breaks = /[\p{Cc}\p{Zl}\p{Zp}\s]+/gu
 export const oneLine = (text: string): string =>
   text.toWellFormed().replace(directionControls, '').replace(breaks, ' ').trim()
 
+/** A text of several lines, each as `oneLine` but for the blanks at its beginning. */
+export const manyLines = (text: string): string =>
+  text
+    .split(/\r\n|[\n\v\f\r\u0085\p{Zl}\p{Zp}]/u)
+    .map((line) => `${/^ */.exec(line)}${oneLine(line)}`)
+    .join('\n')
+
 /** The non-empty lines of a text. */
 export const linesOf = (text: string): string[] =>
   text
