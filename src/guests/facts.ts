@@ -4,6 +4,7 @@
 import { capitalised, type EventTime, eventTime } from './event-time.ts'
 import { type Palette, paletteOf } from './look.ts'
 import { currencyStyle, decimalsOf } from './minor-units.ts'
+import { type Note, noteOf } from './notes.ts'
 import type { Announced, PendingEmail } from './pending.ts'
 import { linesOf, oneLine } from './plain-text.ts'
 import { fill, type Words, wordsOf } from './words/index.ts'
@@ -27,6 +28,8 @@ export type Facts = {
   onlineUrl: string | undefined
   /** Of the order; empty where there is none. */
   reference: string
+  /** What the organiser says of the event. */
+  note: Note | undefined
   palette: Palette
 }
 
@@ -38,6 +41,7 @@ export function factsOf({ organisation, event, order }: Subject): Facts {
     replyTo: organisation.reply_to ?? undefined,
     ...announcedFacts(event, words),
     reference: oneLine(order?.reference ?? ''),
+    note: noteOf(event, event.locale),
     palette: paletteOf(organisation.accent_colour),
   }
 }

@@ -3,7 +3,18 @@
 import * as z from 'zod'
 import { dryRun, dryRunFirst, effect, fieldsOf, ifVersions, noChange, notice, notify, readAgain } from './changes.ts'
 import { currency, deleted, id, money, one, ownFields, timestamp, versioned } from './fields.ts'
-import { count, currencyInput, integer, line, oneOf, ownInputs, paragraphs, timestampInput, webUrl } from './inputs.ts'
+import {
+  count,
+  currencyInput,
+  integer,
+  line,
+  oneOf,
+  ownInputs,
+  paragraphs,
+  prose,
+  timestampInput,
+  webUrl,
+} from './inputs.ts'
 import { listOf, nextPage, paging, searchInput } from './lists.ts'
 import { locales } from './locales.ts'
 import { type Declared, names } from './operation.ts'
@@ -20,6 +31,9 @@ export const EventSchema = z.strictObject({
   name: z.string(),
   slug: z.string(),
   description: z.string().nullable(),
+  guest_notes: z
+    .partialRecord(z.enum(locales), z.string())
+    .describe("The organiser's own words for guests by language, in Markdown, in ticket e-mails and on their pages."),
   status: z.enum(eventStatuses),
   phase: z.enum(phases).describe('The current time relative to starts_at and ends_at; always upcoming for a draft.'),
   starts_at: timestamp.nullable(),
@@ -219,6 +233,10 @@ export const eventFields = {
     .regex(/^[a-z0-9]([a-z0-9-]{0,98}[a-z0-9])?$/, 'must be lower-case letters, digits and hyphens, at most 100')
     .describe('For URLs, unique.'),
   description: paragraphs(20_000).nullable().describe('Description of the event.'),
+  guest_notes: z
+    .partialRecord(oneOf(locales), prose(5000))
+    .nullable()
+    .describe('By language, in Markdown, for ticket e-mails and pages: {"en":"Bring **ID**."}. Replaces all.'),
   starts_at: timestampInput.nullable().describe('RFC 3339 with offset.'),
   ends_at: timestampInput.nullable().describe('RFC 3339 with offset.'),
   timezone: line(100).describe('IANA time zone, such as Europe/Berlin.'),

@@ -30,6 +30,7 @@ export function pendingTicket(changes: Changes = {}): PendingTicket {
       name: 'Lange Nacht der Übersetzung',
       slug: 'lange-nacht',
       description: null,
+      guest_notes: {},
       status: 'published',
       phase: 'upcoming',
       starts_at: '2027-05-01T17:00:00Z',

@@ -8,7 +8,7 @@ import { spacedCode, whenLines, whereLines } from '../../guests/facts.ts'
 import { type Html, html } from '../../guests/html.ts'
 import type { AmountRow } from '../../guests/money.ts'
 import { fill } from '../../guests/words/index.ts'
-import { codeFigure, contactOf, document, entry, head, type SentPage } from '../tickets/ticket-page-html.ts'
+import { codeFigure, contactOf, document, entry, head, notesOf, type SentPage } from '../tickets/ticket-page-html.ts'
 import type { OrderFacts } from './order-page-facts.ts'
 
 const read = (name: string) => readFileSync(join(import.meta.dirname, 'browser', name), 'utf8')
@@ -45,6 +45,7 @@ export function orderPage(facts: OrderFacts, token: string): SentPage {
         ${entry(words.when, whenLines(facts.time, words))}
         ${entry(words.where, whereLines(facts, words))}
       </dl>
+      ${isCancelled ? undefined : notesOf(facts)}
       ${contactOf(facts)}
     </main>`
   return sent(title, main, facts)

@@ -5,6 +5,7 @@ import { countries } from '../../guests/countries.ts'
 import { momentOf } from '../../guests/event-time.ts'
 import { actsLabel, amountOf, countryName, whenLines } from '../../guests/facts.ts'
 import { type Html, html } from '../../guests/html.ts'
+import { noteOf } from '../../guests/notes.ts'
 import { oneLine } from '../../guests/plain-text.ts'
 import { fill, type Words } from '../../guests/words/index.ts'
 import type { guestActs } from '../../operations/events.ts'
@@ -12,7 +13,7 @@ import { type Locale, locales } from '../../operations/locales.ts'
 import type { QuestionSchema } from '../../operations/questions.ts'
 import type { Form } from '../secret-page.ts'
 import { pageFacts, type TicketPage } from './ticket-page-facts.ts'
-import { contactOf, entry, head, onlySaying, type SentPage, stillPage } from './ticket-page-html.ts'
+import { contactOf, entry, head, notesOf, onlySaying, type SentPage, stillPage } from './ticket-page-html.ts'
 
 export type Act = (typeof guestActs)[number]
 
@@ -43,12 +44,14 @@ export type Shown = {
 
 type GuestFacts = ReturnType<typeof guestFacts>
 
-/** In the language of the guest where questions are translated into it, else in that of the event. */
+/** In the language of the guest where questions are translated into it or there is a note in it, else in that of the event. */
 export function guestFacts(page: GuestPage, accepted: (offered: Locale[]) => string | false) {
-  const translated = locales.filter((locale) => page.questions.some(({ translations }) => locale in translations))
+  const translated = locales.filter(
+    (locale) => locale in page.event.guest_notes || page.questions.some(({ translations }) => locale in translations),
+  )
   const chosen = accepted([page.event.locale, ...translated])
   const locale = translated.find((each) => each === chosen) ?? page.event.locale
-  return { ...pageFacts({ ...page, event: { ...page.event, locale } }), page }
+  return { ...pageFacts({ ...page, event: { ...page.event, locale } }), note: noteOf(page.event, locale), page }
 }
 
 export function guestPage(facts: GuestFacts, token: string, shown: Shown): SentPage {
@@ -89,6 +92,7 @@ function forms(facts: GuestFacts, token: string, { mistake }: Shown): Html {
         ${entry(words.when, whenLines(facts.time, words))}
         ${entry(words.ticket, [facts.ticketType], html`<a class="action" href="../t/${page.ticket_token}">${words.openTicket}</a>`)}
       </dl>
+      ${facts.state.endsWith('cancelled') ? undefined : notesOf(facts)}
       ${questions.length > 0 && formOf('answer', guest.questions, save, token, inputs(fields, words, mistake, 'answer'))}
       ${acts.includes('correct') && formOf('correct', guest.details, guest.save, token, inputs(details, words, mistake, 'correct'))}
       <p class="actions">${link('pass_on')} ${link('give_back')}</p>`

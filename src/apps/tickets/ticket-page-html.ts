@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { type Facts, isOnlineOnly, whenLines, whereLines } from '../../guests/facts.ts'
 import { type Html, html } from '../../guests/html.ts'
 import { type Palette, paletteOf, propertiesOf } from '../../guests/look.ts'
+import { notesHtml } from '../../guests/notes.ts'
 import { fill, type Words } from '../../guests/words/index.ts'
 import type { PageFacts } from './ticket-page-facts.ts'
 
@@ -76,6 +77,7 @@ export function ticketPage(facts: PageFacts, token: string, { qr, logo }: Pictur
         ${entry(words.ticket, [facts.ticketType])}
         ${entry(words.order, [facts.reference])}
       </dl>
+      ${facts.state.endsWith('cancelled') ? undefined : notesOf(facts)}
       ${
         googleCalendarUrl !== undefined &&
         html`<p class="actions">
@@ -142,6 +144,19 @@ export function contactOf({ words, organisation, replyTo }: Pick<Facts, 'words' 
   return html`<p class="contact">${sentence}${
     replyTo !== undefined && html` <a class="address" href="mailto:${replyTo}">${replyTo}</a>`
   }</p>`
+}
+
+/** What the organiser says in their own words. */
+export function notesOf({
+  words,
+  organisation,
+  note,
+}: Pick<Facts, 'words' | 'organisation' | 'note'>): Html | undefined {
+  if (note === undefined) return undefined
+  return html`<section class="notes" lang="${note.locale}">
+        <h2>${fill(words.message, { organisation })}</h2>
+        ${notesHtml(note.text)}
+      </section>`
 }
 
 export const entry = (name: string, lines: string[], ...links: (Html | false)[]) => html`<div>

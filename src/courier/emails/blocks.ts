@@ -15,6 +15,8 @@ export type Block =
   | { type: 'amounts'; rows: AmountRow[] }
   | { type: 'sentences'; sentences: string[] }
   | { type: 'quote'; label: string; lines: string[] }
+  // In the Markdown of src/guests/notes.ts.
+  | { type: 'notes'; label: string | undefined; text: string }
   | { type: 'button'; label: string; url: string }
   | { type: 'link'; label: string; url: string }
 

@@ -158,8 +158,11 @@ function ticket(pending: Of<'ticket'>, facts: Facts): Block[] {
     ],
   )
   const order = details(...(types.length > 1 ? [] : [ticketRow(types, facts)]), orderRow(facts))
-  return [whenAndWhere(facts), ...stubs, order]
+  return [whenAndWhere(facts), ...stubs, order, ...notes(facts)]
 }
+
+const notes = ({ note, words, organisation }: Facts): Block[] =>
+  note ? [{ type: 'notes', label: fill(words.message, { organisation }), text: note.text }] : []
 
 const eventChanged = ({ previous, holders }: Of<'event_changed'>, facts: Facts): Block[] => [
   ...whatChanged(previous, facts),

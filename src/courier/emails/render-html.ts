@@ -4,6 +4,7 @@
 import type { Facts } from '../../guests/facts.ts'
 import { type Html, html } from '../../guests/html.ts'
 import { base, type Palette, sizes } from '../../guests/look.ts'
+import { notesHtml } from '../../guests/notes.ts'
 import { ibansIn } from '../../guests/plain-text.ts'
 import { fill, type Words } from '../../guests/words/index.ts'
 import type { Block, Detail } from './blocks.ts'
@@ -181,6 +182,16 @@ function row(block: Block, isFirst: boolean, { words, palette }: Facts, cidOf: (
       return html`<tr><td style="padding:${top} 28px 20px;">
   <p class="soft" style="${styles.label}">${block.label}</p>
   <blockquote class="line" dir="auto" style="${styles.quote}">${block.lines.map(plain)}</blockquote>
+</td></tr>
+`
+    case 'notes':
+      return html`<tr><td style="padding:${top} 28px 12px;">
+  ${block.label !== undefined && html`<p class="soft" style="${styles.label}">${block.label}</p>`}
+  ${notesHtml(block.text, {
+    text: html` class="text" style="${styles.value}padding-bottom:8px;"`,
+    list: html` style="margin:0;padding:0 0 0 24px;"`,
+    link: html` class="link" style="color:${palette.light.link};"`,
+  })}
 </td></tr>
 `
     case 'sentences':

@@ -1,6 +1,7 @@
 // The text part of an e-mail: the same blocks as the HTML, for clients and people that prefer text.
 
 import type { Facts } from '../../guests/facts.ts'
+import { notesText } from '../../guests/notes.ts'
 import { fill } from '../../guests/words/index.ts'
 import type { Block } from './blocks.ts'
 import type { Content } from './content.ts'
@@ -22,6 +23,9 @@ export function emailText({ headline, blocks, closing, contact, optOut }: Conten
     } else if (block.type === 'quote') {
       finishRows()
       paragraphs.push([`${block.label}:`, ...block.lines.map((line) => `> ${line}`)].join('\n'))
+    } else if (block.type === 'notes') {
+      finishRows()
+      paragraphs.push(...(block.label === undefined ? [] : [`${block.label}:`]), notesText(block.text))
     } else if (block.type === 'link' || block.type === 'button') {
       finishRows()
       paragraphs.push(`${block.label}\n${block.url}`)
@@ -40,7 +44,7 @@ export function emailText({ headline, blocks, closing, contact, optOut }: Conten
 }
 
 function rowsOf(
-  block: Exclude<Block, { type: 'sentences' | 'quote' | 'amounts' | 'link' | 'button' }>,
+  block: Exclude<Block, { type: 'sentences' | 'quote' | 'notes' | 'amounts' | 'link' | 'button' }>,
   { words }: Facts,
 ): Row[] {
   switch (block.type) {

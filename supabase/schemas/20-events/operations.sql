@@ -230,12 +230,12 @@ declare
   v_new public.events := jsonb_populate_record(null::public.events, fields || private.venue_columns(fields -> 'venue'));
 begin
   insert into public.events (
-    organisation_id, name, slug, description, starts_at, ends_at, timezone, locale,
+    organisation_id, name, slug, description, guest_notes, starts_at, ends_at, timezone, locale,
     venue_name, venue_address, venue_city, venue_postcode, venue_country,
     online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, currency, payment_due_days, external_id, metadata
   )
   values (
-    add_event.organisation_id, v_new.name, v_new.slug, v_new.description, v_new.starts_at, v_new.ends_at,
+    add_event.organisation_id, v_new.name, v_new.slug, v_new.description, coalesce(v_new.guest_notes, '{}'), v_new.starts_at, v_new.ends_at,
     coalesce(v_new.timezone, 'UTC'), coalesce(v_new.locale, 'en'),
     v_new.venue_name, v_new.venue_address, v_new.venue_city, v_new.venue_postcode, v_new.venue_country,
     v_new.online_url, v_new.capacity, coalesce(v_new.waiting_list_offer_hours, 24), coalesce(v_new.guests_may, '{}'),
@@ -252,6 +252,7 @@ create function api.create_event(
   name text,
   slug text default null,
   description text default null,
+  guest_notes jsonb default null,
   -- As written: see private.warning_of_offset.
   starts_at text default null,
   ends_at text default null,
@@ -281,7 +282,7 @@ begin
   end if;
 
   v_event := private.add_event(private.current_organisation_id(), jsonb_build_object(
-    'name', name, 'slug', slug, 'description', description, 'starts_at', starts_at, 'ends_at', ends_at, 'timezone', timezone,
+    'name', name, 'slug', slug, 'description', description, 'guest_notes', guest_notes, 'starts_at', starts_at, 'ends_at', ends_at, 'timezone', timezone,
     'locale', locale, 'venue', venue, 'online_url', online_url, 'capacity', capacity, 'waiting_list_offer_hours', waiting_list_offer_hours,
     'guests_may', guests_may, 'guests_may_until', guests_may_until,
     'currency', currency, 'payment_due_days', payment_due_days, 'external_id', external_id, 'metadata', metadata
@@ -308,6 +309,7 @@ begin
     name = v_new.name,
     slug = v_new.slug,
     description = v_new.description,
+    guest_notes = coalesce(v_new.guest_notes, '{}'),
     starts_at = v_new.starts_at,
     ends_at = v_new.ends_at,
     timezone = v_new.timezone,

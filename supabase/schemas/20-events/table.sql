@@ -10,6 +10,21 @@ create type public.guest_act as enum ('correct', 'answer', 'give_back', 'pass_on
 -- The languages of guests: the same as in src/operations/locales.ts.
 create type public.locale as enum ('en', 'de', 'fr', 'es', 'nl');
 
+-- Text for guests by language: { en: "Bring **ID**." }, of which something is seen.
+create function private.are_notes(notes jsonb) returns boolean
+language plpgsql immutable strict set search_path = ''
+as $$
+begin
+  return jsonb_typeof(notes) = 'object' and notes - enum_range(null::public.locale)::text[] = '{}' and coalesce((
+    select bool_and(
+      jsonb_typeof(n.value) = 'string' and length(n.value #>> '{}') <= 5000 and private.person_form(n.value #>> '{}') <> ''
+    )
+    from jsonb_each(notes) n
+  ), true);
+end
+$$;
+grant execute on function private.are_notes to api_key, authenticated;
+
 create table public.events (
   name text not null,
   slug text not null,
@@ -25,6 +40,7 @@ create table public.events (
   venue_country text,
   online_url text,
   description text,
+  guest_notes jsonb not null default '{}',
   locale public.locale not null default 'en',
   currency text not null default 'EUR',
   payment_due_days integer,
@@ -48,6 +64,7 @@ create table public.events (
   constraint events_name_is_one_line check (private.is_one_line(name, 200)),
   constraint events_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,98}[a-z0-9])?$'),
   constraint events_description_is_bounded check (length(description) <= 20000),
+  constraint events_guest_notes_are_texts_by_language check (guest_notes = '{}' or private.are_notes(guest_notes)),
   constraint events_starts_at_and_ends_at_are_finite check (
     starts_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
     and ends_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
@@ -75,6 +92,8 @@ create table public.events (
 );
 comment on constraint events_name_is_one_line on public.events is
   'A name is one line of 1 to 200 characters. Write at least one letter, and no line breaks.';
+comment on constraint events_guest_notes_are_texts_by_language on public.events is
+  'guest_notes are texts of 1 to 5000 characters by language. Write an object such as {"en": "Bring **ID**."}, with en, de, fr, es or nl.';
 comment on constraint events_starts_at_is_set_unless_draft on public.events is
   'Only a draft can have no start. Set another start instead.';
 comment on constraint events_ends_at_is_set_unless_draft on public.events is 'Only a draft can have no end. Set another end instead.';
@@ -104,6 +123,7 @@ comment on column public.events.venue_postcode is 'Postcode, up to 20 characters
 comment on column public.events.venue_country is 'ISO 3166 code, two capital letters such as DE.';
 comment on column public.events.online_url is 'Address for online attendance: http or https, without a user name or password.';
 comment on column public.events.description is 'Text for people, up to 20000 characters.';
+comment on column public.events.guest_notes is 'Your own words for guests by language, in ticket e-mails and on their pages: {"en": "Bring **ID**."}. Markdown with bold, italic, lists and links, up to 5000 characters each.';
 comment on column public.events.locale is 'Language of e-mails and pages for guests.';
 comment on column public.events.currency is 'ISO 4217 code for all prices and orders of the event. Changing it does not convert prices and discounts. Fixed once there is an order.';
 comment on column public.events.payment_due_days is 'Days until an unpaid order expires, 1 to 365. Empty: no deadline. Applies to new orders.';
@@ -158,11 +178,11 @@ grant select (id, organisation_id, name, timezone) on public.events to scope_att
 grant select (id, organisation_id, currency) on public.events to scope_attendees_write, scope_orders_write;
 grant select (id, organisation_id, name, status, starts_at) on public.events to scope_checkin_write;
 grant insert (
-  organisation_id, name, slug, description, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
+  organisation_id, name, slug, description, guest_notes, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
   venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, currency, payment_due_days, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 grant update (
-  name, slug, description, status, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
+  name, slug, description, guest_notes, status, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
   venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, currency, payment_due_days, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 grant delete on public.events to scope_events_write;
@@ -190,6 +210,7 @@ begin
     'name', event.name,
     'slug', event.slug,
     'description', event.description,
+    'guest_notes', event.guest_notes,
     'status', event.status,
     'phase', private.event_phase(event),
     'starts_at', private.rfc3339(event.starts_at),
