@@ -328,6 +328,8 @@ async function checkingIn({ play, show, refuse }: Player, event: Event, [mary, d
     required: true,
   })
   await show('list_questions', 'One', { event_id: event.id })
+  const lamp = { event_id: event.id, subject: 'Bring a lamp', message: 'It is **dark** outside.', status: 'active' }
+  await show('message_attendees', 'Who would be told', { ...lamp, dry_run: true })
   await show('remind_unanswered', 'Who would be reminded', { event_id: event.id, dry_run: true })
   const archived = { question_id: diet.id, changes: { status: 'archived' }, if_version: 1 }
   await show('update_question', 'No longer asked', archived)

@@ -23,7 +23,7 @@ const raceOfPostgres = /^new multixact has more than one updating member/
 // Rolled back because a file may not grow (a quota, RLIMIT_FSIZE); also XX000. A disk that is full is 53100.
 const noRoom = /^could not (extend|write to) file .*: (File too large|Disk quota exceeded)$/
 const changesMany =
-  /^(apply|update|complete|unpublish|cancel|delete)_event$|^(cancel|update|reopen)_order$|^erase_|reminders$/
+  /^(apply|update|complete|unpublish|cancel|delete)_event$|^(cancel|update|reopen)_order$|^erase_|reminders$|^message_/
 const uniqueViolation = '23505'
 const checkViolation = '23514'
 // Causes of a failed fetch, in postgrest-js's details: there was no connection, so nothing was sent.

@@ -117,6 +117,7 @@ type Particular =
       /** Where they are answered; null where the courier has no PUBLIC_URL. */
       answer_url: string | null
     })
+  | (ToHolder & { kind: 'organiser_message'; organiser_message: { subject: string; message: string } })
   | (ToBuyer & { kind: 'order_confirmation'; guests: Holder[] })
   | (ToBuyer & { kind: 'payment_reminder' | 'order_expired' })
   | (ToBuyer & { kind: 'order_cancelled'; money: CancelledMoney })
@@ -159,6 +160,6 @@ export const ticketsOf = ({ attendee, ticket_type, others }: PendingTicket) => [
 export function calendarMethodOf(pending: PendingToAttendee): 'PUBLISH' | 'CANCEL' | undefined {
   if (pending.kind === 'event_cancelled' || pending.kind === 'ticket_cancelled' || pending.kind === 'ticket_passed_on')
     return pending.attendee.has_another_ticket ? undefined : 'CANCEL'
-  if (pending.kind === 'answers_reminder') return undefined
+  if (pending.kind === 'answers_reminder' || pending.kind === 'organiser_message') return undefined
   return pending.kind === 'ticket' || pending.holders.some(({ status }) => status === 'active') ? 'PUBLISH' : undefined
 }

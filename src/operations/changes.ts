@@ -81,7 +81,7 @@ export const effect = z
           reason: z
             .string()
             .describe(
-              'notify_nobody, send_email_false, switched_off (opted out of changes), told_before, registered_since (the change), nothing_to_tell, event_not_published, no_address or erased; for reminders the code of the order, or reminded_recently.',
+              'notify_nobody, send_email_false, switched_off (opted out of news), told_before, registered_since (the change), nothing_to_tell, event_not_published, no_address or erased; for reminders the code of the order, or reminded_recently.',
             ),
           count: z.int(),
         }),

@@ -16,6 +16,7 @@ export const emailKinds = [
   'waiting_list_offer',
   'waiting_list_cancelled',
   'answers_reminder',
+  'organiser_message',
 ] as const
 
 export type EmailKind = (typeof emailKinds)[number]

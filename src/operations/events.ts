@@ -236,7 +236,7 @@ export const eventFields = {
   guest_notes: z
     .partialRecord(oneOf(locales), prose(5000))
     .nullable()
-    .describe('By language, in Markdown, for ticket e-mails and pages: {"en":"Bring **ID**."}. Replaces all.'),
+    .describe('Your own words for guests by language, in Markdown: {"en":"Bring **ID**."}.'),
   starts_at: timestampInput.nullable().describe('RFC 3339 with offset.'),
   ends_at: timestampInput.nullable().describe('RFC 3339 with offset.'),
   timezone: line(100).describe('IANA time zone, such as Europe/Berlin.'),

@@ -10,6 +10,7 @@ import * as checkIns from './check-ins.ts'
 import * as emails from './emails.ts'
 import * as events from './events.ts'
 import * as exports from './exports.ts'
+import * as messages from './messages.ts'
 import * as notifications from './notifications.ts'
 import { type Declared, isRead, type Operation, type Toolset } from './operation.ts'
 import * as orders from './orders.ts'
@@ -51,7 +52,12 @@ const declared: readonly Operation[] = [
     questions.createQuestion,
     questions.updateQuestion,
   ]),
-  ...listedBy('attendees', [questions.remindUnanswered, registrations.registerAttendee, registrations.importAttendees]),
+  ...listedBy('attendees', [
+    questions.remindUnanswered,
+    messages.messageAttendees,
+    registrations.registerAttendee,
+    registrations.importAttendees,
+  ]),
   ...listedBy('waiting_list', [
     waitingList.listWaitingListEntries,
     waitingList.getWaitingListEntry,

@@ -55,7 +55,8 @@ export const paragraphs = (max: number) =>
     .refine(isWellFormed, 'must be text in Unicode')
 
 /** Multi-line text of which something is seen. */
-export const prose = (max: number) => paragraphs(max).refine(isSeen, 'must not be empty')
+export const prose = (max: number) =>
+  paragraphs(max).regex(/[^\s]/, 'must not be empty').refine(isSeen, 'must not be empty')
 
 // zod's own pattern of a time is 300 characters long, and allows any year, offset and number of decimals.
 const years = '(19|[2-8][0-9]|9[0-8])[0-9]{2}|99[0-8][0-9]|999[0-8]'

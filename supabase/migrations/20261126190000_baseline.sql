@@ -3764,7 +3764,7 @@ create trigger events_130_timezone before insert or update of timezone on public
 -- its queue is fair: during an on-sale some transaction always holds the row shared, and the organiser's edit would starve.
 -- Where the event has a capacity, registrations go one by one under a second lock: two transactions that hold the first one
 -- shared could never both upgrade it. Whatever gives places back takes it as well, and then offers them to the waiting list.
--- Lock order, everywhere: external_ids of a registration, event row, event lock, order, attendee, switched-off e-mails of an address,
+-- Lock order, everywhere: external_ids of a registration, event row, event lock, its messages, order, attendee, switched-off e-mails of an address,
 -- offer of the waiting list, promo code, capacity lock of the event, ticket type; several of a kind in the order of their ids, ticket
 -- types and switched-off e-mails in that of their events first.
 create function private.lock_event_exclusive(event_id uuid) returns void
@@ -7033,8 +7033,44 @@ create type public.email_kind as enum (
   'ticket_passed_on',
   'waiting_list_offer',
   'waiting_list_cancelled',
-  'answers_reminder'
+  'answers_reminder',
+  'organiser_message'
 );
+
+-- schemas/90-outbox/messages.sql
+
+-- Messages of an organiser to attendees of an event, in their own words: 60-attendees/messages.sql sends them. The words stand here once; the
+-- e-mails name the row. The same words to the same event are one message, so that whoever had it is not told twice.
+
+create table public.messages (
+  subject text not null,
+  message text not null,
+  event_id uuid not null,
+  created_at timestamptz not null default now(),
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  constraint messages_pkey primary key (id),
+  constraint messages_event_id_fkey foreign key (event_id) references public.events (id) on delete cascade,
+  constraint messages_organisation_id_fkey foreign key (organisation_id) references public.organisations (id) on delete cascade,
+  constraint messages_subject_is_one_line check (private.is_one_line(subject, 150)),
+  constraint messages_message_is_some_text check (length(message) <= 5000 and private.person_form(message) <> '')
+);
+comment on table public.messages is 'Messages to attendees, by select message_attendees(…). To stop one, set status to cancelled in emails, where organiser_message_id is its id; send it again to reach the others.';
+comment on constraint messages_subject_is_one_line on public.messages is 'A subject is one line of 1 to 150 characters.';
+comment on constraint messages_message_is_some_text on public.messages is 'A message has 1 to 5000 characters. Put the rest on a page, and link to it.';
+comment on column public.messages.subject is 'Subject of the e-mails.';
+comment on column public.messages.message is 'Their text: Markdown with bold, italic, lists and links.';
+
+create index messages_event_id_idx on public.messages (event_id);
+create index messages_organisation_id_idx on public.messages (organisation_id);
+-- For api.purge.
+create index messages_created_at_idx on public.messages (created_at);
+
+select private.keep_table('public.messages', derived => null, append_only => 'Messages are a log: they are never changed or deleted. Send another one.');
+
+create policy messages_select_membership on public.messages for select to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select on public.messages to authenticated;
 
 -- schemas/90-outbox/emails.sql
 
@@ -7092,6 +7128,7 @@ create table public.emails (
   organisation_id uuid not null,
   payment_id uuid,
   waiting_list_entry_id uuid,
+  organiser_message_id uuid,
   message_id text,
   is_mailing boolean not null generated always as (
     kind not in ('ticket', 'order_confirmation', 'payment_received', 'payment_voided', 'ticket_cancelled', 'ticket_passed_on', 'waiting_list_offer')
@@ -7105,12 +7142,13 @@ create table public.emails (
   constraint emails_attendee_id_fkey foreign key (attendee_id) references public.attendees (id) on delete cascade,
   constraint emails_order_id_fkey foreign key (order_id) references public.orders (id) on delete cascade,
   constraint emails_payment_id_fkey foreign key (payment_id) references public.payments (id) on delete cascade,
+  constraint emails_organiser_message_id_fkey foreign key (organiser_message_id) references public.messages (id) on delete cascade,
   constraint emails_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade,
   constraint emails_have_a_next_attempt_while_queued check ((status = 'queued') = (next_attempt_at is not null)),
   constraint emails_to_guests_name_one check (
     attendee_id is not null or kind not in (
-      'ticket', 'ticket_cancelled', 'ticket_passed_on', 'event_changed', 'event_cancelled', 'answers_reminder'
+      'ticket', 'ticket_cancelled', 'ticket_passed_on', 'event_changed', 'event_cancelled', 'answers_reminder', 'organiser_message'
     )
   ),
   constraint emails_to_buyers_name_an_order check (
@@ -7119,6 +7157,7 @@ create table public.emails (
     )
   ),
   constraint emails_of_payments_name_one check (payment_id is not null or kind not in ('payment_received', 'payment_voided')),
+  constraint emails_of_messages_name_one check (organiser_message_id is not null or kind <> 'organiser_message'),
   constraint emails_to_the_waiting_list_name_an_entry check (
     waiting_list_entry_id is not null or kind not in ('waiting_list_offer', 'waiting_list_cancelled')
   )
@@ -7137,6 +7176,7 @@ comment on column public.emails.next_attempt_at is 'Time of the next attempt. Em
 comment on column public.emails.last_attempt_at is 'Time of the last attempt.';
 comment on column public.emails.payment_id is 'The received or voided payment.';
 comment on column public.emails.waiting_list_entry_id is 'The waiting-list entry that receives it, if any.';
+comment on column public.emails.organiser_message_id is 'The message that it brings: a row of messages.';
 comment on column public.emails.message_id is 'Message id at the mail service.';
 comment on column public.emails.is_mailing is 'Internal: a kind that an event may send by the thousand: changes, cancellation, reminders, expiries. Other e-mails of the organisation go first. Generated.';
 comment on column public.emails.previous is 'Internal: for event_changed: what the attendees knew before, as in the JSON of the event.';
@@ -7157,6 +7197,8 @@ create index emails_payment_id_idx on public.emails (payment_id) where payment_i
 create index emails_waiting_list_entry_id_idx on public.emails (waiting_list_entry_id) where waiting_list_entry_id is not null;
 -- For private.page_of_emails. Without kind and status: claims would be planned with these where the statistics know of nothing.
 create index emails_organisation_id_id_idx on public.emails (organisation_id, id);
+-- For private.is_told_otherwise, too.
+create index emails_organiser_message_id_idx on public.emails (organiser_message_id, lower(sent_to)) where organiser_message_id is not null;
 create index emails_sent_with_idx on public.emails (sent_with) where sent_with is not null;
 create index emails_message_id_idx on public.emails (message_id) where message_id is not null;
 -- For api.purge.
@@ -7263,7 +7305,7 @@ create policy emails_select_own on public.emails for select to scope_attendees_r
 create policy emails_select_membership on public.emails for select to authenticated
   using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select (
-  id, organisation_id, kind, attendee_id, order_id, payment_id, waiting_list_entry_id, status, attempts, next_attempt_at, sent_to, sent_at, message_id, last_error, message, created_at, updated_at,
+  id, organisation_id, kind, attendee_id, order_id, payment_id, waiting_list_entry_id, organiser_message_id, status, attempts, next_attempt_at, sent_to, sent_at, message_id, last_error, message, created_at, updated_at,
   last_attempt_at
 ) on public.emails to authenticated;
 grant select (
@@ -7273,7 +7315,7 @@ grant select (
 
 -- schemas/90-outbox/opt-outs.sql
 
--- Who has switched off the e-mails about changes of an event: an address at an event, so that the next event begins anew. What is needed to
+-- Who has switched off the news of an event, its changes and messages: an address at an event, so that the next event begins anew. What is needed to
 -- come, to pay or to stay away is sent all the same. The link of an e-mail switches off and does nothing else; the ticket page does both.
 
 -- The kinds that whoever gets them can switch off.
@@ -7281,7 +7323,7 @@ create function private.can_be_switched_off(kind public.email_kind) returns bool
 language plpgsql immutable set search_path = ''
 as $$
 begin
-  return kind in ('event_changed');
+  return kind in ('event_changed', 'organiser_message');
 end
 $$;
 
@@ -7296,7 +7338,7 @@ create table public.email_opt_outs (
   constraint email_opt_outs_organisation_id_fkey foreign key (organisation_id) references public.organisations (id) on delete cascade,
   constraint email_opt_outs_email_is_an_address check (private.is_email_address(email))
 );
-comment on table public.email_opt_outs is 'Addresses that opted out of e-mails about changes of an event. Only the recipient can opt in again, on the ticket page.';
+comment on table public.email_opt_outs is 'Addresses that opted out of news of an event: changes and messages. Only the recipient can opt in again, on the ticket page.';
 comment on column public.email_opt_outs.email is 'The address.';
 comment on column public.email_opt_outs.event_id is 'The event.';
 comment on column public.email_opt_outs.created_at is 'When the e-mails were switched off.';
@@ -7415,10 +7457,10 @@ begin
   return api.get_opt_out(token);
 end
 $$;
-comment on function api.opt_out is 'Switches off e-mails about changes by an opt-out link. Answers as api.get_opt_out. For the gateway.';
+comment on function api.opt_out is 'Switches off news of an event by an opt-out link. Answers as api.get_opt_out. For the gateway.';
 grant execute on function api.opt_out to gateway;
 
--- By the page of a ticket its holder switches the e-mails about changes off, and on again. False where no ticket has the token.
+-- By the page of a ticket its holder switches the news off, and on again. False where no ticket has the token.
 create function api.switch_ticket_emails(token text, emails boolean) returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -7437,7 +7479,7 @@ begin
 end
 $$;
 comment on function api.switch_ticket_emails is
-  'Switches e-mails about changes for the address of a ticket off or on. Returns whether there is such a ticket. For the gateway.';
+  'Switches news of the event for the address of a ticket off or on. Returns whether there is such a ticket. For the gateway.';
 grant execute on function api.switch_ticket_emails to gateway;
 
 -- schemas/70-waiting-list/table.sql
@@ -12192,7 +12234,7 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_tables constant regclass[] := '{
-    public.webhook_deliveries, public.webhook_endpoints, public.emails, public.email_opt_outs, public.check_ins, public.refunds,
+    public.webhook_deliveries, public.webhook_endpoints, public.emails, public.messages, public.email_opt_outs, public.check_ins, public.refunds,
     public.payment_voids, public.payments, public.attendees, public.waiting_list_entries, public.orders, public.check_in_points, public.questions,
     public.promo_codes, public.ticket_types, public.events, public.notifications, private.idempotency_records,
     private.event_plans, private.confirmations, private.export_links, public.api_keys,
@@ -12392,7 +12434,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   -- Postgres may log the refusal: the gateway adds these from the call.
-  c_personal constant text[] := '{email,names,external_reference,message}';
+  c_personal constant text[] := '{email,names,external_reference,message,subject}';
   v_fingerprint bytea;
   v_confirmed_by uuid;
 begin
@@ -12619,6 +12661,8 @@ begin
       'changes', v_shown.arguments -> 'changes',
       'news', v_shown.arguments -> 'news',
       'message', v_shown.arguments -> 'message',
+      'message_subject', v_shown.arguments -> 'subject',
+      'audience', v_shown.arguments -> 'audience',
       'steps', v_shown.arguments -> 'steps',
       'more_steps', v_shown.arguments -> 'more_steps',
       'subject', case when v_shown.id is not null then private.subject_of_confirmation(v_shown) end
@@ -12629,7 +12673,7 @@ begin
 end
 $$;
 comment on function api.get_confirmation is
-  'A request for confirmation, for the person signed in: { state, operation, scope, may_confirm, asked_by, expires_at, effect, changes, news, message, steps, more_steps, subject }. null without a sign-in, or for another organisation''s request. For the gateway.';
+  'A request for confirmation, for the person signed in: { state, operation, scope, may_confirm, asked_by, expires_at, effect, changes, news, message, message_subject, audience, steps, more_steps, subject }. null without a sign-in, or for another organisation''s request. For the gateway.';
 grant execute on function api.get_confirmation to gateway;
 
 -- Security definer: the gateway may read and write no table.
@@ -18130,6 +18174,190 @@ comment on function api.remind_unanswered is
   'E-mails the guests of an event who have required questions to answer, or reports the effect: 200 with the number reminded. 404 not_found; 409 event_not_published, event_ended; 422 idempotency_key_reused.';
 grant execute on function api.remind_unanswered to scope_attendees_write;
 
+-- schemas/60-attendees/messages.sql
+
+-- Messages to attendees in the organiser's own words (90-outbox/messages.sql), each address once.
+
+-- The attendees whom the filter names, as recipients of a message. Who has an e-mail of it that did not fail has had it.
+create function private.recipients_of_message(
+  message public.messages, ticket_type_id uuid, status public.attendee_status, checked_in boolean, answer text, unanswered boolean
+) returns private.recipient[]
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_answer jsonb := private.answer_sought(message.event_id, answer, unanswered);
+  v_told text[] := array(
+    select case e.status when 'queued' then a.email_lower else lower(e.sent_to) end
+    from public.emails e
+    join public.attendees a on a.id = e.attendee_id
+    where e.organiser_message_id = message.id and e.status not in ('cancelled', 'failed', 'bounced')
+  );
+  v_attendee_ids uuid[] := array(
+    select a.id
+    from public.ticket_types t
+    join public.attendees a on a.ticket_type_id = t.id
+    where t.event_id = message.event_id
+      and (recipients_of_message.ticket_type_id is null or t.id = recipients_of_message.ticket_type_id)
+      and case when recipients_of_message.status is null then a.status <> 'cancelled' else a.status = recipients_of_message.status end
+      and (recipients_of_message.checked_in is null or a.checked_in = recipients_of_message.checked_in)
+      and (v_answer is null or a.answers @> v_answer)
+      and (unanswered is not true or private.unanswered(a) <> '{}')
+  );
+begin
+  return array(
+    select row(
+      r.organisation_id, r.attendee_id, null, null, r.email_lower,
+      coalesce(r.reason, case when r.email_lower in (select unnest(v_told)) then 'told_before' end), r.is_mailed, null
+    )::private.recipient
+    from unnest(private.recipients(v_attendee_ids, 'mailed', kind => 'organiser_message')) r
+  );
+end
+$$;
+
+-- Queues the e-mails of a message for those who have not had it: what private.told_of answers, and { emails, id, ticket_type }. Security
+-- definer: no role may write e-mails.
+create function private.message_guests(
+  event_id uuid,
+  subject text,
+  message text,
+  ticket_type_id uuid,
+  status public.attendee_status,
+  checked_in boolean,
+  answer text,
+  unanswered boolean
+) returns jsonb
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events := private.lock_own_event_shared(event_id);
+  v_ticket_type text;
+  v_message public.messages;
+  v_recipients private.recipient[];
+  v_emails integer;
+begin
+  if v_event.status not in ('published', 'completed') then
+    perform private.refuse(
+      409, 'event_not_published', 'Messages are sent only while the event is published or completed.', 'event_id',
+      jsonb_build_object('status', v_event.status), 'Publish the event first. To write about a cancellation, send message with it.'
+    );
+  elsif ticket_type_id is not null then
+    select t.name into v_ticket_type from public.ticket_types t where t.id = message_guests.ticket_type_id and t.event_id = v_event.id;
+    if not found then
+      perform private.refuse_not_found('ticket_type_id');
+    end if;
+  end if;
+  subject := btrim(subject, E' \t\r\n');
+  message := btrim(message, E' \t\r\n');
+  -- One call after the other, so that the second sees the e-mails of the first.
+  perform pg_advisory_xact_lock(7, hashtext(v_event.id::text));
+  select m.* into v_message
+  from public.messages m
+  where m.event_id = v_event.id and m.subject = message_guests.subject and m.message = message_guests.message
+  for no key update;
+  if not found then
+    insert into public.messages (organisation_id, event_id, subject, message)
+    values (v_event.organisation_id, v_event.id, message_guests.subject, message_guests.message)
+    returning * into v_message;
+  end if;
+
+  v_recipients := private.recipients_of_message(v_message, ticket_type_id, status, checked_in, answer, unanswered);
+  insert into public.emails (organisation_id, kind, attendee_id, organiser_message_id)
+  select r.organisation_id, 'organiser_message', r.attendee_id, v_message.id
+  from unnest(private.addressees(v_recipients)) r;
+  get diagnostics v_emails = row_count;
+  return private.told_of(v_recipients) || jsonb_build_object('emails', v_emails, 'id', v_message.id, 'ticket_type', v_ticket_type);
+end
+$$;
+grant execute on function private.message_guests to scope_attendees_write;
+
+create function api.message_attendees(
+  event_id uuid,
+  subject text,
+  message text,
+  ticket_type_id uuid default null,
+  status public.attendee_status default null,
+  checked_in boolean default null,
+  answer text default null,
+  unanswered boolean default null,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_sent jsonb;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    v_sent := private.message_guests(event_id, subject, message, ticket_type_id, status, checked_in, answer, unanswered);
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', private.effect_json(
+        dry_run,
+        jsonb_build_object(
+          'orders', 0, 'attendees', v_sent -> 'told', 'refund_due', 0,
+          'currency', (select e.currency from public.events e where e.id = message_attendees.event_id)
+        ),
+        v_sent
+      ),
+      'data', json_build_object(
+        'object', 'message', 'id', case when dry_run is not true then v_sent ->> 'id' end, 'event_id', event_id, 'subject', subject,
+        'told', v_sent -> 'told'
+      )
+    );
+    perform private.undo_if_dry_run(dry_run);
+    perform private.assert_confirmed(
+      'message_attendees',
+      jsonb_build_object(
+        'event_id', event_id, 'subject', subject, 'message', message, 'ticket_type_id', ticket_type_id,
+        'audience', jsonb_strip_nulls(jsonb_build_object(
+          'ticket_type', v_sent -> 'ticket_type', 'status', status, 'checked_in', checked_in, 'answer', answer, 'unanswered', nullif(unanswered, false)
+        ))
+      ),
+      json_build_object('told', v_sent -> 'told', 'not_told', v_sent -> 'not_told')
+    );
+  exception when sqlstate 'UD001' then
+    null; -- Undone; the variables keep what it would have done.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
+end
+$$;
+comment on function api.message_attendees is
+  'E-mails a message to the attendees whom the filters name, each address once however often it is sent, or reports the effect: 200 with the number told. 404 not_found; 409 event_not_published; 422 validation_failed, idempotency_key_reused.';
+grant execute on function api.message_attendees to scope_attendees_write;
+
+-- For owners and managers who are signed in, and for the SQL editor.
+create function public.message_attendees(
+  event_id uuid,
+  subject text,
+  message text,
+  ticket_type_id uuid default null,
+  status public.attendee_status default null,
+  checked_in boolean default null,
+  answer text default null,
+  unanswered boolean default null
+) returns integer
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if private.claims() ->> 'role' is not distinct from 'authenticated' and not exists (
+    select from public.events e
+    where e.id = message_attendees.event_id and e.organisation_id in (select private.organisations_as('{owner,manager}'))
+  ) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  return private.message_guests(event_id, subject, message, ticket_type_id, status, checked_in, answer, unanswered) ->> 'told';
+end
+$$;
+comment on function public.message_attendees is
+  'E-mails a message to the attendees of an event, or to those with a ticket type, a status, checked in or not, with an answer such as diet:vegan, or with unanswered questions. Opt-outs are respected, and the same message reaches nobody twice. Returns the number of people e-mailed.';
+revoke all on function public.message_attendees from public, anon, service_role;
+grant execute on function public.message_attendees to authenticated;
+
 -- schemas/70-waiting-list/erasure.sql
 
 -- Erasing what the waiting list has of people.
@@ -21947,6 +22175,7 @@ begin
     'event', (select private.event_json(e) from public.events e where e.id = coalesce(v_order.event_id, v_entry.event_id)),
     'previous', email.previous,
     'message', email.message,
+    'organiser_message', (select json_build_object('subject', m.subject, 'message', m.message) from public.messages m where m.id = email.organiser_message_id),
     'ticket_type', (select json_build_object('name', t.name) from public.ticket_types t where t.id = v_attendee.ticket_type_id),
     'attendee', v_guest -> 'attendee',
     'others', v_guest -> 'others',
@@ -22046,6 +22275,23 @@ begin
 end
 $$;
 
+-- Whether another e-mail has brought its message to the address, or is to: a cancelled one may have been queued again after the message was.
+create function private.is_told_otherwise(email public.emails, attendee public.attendees) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return exists (
+    select from public.emails o
+    where o.organiser_message_id = email.organiser_message_id and lower(o.sent_to) = attendee.email_lower
+      and o.status in ('sent', 'delivered') and o.id <> email.id
+  ) or exists (
+    select from public.emails o
+    where o.attendee_id = any (private.tickets_of_address(email.kind, attendee)) and o.organiser_message_id = email.organiser_message_id
+      and coalesce(o.status = 'queued', false) and o.id <> email.id and (o.claim is not null or o.id < email.id)
+  );
+end
+$$;
+
 -- Whether there is nothing left to tell: the ticket, order or payment is no more what the e-mail says, or the event is again what it was.
 create function private.is_obsolete(email public.emails) returns boolean
 language plpgsql stable security definer set search_path = ''
@@ -22091,6 +22337,9 @@ begin
     when 'payment_received' then exists (select from public.payment_voids v where v.payment_id = email.payment_id)
     when 'payment_voided' then not private.has_receipt(email.payment_id)
     when 'event_cancelled' then false
+    -- Who was written to as cancelled is told all the same.
+    when 'organiser_message' then coalesce(v_attendee.cancelled_at > email.created_at, false) or private.is_told_otherwise(email, v_attendee)
+      or (select e.status not in ('published', 'completed') from public.events e where e.id = v_attendee.event_id)
     -- Of any other kind: who has no good ticket of a published event is told nothing of it.
     else v_attendee.id is not null and (
       v_attendee.status <> 'active' or (select e.status <> 'published' from public.events e where e.id = v_attendee.event_id)
@@ -22285,7 +22534,7 @@ begin
 end
 $$;
 comment on function api.claim_emails is
-  'Leases due e-mails of every kind for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, message, ticket_type, attendee, others, holders, guests, order, order_url, lines, payment, waiting_list_entry, offer_url, questions, answer_url, opt_out_url }]. "others" are tickets in the same e-mail, each settled by its email_id.';
+  'Leases due e-mails of every kind for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, message, organiser_message, ticket_type, attendee, others, holders, guests, order, order_url, lines, payment, waiting_list_entry, offer_url, questions, answer_url, opt_out_url }]. "others" are tickets in the same e-mail, each settled by its email_id.';
 grant execute on function api.claim_emails to courier;
 
 -- What became of tickets that were sent, on their attendees, who are locked; of the latest e-mail only. Where the code or the address changed
@@ -22884,7 +23133,7 @@ grant execute on function api.rotate_webhook_secret to scope_events_write;
 
 -- schemas/90-outbox/housekeeping.sql
 
--- Retention: idempotency records, sign-ins, confirmations, plans, links to exports, settled deliveries and e-mails, the log of
+-- Retention: idempotency records, sign-ins, confirmations, plans, links to exports, settled deliveries and e-mails, messages, the log of
 -- notifications, entries of the waiting list that came to nothing, sensitive answers, and the audit trail. The courier purges them in small batches, so that no
 -- other transaction waits for long.
 
@@ -22927,6 +23176,7 @@ begin
         ('public.notifications', 'created_at', v_kept_for,
           'o.queued_for is null and not exists (select from public.webhook_deliveries d where d.notification_id = o.id)'),
         ('public.emails', 'created_at', v_kept_for, $sql$o.status <> 'queued'$sql$),
+        ('public.messages', 'created_at', v_kept_for, 'not exists (select from public.emails e where e.organiser_message_id = o.id)'),
         ('public.audit_entries', 'created_at', make_interval(days => greatest(audit_retention_days, 1)), 'true')
     ) o (name, aged_by, kept_for, condition)
   loop

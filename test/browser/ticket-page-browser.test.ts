@@ -245,7 +245,7 @@ inBrowser('the page needs no script, and is printed on one A4 page, however long
   expect([Math.round(Number(width)), Math.round(Number(height))]).toEqual([595, 842])
 })
 
-inBrowser('e-mails about changes are switched off by the link of one, and on by the ticket page', async () => {
+inBrowser('news of an event is switched off by the link of an e-mail, and on by the ticket page', async () => {
   const guest = await event.guest()
   await studio.query("update public.events set name = 'Moved' where id = $1", [event.id])
   await studio.query('select public.notify_attendees($1)', [event.id])
@@ -260,15 +260,15 @@ inBrowser('e-mails about changes are switched off by the link of one, and on by 
   await expectReadable(page)
   expect(await outline(page)).toEqual({ overflow: false, mains: 1, headings: 1 })
   await page.getByRole('button', { name: 'Stop these e-mails' }).click()
-  await page.getByText('You will receive no more e-mails').waitFor()
+  await page.getByText('You will receive no more news').waitFor()
 
   await page.goto(await linkOf(guest.attendeeId))
-  await page.getByText('E-mails about changes: off').waitFor()
+  await page.getByText('News by e-mail: off').waitFor()
   await page.getByRole('button', { name: 'Switch on' }).click()
-  await page.getByText('E-mails about changes: on').waitFor()
+  await page.getByText('News by e-mail: on').waitFor()
   expect(page.url()).toBe(await linkOf(guest.attendeeId))
   await page.getByRole('button', { name: 'Switch off' }).click()
-  await page.getByText('E-mails about changes: off').waitFor()
+  await page.getByText('News by e-mail: off').waitFor()
   expect(complaints).toEqual([])
 })
 

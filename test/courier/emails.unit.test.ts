@@ -310,13 +310,31 @@ test('one e-mail tells an address of all its tickets, of which order, and what h
   expect(calendar).toContain('Ticket: Regular\\, Supporter')
 })
 
-test('only an e-mail about changes links to where such e-mails are switched off', async () => {
+test('only news of an event links to where it is switched off', async () => {
   for (const kind of kinds) {
     const { html, text, optOutUrl } = await composeEmail(pendingEmails()[kind], sender)
-    const url = kind === 'event_changed' ? 'https://tickets.example/u/7d1e9b' : undefined
+    const url = ['event_changed', 'organiser_message'].includes(kind) ? 'https://tickets.example/u/7d1e9b' : undefined
     expect([kind, optOutUrl]).toEqual([kind, url])
     for (const part of [html, text]) expect(part.includes('/u/7d1e9b')).toBe(url !== undefined)
   }
+})
+
+test('the notes of an event stand in its ticket, in their language or that of the event', async () => {
+  const guest_notes = { de: 'Bitte **Ausweis** mitbringen.', fr: '<b>' }
+  const { html, text } = await composeEmail(pendingTicket({ event: { locale: 'de', guest_notes } }), sender)
+  expect(html).toContain('Bitte <strong>Ausweis</strong> mitbringen.')
+  expect(text).toContain('Nachricht von Literaturhaus Köln:\n\nBitte Ausweis mitbringen.\n\n')
+  const other = await composeEmail(pendingTicket({ event: { locale: 'en', guest_notes } }), sender)
+  for (const part of [other.html, other.text]) expect(part).not.toMatch(/Ausweis|Message from/)
+})
+
+test("a message has the organiser's subject alone, then their words", async () => {
+  const { organiser_message: pending } = pendingEmails('de')
+  const organiser_message = { subject: 'Lampe', message: 'Bringt eine **Lampe** mit: https://a.example' }
+  const { subject, html, text } = await composeEmail({ ...pending, organiser_message }, sender)
+  expect(subject).toBe('Lampe')
+  expect(html).toMatch(/Bringt eine <strong>Lampe<\/strong> mit: <a href="https:\/\/a\.example\/"/)
+  expect(text).toMatch(/^Lampe\nLange Nacht.*\n\nBringt eine Lampe mit: https:\/\/a\.example\n\nWann/s)
 })
 
 test('an IBAN stays on one line, and what stands beside it does not', async () => {

@@ -135,6 +135,7 @@ export function pendingEmails(
     offer_url: null,
     questions: null,
     answer_url: null,
+    organiser_message: null,
     money: null,
   }
   // Of a kind that has nothing of its own below.
@@ -166,6 +167,15 @@ export function pendingEmails(
       kind: 'answers_reminder',
       questions: [text ?? 'What do you eat?', text ?? 'How are you travelling?'],
       answer_url: 'https://tickets.example/g/81c0de',
+    },
+    organiser_message: {
+      ...toHolder,
+      opt_out_url: 'https://tickets.example/u/7d1e9b',
+      kind: 'organiser_message',
+      organiser_message: {
+        subject: text ?? 'The doors open earlier',
+        message: 'The doors open **at 18:30** already.\nBring something warm.\n\nWe look forward to seeing you!',
+      },
     },
     event_cancelled: { ...cancelled, kind: 'event_cancelled' },
     ticket_cancelled: { ...cancelled, kind: 'ticket_cancelled' },

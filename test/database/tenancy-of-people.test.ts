@@ -62,6 +62,7 @@ const matrix: Record<string, string> = {
   'public.notifications': 'r r – –',
   'public.emails': 'r r – –',
   'public.email_opt_outs': 'r r – –',
+  'public.messages': 'r r – –',
   'public.audit_entries': 'r – – –',
 }
 

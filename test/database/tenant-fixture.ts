@@ -40,6 +40,7 @@ export async function createTenant(): Promise<Tenant> {
     'insert into public.email_opt_outs (event_id, email) select a.event_id, a.email from public.attendees a where a.event_id = $1',
     [event.id],
   )
+  await studio.query("select public.message_attendees($1, 'Hello', 'Bring a lamp.')", [event.id])
   const checkIn = await row<{ id: string }>(
     `insert into public.check_ins (event_id, code) select $1, $2 returning id`,
     [event.id, guest.code],

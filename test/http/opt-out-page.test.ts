@@ -55,7 +55,7 @@ test('reading the link changes nothing, a POST switches off, and a second one ch
   for (let i = 0; i < 2; i++) {
     const answer = await oneClick(url)
     expect([answer.status, answer.headers.get('Set-Cookie')]).toEqual([200, null])
-    expect(await answer.text()).toContain('You will receive no more e-mails about changes to this event.')
+    expect(await answer.text()).toContain('You will receive no more news about this event.')
   }
   // Multipart, as the standard also has it.
   const form = new FormData()
@@ -93,23 +93,23 @@ test('the page of the ticket says which it is, and switches off and on again', a
   const press = (state: string) => fetch(`${ticket}/emails/${state}`, { method: 'POST' })
   const shown = async () =>
     /<form class="emails"[\s\S]*?<span>(.*?)<\/span>/.exec(await (await fetch(ticket)).text())?.[1]
-  expect(await shown()).toBe('E-mails about changes: on')
+  expect(await shown()).toBe('News by e-mail: on')
   const { url, status } = await press('off')
   expect([url, status]).toEqual([ticket, 200])
-  expect([await shown(), await optOuts(event.id)]).toEqual(['E-mails about changes: off', ['ada@example.com']])
+  expect([await shown(), await optOuts(event.id)]).toEqual(['News by e-mail: off', ['ada@example.com']])
   await press('on')
   await press('on')
-  expect([await shown(), await optOuts(event.id)]).toEqual(['E-mails about changes: on', []])
+  expect([await shown(), await optOuts(event.id)]).toEqual(['News by e-mail: on', []])
 
   await oneClick(links[0])
-  expect(await shown()).toBe('E-mails about changes: off')
+  expect(await shown()).toBe('News by e-mail: off')
   for (const [method, path, expected] of [
     ['POST', `${ticket}/emails/maybe`, 404],
     ['GET', `${ticket}/emails/on`, 404],
     ['POST', `${inject('apiUrl')}/t/${randomBytes(16).toString('hex')}/emails/on`, 404],
   ] as const)
     expect([path, (await fetch(path, { method })).status]).toEqual([path, expected])
-  expect(await shown()).toBe('E-mails about changes: off')
+  expect(await shown()).toBe('News by e-mail: off')
   await send('POST', `/attendees/${id}/cancel`)
   expect(await shown()).toBeUndefined()
 })

@@ -43,6 +43,7 @@ const noTransitions = {
   erase_attendee: 'it changes no status: see test/rest/erase-attendee.test.ts',
   send_payment_reminder: 'it e-mails: see test/database/50-orders/payment-reminders.test.ts',
   send_payment_reminders: 'it is send_payment_reminder for many',
+  message_attendees: 'it e-mails: see test/rest/message-attendees.test.ts',
   remind_unanswered: 'it e-mails: see test/rest/remind-unanswered.test.ts',
   erase_person: 'it changes no status but those of entries of the waiting list: see test/rest/people.test.ts',
   void_payment: 'see test/rest/payment-corrections.test.ts',

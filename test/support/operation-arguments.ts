@@ -36,6 +36,7 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     ends_at: '2027-06-01T23:00:00+02:00',
     timezone: 'Europe/Berlin',
     locale: 'de',
+    guest_notes: { de: 'Bitte **Ausweis** mitbringen.' },
     venue: { name: 'Orangery', country: 'DE' },
     capacity: 80,
     payment_due_days: 14,
@@ -146,6 +147,10 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
       [event.id],
     )
     return { event_id: event.id, dry_run: false }
+  },
+  message_attendees: async (event) => {
+    await event.guest()
+    return { event_id: event.id, subject: 'Bring a lamp', message: 'It is **dark**.', status: 'active', dry_run: false }
   },
   send_payment_reminder: async (event) => ({ order_id: (await event.payer()).orderId, dry_run: false }),
   send_payment_reminders: async (event) => ({

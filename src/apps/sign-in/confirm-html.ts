@@ -2,6 +2,7 @@
 
 import { amountOf } from '../../guests/facts.ts'
 import { html } from '../../guests/html.ts'
+import { notesHtml } from '../../guests/notes.ts'
 import { clip, linesOf, oneLine } from '../../guests/plain-text.ts'
 import { wordsOf } from '../../guests/words/index.ts'
 import type { Scope } from '../../operations/operation.ts'
@@ -35,6 +36,9 @@ export type Confirmation = {
   /** What guests read: [before, now] */
   news: Record<string, [unknown, unknown]> | null
   message: string | null
+  message_subject: string | null
+  /** The filter of a message: by name of the argument. */
+  audience: Record<string, unknown> | null
   steps: Step[] | null
   more_steps: number | null
   subject:
@@ -138,6 +142,8 @@ function questionOf({ operation, subject }: Confirmation): [question: string, ac
       return [`Remind the buyers of ${event} to pay?`, 'Send the reminders']
     case 'remind_unanswered':
       return [`Remind the guests of ${event} to answer its questions?`, 'Send the reminders']
+    case 'message_attendees':
+      return [`Send this message to the guests of ${event}?`, 'Send the message']
     case 'record_refund':
       return [`Record a refund for order ${order}?`, 'Record the refund']
     default:
@@ -145,7 +151,7 @@ function questionOf({ operation, subject }: Confirmation): [question: string, ac
   }
 }
 
-function factsOf({ operation, subject, effect, changes, news, message, steps, more_steps }: Confirmation) {
+function factsOf({ operation, subject, effect, changes, news, steps, more_steps, ...asked }: Confirmation) {
   const { event, slug, starts_at, timezone, order, person, people } = subject ?? {}
   const { orders, attendees, waiting_list, told, not_told = [], refund_due, refunded, currency = '' } = effect ?? {}
   const notTold = not_told.reduce((sum, { count }) => sum + count, 0)
@@ -166,15 +172,40 @@ function factsOf({ operation, subject, effect, changes, news, message, steps, mo
           told !== undefined &&
             !operation.startsWith('erase_') &&
             `${counted(told, 'person', 'people')} will be e-mailed`,
-          notTold && `${counted(notTold, 'person', 'people')} will not be e-mailed`,
+          notTold && `${counted(notTold, 'person', 'people')} will not be e-mailed${reasonsOf(not_told)}`,
         )}
         ${entry('To be refunded', refund_due && amountOf(refund_due, currency, wordsOf('en')))}
         ${entry('To be refunded', refund_due === null && 'Your key may not see this amount')}
         ${entry('Refund', refunded !== undefined && amountOf(refunded, currency, wordsOf('en')))}
         ${entry('Changes', changesOf(changes ?? {}, false))}
         ${entry('Sent to guests', news && (changesOf(news, true) || 'Nothing new'))}
-        ${entry('Message to guests', ...linesOf(message ?? ''))}
+        ${messageOf(asked)}
         ${entry('Steps', ...(steps ?? []).map(stepOf), more_steps && `… and ${numbers.format(more_steps)} more`)}`
+}
+
+function messageOf({
+  message,
+  message_subject,
+  audience,
+}: Pick<Confirmation, 'message' | 'message_subject' | 'audience'>) {
+  if (message_subject === null) return entry('Message to guests', ...linesOf(message ?? ''))
+  return html`${entry('Only guests with', changesOf(audience ?? {}, false))}
+        ${entry('Subject', oneLine(message_subject))}
+        <div><dt>Message to guests</dt><dd class="soft">${notesHtml(message ?? '')}</dd></div>`
+}
+
+const reasons: Record<string, string> = {
+  switched_off: 'unsubscribed',
+  told_before: 'had this before',
+  send_email_false: 'e-mails switched off for their order',
+  no_address: 'no e-mail address',
+}
+
+const reasonsOf = (not_told: { reason: string; count: number }[]): string => {
+  const texts = not_told.map(
+    ({ reason, count }) => `${reasons[reason] ?? reason.replaceAll('_', ' ')}: ${numbers.format(count)}`,
+  )
+  return texts.length > 0 ? ` (${texts.join(', ')})` : ''
 }
 
 const quoted = (text: string | null | undefined) => (text ? `“${clip(oneLine(text), 100)}”` : '…')

@@ -1,4 +1,4 @@
-// The page at /u/TOKEN, to which e-mails about changes link: a GET shows one button, and a POST switches these e-mails off, whoever sends
+// The page at /u/TOKEN, to which news of an event link: a GET shows one button, and a POST switches these e-mails off, whoever sends
 // it: the button, or a mail service for its user (RFC 8058). The token gives no other right.
 
 import { type Response, Router } from 'express'

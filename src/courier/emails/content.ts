@@ -80,7 +80,7 @@ export function contentOf(pending: PendingEmail, facts: Facts): Content {
   const { words } = facts
   const headline = headlineOf(pending, facts)
   return {
-    subject: fill(words.subject, { headline, event: facts.event }),
+    subject: pending.kind === 'organiser_message' ? headline : fill(words.subject, { headline, event: facts.event }),
     headline,
     tone: tones[pending.kind] ?? 'plain',
     preview: [facts.time?.lines.join(', ') ?? words.toBeAnnounced, whereLines(facts, words)[0]].join(', '),
@@ -100,6 +100,8 @@ function headlineOf(pending: PendingEmail, facts: Facts): string {
   if (isToBuyer(pending)) return headlineToBuyer(pending, facts)
   if (pending.kind === 'ticket' && pending.others.length > 0)
     return fill(kinds.ticket.several, { count: `${pending.others.length + 1}` })
+  if (pending.kind === 'organiser_message')
+    return fill(kinds.organiser_message.headline, { subject: oneLine(pending.organiser_message.subject) })
   return withRefund(kinds[pending.kind].headline, 'money' in pending ? pending.money : null, facts.words)
 }
 
@@ -133,6 +135,8 @@ function blocksOf(pending: PendingEmail, facts: Facts): Block[] {
       return eventChanged(pending, facts)
     case 'answers_reminder':
       return answersReminder(pending, facts)
+    case 'organiser_message':
+      return organiserMessage(pending, facts)
     case 'ticket_cancelled':
       return ticketCancelled(pending, facts)
     case 'ticket_passed_on':
@@ -250,6 +254,11 @@ function answersReminder(pending: Of<'answers_reminder'>, facts: Facts): Block[]
     details(ticketRow([oneLine(pending.ticket_type.name)], facts), orderRow(facts)),
   ]
 }
+
+const organiserMessage = (
+  { organiser_message: { message }, holders }: Of<'organiser_message'>,
+  facts: Facts,
+): Block[] => [{ type: 'notes', label: undefined, text: message }, whenAndWhere(facts), ...ticketLinks(holders, facts)]
 
 const notice = (pending: PendingNotice, facts: Facts): Block[] => [
   sentences(facts.words.kinds[pending.kind].notice, ...whatOfTheMoney(pending.money, facts.words)),

@@ -148,6 +148,7 @@ export const de: Words = {
       answer: 'Jetzt antworten',
       reply: 'Bitte schicken Sie Ihre Antworten an {organisation}.',
     },
+    organiser_message: { headline: '{subject}' },
   },
 
   several: {
@@ -157,16 +158,16 @@ export const de: Words = {
   },
 
   optOut: {
-    link: 'Keine E-Mails mehr über Änderungen dieser Veranstaltung',
-    title: 'E-Mails über Änderungen',
-    ask: 'Möchten Sie keine E-Mails mehr über Änderungen dieser Veranstaltung erhalten?',
+    link: 'Keine Neuigkeiten mehr zu dieser Veranstaltung',
+    title: 'Neuigkeiten zur Veranstaltung',
+    ask: 'Möchten Sie keine Neuigkeiten mehr zu dieser Veranstaltung erhalten, weder Änderungen noch Mitteilungen des Veranstalters?',
     stays:
       'Tickets, Zahlungsbestätigungen und Zahlungsaufforderungen erhalten Sie weiterhin, und wir informieren Sie, falls die Veranstaltung abgesagt oder Ihr Ticket storniert wird.',
     button: 'E-Mails abbestellen',
-    done: 'Sie erhalten keine E-Mails mehr über Änderungen dieser Veranstaltung.',
+    done: 'Sie erhalten keine Neuigkeiten mehr zu dieser Veranstaltung.',
     again: 'Auf der Seite Ihres Tickets können Sie sie wieder einschalten.',
-    on: 'E-Mails über Änderungen: an',
-    off: 'E-Mails über Änderungen: aus',
+    on: 'Neuigkeiten per E-Mail: an',
+    off: 'Neuigkeiten per E-Mail: aus',
     switchOff: 'Ausschalten',
     switchOn: 'Einschalten',
   },

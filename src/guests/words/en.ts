@@ -159,6 +159,8 @@ export const en = {
       /** Without a link. */
       reply: 'Please send your answers to {organisation}.',
     },
+    /** The organiser's own words. */
+    organiser_message: { headline: '{subject}' },
   },
 
   /** Of several tickets that one e-mail tells of. */
@@ -169,18 +171,18 @@ export const en = {
     othersUnpaid: 'The tickets that have not been paid yet will follow as soon as they are.',
   },
 
-  /** E-mails about changes, which can be switched off: at their foot, on the page that this leads to, and on the ticket page. */
+  /** News of an event, changes and messages, which can be switched off: at their foot, on the page that this leads to, and on the ticket page. */
   optOut: {
-    link: 'Stop e-mails about changes to this event',
-    title: 'E-mails about changes',
-    ask: 'Would you like to stop receiving e-mails about changes to this event?',
+    link: 'Stop news about this event',
+    title: 'News about the event',
+    ask: 'Would you like to stop receiving news about this event: changes and messages from the organiser?',
     stays:
       'You will still receive your tickets, receipts and payment requests, and you will be told if the event or your ticket is cancelled.',
     button: 'Stop these e-mails',
-    done: 'You will receive no more e-mails about changes to this event.',
+    done: 'You will receive no more news about this event.',
     again: 'You can switch them on again on the page of your ticket.',
-    on: 'E-mails about changes: on',
-    off: 'E-mails about changes: off',
+    on: 'News by e-mail: on',
+    off: 'News by e-mail: off',
     switchOff: 'Switch off',
     switchOn: 'Switch on',
   },

@@ -148,6 +148,7 @@ export const es: Words = {
       answer: 'Responder ahora',
       reply: 'Envía tus respuestas a {organisation}.',
     },
+    organiser_message: { headline: '{subject}' },
   },
 
   several: {
@@ -157,16 +158,16 @@ export const es: Words = {
   },
 
   optOut: {
-    link: 'Dejar de recibir correos sobre cambios en este evento',
-    title: 'Correos sobre cambios',
-    ask: '¿Quieres dejar de recibir correos sobre cambios en este evento?',
+    link: 'Dejar de recibir novedades de este evento',
+    title: 'Novedades del evento',
+    ask: '¿Quieres dejar de recibir novedades de este evento: cambios y mensajes de la organización?',
     stays:
       'Seguirás recibiendo tus entradas, los recibos y las solicitudes de pago, y te avisaremos si se cancela el evento o se anula tu entrada.',
     button: 'No quiero recibir más correos',
-    done: 'Ya no recibirás correos sobre cambios en este evento.',
-    again: 'Puedes volver a activarlos en la página de tu entrada.',
-    on: 'Correos sobre cambios: activados',
-    off: 'Correos sobre cambios: desactivados',
+    done: 'Ya no recibirás novedades de este evento.',
+    again: 'Puedes volver a activarlas en la página de tu entrada.',
+    on: 'Novedades por correo: activadas',
+    off: 'Novedades por correo: desactivadas',
     switchOff: 'Desactivar',
     switchOn: 'Activar',
   },

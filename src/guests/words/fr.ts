@@ -149,6 +149,7 @@ const written: Words = {
       answer: 'Répondre maintenant',
       reply: 'Merci d’envoyer vos réponses à {organisation}.',
     },
+    organiser_message: { headline: '{subject}' },
   },
 
   several: {
@@ -158,16 +159,16 @@ const written: Words = {
   },
 
   optOut: {
-    link: 'Ne plus recevoir d’e-mails sur les changements de cet événement',
-    title: 'E-mails sur les changements',
-    ask: 'Souhaitez-vous ne plus recevoir d’e-mails sur les changements de cet événement ?',
+    link: 'Ne plus recevoir les actualités de cet événement',
+    title: 'Actualités de l’événement',
+    ask: 'Souhaitez-vous ne plus recevoir les actualités de cet événement : changements et messages de l’organisateur ?',
     stays:
       'Vous continuerez à recevoir vos billets, vos reçus et les demandes de paiement, et nous vous préviendrons si l’événement ou votre billet est annulé.',
     button: 'Ne plus recevoir ces e-mails',
-    done: 'Vous ne recevrez plus d’e-mails sur les changements de cet événement.',
+    done: 'Vous ne recevrez plus les actualités de cet événement.',
     again: 'Vous pouvez les réactiver sur la page de votre billet.',
-    on: 'E-mails sur les changements : activés',
-    off: 'E-mails sur les changements : désactivés',
+    on: 'Actualités par e-mail : activées',
+    off: 'Actualités par e-mail : désactivées',
     switchOff: 'Désactiver',
     switchOn: 'Activer',
   },

@@ -146,6 +146,7 @@ export const nl: Words = {
       answer: 'Nu beantwoorden',
       reply: 'Stuur je antwoorden naar {organisation}.',
     },
+    organiser_message: { headline: '{subject}' },
   },
 
   several: {
@@ -155,16 +156,16 @@ export const nl: Words = {
   },
 
   optOut: {
-    link: 'Geen e-mails meer over wijzigingen van dit evenement',
-    title: 'E-mails over wijzigingen',
-    ask: 'Wil je geen e-mails meer krijgen over wijzigingen van dit evenement?',
+    link: 'Geen nieuws meer over dit evenement',
+    title: 'Nieuws over het evenement',
+    ask: 'Wil je geen nieuws meer krijgen over dit evenement: wijzigingen en berichten van de organisator?',
     stays:
       'Je krijgt nog wel je tickets, betalingsbevestigingen en betaalverzoeken, en je hoort het als het evenement wordt afgelast of je ticket wordt geannuleerd.',
     button: 'Stop deze e-mails',
-    done: 'Je krijgt geen e-mails meer over wijzigingen van dit evenement.',
-    again: 'Op de pagina van je ticket kun je ze weer aanzetten.',
-    on: 'E-mails over wijzigingen: aan',
-    off: 'E-mails over wijzigingen: uit',
+    done: 'Je krijgt geen nieuws meer over dit evenement.',
+    again: 'Op de pagina van je ticket kun je het weer aanzetten.',
+    on: 'Nieuws per e-mail: aan',
+    off: 'Nieuws per e-mail: uit',
     switchOff: 'Uitzetten',
     switchOn: 'Aanzetten',
   },

@@ -49,7 +49,7 @@ const chapters: readonly Tag[] = [
     name: 'Attendees',
     description: 'People and their tickets: correct, transfer, resend, cancel.',
     guide: 'guides/register-guests',
-    kinds: ['attendee', 'attendee_import', 'email', 'erasure', 'ticket_qr', 'person', 'person_erasure'],
+    kinds: ['attendee', 'attendee_import', 'email', 'erasure', 'ticket_qr', 'person', 'person_erasure', 'message'],
   },
   {
     name: 'Waiting list',

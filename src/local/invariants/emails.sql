@@ -28,6 +28,13 @@ where private.can_be_switched_off(m.kind)
   and (m.status = 'queued' and a.updated_at <= m.created_at or lower(m.sent_to) = u.email_lower)
   and u.event_id in (table asked_events)
 union all
+select 'no address is sent a message twice', 'messages', m.organiser_message_id, count(*)::text, '1'
+from public.emails m
+join public.attendees a on a.id = m.attendee_id
+where m.kind = 'organiser_message' and m.status in ('sent', 'delivered') and a.ticket_type_id in (table asked_types)
+group by m.organiser_message_id, lower(m.sent_to)
+having count(*) > 1
+union all
 select 'whoever switched off the messages of an event has a ticket of it', 'email_opt_outs', u.event_id, 'none', 'a ticket'
 from public.email_opt_outs u
 where u.event_id in (table asked_events)

@@ -611,6 +611,10 @@ export interface components {
             name: string;
             slug: string;
             description: string | null;
+            /** @description The organiser's own words for guests by language, in Markdown, in ticket e-mails and on their pages. */
+            guest_notes: {
+                [key: string]: string;
+            };
             /** @enum {string} */
             status: "draft" | "published" | "cancelled" | "completed";
             /**
@@ -680,7 +684,7 @@ export interface components {
              * @description Kind of e-mail.
              * @enum {string}
              */
-            kind: "ticket" | "order_confirmation" | "payment_received" | "payment_voided" | "payment_reminder" | "order_expired" | "order_cancelled" | "event_changed" | "event_cancelled" | "ticket_cancelled" | "ticket_passed_on" | "waiting_list_offer" | "waiting_list_cancelled" | "answers_reminder";
+            kind: "ticket" | "order_confirmation" | "payment_received" | "payment_voided" | "payment_reminder" | "order_expired" | "order_cancelled" | "event_changed" | "event_cancelled" | "ticket_cancelled" | "ticket_passed_on" | "waiting_list_offer" | "waiting_list_cancelled" | "answers_reminder" | "organiser_message";
             /**
              * Format: uuid
              * @description Identifier of the event.

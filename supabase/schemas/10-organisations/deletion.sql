@@ -8,7 +8,7 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_tables constant regclass[] := '{
-    public.webhook_deliveries, public.webhook_endpoints, public.emails, public.email_opt_outs, public.check_ins, public.refunds,
+    public.webhook_deliveries, public.webhook_endpoints, public.emails, public.messages, public.email_opt_outs, public.check_ins, public.refunds,
     public.payment_voids, public.payments, public.attendees, public.waiting_list_entries, public.orders, public.check_in_points, public.questions,
     public.promo_codes, public.ticket_types, public.events, public.notifications, private.idempotency_records,
     private.event_plans, private.confirmations, private.export_links, public.api_keys,

@@ -75,7 +75,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   -- Postgres may log the refusal: the gateway adds these from the call.
-  c_personal constant text[] := '{email,names,external_reference,message}';
+  c_personal constant text[] := '{email,names,external_reference,message,subject}';
   v_fingerprint bytea;
   v_confirmed_by uuid;
 begin
@@ -302,6 +302,8 @@ begin
       'changes', v_shown.arguments -> 'changes',
       'news', v_shown.arguments -> 'news',
       'message', v_shown.arguments -> 'message',
+      'message_subject', v_shown.arguments -> 'subject',
+      'audience', v_shown.arguments -> 'audience',
       'steps', v_shown.arguments -> 'steps',
       'more_steps', v_shown.arguments -> 'more_steps',
       'subject', case when v_shown.id is not null then private.subject_of_confirmation(v_shown) end
@@ -312,7 +314,7 @@ begin
 end
 $$;
 comment on function api.get_confirmation is
-  'A request for confirmation, for the person signed in: { state, operation, scope, may_confirm, asked_by, expires_at, effect, changes, news, message, steps, more_steps, subject }. null without a sign-in, or for another organisation''s request. For the gateway.';
+  'A request for confirmation, for the person signed in: { state, operation, scope, may_confirm, asked_by, expires_at, effect, changes, news, message, message_subject, audience, steps, more_steps, subject }. null without a sign-in, or for another organisation''s request. For the gateway.';
 grant execute on function api.get_confirmation to gateway;
 
 -- Security definer: the gateway may read and write no table.

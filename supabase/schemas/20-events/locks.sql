@@ -5,7 +5,7 @@
 -- its queue is fair: during an on-sale some transaction always holds the row shared, and the organiser's edit would starve.
 -- Where the event has a capacity, registrations go one by one under a second lock: two transactions that hold the first one
 -- shared could never both upgrade it. Whatever gives places back takes it as well, and then offers them to the waiting list.
--- Lock order, everywhere: external_ids of a registration, event row, event lock, order, attendee, switched-off e-mails of an address,
+-- Lock order, everywhere: external_ids of a registration, event row, event lock, its messages, order, attendee, switched-off e-mails of an address,
 -- offer of the waiting list, promo code, capacity lock of the event, ticket type; several of a kind in the order of their ids, ticket
 -- types and switched-off e-mails in that of their events first.
 create function private.lock_event_exclusive(event_id uuid) returns void

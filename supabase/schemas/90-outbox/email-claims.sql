@@ -48,6 +48,23 @@ begin
 end
 $$;
 
+-- Whether another e-mail has brought its message to the address, or is to: a cancelled one may have been queued again after the message was.
+create function private.is_told_otherwise(email public.emails, attendee public.attendees) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return exists (
+    select from public.emails o
+    where o.organiser_message_id = email.organiser_message_id and lower(o.sent_to) = attendee.email_lower
+      and o.status in ('sent', 'delivered') and o.id <> email.id
+  ) or exists (
+    select from public.emails o
+    where o.attendee_id = any (private.tickets_of_address(email.kind, attendee)) and o.organiser_message_id = email.organiser_message_id
+      and coalesce(o.status = 'queued', false) and o.id <> email.id and (o.claim is not null or o.id < email.id)
+  );
+end
+$$;
+
 -- Whether there is nothing left to tell: the ticket, order or payment is no more what the e-mail says, or the event is again what it was.
 create function private.is_obsolete(email public.emails) returns boolean
 language plpgsql stable security definer set search_path = ''
@@ -93,6 +110,9 @@ begin
     when 'payment_received' then exists (select from public.payment_voids v where v.payment_id = email.payment_id)
     when 'payment_voided' then not private.has_receipt(email.payment_id)
     when 'event_cancelled' then false
+    -- Who was written to as cancelled is told all the same.
+    when 'organiser_message' then coalesce(v_attendee.cancelled_at > email.created_at, false) or private.is_told_otherwise(email, v_attendee)
+      or (select e.status not in ('published', 'completed') from public.events e where e.id = v_attendee.event_id)
     -- Of any other kind: who has no good ticket of a published event is told nothing of it.
     else v_attendee.id is not null and (
       v_attendee.status <> 'active' or (select e.status <> 'published' from public.events e where e.id = v_attendee.event_id)
@@ -287,7 +307,7 @@ begin
 end
 $$;
 comment on function api.claim_emails is
-  'Leases due e-mails of every kind for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, message, ticket_type, attendee, others, holders, guests, order, order_url, lines, payment, waiting_list_entry, offer_url, questions, answer_url, opt_out_url }]. "others" are tickets in the same e-mail, each settled by its email_id.';
+  'Leases due e-mails of every kind for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, message, organiser_message, ticket_type, attendee, others, holders, guests, order, order_url, lines, payment, waiting_list_entry, offer_url, questions, answer_url, opt_out_url }]. "others" are tickets in the same e-mail, each settled by its email_id.';
 grant execute on function api.claim_emails to courier;
 
 -- What became of tickets that were sent, on their attendees, who are locked; of the latest e-mail only. Where the code or the address changed

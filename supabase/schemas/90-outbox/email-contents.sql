@@ -169,6 +169,7 @@ begin
     'event', (select private.event_json(e) from public.events e where e.id = coalesce(v_order.event_id, v_entry.event_id)),
     'previous', email.previous,
     'message', email.message,
+    'organiser_message', (select json_build_object('subject', m.subject, 'message', m.message) from public.messages m where m.id = email.organiser_message_id),
     'ticket_type', (select json_build_object('name', t.name) from public.ticket_types t where t.id = v_attendee.ticket_type_id),
     'attendee', v_guest -> 'attendee',
     'others', v_guest -> 'others',

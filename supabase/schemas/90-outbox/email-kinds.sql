@@ -15,5 +15,6 @@ create type public.email_kind as enum (
   'ticket_passed_on',
   'waiting_list_offer',
   'waiting_list_cancelled',
-  'answers_reminder'
+  'answers_reminder',
+  'organiser_message'
 );

@@ -52,6 +52,7 @@ create table public.emails (
   organisation_id uuid not null,
   payment_id uuid,
   waiting_list_entry_id uuid,
+  organiser_message_id uuid,
   message_id text,
   is_mailing boolean not null generated always as (
     kind not in ('ticket', 'order_confirmation', 'payment_received', 'payment_voided', 'ticket_cancelled', 'ticket_passed_on', 'waiting_list_offer')
@@ -65,12 +66,13 @@ create table public.emails (
   constraint emails_attendee_id_fkey foreign key (attendee_id) references public.attendees (id) on delete cascade,
   constraint emails_order_id_fkey foreign key (order_id) references public.orders (id) on delete cascade,
   constraint emails_payment_id_fkey foreign key (payment_id) references public.payments (id) on delete cascade,
+  constraint emails_organiser_message_id_fkey foreign key (organiser_message_id) references public.messages (id) on delete cascade,
   constraint emails_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade,
   constraint emails_have_a_next_attempt_while_queued check ((status = 'queued') = (next_attempt_at is not null)),
   constraint emails_to_guests_name_one check (
     attendee_id is not null or kind not in (
-      'ticket', 'ticket_cancelled', 'ticket_passed_on', 'event_changed', 'event_cancelled', 'answers_reminder'
+      'ticket', 'ticket_cancelled', 'ticket_passed_on', 'event_changed', 'event_cancelled', 'answers_reminder', 'organiser_message'
     )
   ),
   constraint emails_to_buyers_name_an_order check (
@@ -79,6 +81,7 @@ create table public.emails (
     )
   ),
   constraint emails_of_payments_name_one check (payment_id is not null or kind not in ('payment_received', 'payment_voided')),
+  constraint emails_of_messages_name_one check (organiser_message_id is not null or kind <> 'organiser_message'),
   constraint emails_to_the_waiting_list_name_an_entry check (
     waiting_list_entry_id is not null or kind not in ('waiting_list_offer', 'waiting_list_cancelled')
   )
@@ -97,6 +100,7 @@ comment on column public.emails.next_attempt_at is 'Time of the next attempt. Em
 comment on column public.emails.last_attempt_at is 'Time of the last attempt.';
 comment on column public.emails.payment_id is 'The received or voided payment.';
 comment on column public.emails.waiting_list_entry_id is 'The waiting-list entry that receives it, if any.';
+comment on column public.emails.organiser_message_id is 'The message that it brings: a row of messages.';
 comment on column public.emails.message_id is 'Message id at the mail service.';
 comment on column public.emails.is_mailing is 'Internal: a kind that an event may send by the thousand: changes, cancellation, reminders, expiries. Other e-mails of the organisation go first. Generated.';
 comment on column public.emails.previous is 'Internal: for event_changed: what the attendees knew before, as in the JSON of the event.';
@@ -117,6 +121,8 @@ create index emails_payment_id_idx on public.emails (payment_id) where payment_i
 create index emails_waiting_list_entry_id_idx on public.emails (waiting_list_entry_id) where waiting_list_entry_id is not null;
 -- For private.page_of_emails. Without kind and status: claims would be planned with these where the statistics know of nothing.
 create index emails_organisation_id_id_idx on public.emails (organisation_id, id);
+-- For private.is_told_otherwise, too.
+create index emails_organiser_message_id_idx on public.emails (organiser_message_id, lower(sent_to)) where organiser_message_id is not null;
 create index emails_sent_with_idx on public.emails (sent_with) where sent_with is not null;
 create index emails_message_id_idx on public.emails (message_id) where message_id is not null;
 -- For api.purge.
@@ -223,7 +229,7 @@ create policy emails_select_own on public.emails for select to scope_attendees_r
 create policy emails_select_membership on public.emails for select to authenticated
   using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select (
-  id, organisation_id, kind, attendee_id, order_id, payment_id, waiting_list_entry_id, status, attempts, next_attempt_at, sent_to, sent_at, message_id, last_error, message, created_at, updated_at,
+  id, organisation_id, kind, attendee_id, order_id, payment_id, waiting_list_entry_id, organiser_message_id, status, attempts, next_attempt_at, sent_to, sent_at, message_id, last_error, message, created_at, updated_at,
   last_attempt_at
 ) on public.emails to authenticated;
 grant select (

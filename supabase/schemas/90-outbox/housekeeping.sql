@@ -1,4 +1,4 @@
--- Retention: idempotency records, sign-ins, confirmations, plans, links to exports, settled deliveries and e-mails, the log of
+-- Retention: idempotency records, sign-ins, confirmations, plans, links to exports, settled deliveries and e-mails, messages, the log of
 -- notifications, entries of the waiting list that came to nothing, sensitive answers, and the audit trail. The courier purges them in small batches, so that no
 -- other transaction waits for long.
 
@@ -41,6 +41,7 @@ begin
         ('public.notifications', 'created_at', v_kept_for,
           'o.queued_for is null and not exists (select from public.webhook_deliveries d where d.notification_id = o.id)'),
         ('public.emails', 'created_at', v_kept_for, $sql$o.status <> 'queued'$sql$),
+        ('public.messages', 'created_at', v_kept_for, 'not exists (select from public.emails e where e.organiser_message_id = o.id)'),
         ('public.audit_entries', 'created_at', make_interval(days => greatest(audit_retention_days, 1)), 'true')
     ) o (name, aged_by, kept_for, condition)
   loop

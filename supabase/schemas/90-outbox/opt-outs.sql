@@ -1,4 +1,4 @@
--- Who has switched off the e-mails about changes of an event: an address at an event, so that the next event begins anew. What is needed to
+-- Who has switched off the news of an event, its changes and messages: an address at an event, so that the next event begins anew. What is needed to
 -- come, to pay or to stay away is sent all the same. The link of an e-mail switches off and does nothing else; the ticket page does both.
 
 -- The kinds that whoever gets them can switch off.
@@ -6,7 +6,7 @@ create function private.can_be_switched_off(kind public.email_kind) returns bool
 language plpgsql immutable set search_path = ''
 as $$
 begin
-  return kind in ('event_changed');
+  return kind in ('event_changed', 'organiser_message');
 end
 $$;
 
@@ -21,7 +21,7 @@ create table public.email_opt_outs (
   constraint email_opt_outs_organisation_id_fkey foreign key (organisation_id) references public.organisations (id) on delete cascade,
   constraint email_opt_outs_email_is_an_address check (private.is_email_address(email))
 );
-comment on table public.email_opt_outs is 'Addresses that opted out of e-mails about changes of an event. Only the recipient can opt in again, on the ticket page.';
+comment on table public.email_opt_outs is 'Addresses that opted out of news of an event: changes and messages. Only the recipient can opt in again, on the ticket page.';
 comment on column public.email_opt_outs.email is 'The address.';
 comment on column public.email_opt_outs.event_id is 'The event.';
 comment on column public.email_opt_outs.created_at is 'When the e-mails were switched off.';
@@ -140,10 +140,10 @@ begin
   return api.get_opt_out(token);
 end
 $$;
-comment on function api.opt_out is 'Switches off e-mails about changes by an opt-out link. Answers as api.get_opt_out. For the gateway.';
+comment on function api.opt_out is 'Switches off news of an event by an opt-out link. Answers as api.get_opt_out. For the gateway.';
 grant execute on function api.opt_out to gateway;
 
--- By the page of a ticket its holder switches the e-mails about changes off, and on again. False where no ticket has the token.
+-- By the page of a ticket its holder switches the news off, and on again. False where no ticket has the token.
 create function api.switch_ticket_emails(token text, emails boolean) returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -162,5 +162,5 @@ begin
 end
 $$;
 comment on function api.switch_ticket_emails is
-  'Switches e-mails about changes for the address of a ticket off or on. Returns whether there is such a ticket. For the gateway.';
+  'Switches news of the event for the address of a ticket off or on. Returns whether there is such a ticket. For the gateway.';
 grant execute on function api.switch_ticket_emails to gateway;

@@ -42,7 +42,7 @@ const notOfAPerson: Record<string, string[]> = {
   emails: [
     'id organisation_id kind is_mailing attendee_id order_id payment_id waiting_list_entry_id previous status',
     'attempts next_attempt_at claim claimed_until sent_code sent_at message_id created_at updated_at',
-    'last_attempt_at sent_with',
+    'last_attempt_at sent_with organiser_message_id',
   ],
   // An account is Auth's; what was typed for want of one is declared.
   organisation_members: ['organisation_id user_id role created_at'],

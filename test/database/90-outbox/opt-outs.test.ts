@@ -1,4 +1,4 @@
-// Who switched off the e-mails about changes of an event: what they still get, how they are counted, who may switch them on again, and when
+// Who switched off the news of an event: what they still get, how they are counted, who may switch it on again, and when
 // they are forgotten. The pages are in test/http/opt-out-page.test.ts.
 
 import { expect, test } from 'vitest'

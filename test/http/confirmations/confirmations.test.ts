@@ -294,6 +294,26 @@ describe('what guests are told', () => {
     expect(text).not.toContain('Row 24')
   })
 
+  test('in a message is shown whole, as they will read it, and confirmed whatever their number', async () => {
+    await group('Ann', ['ann@example.com', 'bea@example.com'])
+    await group('Cay', ['cay@nobody.invalid'])
+    const message = `Bring a **lamp**.\n\n${'It is dark. '.repeat(300)}<b>End</b>`
+    const args = { event: event.id, subject: 'The way home', message, status: 'active' }
+    expect(await assistant.call('message_attendees', { ...args, dry_run: true })).toMatchObject({ data: { told: 2 } })
+    const url = await askedFor('message_attendees', args)
+    const { text } = await person.open(url)
+    expect(text).toContain('Send this message to the guests of “Test event”?')
+    expect(text).toMatch(/2 people will be e-mailed<.*1 person will not be e-mailed \(no e-mail address: 1\)</s)
+    expect(text).toMatch(/Only guests with<\/dt><dd><bdi>status: active<.*Subject<\/dt><dd><bdi>The way home</s)
+    expect(text).toContain('<p dir="auto">Bring a <strong>lamp</strong>.</p>')
+    expect(text).toContain('It is dark. &lt;b&gt;End&lt;/b&gt;</p>')
+    await person.confirm(url)
+    for (const changed of [{ message: 'Buy now' }, { subject: 'Buy now' }, { status: 'awaiting_payment' }])
+      expect(await askedFor('message_attendees', { ...args, ...changed })).not.toBe(url)
+    expect(await assistant.call('message_attendees', args)).toMatchObject({ effect: { told: 2 } })
+    expect(await askedFor('message_attendees', args), 'once more').not.toBe(url)
+  })
+
   test('by an import is asked for as well', async () => {
     const guestsOf = (count: number) =>
       Array.from({ length: count }, (_, n) => ({ name: `Guest ${n}`, email: `guest-${count}-${n}@example.com` }))
