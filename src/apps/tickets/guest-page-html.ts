@@ -1,16 +1,13 @@
 // The HTML of the guest page: forms that work without a script. It shows no sensitive answer.
 
-import type * as z from 'zod'
-import { countries } from '../../guests/countries.ts'
 import { momentOf } from '../../guests/event-time.ts'
-import { actsLabel, amountOf, countryName, whenLines } from '../../guests/facts.ts'
+import { actsLabel, amountOf, whenLines } from '../../guests/facts.ts'
 import { type Html, html } from '../../guests/html.ts'
 import { noteOf } from '../../guests/notes.ts'
-import { oneLine } from '../../guests/plain-text.ts'
 import { fill, type Words } from '../../guests/words/index.ts'
 import type { guestActs } from '../../operations/events.ts'
 import { type Locale, locales } from '../../operations/locales.ts'
-import type { QuestionSchema } from '../../operations/questions.ts'
+import { type Field, inputs, type Question, questionField, type Sent } from '../fields.ts'
 import type { Form } from '../secret-page.ts'
 import { pageFacts, type TicketPage } from './ticket-page-facts.ts'
 import { contactOf, entry, head, notesOf, onlySaying, type SentPage, stillPage } from './ticket-page-html.ts'
@@ -18,17 +15,10 @@ import { contactOf, entry, head, notesOf, onlySaying, type SentPage, stillPage }
 export type Act = (typeof guestActs)[number]
 
 /** `answer` is null of a sensitive question, too. `is_open`: it can be answered, or its answer changed. */
-type Question = Pick<z.infer<typeof QuestionSchema>, 'key' | 'label' | 'help' | 'type' | 'options'> & {
-  required: boolean
-  sensitive: boolean
-  translations: Record<string, { label?: string; help?: string; options?: Record<string, string> }>
-  answer: unknown
-  is_answered: boolean
-  is_open: boolean
-}
+type GuestQuestion = Question & { sensitive: boolean; answer: unknown; is_answered: boolean; is_open: boolean }
 
 /** As `api.get_guest_page` returns it. */
-export type GuestPage = TicketPage & { ticket_token: string; acts: Act[]; questions: Question[] }
+export type GuestPage = TicketPage & { ticket_token: string; acts: Act[]; questions: GuestQuestion[] }
 
 /** What takes the ticket away has a view of its own. */
 type View = 'give_back' | 'pass_on'
@@ -81,8 +71,8 @@ function forms(facts: GuestFacts, token: string, { mistake }: Shown): Html {
   const { guest } = words
   const line = { type: 'text', required: false } as const
   const details = [
-    { ...line, name: 'name', label: words.name, values: [attendee.name], required: true },
-    { ...line, name: 'company', label: words.company, values: [attendee.company ?? ''] },
+    { ...line, name: 'name', param: 'name', label: words.name, values: [attendee.name], required: true },
+    { ...line, name: 'company', param: 'company', label: words.company, values: [attendee.company ?? ''] },
   ]
   const save = questions.some(({ is_open }) => is_open) ? guest.save : undefined
   const fields = questions.map((question) => fieldOf(question, facts))
@@ -93,8 +83,8 @@ function forms(facts: GuestFacts, token: string, { mistake }: Shown): Html {
         ${entry(words.ticket, [facts.ticketType], html`<a class="action" href="../t/${page.ticket_token}">${words.openTicket}</a>`)}
       </dl>
       ${facts.state.endsWith('cancelled') ? undefined : notesOf(facts)}
-      ${questions.length > 0 && formOf('answer', guest.questions, save, token, inputs(fields, words, mistake, 'answer'))}
-      ${acts.includes('correct') && formOf('correct', guest.details, guest.save, token, inputs(details, words, mistake, 'correct'))}
+      ${questions.length > 0 && formOf('answer', guest.questions, save, token, inputs(fields, words, sentTo('answer', mistake)))}
+      ${acts.includes('correct') && formOf('correct', guest.details, guest.save, token, inputs(details, words, sentTo('correct', mistake)))}
       <p class="actions">${link('pass_on')} ${link('give_back')}</p>`
 }
 
@@ -109,13 +99,13 @@ function acting(facts: GuestFacts, token: string, act: View, { refund, mistake }
   const title = nameOf(act, words)
   const line = { values: [], required: true }
   const newGuest: Field[] = [
-    { ...line, name: 'name', label: words.name, type: 'text' },
-    { ...line, name: 'email', label: guest.email, type: 'email' },
+    { ...line, name: 'name', param: 'name', label: words.name, type: 'text' },
+    { ...line, name: 'email', param: 'email', label: guest.email, type: 'email' },
   ]
   const [note, fields] = act === 'give_back' ? [guest.giveBackNote, []] : [guest.passOnNote, newGuest]
   const date = momentOf(guests_may_until ?? (starts_at as string), timezone, words)
   const notes = [note, ...refundOf(facts, refund), fill(guest.until, { date })].map((said) => html`<p>${said}</p>`)
-  return html`${formOf(act, title, title, token, [...notes, ...inputs(fields, words, mistake, act)])}
+  return html`${formOf(act, title, title, token, [...notes, ...inputs(fields, words, sentTo(act, mistake))])}
       <p class="actions"><a class="action" href="${token}">${guest.back}</a></p>`
 }
 
@@ -135,109 +125,14 @@ const formOf = (act: Act, title: string, button: string | undefined, token: stri
         ${button && html`<p><button class="main">${button}</button></p>`}
       </form>`
 
-type Field = {
-  name: string
-  type: Question['type']
-  label: string | Html
-  help?: string | Html | undefined
-  /** Of one that is answered by ticking. */
-  choices?: { key: string; label: string | Html }[] | undefined
-  values: string[]
-  required: boolean
-  /** Its key, where it is one that can be answered. */
-  asked?: string | undefined
-  disabled?: boolean
-}
+const sentTo = (act: Act, mistake: Shown['mistake']): Sent | undefined =>
+  mistake?.act === act ? { form: mistake.form, isWrong: (param) => param === mistake.param } : undefined
 
-/** A question in the language of the page, as far as it is translated. */
-function fieldOf(question: Question, { words, page }: GuestFacts): Field {
-  const { key, type, options, sensitive, is_answered, is_open, answer } = question
-  const locale = words.locale.slice(0, 2)
-  const own = question.translations[locale] ?? {}
-  const inWords = (translated: string | undefined, written: string) =>
-    html`<span lang="${translated === undefined ? page.event.locale : locale}" dir="auto">${oneLine(translated ?? written)}</span>`
-  const { yes, no, answered } = words.guest
-  const yesOrNo = [
-    { key: 'true', label: yes },
-    { key: 'false', label: no },
-  ]
-  const chosen = options?.map(({ key, label }) => ({ key, label: inWords(own.options?.[key], label) }))
-  const isHidden = sensitive && is_answered
-  const help = own.help ?? question.help
-  return {
-    name: `answer.${key}`,
-    type,
-    label: inWords(own.label, question.label),
-    help: (isHidden && answered) || (help === null ? undefined : inWords(own.help, help)),
-    choices: type === 'yes_no' ? yesOrNo : chosen,
-    values: [answer ?? []].flat().map(String),
-    required: question.required && !isHidden,
-    asked: is_open ? key : undefined,
-    disabled: !is_open,
-  }
-}
-
-/** As they are, or as they were sent with a mistake, to which the browser goes. */
-const inputs = (fields: Field[], words: Words, mistake: Shown['mistake'], act: Act): Html[] =>
-  fields.map((field) => {
-    const { form, param } = mistake?.act === act && !field.disabled ? mistake : {}
-    const values = form ? [form[field.name] ?? []].flat() : field.values
-    const isWrong = param === field.name || (field.asked !== undefined && param === `answers.${field.asked}`)
-    return inputOf({ ...field, values }, isWrong ? mistakeIn(field, values, words) : undefined, words)
-  })
-
-function mistakeIn({ type }: Field, values: string[], { guest }: Words): string {
-  const typed = values.join('').trim()
-  if (typed === '') return guest.missing
-  // No other limit is lower.
-  if (typed.length > 200) return guest.shorten
-  return type === 'phone' ? guest.phone : guest.wrong
-}
-
-function inputOf(
-  { name, type, label, help, choices, values, required, asked, disabled }: Field,
-  error: string | undefined,
-  words: Words,
-) {
-  const named = html`${label}${!required && html` <span class="optional">(${words.guest.optional})</span>`}`
-  const about = [help && `${name}-help`, error && `${name}-error`].filter(Boolean).join(' ')
-  const described = html`${about && html` aria-describedby="${about}"`}${disabled && html` disabled`}`
-  const focus = error !== undefined && html` autofocus`
-  const below = html`${help && html`<p class="help" id="${name}-help">${help}</p>`}
-          ${error && html`<p class="mistake" id="${name}-error">${error}</p>`}
-          ${asked && html`<input type="hidden" name="asked" value="${asked}">`}`
-  if (choices !== undefined) {
-    const kind = type === 'several_of' ? 'checkbox' : 'radio'
-    return html`<fieldset class="field"${described}>
-          <legend>${named}</legend>
-          ${choices.map(
-            ({ key, label }, i) =>
-              html`<label class="choice"><input type="${kind}" name="${name}" value="${key}"${values.includes(key) && html` checked`}${
-                required && kind === 'radio' && html` required`
-              }${i === 0 && focus}> ${label}</label>`,
-          )}
-          ${below}
-        </fieldset>`
-  }
-  const attributes = html` id="${name}" name="${name}" dir="auto"${required && html` required`}${described}${focus}${
-    focus && html` aria-invalid="true"`
-  }`
-  return html`<div class="field">
-          <label for="${name}">${named}</label>
-          ${control(type, attributes, values[0] ?? '', words)}
-          ${below}
-        </div>`
-}
-
-const inputTypes: Record<string, string> = { number: 'number', date: 'date', email: 'email', phone: 'tel' }
-
-function control(type: Question['type'], attributes: Html, value: string, { locale, guest }: Words): Html {
-  if (type === 'long_text') return html`<textarea rows="4" maxlength="5000"${attributes}>${value}</textarea>`
-  if (type !== 'country')
-    return html`<input type="${inputTypes[type] ?? 'text'}" value="${value}" maxlength="500" step="any"${attributes}>`
-  const named = countries.map((key): [string, string] => [key, countryName(key, locale) ?? key])
-  const sorted = named.sort(([, a], [, b]) => a.localeCompare(b, locale))
-  return html`<select${attributes}><option value="">${guest.choose}</option>${sorted.map(
-    ([key, name]) => html`<option value="${key}"${key === value && html` selected`}>${name}</option>`,
-  )}</select>`
+/** A sensitive answer is not shown: it is known that there is one. */
+function fieldOf(question: GuestQuestion, { words, page }: GuestFacts): Field {
+  const { sensitive, is_answered, is_open, answer } = question
+  const field = questionField(question, words, page.event.locale)
+  const values = [answer ?? []].flat().map(String)
+  const shown = sensitive && is_answered ? { help: words.guest.answered, required: false } : {}
+  return { ...field, ...shown, values, ...(!is_open && { asked: undefined, disabled: true }) }
 }

@@ -4,6 +4,7 @@
 import { type Request, Router } from 'express'
 import { ApiError } from '../../gateway/api-error.ts'
 import { guestActs } from '../../operations/events.ts'
+import { answersOf, textOf } from '../fields.ts'
 import {
   allowOnly,
   type Form,
@@ -79,40 +80,12 @@ function fieldsOf(act: Act, form: Form, { questions }: GuestPage): object {
   const typed = (field: string) => textOf(form[field]) ?? null
   if (act === 'correct') return { name: typed('name'), company: typed('company') }
   if (act === 'pass_on') return { name: typed('name'), email: typed('email') }
-  return act === 'answer' ? answersOf(form, questions) : {}
+  return act === 'answer' ? answersToKeep(form, questions) : {}
 }
 
-/** Of the questions that the form had: a box that is not ticked is not sent, and the questions may be others by now. */
-function answersOf(form: Form, questions: Question[]): Record<string, unknown> {
-  const keys = [form.asked ?? []].flat()
-  const answers = keys.map((key) => {
-    const question = questions.find((question) => question.key === key)
-    return { key, question, answer: answerOf(question, form[`answer.${key}`]) }
-  })
-  // A sensitive answer is not shown: what is left empty stays.
-  return Object.fromEntries(
-    answers
-      .filter(({ question, answer }) => answer !== null || !(question?.sensitive && question.is_answered))
-      .map(({ key, answer }) => [key, answer]),
-  )
+/** A sensitive answer is not shown: what is left empty stays. */
+function answersToKeep(form: Form, questions: Question[]): Record<string, unknown> {
+  const isKept = (key: string) => questions.some((each) => each.key === key && each.sensitive && each.is_answered)
+  const answers = Object.entries(answersOf(form, questions))
+  return Object.fromEntries(answers.filter(([key, answer]) => answer !== null || !isKept(key)))
 }
-
-/** As JSON has it; what is none is sent as it was typed, and refused. */
-function answerOf(question: Question | undefined, value: string | string[] | undefined): unknown {
-  const text = textOf(value)
-  if (text === undefined) return null
-  switch (question?.type) {
-    case 'several_of':
-      return [value].flat()
-    case 'number':
-      return Number.isFinite(Number(text)) ? Number(text) : text
-    case 'yes_no':
-      return { true: true, false: false }[text] ?? text
-    default:
-      return text
-  }
-}
-
-/** Undefined where it is empty. A browser sends the lines of a text with CRLF. */
-const textOf = (value: string | string[] | undefined): string | undefined =>
-  [value].flat()[0]?.replaceAll('\r\n', '\n').trim() || undefined
